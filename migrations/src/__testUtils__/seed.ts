@@ -1,27 +1,6 @@
 import type { Client } from 'pg';
 
 const AROUND = `
-  create table relation_history (
-    id serial primary key, operation text not null, target_entity_ref text
-  );
-  create function note_relation() returns trigger language plpgsql
-    security definer set search_path from current as $$
-  begin
-    insert into relation_history (operation, target_entity_ref)
-    values (tg_op, coalesce(new.target_entity_ref, old.target_entity_ref));
-    return null;
-  end $$;
-  create trigger relations_history
-    after insert or update of target_entity_ref or delete on relations
-    for each row execute function note_relation();
-  create function touch_refresh_state() returns trigger language plpgsql as $$
-  begin
-    new.attempts := coalesce(old.attempts, 0) + 1;
-    return new;
-  end $$;
-  create trigger refresh_state_touch before update on refresh_state
-    for each row when (new.errors is distinct from old.errors)
-    execute function touch_refresh_state();
   do $$ begin
     create role catalog_report nologin;
   exception when duplicate_object or unique_violation then null; end $$;
@@ -30,10 +9,6 @@ const AROUND = `
   end $$;
   grant select on relations to catalog_report;
   grant select (entity_id, location_key) on refresh_state to catalog_report;
-  create view owned as
-    select originating_entity_id, source_entity_ref, target_entity_ref, weight
-      from relations where type = 'ownedBy';
-  alter view owned owner to catalog_report;
 `;
 
 /** The tables of a single-tenant catalog before phase 1, with no rows. */
@@ -74,18 +49,14 @@ export async function createCatalogTables(
       location_key text,
       next_update_at timestamptz not null default now(),
       errors jsonb,
-      attempts serial,
-      ref_length int generated always as (length(location_key)) stored
+      attempts int not null default 0
     );
-    create unique index refresh_state_location_idx
-      on refresh_state (location_key) where location_key is not null;
   `);
 }
 
 /**
  * A catalog of so many entities, each with two relations and a refresh state, as
- * a team might have it: a trigger that keeps a history, a view, and a role that
- * only reads.
+ * a team might have it: columns beyond the specification, and a role that only reads.
  *
  * @param options - `around`: false for the tables alone, which needs no superuser
  */

@@ -247,11 +247,6 @@ end $$`;
           'USAGE on the schema tenancy',
           'grant usage on schema tenancy to portal_app',
         ],
-        [
-          'usage on sequence refresh_state_attempts_seq',
-          'USAGE on refresh_state_attempts_seq',
-          'grant usage on sequence tenancy.refresh_state_attempts_seq to portal_app',
-        ],
       ])('reports a missing %s with the GRANT', async (right, named, grant) => {
         await change(`revoke ${right} from portal_app`);
         const { problems } = await verified();

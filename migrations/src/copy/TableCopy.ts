@@ -7,10 +7,6 @@ import { isSwapped, oldName, waitingName } from '../schema/partitions';
 /** A column of a copied table. */
 export interface Column {
   name: string;
-  /** Computed by the database from other columns: never written. */
-  generated: boolean;
-  /** GENERATED ALWAYS AS IDENTITY: written only when overridden. */
-  identityAlways: boolean;
 }
 
 /** Rows of a tenant in one table, and where they are copied to. */
@@ -32,9 +28,7 @@ export async function readColumns(
   table: string,
 ): Promise<Column[]> {
   return executor.read<Column>(
-    `select attname as name, attgenerated <> '' as generated,
-            attidentity = 'a' as "identityAlways"
-       from pg_attribute
+    `select attname as name from pg_attribute
       where attrelid = to_regclass(quote_ident($1)) and attnum > 0
         and not attisdropped
       order by attnum`,
@@ -54,19 +48,13 @@ export async function describeCopy(
 
 /** The columns that a copy writes, as a list. */
 export function writtenColumns({ columns }: TableCopy): string[] {
-  return columns
-    .filter(column => !column.generated)
-    .map(column => escapeIdentifier(column.name));
+  return columns.map(({ name }) => escapeIdentifier(name));
 }
 
-/** `insert into <target> (…)`, also over identity columns. */
+/** `insert into <target> (…)`. */
 export function insertInto(copy: TableCopy, target = copy.target): string {
-  const overriding = copy.columns.some(column => column.identityAlways)
-    ? ' overriding system value'
-    : '';
-  return `insert into ${escapeIdentifier(target)} (${writtenColumns(copy).join(
-    ', ',
-  )})${overriding}`;
+  const columns = writtenColumns(copy).join(', ');
+  return `insert into ${escapeIdentifier(target)} (${columns})`;
 }
 
 /** The condition for the rows that are copied. */

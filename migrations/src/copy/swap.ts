@@ -1,6 +1,6 @@
 import { oneTenantCheck, TENANT_TABLES } from '../schema/tables';
-import { carryOver } from './carryOver';
-import type { Sides } from './carryOver';
+import { exchange } from './exchange';
+import type { Sides } from './exchange';
 import {
   CHANGE_LOG,
   createLogTriggers,
@@ -36,7 +36,8 @@ end $$`;
  * changes and for changes of the catalog. It locks the tables in the order in which
  * applications use them; see {@link lockTogether}.
  *
- * @param conditions - as in {@link lockStatements}
+ * @param conditions - statements that fail unless the catalog is as it must be: run once
+ *   all tables are locked, since CREATE VIEW waits for no weaker lock
  */
 export function swapStatements(
   sides: Sides[],
@@ -51,15 +52,15 @@ export function swapStatements(
     // record at the latest, flushes it as well.
     'set local synchronous_commit = off',
     ...lockStatements({ tables }, timeoutMs, [
-      ...conditions,
       refuseOtherTenants(sides),
       ...sides.map(refuseMissingLog),
       ...sides.map(refuseOtherColumns),
     ]),
+    ...conditions,
     refuseLongLog(timeoutMs),
     `select ${REPLAY}()`,
     ...sides.flatMap(({ table }) => dropLogTriggers(table)),
-    carryOver(sides),
+    exchange(sides),
     ...sides.flatMap(({ table }) => createLogTriggers(table, table)),
     ...sides.map(({ outgoing }) => dropFenceOf(outgoing)),
     ...createFence(),

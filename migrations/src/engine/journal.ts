@@ -42,6 +42,9 @@ export async function foreignBookkeeping(
   return found.map(({ name }) => name);
 }
 
+/** Steps of databases from before this version, which does without them. */
+const RETIRED_STEPS = ['4_20_views'];
+
 /** All steps of the migration, and which of them are done. */
 export class Journal {
   static async read(
@@ -96,7 +99,9 @@ export async function readStepRecords(
     return [];
   }
   return executor.read<StepRecord>(
-    `select name, migration_time as time from ${MIGRATIONS_TABLE} order by id`,
+    `select name, migration_time as time from ${MIGRATIONS_TABLE}
+      where name <> all ($1) order by id`,
+    [RETIRED_STEPS],
   );
 }
 

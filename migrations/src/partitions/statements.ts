@@ -3,7 +3,6 @@ import { secludeStatements } from '../schema/grants';
 import {
   identifyByAllColumns,
   identifyLike,
-  statisticsStatements,
   storageParameters,
 } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
@@ -98,11 +97,10 @@ async function createPartition(
   return [
     // ATTACH PARTITION gives it the identity of the table.
     `create table ${escapeIdentifier(name)} (
-  like ${table} including all excluding indexes excluding identity
+  like ${table} including all excluding indexes
 )${await storageParameters(executor, model)}`,
     ...secludeStatements(name),
     identifyByAllColumns(name),
-    ...(await statisticsStatements(executor, model, [name])),
   ];
 }
 

@@ -22,6 +22,8 @@ export interface Finding {
   advice?: string;
   /** Statements that resolve it, or that show more of it. */
   sql?: string;
+  /** Statements that make again after phase 5 what was dropped. */
+  again?: string;
   /** The single objects or rows; for `--json`. */
   details?: unknown[];
 }
@@ -103,8 +105,6 @@ export interface PreflightCheck {
   scope: 'server' | 'tables' | 'rows';
   /** The message without findings. */
   fine?: string;
-  /** Whether `phases/obstacles.ts` has obstacles under this name, which come first. */
-  obstacles?: boolean;
   /** Only reads, with the rights that its scope requires. */
-  run?(context: PreflightContext): Promise<Outcome[]>;
+  run(context: PreflightContext): Promise<Outcome[]>;
 }

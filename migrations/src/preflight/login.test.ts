@@ -42,14 +42,12 @@ describe.each(databases.eachSupportedId())('a login on %s', id => {
       'privileges',
       'privileges',
       'privileges',
-      'views',
     ]);
     expect(JSON.stringify(report)).not.toMatch(
       /permission denied|could not be/,
     );
     expect(findings(report, 'warning').map(({ check }) => check)).toEqual([
       'pg_cron',
-      'privileges',
       'long transactions',
       'required values',
       'entity references',
@@ -136,32 +134,5 @@ describe.each(databases.eachSupportedId())('a login on %s', id => {
       await changeRole(client, String(sql));
     }
     await expect(failed()).resolves.toEqual([]);
-  });
-
-  it('is warned of triggers that the backfill would fire', async () => {
-    await database.client.query(
-      `create trigger touched after update on relations
-         for each row execute function note_relation()`,
-    );
-    await own('table entities', 'table relations', 'table refresh_state');
-    const warning = async () =>
-      findings(await run(), 'warning', 'privileges').at(0);
-    const found = await warning();
-    expect(found?.message).toMatch(/triggers on update may fire .*touched/);
-    // The right can be granted from PostgreSQL 15 on, which it says how to.
-    await changeRole(
-      database.client,
-      found?.sql ?? `alter role ${login} superuser`,
-    );
-    await expect(warning()).resolves.toBeUndefined();
-    await changeRole(database.client, `alter role ${login} nosuperuser`);
-  });
-
-  it('is refused where a view belongs to somebody else', async () => {
-    const [found] = findings(await run(), 'failure', 'views');
-    expect(found).toMatchObject({
-      message: expect.stringMatching(/rights of catalog_report, the owner/),
-      sql: `grant catalog_report to ${login};`,
-    });
   });
 });

@@ -3,7 +3,6 @@ import type { PostgresVersion } from '@internal/postgres';
 import { waitUntil } from '@internal/postgres/testUtils';
 import {
   chown,
-  mkdir,
   mkdtemp,
   readFile,
   rm,
@@ -92,30 +91,6 @@ describe.each<PostgresVersion>([14, 18])(
     it('shows what is free where it keeps its data', async () => {
       expect(await freeDisk()).toMatch(
         /^The migration needs about [\d.]+ [kM]B, and [\d.]+ [MGT]B are free\.$/,
-      );
-    });
-
-    it('has a table elsewhere, which is a warning', async () => {
-      const place = join(folder, 'place');
-      const { uid, gid } = await stat(dataDirectory());
-      await mkdir(place);
-      await chown(place, uid, gid);
-      await query(
-        `create tablespace place location '${place}'`,
-        'alter table tenancy.relations set tablespace place',
-      );
-      const report = await preflight();
-      expect(findings(report, 'warning', 'storage')).toEqual([
-        expect.objectContaining({
-          message: expect.stringContaining('relations (place)'),
-          advice: expect.stringContaining(
-            'alter role postgres set default_tablespace = place',
-          ),
-        }),
-      ]);
-      await query(
-        'alter table tenancy.relations set tablespace pg_default',
-        'drop tablespace place',
       );
     });
 

@@ -23,10 +23,8 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     ]);
     const told = findings(report, 'ok').map(({ message }) => message);
     for (const expected of [
-      /Triggers .*refresh_state_touch \(refresh_state\), relations_history/,
-      /Views .*tenancy\.owned/,
-      /Unique indexes .*refresh_state_location_idx/,
-      /Grants .*SELECT on refresh_state\.location_key to catalog_report/,
+      /^The tables have no triggers/,
+      /^No view reads the tables/,
       /uuid-ossp is not installed yet: phase 1 creates it/,
     ]) {
       expect(told).toContainEqual(expect.stringMatching(expected));
@@ -52,8 +50,8 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
           const failing = Object.create(executor);
           failing.read = (sql: string, values?: unknown[]) =>
             executor.read(
-              sql.includes('orphaned') ? 'select 1 / 0' : sql,
-              sql.includes('orphaned') ? [] : values,
+              sql.includes('refresh_state t where') ? 'select 1 / 0' : sql,
+              sql.includes('refresh_state t where') ? [] : values,
             );
           return runPreflight(
             { ...context, executor: failing },
@@ -68,7 +66,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
           message: 'This could not be looked at: division by zero',
         }),
       ]);
-      expect(report.at(-1)).toMatchObject({ check: 'grants', level: 'ok' });
+      expect(findings(report, 'ok', 'standbys')).toHaveLength(1);
     },
   );
 
@@ -84,7 +82,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     const refuse = () => assertPreflight(report);
     expect(refuse).toThrow(/has found 3 things/);
     expect(refuse).toThrow(/- backup: .*\n {2}.*--backup-completed/);
-    expect(refuse).toThrow(/drop rule silent on tenancy\.relations;/);
+    expect(refuse).toThrow(/drop rule silent on relations;/);
     expect(refuse).toThrow(/drop materialized view tenancy\.kinds;/);
   });
 

@@ -1,21 +1,15 @@
 import type { StepContext } from '../engine/Step';
 import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
-import { adviceOf, findObstacles, isForced } from '../phases/obstacles';
+import { SHAPE_RULES, storage } from '../checks/shape';
 import { autovacuum } from './checks/autovacuum';
 import { backup } from './checks/backup';
 import { freeDisk } from './checks/disk';
 import { connectionLimits } from './checks/connections';
-import {
-  constraints,
-  entityKeys,
-  foreignKeys,
-  invalidIndexes,
-} from './checks/constraints';
 import { encoding, eventTriggers } from './checks/database';
-import { dependents, names, triggers, views } from './checks/dependents';
+import { names } from './checks/names';
 import { replication, standbys } from './checks/replication';
-import { grants, loginRights, members, rowSecurity } from './checks/rights';
-import { entityRefs, orphans, requiredValues } from './checks/rows';
+import { loginRights, members } from './checks/rights';
+import { entityRefs, orphans, requiredValues, shape } from './checks/layout';
 import {
   connection,
   extensions,
@@ -24,8 +18,9 @@ import {
   transactions,
   writable,
 } from './checks/server';
-import { columns, storage, tables } from './checks/tables';
+import { tables } from './checks/tables';
 import { readFacts } from './facts';
+import { AGAIN } from '../checks/examineShape';
 import { ok, warning } from './PreflightCheck';
 import type {
   Finding,
@@ -52,23 +47,13 @@ const CHECKS: PreflightCheck[] = [
   autovacuum,
   names,
   tables,
-  columns,
-  entityKeys,
+  ...SHAPE_RULES.filter(rule => rule !== storage).map(shape),
   requiredValues,
   entityRefs,
   orphans,
-  invalidIndexes,
-  constraints,
-  foreignKeys,
-  triggers,
-  views,
-  dependents,
-  rowSecurity,
-  storage,
   replication,
   standbys,
   members,
-  grants,
 ];
 
 /**
@@ -107,12 +92,13 @@ export function assertPreflight(report: Finding[]): void {
   );
 }
 
-function describe({ check, message, advice, sql }: Finding): string {
-  const indented = sql?.replace(/^/gm, '    ');
+function describe({ check, message, advice, sql, again }: Finding): string {
+  const indent = (text: string) => text.replace(/^/gm, '    ');
   return [
     `- ${check}: ${message}`,
     ...(advice ? [`  ${advice}`] : []),
-    ...(indented ? [indented] : []),
+    ...(sql ? [indent(sql)] : []),
+    ...(again ? [`  ${AGAIN}`, indent(again)] : []),
   ].join('\n');
 }
 
@@ -163,10 +149,7 @@ async function attempt(
     executor.dryRun ? executor.read(`${statement} preflight_check`) : undefined;
   await inTransaction('savepoint');
   try {
-    const outcomes = [
-      ...(check.obstacles ? await findOutcomes(check.name, context) : []),
-      ...((await check.run?.(context)) ?? []),
-    ];
+    const outcomes = await check.run(context);
     await inTransaction('release savepoint');
     return outcomes.length === 0 && check.fine ? [ok(check.fine)] : outcomes;
   } catch (error) {
@@ -187,23 +170,4 @@ async function attempt(
       },
     ];
   }
-}
-
-/** The obstacles of later phases that belong to a check. */
-async function findOutcomes(
-  check: string,
-  context: PreflightContext,
-): Promise<Outcome[]> {
-  const obstacles = await findObstacles(
-    context,
-    context.facts.tables.map(({ oid }) => oid),
-  );
-  return obstacles
-    .filter(each => each.check === check)
-    .map(each => ({
-      level: isForced(each, context) ? 'warning' : 'failure',
-      message: each.message,
-      advice: adviceOf(each),
-      ...(each.sql ? { sql: each.sql } : {}),
-    }));
 }

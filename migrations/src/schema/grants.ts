@@ -104,24 +104,6 @@ export async function sequencesOf(
   return rows.map(row => row.name);
 }
 
-/** The sequences that a table's columns own, and that change hands with the table. */
-export async function ownedSequencesOf(
-  executor: Executor,
-  table: string,
-): Promise<string[]> {
-  const rows = await executor.read<{ name: string }>(
-    `select s.relname as name
-       from pg_depend d
-       join pg_class s on d.classid = 'pg_class'::regclass
-                      and s.oid = d.objid and s.relkind = 'S'
-      where d.refclassid = 'pg_class'::regclass and d.deptype in ('a', 'i')
-        and d.refobjid = to_regclass(quote_ident($1))
-      order by 1`,
-    [table],
-  );
-  return rows.map(row => row.name);
-}
-
 /**
  * The privileges that need no grant. On a schema these include inherited ones and those of
  * PUBLIC, because other applications may share the schema.

@@ -61,9 +61,6 @@ export async function isSharded(executor: Executor): Promise<boolean> {
   return isDistributed((sql, values) => executor.read(sql, values), schema);
 }
 
-// Properties that neither LIKE copies nor a partition inherits, unlike the storage and
-// compression of columns.
-
 /** The storage parameters of a table, and of its TOAST table, for WITH; or ''. */
 export async function storageParameters(
   executor: Executor,
@@ -77,44 +74,6 @@ export async function storageParameters(
     [table],
   );
   return parameters ? ` with (${parameters})` : '';
-}
-
-interface ColumnStatistics {
-  name: string;
-  target: number | null;
-  /** `n_distinct=…`, as it was set. */
-  options: string | null;
-}
-
-/**
- * The statements that give the columns of tables the statistics targets and the n_distinct
- * of another table's columns.
- */
-export async function statisticsStatements(
-  executor: Executor,
-  from: string,
-  to: string[],
-): Promise<string[]> {
-  const columns = await executor.read<ColumnStatistics>(
-    `select attname as name, nullif(attstattarget, -1)::int as target,
-            array_to_string(attoptions, ', ') as options
-       from pg_attribute
-      where attrelid = to_regclass(quote_ident($1)) and attnum > 0 and not attisdropped
-        and (coalesce(attstattarget, -1) <> -1 or attoptions is not null)
-      order by attnum`,
-    [from],
-  );
-  return columns.flatMap(({ name, target, options }) =>
-    to.flatMap(table => {
-      const alter = `alter table only ${escapeIdentifier(
-        table,
-      )} alter column ${escapeIdentifier(name)}`;
-      return [
-        ...(target === null ? [] : [`${alter} set statistics ${target}`]),
-        ...(options === null ? [] : [`${alter} set (${options})`]),
-      ];
-    }),
-  );
 }
 
 // A published table, as by FOR ALL TABLES, needs a replica identity for UPDATE and DELETE,

@@ -14,32 +14,6 @@ export const ENTITY_KEY: Record<TenantTable, string> = {
   refresh_state: 'entity_id',
 };
 
-/** The columns of entities before phase 1, and their types (specification, B.2). */
-export const ENTITY_COLUMNS: Record<string, string> = {
-  entity_id: 'uuid',
-  entity_ref: 'text',
-  entity_kind: 'text',
-  entity_namespace: 'text',
-  entity_name: 'text',
-  final_entity: 'jsonb',
-  hash: 'text',
-  stitch_ticket: 'text',
-  created_at: 'timestamp with time zone',
-  updated_at: 'timestamp with time zone',
-  deleted_at: 'timestamp with time zone',
-};
-
-/**
- * The defaults of entities by the specification (B.2), in place of those of the
- * single-tenant table.
- */
-export const ENTITY_DEFAULTS: Readonly<Record<string, string>> = {
-  entity_id: 'gen_random_uuid()',
-  entity_namespace: `'default'`,
-  created_at: 'now()',
-  updated_at: 'now()',
-};
-
 /** The tenant of the rows from before the migration (specification, B.1). */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
 export const DEFAULT_TENANT_SLUG = 'default';
@@ -50,10 +24,6 @@ export const DEFAULT_TENANT_NAME = 'Default tenant';
 export function oneTenantCheck(table: TenantTable): string {
   return `${table}_one_tenant_check`;
 }
-
-/** The rule of entity references (specification, B.2), as pg_get_constraintdef has it. */
-export const ENTITY_REF_DEFINITION =
-  "CHECK ((entity_ref = ((((entity_kind || ':'::text) || entity_namespace) || '/'::text) || entity_name)))";
 
 /**
  * The tables derived from the entities: the application reads them, and only triggers write

@@ -4,16 +4,13 @@ import { RETENTION_HOURS } from '../cleanup/cleanup';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
+import { isOfType, LAYOUT } from '../layout';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { hidesRows } from '../schema/policies';
-import {
-  DEFAULT_TENANT_ID,
-  ENTITY_COLUMNS,
-  TENANT_TABLES,
-} from '../schema/tables';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import { enumerate, formatThings } from '../text';
 import type { SwapStatus } from './StatusReport';
 
@@ -231,8 +228,8 @@ async function fitsInPublic({
         and a.attnum > 0 and not a.attisdropped`,
   );
   const types = new Map(columns.map(({ name, type }) => [name, type]));
-  return Object.entries(ENTITY_COLUMNS).every(
-    ([name, type]) => types.get(name) === type,
+  return Object.entries(LAYOUT.entities.columns).every(([name, { type }]) =>
+    isOfType(types.get(name) ?? '', type),
   );
 }
 

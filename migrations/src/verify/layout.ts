@@ -1,10 +1,10 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { operatorCommand } from '../operatorCommand';
+import { comparable, isOfType, LAYOUT } from '../layout';
+import type { LayoutColumn } from '../layout';
 import { isSharded } from '../schema/partitions';
 import {
-  ENTITY_KEY,
-  ENTITY_REF_DEFINITION,
   ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
@@ -15,7 +15,11 @@ import {
 } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 
-// As pg_get_constraintdef and pg_get_indexdef put them.
+const TENANT_COLUMN: Record<string, LayoutColumn> = {
+  tenant_id: { type: 'uuid', required: true },
+};
+
+// As pg_get_constraintdef puts it.
 const TENANT_KEY =
   'FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id) ON DELETE CASCADE';
 
@@ -40,41 +44,17 @@ const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
   [ENGINE_STATUS_TABLE]: ['PRIMARY KEY (tenant_id)', TENANT_KEY],
 };
 
-const ENTITY_COLUMNS: [name: string, type: string, required: boolean][] = [
-  ['tenant_id', 'uuid', true],
-  ['entity_id', 'uuid', true],
-  ['entity_ref', 'text', true],
-  ['entity_kind', 'text', true],
-  ['entity_namespace', 'text', true],
-  ['entity_name', 'text', true],
-  ['final_entity', 'jsonb', true],
-  ['hash', 'text', true],
-  ['stitch_ticket', 'text', false],
-  ['created_at', 'timestamp with time zone', true],
-  ['updated_at', 'timestamp with time zone', true],
-  ['deleted_at', 'timestamp with time zone', false],
-];
-
-const LIVE = 'WHERE (deleted_at IS NULL)';
-
-const ENTITY_INDEXES = [
-  `USING btree (tenant_id, entity_ref) ${LIVE}`,
-  `USING btree (tenant_id, entity_kind, created_at DESC) ${LIVE}`,
-  `USING gin (entity_name gin_trgm_ops) ${LIVE}`,
-  'USING gin (final_entity jsonb_path_ops)',
-];
-
 /** What of the tables is not as the specification has them (B.2 and B.3). */
 export async function examineLayout({
   executor,
 }: StepContext): Promise<string[]> {
   const problems = [
-    ...(await missingColumns(executor)),
     ...(await missingLimits(executor)),
-    ...(await missingIndexes(executor)),
     ...(await unfinished(executor)),
   ];
   for (const table of TENANT_TABLES) {
+    problems.push(...(await missingColumns(executor, table)));
+    problems.push(...(await missingIndexes(executor, table)));
     problems.push(...(await missingConstraints(executor, table)));
     problems.push(...(await wrongPartitioning(executor, table)));
   }
@@ -102,7 +82,10 @@ async function wrongRegistryTable(
     .map(each => `${table} has no valid constraint ${each}.`);
 }
 
-async function missingColumns(executor: Executor): Promise<string[]> {
+async function missingColumns(
+  executor: Executor,
+  table: TenantTable,
+): Promise<string[]> {
   const rows = await executor.read<{
     name: string;
     type: string;
@@ -110,20 +93,26 @@ async function missingColumns(executor: Executor): Promise<string[]> {
   }>(
     `select attname as name, format_type(atttypid, atttypmod) as type,
             attnotnull as required
-       from pg_attribute where attrelid = to_regclass('entities') and attnum > 0`,
+       from pg_attribute where attrelid = to_regclass($1) and attnum > 0`,
+    [table],
   );
-  return ENTITY_COLUMNS.filter(
-    ([name, type, required]) =>
-      !rows.some(
-        row =>
-          row.name === name && row.type === type && row.required === required,
-      ),
-  ).map(
-    ([name, type, required]) =>
-      `entities has no column ${name} of type ${type}${
-        required ? ', not null' : ', nullable'
-      }.`,
-  );
+  const columns = { ...TENANT_COLUMN, ...LAYOUT[table].columns };
+  return Object.entries(columns)
+    .filter(
+      ([name, { type, required = false }]) =>
+        !rows.some(
+          row =>
+            row.name === name &&
+            isOfType(row.type, type) &&
+            row.required === required,
+        ),
+    )
+    .map(
+      ([name, { type, required }]) =>
+        `${table} has no column ${name} of type ${type}${
+          required ? ', not null' : ', nullable'
+        }.`,
+    );
 }
 
 /** The columns for limits of single tenants, which no right of its own protects. */
@@ -171,30 +160,40 @@ async function missingConstraints(
   executor: Executor,
   table: TenantTable,
 ): Promise<string[]> {
-  const expected = [TENANT_KEY];
-  if (table === 'entities') {
-    expected.push('PRIMARY KEY (tenant_id, entity_id)');
-    expected.push('UNIQUE (tenant_id, entity_ref)', ENTITY_REF_DEFINITION);
-  } else {
-    expected.push(
-      `FOREIGN KEY (tenant_id, ${ENTITY_KEY[table]}) REFERENCES ` +
-        'entities(tenant_id, entity_id) ON DELETE CASCADE',
-    );
-  }
+  const { foreignKeys, indexes, checks } = LAYOUT[table];
+  const expected = [
+    ...foreignKeys.map(({ definition }) => definition),
+    ...indexes
+      .filter(({ constraint, optional }) => constraint && !optional)
+      .map(
+        ({ on, constraint }) =>
+          `${constraint!.toUpperCase()} ${on.replace('btree ', '')}`,
+      ),
+    ...checks,
+  ];
   const rows = await executor.read<{ definition: string }>(
-    `select pg_get_constraintdef(oid) as definition from pg_constraint
-      where conrelid = to_regclass($1) and convalidated`,
-    [table],
+    `select e.definition from unnest($2::text[]) e (definition)
+      where not exists (
+        select from pg_constraint k
+         where k.conrelid = to_regclass($1) and k.convalidated
+           and ${comparable('pg_get_constraintdef(k.oid)')} = ${comparable(
+      'e.definition',
+    )})`,
+    [table, expected],
   );
-  return expected
-    .filter(each => !rows.some(({ definition }) => definition === each))
-    .map(each => `${table} has no valid constraint ${each}.`);
+  return rows.map(
+    ({ definition }) => `${table} has no valid constraint ${definition}.`,
+  );
 }
 
-async function missingIndexes(executor: Executor): Promise<string[]> {
+async function missingIndexes(
+  executor: Executor,
+  table: TenantTable,
+): Promise<string[]> {
   const rows = await executor.read<{ definition: string }>(
     `select pg_get_indexdef(indexrelid) as definition from pg_index
-      where indrelid = to_regclass('entities') and indisvalid`,
+      where indrelid = to_regclass($1) and indisvalid`,
+    [table],
   );
   const found = rows.map(({ definition }) =>
     definition
@@ -202,9 +201,10 @@ async function missingIndexes(executor: Executor): Promise<string[]> {
       // Storage parameters of an index do not matter.
       .replace(/ WITH \([^)]*\)/, ''),
   );
-  return ENTITY_INDEXES.filter(
-    index => !found.some(each => each.endsWith(index)),
-  ).map(index => `entities has no valid index ${index}.`);
+  return LAYOUT[table].indexes
+    .filter(({ optional }) => !optional)
+    .filter(({ on }) => !found.some(each => each.endsWith(` USING ${on}`)))
+    .map(({ on }) => `${table} has no valid index ${on}.`);
 }
 
 /** Indexes of the tables and their partitions that are invalid. */

@@ -1,3 +1,4 @@
+import { AGAIN } from '../../checks/examineShape';
 import { RefusedError } from '../../errors';
 import { operatorCommand } from '../../operatorCommand';
 import { assertPreflight, runPreflight } from '../../preflight/runPreflight';
@@ -52,10 +53,11 @@ function renderFinding({
   message,
   advice,
   sql,
+  again,
 }: Finding): string {
   return [
     `${level.padEnd(8)} ${check}: ${message}`,
-    ...[advice, sql]
+    ...[advice, sql, again && `${AGAIN}\n${again}`]
       .filter((text): text is string => Boolean(text))
       .map(text => text.replace(/^/gm, ' '.repeat(9))),
   ].join('\n');
@@ -74,10 +76,14 @@ export async function checkFirst(invocation: Invocation): Promise<void> {
     preflightOptionsOf(options),
   );
   report({ findings });
-  for (const { check, level, message, advice, sql } of findings) {
+  for (const { check, level, message, advice, sql, again } of findings) {
     if (level === 'warning' || (level === 'failure' && options.dryRun)) {
       const words = [message, advice].filter(Boolean).join(' ');
-      reporter.warn(`${check}: ${[words, sql].filter(Boolean).join('\n')}`);
+      reporter.warn(
+        `${check}: ${[words, sql, again && `${AGAIN}\n${again}`]
+          .filter(Boolean)
+          .join('\n')}`,
+      );
     }
   }
   if (!options.dryRun) {

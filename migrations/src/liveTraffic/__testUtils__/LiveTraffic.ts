@@ -1,13 +1,8 @@
 import { EventEmitter, once } from 'node:events';
-import { compare, readEntities, readHistory } from './compare';
+import { compare, readEntities } from './compare';
 import type { CompareOptions, Database } from './compare';
-import { addHistory, replay } from './expectedRows';
-import type {
-  Entities,
-  History,
-  RecordedEntity,
-  TrafficRecord,
-} from './expectedRows';
+import { replay } from './expectedRows';
+import type { Entities, RecordedEntity, TrafficRecord } from './expectedRows';
 import { scenarios } from './scenarios';
 import type { Application } from './Session';
 import type { TrafficSizes } from './sizes';
@@ -53,13 +48,12 @@ export class LiveTraffic {
       const entities = await readEntities(client, application.tenantId);
       shares.push({ application, entities });
     }
-    const history = await readHistory(client);
-    return LiveTraffic.startWith({ shares, sizes, history }, options);
+    return LiveTraffic.startWith({ shares, sizes }, options);
   }
 
   /** The same with rows that the caller chooses, where TRAFFIC_TABLES exist. */
   static startWith(
-    from: { shares: Share[]; sizes: TrafficSizes; history: History },
+    from: { shares: Share[]; sizes: TrafficSizes },
     options: TrafficOptions = {},
   ): LiveTraffic {
     const traffic = new LiveTraffic(from, options);
@@ -73,22 +67,16 @@ export class LiveTraffic {
   private readonly environment: WriterEnvironment;
   private readonly groups: Group[];
   private readonly sizes: TrafficSizes;
-  private readonly history: History;
   private readonly commits = new EventEmitter();
   private readonly outageEnds: number[] = [];
   private outages = 0;
   private running: Promise<unknown> = Promise.resolve();
 
   private constructor(
-    {
-      shares,
-      sizes,
-      history,
-    }: { shares: Share[]; sizes: TrafficSizes; history: History },
+    { shares, sizes }: { shares: Share[]; sizes: TrafficSizes },
     options: TrafficOptions,
   ) {
     this.sizes = sizes;
-    this.history = history;
     this.environment = {
       ...{
         sizes,
@@ -207,7 +195,6 @@ export class LiveTraffic {
   private record(): TrafficRecord {
     const record: TrafficRecord = {
       tenants: [],
-      history: this.history,
       contradictions: [],
     };
     for (const { tenantId, writers, untouched } of this.groups) {
@@ -221,9 +208,6 @@ export class LiveTraffic {
           ...shared.entities,
         ],
       });
-      record.history = [shared, ...committed]
-        .map(({ history }) => history)
-        .reduce(addHistory, record.history);
       record.contradictions.push(...shared.contradictions);
     }
     return record;

@@ -1,7 +1,7 @@
 import { Random } from '@internal/postgres/testUtils';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
-import { ExpectedRows, NO_HISTORY } from './expectedRows';
+import { ExpectedRows } from './expectedRows';
 import type { Committed, Entities } from './expectedRows';
 import { Session } from './Session';
 import type { Application } from './Session';
@@ -80,7 +80,7 @@ export class Writer {
   ) {
     this.random = new Random(seed);
     this.wanted = application;
-    this.state = { entities, shared: [], history: NO_HISTORY, lastSerial: 0 };
+    this.state = { entities, shared: [] };
   }
 
   get committed(): Committed {

@@ -13,31 +13,11 @@ export interface RecordedEntity {
 /** Entities by their `entity_id`. */
 export type Entities = ReadonlyMap<string, RecordedEntity>;
 
-/** How often the trigger on relations has fired, as `relation_history` shows. */
-export interface History {
-  INSERT: number;
-  UPDATE: number;
-  DELETE: number;
-}
-
-export const NO_HISTORY: History = { INSERT: 0, UPDATE: 0, DELETE: 0 };
-
-export function addHistory(a: History, b: History): History {
-  return {
-    INSERT: a.INSERT + b.INSERT,
-    UPDATE: a.UPDATE + b.UPDATE,
-    DELETE: a.DELETE + b.DELETE,
-  };
-}
-
 /** What one writer has committed. */
 export interface Committed {
   /** The entities that only this writer touches. */
   readonly entities: Entities;
   readonly shared: readonly SharedWrite[];
-  readonly history: History;
-  /** The last default of `refresh_state.attempts`, which a sequence hands out. */
-  readonly lastSerial: number;
 }
 
 /**
@@ -45,14 +25,11 @@ export interface Committed {
  * changes so far, which the writer keeps on COMMIT and drops on ROLLBACK.
  */
 export class ExpectedRows {
-  lastSerial: number;
   private entities: Map<string, RecordedEntity>;
   private shared: SharedWrite[] = [];
-  private history = NO_HISTORY;
 
   constructor(committed: Committed) {
     this.entities = new Map(committed.entities);
-    this.lastSerial = committed.lastSerial;
   }
 
   all(): RecordedEntity[] {
@@ -63,18 +40,9 @@ export class ExpectedRows {
     this.entities.set(entity.row.entity_id!, entity);
   }
 
-  /** Removes an entity; its relations cascade, and the trigger fires for each. */
-  remove({ row, relations }: RecordedEntity): void {
+  /** Removes an entity; its relations cascade. */
+  remove({ row }: RecordedEntity): void {
     this.entities.delete(row.entity_id!);
-    this.fired('DELETE', relations.length);
-  }
-
-  /** The trigger on relations fires so many times more. */
-  fired(operation: keyof History, times: number): void {
-    this.history = addHistory(this.history, {
-      ...NO_HISTORY,
-      [operation]: times,
-    });
   }
 
   share(write: SharedWrite): void {
@@ -83,11 +51,11 @@ export class ExpectedRows {
 
   /** What ROLLBACK TO SAVEPOINT brings back. */
   savepoint(): () => void {
-    const { entities, shared, history } = this;
+    const { entities, shared } = this;
     this.entities = new Map(entities);
     this.shared = [...shared];
     return () => {
-      Object.assign(this, { entities, shared, history });
+      Object.assign(this, { entities, shared });
     };
   }
 
@@ -96,8 +64,6 @@ export class ExpectedRows {
     return {
       entities: this.entities,
       shared: [...before.shared, ...this.shared],
-      history: addHistory(before.history, this.history),
-      lastSerial: this.lastSerial,
     };
   }
 }
@@ -126,7 +92,6 @@ export type SharedWrite = { order: number; ref: string; entityId: string } & (
 
 export interface Replayed {
   entities: RecordedEntity[];
-  history: History;
   /** Writes that are impossible in that order: lost updates, double rows. */
   contradictions: string[];
 }
@@ -135,7 +100,6 @@ export interface Replayed {
 export function replay(writes: SharedWrite[]): Replayed {
   const entities = new Map<string, RecordedEntity>();
   const contradictions: string[] = [];
-  let history = NO_HISTORY;
   for (const write of [...writes].sort((a, b) => a.order - b.order)) {
     const before = entities.get(write.ref);
     const contradiction = findContradiction(before, write);
@@ -150,13 +114,8 @@ export function replay(writes: SharedWrite[]): Replayed {
     } else {
       entities.delete(write.ref);
     }
-    history = addHistory(history, {
-      INSERT: write.kind === 'relate' ? 1 : 0,
-      UPDATE: 0,
-      DELETE: write.kind === 'delete' ? before?.relations.length ?? 0 : 0,
-    });
   }
-  return { entities: [...entities.values()], history, contradictions };
+  return { entities: [...entities.values()], contradictions };
 }
 
 function findContradiction(
@@ -214,8 +173,6 @@ export interface TrafficRecord {
     tenantId?: string;
     entities: RecordedEntity[];
   }[];
-  /** How often the trigger on relations must have fired. */
-  history: History;
   /** What writers did that is impossible in any one order. */
   contradictions: string[];
 }
@@ -254,7 +211,6 @@ export const COLUMNS: Record<TenantTable, Column[]> = {
     next_update_at: 'timestamp with time zone',
     errors: 'jsonb',
     attempts: 'integer',
-    ref_length: 'integer',
   }),
 };
 

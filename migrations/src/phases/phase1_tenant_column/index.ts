@@ -1,5 +1,5 @@
 import type { Phase } from '../../engine/Step';
-import { refusePublications } from '../../schema/publications';
+import { refuseShape } from '../../checks/examineShape';
 import { extensions } from './05_extensions';
 import { refuseOtherTenants, tenantsTable } from './10_tenants_table';
 import { refuseEncoding } from './encoding';
@@ -11,7 +11,7 @@ export const phase1: Phase = {
   title: 'Add tenant column',
   async check(context) {
     await refuseEncoding(context);
-    await refusePublications(context, 'Phase 1 cannot begin');
+    await refuseShape(context, 'Phase 1 cannot begin');
   },
   checkUndo: refuseOtherTenants,
   steps: [extensions, tenantsTable, tenantColumns, temporaryIndexes],

@@ -23,8 +23,7 @@ export const backfill: Step = {
             timeoutMs: context.settings.maxPauseMs,
           }),
         ],
-        run: async session =>
-          (await Backfill.create(context, session, table)).run(),
+        run: session => new Backfill(context, session, table).run(),
       });
     }
     await checkCounts(context);

@@ -1,4 +1,3 @@
-import { DatabaseError } from 'pg';
 import { STATE_TABLE } from '../../engine/MigrationState';
 import type { Progress } from '../../Reporter';
 import type { StepContext } from '../../engine/Step';
@@ -37,8 +36,6 @@ interface Batch {
   timeoutMs: number;
   /** What else happens in its last statement, and its result. */
   outcome?: string;
-  /** Statements that disable the triggers. */
-  silence?: string[];
 }
 
 interface Filled {
@@ -65,20 +62,10 @@ interface Filled {
  * retried.
  */
 export class Backfill {
-  static async create(
-    context: StepContext,
-    session: MigrationSession,
-    table: TenantTable,
-  ): Promise<Backfill> {
-    const silence = await silenceTriggers(context, session, table);
-    return new Backfill(context, session, table, silence);
-  }
-
-  private constructor(
+  constructor(
     private readonly context: StepContext,
     private readonly session: MigrationSession,
     private readonly table: TenantTable,
-    private readonly silence: string[],
   ) {}
 
   /**
@@ -178,9 +165,9 @@ export class Backfill {
         });
   }
 
-  private async fill<Result>(batch: Omit<Batch, 'silence'>): Promise<Result> {
-    const { silence, session, table } = this;
-    const statements = fillStatements(table, { ...batch, silence });
+  private async fill<Result>(batch: Batch): Promise<Result> {
+    const { session, table } = this;
+    const statements = fillStatements(table, batch);
     const [result] = await session.query(statements.join(';\n'));
     return result as Result;
   }
@@ -218,12 +205,11 @@ export class Backfill {
  */
 export function fillStatements(
   table: TenantTable,
-  { rows, timeoutMs, outcome, silence = [] }: Batch,
+  { rows, timeoutMs, outcome }: Batch,
 ): string[] {
   return [
     limitWaits(timeoutMs),
     USE_INDEX,
-    ...silence,
     `select set_config('tenancy.locked_rows', coalesce(array_agg(ctid), '{}')::text, true)
            from (select ctid from ${table} where tenant_id is null ${rows}) locked`,
     `with filled as (
@@ -235,70 +221,4 @@ export function fillStatements(
              from unnest(${LOCKED}) address
          )${outcome ? `, ${outcome}` : ' select locked, filled from tally'}`,
   ];
-}
-
-const INSUFFICIENT_PRIVILEGE = '42501';
-
-const REPLICA = 'set local session_replication_role = replica';
-
-/**
- * The statements that disable the triggers of a table until the end of the transaction;
- * none, and a warning, where the login lacks the right.
- *
- * A trigger that records history or sets `updated_at` would record the backfill as a change
- * of every row. Foreign keys need no check: none has tenant_id yet.
- */
-async function silenceTriggers(
-  { reporter }: StepContext,
-  session: MigrationSession,
-  table: TenantTable,
-): Promise<string[]> {
-  const silenced = await mayBeReplica(session);
-  const firing = await firingTriggers(session, table, silenced);
-  if (firing.length > 0) {
-    reporter.warn(
-      `These triggers of ${table} may fire for the rows that are filled: ` +
-        `${firing.join(', ')}. ${
-          silenced
-            ? 'They are enabled for replicas as well.'
-            : 'Without them: a superuser, or "grant set on parameter session_replication_role".'
-        }`,
-    );
-  }
-  return silenced ? [REPLICA] : [];
-}
-
-async function mayBeReplica(session: MigrationSession): Promise<boolean> {
-  try {
-    // Statements of one message form one transaction.
-    await session.query(`${REPLICA};\nselect`);
-    return true;
-  } catch (error) {
-    if (
-      error instanceof DatabaseError &&
-      error.code === INSUFFICIENT_PRIVILEGE
-    ) {
-      return false;
-    }
-    throw error;
-  }
-}
-
-async function firingTriggers(
-  session: MigrationSession,
-  table: TenantTable,
-  silenced: boolean,
-): Promise<string[]> {
-  const rows = await session.query<{ name: string }>(
-    `select tgname as name from pg_trigger
-      where tgrelid = '${table}'::regclass and not tgisinternal
-        and tgtype & 16 <> 0 -- on update
-        and tgenabled in (${silenced ? `'A', 'R'` : `'A', 'O'`})
-        and (cardinality(tgattr) = 0 or exists (
-              select from pg_attribute
-               where attrelid = tgrelid and attname = 'tenant_id'
-                 and attnum = any (tgattr)))
-      order by tgname`,
-  );
-  return rows.map(({ name }) => name);
 }

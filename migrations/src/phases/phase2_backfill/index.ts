@@ -1,5 +1,5 @@
 import type { Phase } from '../../engine/Step';
-import { refuseObstacles } from '../obstacles';
+import { refuseShape } from '../../checks/examineShape';
 import { defaultTenant } from './10_default_tenant';
 import { backfill } from './20_backfill';
 import { notNull } from './30_not_null';
@@ -8,6 +8,6 @@ import { foreignKeys } from './40_foreign_keys';
 export const phase2: Phase = {
   number: 2,
   title: 'Backfill',
-  check: context => refuseObstacles(context, 2),
+  check: context => refuseShape(context, 'Phase 2 cannot begin'),
   steps: [defaultTenant, backfill, notNull, foreignKeys],
 };

@@ -1,9 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { backfill } from './20_backfill';
 import { notNull } from './30_not_null';
-import { VerificationError } from '../../errors';
 import { recordingReporter } from './__testUtils__/recordingReporter';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
 
@@ -24,18 +22,6 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
       settings: { batchSize },
     });
     return reporter;
-  };
-
-  /** A trigger of updates that fires in a backfill as well. */
-  const createTrigger = async (body: string, rows = 'service-7') => {
-    await database.client.query(
-      `create function stubborn() returns trigger language plpgsql as $$
-         begin ${body} end $$;
-       create trigger stubborn before update on entities
-         for each row when (old.entity_name like '${rows}')
-         execute function stubborn();
-       alter table entities enable always trigger stubborn`,
-    );
   };
 
   it('has nothing to do in empty tables', async () => {
@@ -87,36 +73,6 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
       ['Fill refresh_state', true],
     ]);
     expect(bars[0].total).toBe(200);
-  });
-
-  it.each([
-    ['undoes the change', 'new.tenant_id := null; return new;'],
-    ['suppresses it', 'return null;'],
-  ])('refuses where a trigger %s', async (_, body) => {
-    await createTrigger(body);
-    const failure = await runPhase2(5).catch(error => error);
-    const { rows } = await database.client.query(
-      `select entity_id from entities where entity_name = 'service-7'`,
-    );
-    expect(failure).toBeInstanceOf(VerificationError);
-    expect(failure.message).toContain(
-      `1 of the 200 rows of entities has no tenant, such as the one with entity_id = ${rows[0].entity_id}.`,
-    );
-    await expect(
-      database.migrate(migration => migration.completedSteps()),
-    ).resolves.not.toContain(backfill.name);
-    await expect(rowsWithoutTenant(database)).resolves.toBe(1);
-
-    await database.client.query('drop trigger stubborn on entities');
-    await runPhase2();
-    await expect(rowsWithoutTenant(database)).resolves.toBe(0);
-  });
-
-  it('ends, and refuses, where more rows than a batch has cannot be filled', async () => {
-    await createTrigger('return null;', 'service-%');
-    await expect(runPhase2(5)).rejects.toThrow(
-      '200 of the 200 rows of entities have no tenant',
-    );
   });
 
   it('refuses NOT NULL where a row has lost its tenant since', async () => {

@@ -2,9 +2,9 @@ import { addConstraint, dropConstraint } from '../../schema/changes';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import type { Executor } from '../../engine/Executor';
 import { escapeIdentifier } from '../../sql';
-import { ENTITY_REF_DEFINITION } from '../../schema/tables';
-import { ENTITY_REF_RULE, nullableColumns } from './rules';
-import type { NullableColumn } from './rules';
+import { ENTITY_REF_RULE, nullableColumns } from '../../checks/rows';
+import type { NullableColumn } from '../../checks/rows';
+import { comparable, LAYOUT } from '../../layout';
 
 const ENTITY_REF_CHECK = 'entities_entity_ref_check';
 
@@ -20,7 +20,7 @@ export const entityRules: Step = {
   title: 'Hold rows to the rules of the new tables',
 
   creates: async ({ executor }) => [
-    // An equal constraint of this name stays, also one of a user's.
+    // An equal constraint stays, under whatever name.
     ...((await hasRefCheck(executor))
       ? []
       : [
@@ -119,9 +119,9 @@ async function setNotNull(
 async function hasRefCheck(executor: Executor): Promise<boolean> {
   const rows = await executor.read(
     `select from pg_constraint
-      where conrelid = to_regclass('entities') and conname = $1
-        and pg_get_constraintdef(oid) = $2`,
-    [ENTITY_REF_CHECK, ENTITY_REF_DEFINITION],
+      where conrelid = to_regclass('entities') and contype = 'c'
+        and ${comparable('pg_get_constraintdef(oid)')} = ${comparable('$1')}`,
+    LAYOUT.entities.checks.slice(),
   );
   return rows.length > 0;
 }

@@ -6,15 +6,16 @@ import { entityRules } from './20_entity_rules';
 import { entityKeys } from './30_entity_keys';
 import { roles } from './40_roles';
 import { proof } from './50_proof';
-import { checkKeys, checkRules } from './rules';
+import { refuseShape } from '../../checks/examineShape';
+import { checkRules } from './rules';
 
 export const phase3: Phase = {
   number: 3,
   title: 'Application update',
   async check(context) {
     await checkRoleAccess(context);
+    await refuseShape(context, 'Phase 3 cannot begin');
     await checkRules(context);
-    await checkKeys(context);
   },
   steps: [oneTenant, entityIndexes, entityRules, entityKeys, roles, proof],
 };

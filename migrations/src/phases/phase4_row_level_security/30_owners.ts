@@ -2,11 +2,7 @@ import { bringAdoptionAlong } from '../../adopt/prepare';
 import { followOwner } from '../../adopt/rights';
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
-import {
-  grantedPrivileges,
-  grantStatement,
-  ownedSequencesOf,
-} from '../../schema/grants';
+import { grantedPrivileges, grantStatement } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
 import { TENANT_REQUIRED } from '../../schema/policies';
 import { readRoleAccess } from '../../schema/roleAccess';
@@ -16,7 +12,7 @@ import { TENANT_TABLES } from '../../schema/tables';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../../session/ownerRole';
 
 const TABLES = [...TENANT_TABLES, 'tenants'] as const;
-const KEPT: string[] = [...APP_PRIVILEGES, 'usage'];
+const KEPT: readonly string[] = APP_PRIVILEGES;
 const FUNCTION_OWNER = 'phase4.owner.function';
 
 /** What the undo restores. */
@@ -184,23 +180,10 @@ async function ownersGrants(
   table: string,
   owner: string,
 ): Promise<Grant[]> {
-  const objects = [
-    { kind: 'table', name: table, role: owner },
-    ...(await ownedSequencesOf(executor, table)).map(name => ({
-      kind: 'sequence',
-      name,
-      role: owner,
-    })),
-  ] as Omit<Grant, 'privileges'>[];
-  const grants: Grant[] = [];
-  for (const object of objects) {
-    const held = await grantedPrivileges(executor, object);
-    const privileges = held.filter(each => KEPT.includes(each));
-    if (privileges.length > 0) {
-      grants.push({ ...object, privileges });
-    }
-  }
-  return grants;
+  const object = { kind: 'table', name: table, role: owner } as const;
+  const held = await grantedPrivileges(executor, object);
+  const privileges = held.filter(each => KEPT.includes(each));
+  return privileges.length > 0 ? [{ ...object, privileges }] : [];
 }
 
 async function ownerOf(

@@ -1,8 +1,7 @@
 import type { Phase, StepContext } from '../../engine/Step';
 import { checkRoleAccess } from '../../schema/roleAccess';
-import { refuseObstacles } from '../obstacles';
+import { refuseShape } from '../../checks/examineShape';
 import { privileges } from './10_privileges';
-import { views } from './20_views';
 import { owners } from './30_owners';
 import { policies } from './40_policies';
 import { verification } from './50_verification';
@@ -19,10 +18,10 @@ export const phase4: Phase = {
   title: 'Enable row-level security',
   async check(context) {
     await checkRoleAccess(context);
-    await refuseObstacles(context, 4);
+    await refuseShape(context, 'Phase 4 cannot begin');
     await checkSessions(context);
   },
-  steps: [privileges, views, owners, policies, verification],
+  steps: [privileges, owners, policies, verification],
 };
 
 const TABLES = [...TENANT_TABLES];

@@ -63,18 +63,6 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
       before.relations.map(relation => {
         const name = relation.name as string;
         const granted = relation.privileges as string[];
-        if (name === 'refresh_state_attempts_seq') {
-          return {
-            ...relation,
-            owner: 'portal_admin',
-            privileges: [
-              ...asBefore(granted),
-              ...['SELECT', 'UPDATE', 'USAGE'].map(
-                privilege => `${user}=${privilege} by portal_admin`,
-              ),
-            ].sort(),
-          };
-        }
         const index = relation.kind === 'i';
         if (!(index ? onTable(name, handedOver) : handedOver.includes(name))) {
           return relation;

@@ -9,7 +9,6 @@ import {
   identifyByAllColumns,
   isSwapped,
   partitionedName,
-  statisticsStatements,
   storageParameters,
   waitingName,
 } from '../../schema/partitions';
@@ -17,11 +16,11 @@ import { tenantPolicyStatements } from '../../schema/policies';
 import { ownerStatement } from '../../roles';
 import {
   DEFAULT_TENANT_ID,
-  ENTITY_DEFAULTS,
   oneTenantCheck,
   TENANT_TABLES,
 } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
+import { LAYOUT } from '../../layout';
 import { formatThings } from '../../text';
 import { dropOldKeys } from './70_swap';
 import { revokeAllStatement, secludeStatements } from '../../schema/grants';
@@ -65,7 +64,7 @@ export const partitionedTables: Step = {
           `alter table ${name} drop constraint if exists ${oneTenantCheck(
             table,
           )}`,
-          ...(table === 'entities' ? entityDefaults(name) : []),
+          ...defaults(table, name),
           ...tenantPolicyStatements(name, { policyFor: table }),
           ownerStatement(name),
           // The swap gives it the grants of the table in use.
@@ -112,10 +111,13 @@ function createTable(table: TenantTable, name: string): string {
 ) partition by list (tenant_id)`;
 }
 
-function entityDefaults(name: string): string[] {
-  return Object.entries(ENTITY_DEFAULTS).map(
-    ([column, value]) =>
-      `alter table ${name} alter column ${column} set default ${value}`,
+/** The defaults of the specification, in place of those of the single-tenant table. */
+function defaults(table: TenantTable, name: string): string[] {
+  return Object.entries(LAYOUT[table].columns).flatMap(
+    ([column, { default: value }]) =>
+      value === undefined
+        ? []
+        : [`alter table ${name} alter column ${column} set default ${value}`],
   );
 }
 
@@ -135,14 +137,7 @@ async function createPartitions(
     identifyByAllColumns(name),
     ...secludeStatements(name),
   ]);
-  return [
-    identifyByAllColumns(parent),
-    ...statements,
-    ...(await statisticsStatements(executor, table, [
-      parent,
-      ...Object.keys(partitions),
-    ])),
-  ];
+  return [identifyByAllColumns(parent), ...statements];
 }
 
 /** @throws {@link RefusedError} if rows of other tenants would be dropped */

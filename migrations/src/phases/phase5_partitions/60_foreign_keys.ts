@@ -12,16 +12,14 @@ import {
   defaultTenantPartition,
   partitionedName,
 } from '../../schema/partitions';
-import { escapeIdentifier, escapeLiteral } from '../../sql';
 import { describeCopies } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
-import type { Executor } from '../../engine/Executor';
-import type { TenantTable } from '../../schema/tables';
+import { LAYOUT } from '../../layout';
 
 const REFERENCING = ['relations', 'refresh_state'] as const;
 
 /**
- * Adds the foreign keys of the copies: on the composite key of entities, and those that users have added to the tables.
+ * Adds the foreign keys of the layout: on the composite key of entities, and on tenants.
  *
  * A partitioned table accepts no NOT VALID foreign key, and to add a validated one locks
  * the referenced table during a scan. So the partition with the rows gets it first, NOT
@@ -45,9 +43,7 @@ export const foreignKeys: Step = {
       run: session => catchUp(context, session),
     });
     for (const copy of copies) {
-      for (const key of await readForeignKeys(executor, copy, copies[0])) {
-        await addForeignKey(context, key);
-      }
+      await addForeignKeys(context, copy, copies[0]);
     }
   },
 
@@ -75,100 +71,38 @@ export const foreignKeys: Step = {
   },
 };
 
-async function addForeignKey(
+async function addForeignKeys(
   context: StepContext,
-  key: ForeignKey,
-): Promise<void> {
-  const { executor } = context;
-  const locksIn = (mode: string) =>
-    `${mode} on ${key.referenced}, for a change of the catalog, and on tables that are not in use.`;
-  await addConstraint(context, {
-    references: key.referenced,
-    table: defaultTenantPartition(key.table),
-    name: key.name,
-    definition: key.definition,
-    locks: locksIn('SHARE ROW EXCLUSIVE'),
-  });
-  const found = await constraintValidity(executor, key.target, key.name);
-  if (found === 'missing') {
-    await executor.transaction({
-      title: `Add the constraint ${key.name} to ${key.target}`,
-      locks: locksIn('ACCESS EXCLUSIVE'),
-      tables: [key.referenced],
-      statements: [
-        `alter table ${key.target} add constraint ${escapeIdentifier(
-          key.name,
-        )} ${key.definition}`,
-      ],
-    });
-  }
-  if (key.comment) {
-    await executor.execute(
-      `comment on constraint ${escapeIdentifier(key.name)} on ${
-        key.target
-      } is ${escapeLiteral(key.comment)}`,
-    );
-  }
-}
-
-/** A foreign key that a partitioned table gets. */
-export interface ForeignKey {
-  table: TenantTable;
-  /** The partitioned table. */
-  target: string;
-  name: string;
-  definition: string;
-  referenced: string;
-  comment?: string;
-}
-
-/**
- * The foreign keys of a copy: that on the entity (specification, B.3), and those of its
- * source on other tables than tenants and entities.
- */
-export async function readForeignKeys(
-  executor: Executor,
-  copy: TableCopy,
+  { table, target }: TableCopy,
   entities: TableCopy,
-): Promise<ForeignKey[]> {
-  const { table, target } = copy;
-  const keys: ForeignKey[] = [];
-  if (table !== 'entities') {
-    keys.push({
-      table,
-      target,
-      name: `${table}_entity_fkey`,
-      definition:
-        `foreign key (tenant_id, ${copy.key}) references ${entities.target} ` +
-        '(tenant_id, entity_id) on delete cascade',
-      referenced: entities.target,
+): Promise<void> {
+  for (const { name, definition } of LAYOUT[table].foreignKeys) {
+    const [, referenced] = /REFERENCES (\w+)/.exec(definition)!;
+    const parent = referenced === 'entities' ? entities.target : referenced;
+    const onParent = definition.replace(
+      `REFERENCES ${referenced}`,
+      `REFERENCES ${parent}`,
+    );
+    const locksIn = (mode: string) =>
+      `${mode} on ${parent}, for a change of the catalog, and on tables that are not in use.`;
+    await addConstraint(context, {
+      references: parent,
+      table: defaultTenantPartition(table),
+      name,
+      definition: onParent,
+      locks: locksIn('SHARE ROW EXCLUSIVE'),
     });
+    if (
+      (await constraintValidity(context.executor, target, name)) === 'missing'
+    ) {
+      await context.executor.transaction({
+        title: `Add the constraint ${name} to ${target}`,
+        locks: locksIn('ACCESS EXCLUSIVE'),
+        tables: [parent],
+        statements: [
+          `alter table ${target} add constraint ${name} ${onParent}`,
+        ],
+      });
+    }
   }
-  return [...keys, ...(await readOwnForeignKeys(executor, copy))];
-}
-
-async function readOwnForeignKeys(
-  executor: Executor,
-  { table, source, target }: TableCopy,
-): Promise<ForeignKey[]> {
-  const rows = await executor.read<
-    Record<string, string> & { comment: string | null }
-  >(
-    `select conname as name, obj_description(oid, 'pg_constraint') as comment, pg_get_constraintdef(oid) as definition,
-            confrelid::regclass::text as referenced
-       from pg_constraint
-      where conrelid = to_regclass(quote_ident($1)) and contype = 'f'
-        and conparentid = 0
-        and confrelid not in (to_regclass('tenants'), to_regclass('entities'))
-      order by conname`,
-    [source],
-  );
-  return rows.map(({ name, definition, referenced, comment }) => ({
-    table,
-    target,
-    name,
-    definition: definition.replace(/ NOT VALID$/, ''),
-    referenced,
-    ...(comment === null ? {} : { comment }),
-  }));
 }

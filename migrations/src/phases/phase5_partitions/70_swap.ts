@@ -1,6 +1,11 @@
 import { DatabaseError } from 'pg';
-import { SWAPPED_SEQUENCE } from '../../copy/carryOver';
-import type { Sides } from '../../copy/carryOver';
+import {
+  refuseLaterAdditions,
+  refuseShape,
+  refuseShapeToGoBack,
+  warnOfArchived,
+} from '../../checks/examineShape';
+import type { Sides } from '../../copy/exchange';
 import {
   CATCH_UP_SCRIPT,
   catchUp,
@@ -14,7 +19,6 @@ import { FENCE_POLICY } from '../../copy/fence';
 import { swapStatements } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, examineCopies } from '../../copy/compare';
-import { readCompletedSteps } from '../../engine/journal';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { recordStatement, refuseStatement } from '../../engine/ownership';
 import { RefusedError } from '../../errors';
@@ -22,16 +26,8 @@ import { archiveName, isSwapped, oldName } from '../../schema/partitions';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
-import { indexes } from './50_indexes';
-import { foreignKeys } from './60_foreign_keys';
 import { waitForSessionsBeforeSwap } from './80_settle';
-import {
-  refuseAdditions,
-  refuseLaterAdditions,
-  warnOfAdditions,
-} from './additions';
 import { describeCopies } from '../../copy/TableCopy';
-import { refuseDependents, refuseObstacles } from '../obstacles';
 import { refuseLaterPublications } from '../../schema/publications';
 import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
 
@@ -59,7 +55,6 @@ const objects: Creation[] = [
   ...logTriggers,
   ...oldKeys,
   replayFunction,
-  { kind: 'relation', name: SWAPPED_SEQUENCE },
 ];
 
 /**
@@ -74,7 +69,7 @@ export const swap: Step = {
 
   async up(context) {
     if (!(await isSwapped(context.executor))) {
-      await refuseObstacles(context, 5);
+      await refuseShape(context, 'The tables cannot be swapped');
       await exchange(context, copy => ({
         table: copy.table,
         incoming: copy.target,
@@ -83,9 +78,17 @@ export const swap: Step = {
     }
   },
 
+  async checkUndo(context) {
+    if (await isSwapped(context.executor)) {
+      await refuseShapeToGoBack(context);
+    }
+  },
+
   async down(context) {
     if (await isSwapped(context.executor)) {
-      await refuseDependents(context);
+      // Again, since a killed undo goes on here.
+      await refuseShapeToGoBack(context);
+      await warnOfArchived(context);
       await addOldKeys(context);
       await exchange(context, copy => ({
         table: copy.table,
@@ -103,12 +106,11 @@ async function exchange(
 ): Promise<void> {
   const { executor, settings } = context;
   const copies = await describeCopies(executor);
-  await checkAdditions(context, copies);
   await provideReplay(executor, copies);
   const conditions = [
     refuseStatement(objects),
-    await refuseLaterAdditions(executor),
     refuseLaterPublications,
+    await refuseLaterAdditions(context),
   ];
   const statements = (timeoutMs: number) => [
     ...swapStatements(copies.map(sidesOf), timeoutMs, conditions),
@@ -130,21 +132,6 @@ async function exchange(
       await swapOnce(context, session, statements);
     },
   });
-}
-
-/** Refuses a swap for indexes and constraints that the copies lack; warns on the way back. */
-async function checkAdditions(
-  context: StepContext,
-  copies: TableCopy[],
-): Promise<void> {
-  // A dry run may be printed before the earlier steps have created and completed the
-  // copies.
-  const completed = await readCompletedSteps(context.executor);
-  if ([indexes, foreignKeys].every(({ name }) => completed.includes(name))) {
-    await ((await isSwapped(context.executor))
-      ? warnOfAdditions(context, copies)
-      : refuseAdditions(context, copies));
-  }
 }
 
 /**

@@ -6,7 +6,7 @@ import {
   ENGINES_TABLE,
   MEMBERS_TABLE,
 } from '../../schema/tables';
-import { refuseObstacles } from '../obstacles';
+import { refuseShape } from '../../checks/examineShape';
 import { partitionedTables, refuseRowsToDrop } from './10_partitioned_tables';
 import {
   describeMembers,
@@ -43,7 +43,7 @@ export const phase5: Phase = {
       return;
     }
     await refuseRowsOfOtherTenants(context);
-    await refuseObstacles(context, 5);
+    await refuseShape(context, 'Phase 5 cannot begin');
   },
   async checkUndo(context) {
     await refuseRowsToDrop(context);

@@ -107,21 +107,6 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     expect(rows).toEqual([{ errors: ['seen'] }]);
   });
 
-  it('gives way to a transaction that has taken a number of a sequence', async () => {
-    await stopBefore(database, 5, swap);
-    await other.query(
-      `begin; select nextval('refresh_state_attempts_seq'::regclass)`,
-    );
-    const written = await whileWaiting(
-      migration => migration.runPhase(5),
-      async () => {
-        await other.query(WRITE);
-        return other.query('commit');
-      },
-    );
-    expect(written).toBeDefined();
-  });
-
   it('is refused where a column was added meanwhile', async () => {
     await stopBefore(database, 5, swap);
     await other.query(`begin; update relations set weight = 2`);

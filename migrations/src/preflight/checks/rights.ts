@@ -23,9 +23,6 @@ import type {
   PreflightContext,
 } from '../PreflightCheck';
 
-/** The version since which GRANT SET ON PARAMETER exists. */
-const PARAMETER_GRANTS_SINCE = 150000;
-
 /** The rights that the phases need, and the login has. */
 export const loginRights: PreflightCheck = {
   name: 'privileges',
@@ -43,7 +40,7 @@ export const loginRights: PreflightCheck = {
         ok(`The login ${facts.login}${why} may do what the phases need.`),
       );
     }
-    return [...outcomes, ...(await judgeTriggers(context))];
+    return outcomes;
   },
 };
 
@@ -161,141 +158,6 @@ async function judgeRoles(context: PreflightContext): Promise<Outcome[]> {
           { advice: 'Let a superuser run this.', sql: script(statements) },
         ),
       ];
-}
-
-/** The backfill updates every row; triggers on update may fire for each. */
-async function judgeTriggers({
-  executor,
-  facts,
-}: PreflightContext): Promise<Outcome[]> {
-  const triggers = await executor.read<{ name: string; table: string }>(
-    `select tgname as name, tgrelid::regclass::text as table from pg_trigger
-      where tgrelid = any ($1) and not tgisinternal
-        and tgtype & 16 <> 0 -- on update
-        and tgenabled in ('O', 'A')
-        and (cardinality(tgattr) = 0 or exists (
-              select from pg_attribute
-               where attrelid = tgrelid and attname = 'tenant_id'
-                 and attnum = any (tgattr)))
-      order by 2, 1`,
-    [facts.tables.map(({ oid }) => oid)],
-  );
-  if (facts.begunPhase > 2 || triggers.length === 0 || facts.superuser) {
-    return [];
-  }
-  const grantable = facts.version >= PARAMETER_GRANTS_SINCE;
-  const [{ silences }] = await executor.read<{ silences: boolean }>(
-    `select ${
-      grantable
-        ? `has_parameter_privilege(session_user, 'session_replication_role', 'set')`
-        : 'false'
-    } as silences`,
-  );
-  if (silences) {
-    return [];
-  }
-  const list = enumerate(
-    triggers.map(({ name, table }) => `${name} (${table})`),
-  );
-  return [
-    warning(
-      `The login ${facts.login} may not set session_replication_role, so these ` +
-        `triggers on update may fire for every row of the backfill: ${list}.`,
-      grantable
-        ? {
-            advice: 'Let a superuser run this where they should not.',
-            sql: script([
-              `grant set on parameter session_replication_role to ${escapeIdentifier(
-                facts.login,
-              )}`,
-            ]),
-          }
-        : { advice: 'Migrate as a superuser where they should not.' },
-    ),
-  ];
-}
-
-/** No policies yet: permissive ones would add up with those of phase 4. */
-export const rowSecurity: PreflightCheck = {
-  name: 'row-level security',
-  scope: 'tables',
-  fine: 'No policy stands in the way of those of phase 4.',
-  obstacles: true,
-};
-
-interface Grant {
-  table: string;
-  /** Null for a grant on the table. */
-  column: string | null;
-  grantee: string;
-  privileges: string[];
-}
-
-const TRUNCATE = 'TRUNCATE';
-const PUBLIC = 'PUBLIC';
-
-/** Grants are carried over, except TRUNCATE, which policies do not restrict. */
-export const grants: PreflightCheck = {
-  name: 'grants',
-  scope: 'tables',
-  obstacles: true,
-  fine: 'Only the owner has rights on the tables.',
-  async run(context) {
-    const found = await readGrants(context);
-    const outcomes: Outcome[] = [];
-    if (found.length > 0) {
-      outcomes.push(
-        ok(`Grants are carried over: ${enumerate(found.map(describeGrant))}.`, {
-          details: found,
-        }),
-      );
-    }
-    const truncating = found.filter(
-      ({ grantee, privileges }) =>
-        grantee !== PUBLIC && privileges.includes(TRUNCATE),
-    );
-    if (truncating.length > 0) {
-      const list = truncating.map(
-        ({ grantee, table }) => `${grantee} (${table})`,
-      );
-      outcomes.push(
-        warning(`TRUNCATE is granted to ${enumerate(list)}.`, {
-          advice:
-            "It empties a table of every tenant's rows. The partitioned tables do not " +
-            'get it; revoke it where phase 4 must not wait for phase 5.',
-        }),
-      );
-    }
-    return outcomes;
-  },
-};
-
-function describeGrant({ table, column, grantee, privileges }: Grant): string {
-  const on = column === null ? table : `${table}.${column}`;
-  return `${privileges.join(', ')} on ${on} to ${grantee}`;
-}
-
-async function readGrants({
-  executor,
-  facts,
-}: PreflightContext): Promise<Grant[]> {
-  return executor.read<Grant>(
-    `with grants as (
-       select c.oid, null::name as column, a.*
-         from pg_class c, aclexplode(c.relacl) a
-        where c.oid = any ($1) and a.grantee <> c.relowner
-       union all
-       select t.attrelid, t.attname, a.*
-         from pg_attribute t, aclexplode(t.attacl) a
-        where t.attrelid = any ($1) and not t.attisdropped
-     )
-     select g.oid::regclass::text as table, g.column,
-            coalesce(r.rolname, '${PUBLIC}') as grantee,
-            array_agg(g.privilege_type order by g.privilege_type) as privileges
-       from grants g left join pg_roles r on r.oid = g.grantee
-      group by 1, 2, 3 order by 1, 3, 2 nulls first`,
-    [facts.tables.map(({ oid }) => oid)],
-  );
 }
 
 // Named in a sentence.

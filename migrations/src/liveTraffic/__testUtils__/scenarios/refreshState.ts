@@ -1,5 +1,4 @@
 import type { RecordedEntity, Row } from '../expectedRows';
-import { SilentFailure } from '../Transaction';
 import type { Scenario, Transaction } from '../Transaction';
 import { pickEntity } from './entity';
 import { anyJson, anyName, anyTime } from './values';
@@ -16,15 +15,9 @@ function refreshRow(tx: Transaction, entity: RecordedEntity): Row {
   };
 }
 
-/** JSON that differs from all before: the trigger counts such changes. */
+/** JSON that differs from all before. */
 function newErrors(tx: Transaction): string {
   return `[${JSON.stringify(tx.uniqueText())}, ${anyJson(tx.random)}]`;
-}
-
-function refLength({ location_key }: Row): string | null {
-  return typeof location_key === 'string'
-    ? String([...location_key].length)
-    : null;
 }
 
 export async function addRefreshState(
@@ -32,24 +25,8 @@ export async function addRefreshState(
   entity: RecordedEntity,
 ): Promise<RecordedEntity> {
   const sent = refreshRow(tx, entity);
-  const { rows } = await tx.insert(
-    'refresh_state',
-    [sent],
-    'returning attempts::text',
-  );
-  const { attempts } = rows[0];
-  noteSerial(tx, Number(attempts));
-  return put(tx, entity, { ...sent, attempts });
-}
-
-/** What a sequence has handed out must not come again. */
-function noteSerial(tx: Transaction, attempts: number): void {
-  if (attempts <= tx.expected.lastSerial) {
-    throw new SilentFailure(
-      `The default of attempts went back from ${tx.expected.lastSerial} to ${attempts}`,
-    );
-  }
-  tx.expected.lastSerial = attempts;
+  await tx.insert('refresh_state', [sent]);
+  return put(tx, entity, { ...sent, attempts: '0' });
 }
 
 function put(
@@ -57,8 +34,7 @@ function put(
   entity: RecordedEntity,
   row: Row | undefined,
 ): RecordedEntity {
-  const refreshState = row && { ...row, ref_length: refLength(row) };
-  const changed = { ...entity, refreshState };
+  const changed = { ...entity, refreshState: row };
   tx.expected.put(changed);
   return changed;
 }
@@ -84,15 +60,10 @@ const updateRefreshState: Scenario = {
       before ? 1 : 0,
     );
     if (before) {
-      const attempts = change.errors ? next(before.attempts) : before.attempts;
-      put(tx, entity, { ...before, ...change, attempts });
+      put(tx, entity, { ...before, ...change });
     }
   },
 };
-
-function next(attempts: string | null): string {
-  return String(Number(attempts) + 1);
-}
 
 const replaceRefreshState: Scenario = {
   name: 'delete or insert refresh state',
@@ -123,9 +94,8 @@ const upsertRefreshState: Scenario = {
   weight: 6,
   async run(tx) {
     const entity = await pickEntity(tx);
-    const before = entity.refreshState;
     const sent = refreshRow(tx, entity);
-    const { row } = await tx.upsert({
+    await tx.upsert({
       table: 'refresh_state',
       key: 'entity_id',
       sent,
@@ -136,8 +106,7 @@ const upsertRefreshState: Scenario = {
       },
       returning: 'attempts::text',
     });
-    const attempts = before ? next(before.attempts) : row.attempts;
-    put(tx, entity, { ...sent, attempts });
+    put(tx, entity, { ...sent, attempts: '0' });
   },
 };
 

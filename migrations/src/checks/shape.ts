@@ -1,0 +1,426 @@
+import { FENCE_POLICY } from '../copy/fence';
+import {
+  acceptedConstraints,
+  acceptedIndexes,
+  comparable,
+  isOfType,
+  LAYOUT,
+} from '../layout';
+import { ADMIN_POLICY, TENANT_POLICY } from '../schema/policies';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import { TENANT_TABLES } from '../schema/tables';
+import { escapeLiteral } from '../sql';
+
+// What the three tables may not be or have. The preflight, the phases and the way back read
+// these rows, so that whatever a phase refuses is known before phase 1.
+
+/** What a rule finds. */
+export interface Found {
+  /** Such as `history (relations)`. */
+  name: string;
+  /** The statement that puts it right, if one does. */
+  fix: string | null;
+  /** The statement that makes it again after phase 5, if one does. */
+  again: string | null;
+}
+
+/** One difference between tables and the layout. */
+export interface ShapeRule {
+  name: string;
+  /** On the way back, some are left with the archive, and others do not matter. */
+  level: { forward: 'failure'; back?: 'failure' | 'warning' };
+  /**
+   * A query for what differs: name, fix, again. Its parameters are the schema, and whether
+   * the migration has begun.
+   */
+  sql: string;
+  message: string;
+  advice: string;
+  /** The message of the preflight if nothing differs. */
+  fine: string;
+}
+
+const OURS = `with recursive ours as (
+  select c.oid, c.relname as name, c.relkind as kind, c.reltype as type, c.relowner as owner,
+         format('%I.%I', n.nspname, c.relname) as sql
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+   where n.nspname = $1 and c.relname in (${TENANT_TABLES.map(
+     escapeLiteral,
+   ).join(', ')})
+     and $2::boolean is not null)`;
+
+const AGAIN_LATER =
+  'Drop them, and create them again after phase 5: nothing carries them over.';
+
+function values(rows: (string | boolean)[][]): string {
+  const texts = rows.map(
+    row =>
+      `(${row
+        .map(each => (typeof each === 'string' ? escapeLiteral(each) : each))
+        .join(', ')})`,
+  );
+  return `(values ${texts.join(', ')})`;
+}
+
+/** The kind of the tables, on which the other rules rely. */
+export const storage: ShapeRule = {
+  name: 'tables',
+  level: { forward: 'failure' },
+  message: 'These are not ordinary tables of their own',
+  advice:
+    'Phase 5 partitions ordinary tables without inheritance, whose rows outlive a crash.',
+  fine: 'The three are ordinary tables.',
+  sql: `${OURS}
+    select o.name || ': ' || case o.kind when 'p' then 'a partitioned table' when 'f' then 'a foreign table'
+             when 'm' then 'a materialized view' else 'a view' end as name,
+           null as fix, null as again
+      from ours o
+     where o.kind <> 'r'
+       and not (o.kind = 'p' and $2 and pg_get_partkeydef(o.oid) = 'LIST (tenant_id)')
+     union all
+    select o.name || ': of a type', format('alter table %s not of', o.sql), null
+      from ours o join pg_class c on c.oid = o.oid where c.reloftype <> 0
+     union all
+    select o.name || ': not logged', format('alter table %s set logged', o.sql), null
+      from ours o join pg_class c on c.oid = o.oid where c.relpersistence <> 'p'
+     union all
+    select o.name || ': inherits, or is inherited from',
+           format('alter table %s no inherit %s', i.inhrelid::regclass, i.inhparent::regclass), null
+      from ours o join pg_inherits i on o.oid in (i.inhrelid, i.inhparent)
+     where o.kind = 'r'`,
+};
+
+export const columns: ShapeRule = {
+  name: 'columns',
+  level: { forward: 'failure' },
+  message: 'Columns are missing, of another type, or under a name of ours',
+  advice:
+    'Add them with their values, or change them while the application is stopped.',
+  fine: 'The columns are those of the specification; others are carried over.',
+  sql: `${OURS}, expected (name, attribute, type, varying) as ${values(
+    TENANT_TABLES.flatMap(table =>
+      Object.entries(LAYOUT[table].columns).map(([name, { type }]) => [
+        table,
+        name,
+        type,
+        isOfType('character varying', type),
+      ]),
+    ),
+  )}
+    select format('%s.%s (%s)', e.name, e.attribute, e.type) as name,
+           case when a.attname is null
+             then format('alter table %s add column %I %s', o.sql, e.attribute, e.type)
+             else format('alter table %s alter column %I type %s using %I::%s', o.sql, e.attribute,
+                         e.type, e.attribute, e.type) end as fix,
+           null as again
+      from ours o join expected e on e.name = o.name
+      left join pg_attribute a on a.attrelid = o.oid and a.attname = e.attribute
+                              and not a.attisdropped
+     where a.attname is null
+        or format_type(a.atttypid, null) <> e.type
+           and not (e.varying and a.atttypid = 'varchar'::regtype)
+     union all
+    select format('%s.tenant_id, which the migration did not add', o.name),
+           format('alter table %s rename column tenant_id to former_tenant_id', o.sql), null
+      from ours o join pg_attribute a on a.attrelid = o.oid and a.attname = 'tenant_id'
+                                     and not a.attisdropped
+     where not $2 or a.atttypid <> 'uuid'::regtype
+     order by 1`,
+};
+
+const numbered: ShapeRule = {
+  name: 'generated values',
+  level: { forward: 'failure' },
+  message: 'Columns are generated, are identities or own a sequence',
+  advice:
+    'Both sides of the swap need the same numbers: let defaults take them from a sequence that no table owns.',
+  fine: 'No column is generated, an identity or the owner of a sequence.',
+  sql: `${OURS}
+    select format('%s.%s', o.name, a.attname) as name,
+           case when a.attgenerated <> '' then format('alter table %s drop column %I', o.sql, a.attname)
+                when a.attidentity <> '' then format('begin;
+alter table %1$s alter column %2$I drop identity;
+create sequence %3$s;
+select setval(%4$L, coalesce(max(%2$I), 0) + 1, false) from %1$s;
+alter table %1$s alter column %2$I set default nextval(%4$L);
+commit', o.sql, a.attname, n.sequence, n.sequence)
+                else format('alter sequence %s owned by none', s.objid::regclass) end as fix,
+           case when a.attgenerated <> '' then
+             format('alter table %s add column %I %s generated always as (%s) stored', o.sql, a.attname,
+                    format_type(a.atttypid, a.atttypmod), pg_get_expr(d.adbin, d.adrelid)) end as again
+      from ours o join pg_attribute a on a.attrelid = o.oid and not a.attisdropped
+      left join pg_attrdef d on d.adrelid = o.oid and d.adnum = a.attnum
+      left join pg_depend s on s.classid = 'pg_class'::regclass and s.refclassid = s.classid
+                           and s.refobjid = o.oid and s.refobjsubid = a.attnum and s.deptype = 'a'
+                           and exists (select from pg_class where oid = s.objid and relkind = 'S')
+      cross join lateral (select format('%I.%I', $1, o.name || '_' || a.attname || '_numbers') as sequence) n
+     where a.attgenerated <> '' or a.attidentity <> '' or s.objid is not null
+     order by 1`,
+};
+
+const keys: ShapeRule = {
+  name: 'keys of entities',
+  level: { forward: 'failure' },
+  message: 'Keys of entities are missing',
+  advice:
+    'entity_id is the primary key, and entity_ref is unique. Look for duplicates first.',
+  fine: 'entity_id is the primary key, and entity_ref is unique.',
+  sql: `${OURS}
+    select k.attribute as name,
+           format(case when k.is_primary then 'create unique index concurrently entities_pkey on %1$s (entity_id);
+alter table %1$s add primary key using index entities_pkey'
+             else 'create unique index concurrently entities_entity_ref_key on %1$s (entity_ref)' end,
+             o.sql) as fix,
+           null as again
+      from ours o cross join (values ('entity_id', true), ('entity_ref', false)) k (attribute, is_primary)
+     where o.name = 'entities' and o.kind = 'r' and not exists (
+       select from pg_index i
+         join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
+        where i.indrelid = o.oid and a.attname = k.attribute and i.indisunique and i.indisvalid
+          and i.indimmediate and i.indnkeyatts = 1 and i.indpred is null and i.indexprs is null
+          and (i.indisprimary or not k.is_primary))`,
+};
+
+const indexes: ShapeRule = {
+  name: 'indexes',
+  level: { forward: 'failure', back: 'warning' },
+  message: 'The tables have indexes beyond the layout',
+  advice: AGAIN_LATER,
+  fine: 'The tables have no index beyond the layout.',
+  sql: `${OURS}, accepted (name, body, is_unique) as ${values(
+    TENANT_TABLES.flatMap(table =>
+      acceptedIndexes(table).map(({ on, unique }) => [table, on, unique]),
+    ),
+  )}, found as (
+    select o.name as on_table, o.sql, i.*, x.relname, k.conname, k.oid as constraint,
+           format('%I.%I', n.nspname, x.relname) as index,
+           regexp_replace(regexp_replace(
+             substring(pg_get_indexdef(i.indexrelid) from ' USING (.*)$'),
+             '[^ (]+\\.gin_trgm_ops', 'gin_trgm_ops'), ' WITH \\([^)]*\\)', '') as body
+      from ours o join pg_index i on i.indrelid = o.oid
+      join pg_class x on x.oid = i.indexrelid join pg_namespace n on n.oid = x.relnamespace
+      left join pg_constraint k on k.conindid = i.indexrelid and k.conrelid = o.oid
+                               and k.contype in ('p', 'u', 'x'))
+    select format('%s (%s)', f.relname, f.on_table) as name,
+           case when f.constraint is null then format('drop index concurrently %s', f.index)
+             else format('alter table %s drop constraint %I', f.sql, f.conname) end as fix,
+           case when f.indisvalid and not f.indisexclusion then regexp_replace(
+             coalesce('alter table ' || f.sql || ' add constraint ' || quote_ident(f.conname) || ' '
+                        || pg_get_constraintdef(f.constraint), pg_get_indexdef(f.indexrelid)),
+             '(USING btree|UNIQUE|NOT DISTINCT|PRIMARY KEY) \\(', '\\1 (tenant_id, ') end as again
+      from found f
+     where not f.indimmediate or f.indisexclusion
+        or not f.indisvalid and not ($2 and f.body like '%tenant\\_id%')
+        or not exists (select from accepted a
+                        where a.name = f.on_table and a.body = f.body
+                          and (a.is_unique or not f.indisunique))
+     order by 1`,
+};
+
+const constraints: ShapeRule = {
+  name: 'constraints',
+  level: { forward: 'failure', back: 'warning' },
+  message: 'The tables have constraints beyond the layout',
+  advice: AGAIN_LATER,
+  fine: 'The tables have no constraint beyond the layout.',
+  sql: `${OURS}, accepted (name, definition) as ${values(
+    TENANT_TABLES.flatMap(table =>
+      acceptedConstraints(table).map(definition => [table, definition]),
+    ),
+  )}, found as (
+    select o.name as on_table, o.sql, k.*, pg_get_constraintdef(k.oid) as definition,
+           regexp_replace(pg_get_constraintdef(k.oid),
+             'REFERENCES ("[^"]+"|[^ ."]+)\\.', 'REFERENCES ') as unqualified
+      from ours o join pg_constraint k on k.conrelid = o.oid
+     where k.contype in ('c', 'f', 'n') and k.conparentid = 0)
+    select format('%s (%s)', f.conname, f.on_table) as name,
+           format('alter table %s drop constraint %I', f.sql, f.conname) as fix,
+           case when f.confrelid <> all (select oid from ours) then
+             format('alter table %s add constraint %I %s', f.sql, f.conname,
+                    regexp_replace(f.definition, ' (NOT VALID|NO INHERIT)', '', 'g')) end as again
+      from found f
+     where case f.contype when 'n' then f.connoinherit or not f.convalidated
+                          when 'f' then f.confrelid not in (
+                            select oid from ours union all
+                            select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+                             where n.nspname = $1 and c.relname = 'tenants')
+                          else false end
+        or f.contype <> 'n' and not exists (
+          select from accepted a
+           where a.name = f.on_table and ${comparable(
+             'a.definition',
+           )} = ${comparable(
+    `case when $2 then regexp_replace(f.unqualified, ' NOT VALID$', '') else f.unqualified end`,
+  )})
+     order by 1`,
+};
+
+const triggers: ShapeRule = {
+  name: 'triggers',
+  level: { forward: 'failure', back: 'failure' },
+  message: 'The tables have triggers',
+  advice: AGAIN_LATER,
+  fine: 'The tables have no triggers.',
+  sql: `${OURS}
+    select format('%s (%s)', t.tgname, o.name) as name,
+           format('drop trigger %I on %s', t.tgname, o.sql) as fix,
+           pg_get_triggerdef(t.oid) as again
+      from ours o join pg_trigger t on t.tgrelid = o.oid
+     where not t.tgisinternal and t.tgname !~ '^(tenancy|entity_terms)_'
+     order by 1`,
+};
+
+const views: ShapeRule = {
+  name: 'views',
+  level: { forward: 'failure', back: 'failure' },
+  message: 'Views read the tables',
+  advice:
+    'Drop them, and create them again after phase 5, so that they read with the rights of their reader.',
+  fine: 'No view reads the tables.',
+  sql: `${OURS}, reading (view, depth) as (
+    select r.ev_class, 1 from pg_rewrite r
+      join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+                      and d.refclassid = 'pg_class'::regclass
+      join ours o on o.oid = d.refobjid
+     union
+    select r.ev_class, v.depth + 1 from reading v
+      join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = v.view
+                      and d.classid = 'pg_rewrite'::regclass
+      join pg_rewrite r on r.oid = d.objid and r.ev_class <> v.view)
+    select n.name,
+           format('drop %sview %s', n.kind, n.name) as fix,
+           format('create %sview %s%s as %s', n.kind, n.name,
+             case when n.kind = '' and current_setting('server_version_num')::int >= 150000
+               then ' with (security_invoker = true)' else '' end,
+             rtrim(pg_get_viewdef(n.oid), ';')) as again
+      from (select view, max(depth) as depth from reading group by 1) v
+      join lateral (
+        select c.oid, format('%I.%I', s.nspname, c.relname) as name,
+               case c.relkind when 'm' then 'materialized ' else '' end as kind
+          from pg_class c join pg_namespace s on s.oid = c.relnamespace
+         where c.oid = v.view and c.relkind in ('v', 'm')
+           and c.oid not in (select oid from ours)) n on true
+     order by v.depth desc, 1`,
+};
+
+/** SQL for the statement that creates a policy. */
+const CREATE_POLICY = `format('create policy %I on %s as %s for %s to %s%s', p.polname, p.polrelid::regclass,
+  case when p.polpermissive then 'permissive' else 'restrictive' end,
+  case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
+                when 'd' then 'delete' else 'all' end,
+  (select string_agg(case r when 0 then 'public' else r::regrole::text end, ', ') from unnest(p.polroles) r),
+  coalesce(' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', '')
+    || coalesce(' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')', ''))`;
+
+const rowSecurity: ShapeRule = {
+  name: 'row-level security',
+  level: { forward: 'failure', back: 'failure' },
+  message: 'The tables have row-level security of others',
+  advice:
+    'Phase 4 enables row-level security. A permissive policy would let rows through beside it.',
+  fine: 'The tables have no policies of others.',
+  sql: `${OURS}, policies as (
+    select o.name as on_table, o.sql, p.* from ours o join pg_policy p on p.polrelid = o.oid)
+    select format('%s (%s)', p.polname, p.on_table) as name,
+           format('drop policy %I on %s', p.polname, p.sql) as fix,
+           case when not p.polpermissive then ${CREATE_POLICY} end as again
+      from policies p
+     where p.polname not in ('${TENANT_POLICY}', '${ADMIN_POLICY}', '${FENCE_POLICY}')
+     union all
+    select format('%s, where it is enabled', o.name),
+           format('alter table %s disable row level security, no force row level security', o.sql), null
+      from ours o join pg_class c on c.oid = o.oid
+     where (c.relrowsecurity or c.relforcerowsecurity)
+       and not exists (select from policies p
+                        where p.polrelid = o.oid and p.polname = '${TENANT_POLICY}')
+     order by 1`,
+};
+
+const dependents: ShapeRule = {
+  name: 'dependents',
+  level: { forward: 'failure', back: 'failure' },
+  message: 'These would stay with the tables that go out of use',
+  advice: AGAIN_LATER,
+  fine: 'Nothing else depends on the tables.',
+  sql: `${OURS}, types (oid) as (
+    select t.oid from ours o join pg_type t on t.oid = o.type
+     union all
+    select t.typarray from ours o join pg_type t on t.oid = o.type
+  ), found as (
+    select distinct d.classid, d.objid, d.objsubid from pg_depend d
+     where d.deptype = 'n'
+       and (d.refclassid = 'pg_class'::regclass and d.refobjid in (select oid from ours)
+         or d.refclassid = 'pg_type'::regclass and d.refobjid in (select oid from types))
+       and d.classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass,
+                             'pg_publication_rel'::regclass)
+     union
+    select 'pg_rewrite'::regclass, r.oid, 0 from pg_rewrite r join ours o on o.oid = r.ev_class
+     where o.kind in ('r', 'p'))
+    select pg_describe_object(f.classid, f.objid, f.objsubid) as name,
+           case when k.oid is not null then format('alter table %s drop constraint %I', k.conrelid::regclass, k.conname)
+                when r.oid is not null then format('drop rule %I on %s', r.rulename, r.ev_class::regclass)
+                when p.oid is not null then format('drop policy %I on %s', p.polname, p.polrelid::regclass)
+                when x.oid is not null then format('drop routine %s', x.oid::regprocedure)
+                when a.attname is not null then format('alter table %s drop column %I', a.attrelid::regclass, a.attname)
+                when t.oid is not null then format('drop domain %s', t.oid::regtype) end as fix,
+           case when r.oid is not null then rtrim(pg_get_ruledef(r.oid), ';')
+                when p.oid is not null then ${CREATE_POLICY}
+                when x.oid is not null then pg_get_functiondef(x.oid) end as again
+      from found f
+      left join pg_constraint k on f.classid = 'pg_constraint'::regclass and k.oid = f.objid
+      left join pg_rewrite r on f.classid = 'pg_rewrite'::regclass and r.oid = f.objid
+      left join pg_class v on v.oid = r.ev_class
+      left join pg_policy p on f.classid = 'pg_policy'::regclass and p.oid = f.objid
+      left join pg_proc x on f.classid = 'pg_proc'::regclass and x.oid = f.objid
+      left join pg_type t on f.classid = 'pg_type'::regclass and t.oid = f.objid
+      left join pg_attribute a on f.classid = 'pg_class'::regclass and f.objsubid > 0
+                              and a.attrelid = f.objid and a.attnum = f.objsubid
+     where not coalesce(k.contype <> 'f' or k.conparentid <> 0 or k.conrelid in (
+             select oid from ours union all
+             select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
+              where n.nspname = $1 and c.relname in ('entity_terms', 'entity_parents')), false)
+       and not coalesce(v.relkind in ('v', 'm'), false)
+       and not coalesce(p.polrelid in (select oid from ours), false)
+       and not exists (select from pg_inherits where f.classid = 'pg_class'::regclass and inhrelid = f.objid)
+     order by 1`,
+};
+
+const grants: ShapeRule = {
+  name: 'grants',
+  level: { forward: 'failure' },
+  message: 'Rights would let rows of other tenants go, or keep the owner out',
+  advice:
+    'Policies do not restrict TRUNCATE, and portal_admin gets the rights of the owner.',
+  fine: 'The rights on the tables are carried over.',
+  sql: `${OURS}
+    select format('TRUNCATE of %s (%s)', g.name, o.name) as name,
+           format('revoke truncate on %s from %s cascade', o.sql, g.name) as fix, null as again
+      from ours o join pg_class c on c.oid = o.oid, aclexplode(c.relacl) a,
+           lateral (select case a.grantee when 0 then 'public' else a.grantee::regrole::text end as name) g
+     where a.grantee <> o.owner and a.privilege_type = 'TRUNCATE'
+       -- Phase 4 takes it from these itself.
+       and g.name not in ('${APP_ROLE}', '${ADMIN_ROLE}')
+     union all
+    select format('no SELECT of %s, the owner (%s)', pg_get_userbyid(o.owner), o.name),
+           format('grant all on %s to %I', o.sql, pg_get_userbyid(o.owner)), null
+      from ours o join pg_class c on c.oid = o.oid
+     where not exists (
+       select from aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a
+        where a.grantee = c.relowner and a.privilege_type = 'SELECT')
+     order by 1`,
+};
+
+/** In the order in which they are reported, the kind of the tables first. */
+export const SHAPE_RULES: readonly ShapeRule[] = [
+  storage,
+  columns,
+  numbered,
+  keys,
+  indexes,
+  constraints,
+  triggers,
+  views,
+  rowSecurity,
+  dependents,
+  grants,
+];
