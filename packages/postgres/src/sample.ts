@@ -1,6 +1,5 @@
 /**
- * What the commands share that run all of a list, or a sample of it: the mutation checks
- * and the catalog variants.
+ * What runs all of a list, or a sample of it: the mutation checks.
  *
  * @packageDocumentation
  */

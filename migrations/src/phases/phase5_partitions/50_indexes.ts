@@ -111,10 +111,10 @@ async function build(
   { name, on, constraint }: LayoutIndex,
 ): Promise<void> {
   if (constraint) {
+    const definition = `${constraint} ${on.replace('btree ', '')}`;
     if (!(await relationExists(executor, name))) {
       await executor.execute(
-        `alter table ${target} add constraint ${name} ${constraint} ` +
-          on.replace('btree ', ''),
+        `alter table ${target} add constraint ${name} ${definition}`,
       );
     }
     return;
