@@ -33,7 +33,11 @@ export async function examineRule(
   rule: ShapeRule,
   begun: boolean,
 ): Promise<Difference | undefined> {
-  const found = await executor.read<Found>(rule.sql, [settings.schema, begun]);
+  const found = await executor.read<Found>(rule.sql, [
+    settings.schema,
+    begun,
+    TENANT_TABLES,
+  ]);
   if (found.length === 0) {
     return undefined;
   }

@@ -30,8 +30,8 @@ export interface ShapeRule {
   /** On the way back, some are left with the archive, and others do not matter. */
   level: { forward: 'failure'; back?: 'failure' | 'warning' };
   /**
-   * A query for what differs: name, fix, again. Its parameters are the schema, and whether
-   * the migration has begun.
+   * A query for what differs: name, fix, again. Its parameters are the schema, whether the
+   * migration has begun, and the names of the tables.
    */
   sql: string;
   message: string;
@@ -44,9 +44,7 @@ const OURS = `with recursive ours as (
   select c.oid, c.relname as name, c.relkind as kind, c.reltype as type, c.relowner as owner,
          format('%I.%I', n.nspname, c.relname) as sql
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-   where n.nspname = $1 and c.relname in (${TENANT_TABLES.map(
-     escapeLiteral,
-   ).join(', ')})
+   where n.nspname = $1 and c.relname = any ($3::text[])
      and $2::boolean is not null)`;
 
 const AGAIN_LATER =

@@ -79,8 +79,6 @@ export interface Step {
   /** Tables that its undo deletes rows of. */
   empties?: readonly string[];
   up(context: StepContext): Promise<void>;
-  /** Throws if its undo would be refused, before any step is undone. */
-  checkUndo?(context: StepContext): Promise<void>;
   down(context: StepContext): Promise<void>;
 }
 

@@ -232,9 +232,6 @@ export class TenancyMigration {
         await checkUndo?.(context);
       }
     }
-    for (const step of undone) {
-      await step.checkUndo?.(context);
-    }
     await this.changing(async () => {
       if (!executor.dryRun) {
         await this.createBookkeeping();

@@ -32,18 +32,6 @@ const TAKEN: Record<string, Taken[]> = {
   'tables of phase 1': [table('tenants'), table('entities_without_tenant_idx')],
   'a sequence': [[`create sequence tenants`, 'the relation tenants']],
   'a domain': [[`create domain tenants as text`, 'the type tenants']],
-  'a constraint of phase 2': [
-    [
-      `alter table relations add constraint relations_entity_fkey foreign key (originating_entity_id) references entities (entity_id)`,
-      'the constraint relations_entity_fkey of relations',
-    ],
-  ],
-  'a constraint of phase 3': [
-    [
-      `alter table entities add constraint entities_entity_ref_check check (entity_ref <> '')`,
-      'the constraint entities_entity_ref_check of entities',
-    ],
-  ],
   'a function of phase 4': [
     [
       `create function tenant_required(text) returns uuid language sql as 'select null::uuid'`,

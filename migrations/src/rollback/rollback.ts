@@ -1,10 +1,10 @@
+import { refuseShapeToGoBack } from '../checks/examineShape';
 import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, Step, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
-import { refuseDependents } from '../phases/obstacles';
 import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { roles } from '../phases/phase3_application/40_roles';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
@@ -77,7 +77,7 @@ export async function rollback(
     await refuseWithoutOldTables(context);
     if (await isSwapped(context.executor)) {
       await refusePublications(context, 'The tables cannot be swapped');
-      await refuseDependents(context);
+      await refuseShapeToGoBack(context);
     }
   }
   if (first) {

@@ -1,24 +1,22 @@
 import { RefusedError } from '../errors';
+import { LAYOUT } from '../layout';
 import type { StepContext } from '../engine/Step';
 import { relationExists } from './lookups';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { TENANT_TABLES } from './tables';
 
 const ENTITIES = `create table entities (
-  entity_id uuid primary key default gen_random_uuid(),
-  entity_ref text not null
-    constraint entities_entity_ref_key unique
-    constraint entities_entity_ref_check
-      check (entity_ref = entity_kind || ':' || entity_namespace || '/' || entity_name),
-  entity_kind text not null,
-  entity_namespace text not null default 'default',
-  entity_name text not null,
-  final_entity jsonb not null,
-  hash text not null,
-  stitch_ticket text,
-  created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now(),
-  deleted_at timestamptz
+  ${[
+    ...Object.entries(LAYOUT.entities.columns).map(
+      ([name, { type, required, default: value }]) =>
+        `${name} ${type}${required ? ' not null' : ''}${
+          value ? ` default ${value}` : ''
+        }`,
+    ),
+    'primary key (entity_id)',
+    'constraint entities_entity_ref_key unique (entity_ref)',
+    `constraint entities_entity_ref_check ${LAYOUT.entities.checks[0]}`,
+  ].join(',\n  ')}
 )`;
 
 const RELATIONS = `create table relations (

@@ -255,14 +255,9 @@ interface Subscribers {
   subscriptions: string[];
   /** Those that need rights to copy the rows that are there already. */
   logins: { name: string; bypassesPolicies: boolean }[];
-  /** Whether the copy of a login that policies bind fails: before version 15 it has generated columns too. */
-  boundCopyFails: boolean;
 }
 
-async function readSubscribers({
-  executor,
-  settings,
-}: Context): Promise<Subscribers> {
+async function readSubscribers({ executor }: Context): Promise<Subscribers> {
   const [row] = await executor.read<Subscribers>(
     `with slot as (
        select s.slot_name, r.rolname, r.rolsuper, r.rolbypassrls
@@ -274,13 +269,7 @@ async function readSubscribers({
      select array(select slot_name::text from slot order by 1) as subscriptions,
             coalesce((select json_agg(distinct jsonb_build_object(
                                'name', rolname, 'bypassesPolicies', rolbypassrls))
-                        from slot where not rolsuper), '[]') as logins,
-            current_setting('server_version_num')::int < 150000 and exists (
-              select from pg_attribute a join pg_class c on c.oid = a.attrelid
-                join pg_namespace n on n.oid = c.relnamespace
-               where n.nspname = $1 and c.relname = any ($2) and a.attgenerated <> '')
-              as "boundCopyFails"`,
-    [settings.schema, [...TENANT_TABLES]],
+                        from slot where not rolsuper), '[]') as logins`,
   );
   return row;
 }
@@ -336,27 +325,20 @@ function comeback(
   }
   const names = [...new Set(members.map(({ name }) => name))];
   const targets = [...new Set(members.map(target))];
-  const mustBypass = subscribers.boundCopyFails;
   const admitted = subscribers.logins.flatMap(({ name, bypassesPolicies }) => {
     const login = escapeIdentifier(name);
-    const bypassing = mustBypass
-      ? [`alter role ${login} bypassrls`]
-      : undefined;
     return [
       `grant select on ${targets.join(', ')} to ${login}`,
-      ...(bypassesPolicies ? [] : bypassing ?? way.admit(targets, name)),
+      ...(bypassesPolicies ? [] : way.admit(targets, name)),
     ];
   });
   const dismissed = subscribers.logins.flatMap(({ name, bypassesPolicies }) => {
     const login = escapeIdentifier(name);
-    const bypassing = mustBypass
-      ? [`alter role ${login} nobypassrls`]
-      : undefined;
     return [
       ...(way === FORWARD
         ? [`revoke select on ${targets.join(', ')} from ${login}`]
         : []),
-      ...(bypassesPolicies ? [] : bypassing ?? way.dismiss(targets, name)),
+      ...(bypassesPolicies ? [] : way.dismiss(targets, name)),
     ];
   });
   return [

@@ -78,12 +78,6 @@ export const swap: Step = {
     }
   },
 
-  async checkUndo(context) {
-    if (await isSwapped(context.executor)) {
-      await refuseShapeToGoBack(context);
-    }
-  },
-
   async down(context) {
     if (await isSwapped(context.executor)) {
       // Again, since a killed undo goes on here.
