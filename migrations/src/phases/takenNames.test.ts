@@ -66,12 +66,6 @@ const TAKEN: Record<string, Taken[]> = {
       'the function tenancy_replay_changes()',
     ],
   ],
-  'the name in which sequences are swapped': [
-    [
-      'create view tenancy_swapped_sequence as select 1 as one',
-      'the relation tenancy_swapped_sequence',
-    ],
-  ],
   'a function of an adoption': [
     [
       `create function adoption_check_snapshot() returns int language sql as 'select 1'`,
