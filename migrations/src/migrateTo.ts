@@ -1,10 +1,8 @@
 import type { ClientConfig } from 'pg';
-import { cleanup } from './cleanup/cleanup';
 import type { Reporter } from './Reporter';
 import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
-import { createCatalogTables, isFreshDatabase } from './schema/catalogTables';
-import { refusePublications } from './schema/publications';
+import { createEmptyCatalog, dropEmptyTables } from './phases/emptyCatalog';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
 import type { StatusReport } from './status/StatusReport';
@@ -76,14 +74,10 @@ export async function migrateTo(
   }
   return withMigration(options, inMode('change'), async migration => {
     const before = await migration.completedSteps();
-    if (!options.createTables) {
+    if (options.createTables) {
+      await createEmptyCatalog(migration.context);
+    } else {
       await refuseWithoutTables(migration);
-    } else if (await isFreshDatabase(migration.context)) {
-      await refusePublications(
-        migration.context,
-        'The tables cannot be created',
-      );
-      await createCatalogTables(migration.context);
     }
     for (const { number } of phases) {
       if (number <= phase) {
@@ -91,12 +85,7 @@ export async function migrateTo(
       }
     }
     if (phase === 5 && options.keepOldTables === false) {
-      const { context } = migration;
-      await cleanup({
-        ...context,
-        // They are not to be kept for 24 hours either.
-        settings: { ...context.settings, force: true },
-      });
+      await dropEmptyTables(migration.context);
     }
     const after = await migration.completedSteps();
     return {

@@ -72,7 +72,7 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
       error => error,
     );
     expect(refusal.message).toMatch(
-      /^The adoption cannot begin: Publications .*: everything \(FOR ALL TABLES\)\. [^]*\n {4}create publication everything for table [^\n]*public\.final_entities, /,
+      /^The tables cannot be created: Publications .*: everything \(FOR ALL TABLES\)\. [^]*\n {4}create publication everything for table [^\n]*public\.final_entities, /,
     );
     await expect(
       migrateTo(1, { connection, createTables: true }),
@@ -228,7 +228,7 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     `update relations set type = 'other'`,
     `alter table refresh_state disable trigger all; delete from entities;
      delete from relations; set session_replication_role = replica;
-     insert into refresh_state (entity_id) values ('11111111-1111-4111-8111-111111111111');
+     insert into refresh_state (tenant_id, entity_id) values ('00000000-0000-0000-0000-000000000001', '11111111-1111-4111-8111-111111111111');
      set session_replication_role = origin`,
   ])('makes equal again what somebody has changed: %s', async change => {
     catalog = await createStockCatalog(databases, id);

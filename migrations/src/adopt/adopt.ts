@@ -1,14 +1,11 @@
 import type { StepContext } from '../engine/Step';
-import { explainTaken } from '../engine/ownership';
+import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
-import { refusePublications } from '../schema/publications';
-import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
-import { relationExists } from '../schema/lookups';
+import { requireLayout } from '../phases/emptyCatalog';
+import { isSwapped } from '../schema/partitions';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
-import { isSwapped } from '../schema/partitions';
 import { formatThings } from '../text';
-import { ownRows } from './compare';
 import { copyEntities, copyIsDone, fillParents } from './copy';
 import {
   adoptCommand,
@@ -19,43 +16,38 @@ import {
 } from './engine';
 import type { Engine } from './engine';
 import { createQuotaStatement, QUOTA_SEQUENCE } from './functions/quota';
-import {
-  CREATE_STATE,
-  createTriggers,
-  tablesWithoutTriggers,
-  takenAdoptionNames,
-} from './objects';
-import { bringAdoptionAlong, prepareAdoption } from './prepare';
+import { createTriggers, tablesWithoutTriggers } from './objects';
+import { bringAdoptionAlong } from './prepare';
 import { reconcileEntities } from './reconcile';
 import {
   asLogin,
-  followOwner,
+  grantOnEngine,
   reading,
   refuseMissingRights,
   refuseOthersTables,
 } from './rights';
-import { adoptedEngine, PARENTS, putState, readState } from './state';
+import { adoptedEngine, putState } from './state';
 
 /**
  * Adopts the catalog of an engine in this database: its entities become those of the
- * tenant, by default the default one, and triggers carry every later change. It can be repeated at any time:
- * it resumes where it was stopped, and retries adoption faults.
+ * tenant, by default the default one, and triggers carry every later change. For the default
+ * tenant it runs the phases that are missing, on tables that it creates empty. It can be
+ * repeated at any time: it resumes where it was stopped, and retries adoption faults.
  *
  * @throws {@link RefusedError} if there is no such catalog, if the login does not own its
  *   tables, or if entities would be lost
  */
 export async function adopt(
-  context: StepContext,
+  migration: TenancyMigration,
   { tenantId = DEFAULT_TENANT_ID, slug }: AdoptedTenant = {},
 ): Promise<Engine> {
+  const { context } = migration;
   const engine = { ...(await requireEngine(context, tenantId)), slug };
-  await refuseUnpartitioned(context, engine);
-  if (!(await isSwapped(context.executor))) {
-    await refusePublications(context, 'The adoption cannot begin');
+  await refuseOthersTables(context, engine);
+  if (tenantId === DEFAULT_TENANT_ID && !(await requireLayout(migration))) {
+    return engine;
   }
   await refuseAnother(context, engine);
-  await refuseOthersNames(context);
-  await refuseOthersTables(context, engine);
   await refuseEntities(context, engine);
   await refuseMissingRights(context, engine);
   await install(context, engine);
@@ -71,9 +63,7 @@ export async function carryAll(
   const { executor } = context;
   await copyEntities(context, engine);
   await reconcileEntities(context, engine);
-  if (await relationExists(executor, PARENTS)) {
-    await fillParents(context, engine);
-  }
+  await fillParents(context, engine);
   await executor.execute(copyIsDone(engine));
 }
 
@@ -82,21 +72,6 @@ export interface AdoptedTenant {
   tenantId?: string;
   /** For messages. */
   slug?: string;
-}
-
-/** Until phase 5 is complete, the tables have room for the default tenant alone. */
-async function refuseUnpartitioned(
-  { executor }: StepContext,
-  engine: Engine,
-): Promise<void> {
-  if (engine.tenantId !== DEFAULT_TENANT_ID && !(await isSwapped(executor))) {
-    throw new RefusedError(
-      `The engine of ${describeTenant(
-        engine,
-      )} can't be adopted before phase 5 is ` +
-        'complete: until then the tables hold the default tenant alone.',
-    );
-  }
 }
 
 /**
@@ -139,13 +114,6 @@ async function refuseAnother(
   }
 }
 
-async function refuseOthersNames(context: StepContext): Promise<void> {
-  const taken = await takenAdoptionNames(context);
-  if (taken.length > 0) {
-    throw new RefusedError(explainTaken(taken));
-  }
-}
-
 /** An adoption removes the entities of the tenant that the engine lacks. */
 async function refuseEntities(
   context: StepContext,
@@ -176,13 +144,13 @@ async function countOtherEntities(
   const { executor } = context;
   if (
     (await adoptedEngine(context, engine.tenantId)) ||
-    !(await relationExists(executor, 'entities'))
+    !(await isSwapped(executor))
   ) {
     return 0;
   }
-  const own = await ownRows(executor, 'entities', engine.tenantId);
   const entities = await executor.read<{ id: string }>(
-    `select e.entity_id::text as id from entities e where ${own('e')}`,
+    'select entity_id::text as id from entities where tenant_id = $1',
+    [engine.tenantId],
   );
   if (entities.length === 0) {
     return 0;
@@ -209,10 +177,10 @@ async function countOtherEntities(
 async function install(context: StepContext, engine: Engine): Promise<void> {
   const { executor } = context;
   const { schema, tenantId } = engine;
-  await createTables(context);
-  await prepareAdoption(context, [putState(tenantId, 'engine', { schema })]);
+  await bringAdoptionAlong(context);
+  await executor.execute(putState(tenantId, 'engine', { schema }));
   await createQuota(context, engine);
-  await followOwner(context, { engine });
+  await grantOnEngine(context, engine);
   // final_entities last: an entity brings its relations and refresh state.
   for (const table of executor.dryRun
     ? ENGINE_TABLES
@@ -252,33 +220,4 @@ async function createQuota(
 
 function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
-async function createTables(context: StepContext): Promise<void> {
-  const { executor, settings } = context;
-  // What an earlier version was killed in the middle of may have recorded it already.
-  await bringAdoptionAlong(context);
-  if (!(await isFreshDatabase(context))) {
-    return;
-  }
-  const name = escapeIdentifier(settings.schema);
-  const { created } = await readState(executor);
-  const [{ missing }] = await executor.read<{ missing: boolean }>(
-    'select not exists (select from pg_namespace where nspname = $1) as missing',
-    [settings.schema],
-  );
-  await executor.transaction({
-    title: 'Remember what is created',
-    locks: 'New objects, which no session uses yet.',
-    statements: [
-      ...(missing ? [`create schema ${name}`] : []),
-      CREATE_STATE,
-      // Recorded before the tables exist: unadopt also undoes a command that was killed.
-      putState(DEFAULT_TENANT_ID, 'created', {
-        schema: created?.schema ?? missing,
-        tables: true,
-      }),
-    ],
-  });
-  await createCatalogTables(context);
 }

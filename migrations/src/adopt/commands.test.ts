@@ -2,30 +2,12 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 import { migrateTo } from '../migrateTo';
-import { adopt } from './adopt';
+import { refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
+import { adopt } from './library';
 
 const databases = createTestDatabases({ versions: 'newest' });
-
-describe('a dry run', () => {
-  it('prints what adopt would do, and changes nothing', async () => {
-    const catalog = await createStockCatalog(databases, 'POSTGRES_18');
-    let script = '';
-    await catalog.migrate(({ context }) => adopt(context), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    expect(script).toContain('create or replace trigger');
-    const { rows } = await catalog.client.query(
-      `select to_regnamespace('tenancy') is null as nothing`,
-    );
-    expect(rows).toEqual([{ nothing: true }]);
-    await catalog.close();
-  });
-});
 
 describe('the commands', () => {
   let catalog: StockCatalog;
@@ -33,6 +15,36 @@ describe('the commands', () => {
     catalog = await createStockCatalog(databases, 'POSTGRES_18');
   });
   afterEach(() => catalog.close());
+
+  it('print what they would do, and change nothing', async () => {
+    const { connection, engine, client } = catalog;
+    await engine.ingest({ ref: 'component:default/a' });
+    const run = async (...args: string[]) =>
+      runInProcess(connection, ...args, '--dry-run');
+    await expect(run('adopt')).resolves.toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/create table entities \([^]*tenant_id/),
+    });
+    const { rows } = await client.query(
+      `select to_regnamespace('tenancy') is null as nothing`,
+    );
+    expect(rows).toEqual([{ nothing: true }]);
+    await migrateTo(5, { connection, createTables: true });
+    await expect(run('adopt')).resolves.toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('trigger tenancy_adoption'),
+    });
+    await adopt({ connection });
+    for (const command of ['unadopt', 'rollback --to 0']) {
+      await expect(run(...command.split(' '))).resolves.toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringContaining(
+          'drop trigger if exists tenancy_adoption',
+        ),
+      });
+    }
+    expect(await refsOf(catalog)).toEqual(['component:default/a']);
+  });
 
   it('adopt, tell how it stands, verify, and undo', async () => {
     const { connection, engine, client } = catalog;
@@ -54,7 +66,7 @@ describe('the commands', () => {
     });
     await expect(run('adopt')).resolves.toMatchObject({
       exitCode: 0,
-      phase: 0,
+      phase: 5,
       adoption: {
         adopted: true,
         faults: 1,
@@ -101,10 +113,10 @@ describe('the commands', () => {
   it('say which entities an adoption deletes, and delete none before they were told to', async () => {
     const { connection, engine, client } = catalog;
     await engine.ingest({ ref: 'component:default/a' });
-    await migrateTo(1, { connection, createTables: true, force: true });
+    await migrateTo(5, { connection, createTables: true });
     await client.query(
-      `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
-       values ('component:default/own', 'component', 'own', '{}', '')`,
+      `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ('00000000-0000-0000-0000-000000000001', 'component:default/own', 'component', 'own', '{}', '')`,
     );
     const loss =
       '- entities: 1 entity of the default tenant, which the catalog does not have';

@@ -1,6 +1,4 @@
 import type { Executor } from '../engine/Executor';
-import { relationExists } from '../schema/lookups';
-import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeLiteral } from '../sql';
 import { formatThings } from '../text';
 import {
@@ -10,7 +8,7 @@ import {
   engineTable,
 } from './engine';
 import type { Engine } from './engine';
-import { FAULTS, ofTenant, PARENTS, UNKNOWN_KEY } from './state';
+import { FAULTS, PARENTS, UNKNOWN_KEY } from './state';
 
 /** Two queries for the same columns: of the engine's rows, and of ours. */
 interface Sides {
@@ -33,11 +31,10 @@ interface Sums {
  */
 export async function compareAdoption(
   read: Executor['read'],
-  executor: Executor,
   engine: Engine,
 ): Promise<string[]> {
   const problems: string[] = [];
-  for (const sides of await describeSides(executor, engine)) {
+  for (const sides of describeSides(engine)) {
     const [theirs] = await read<Sums>(sums(sides.theirs));
     const [ours] = await read<Sums>(sums(sides.ours));
     if (theirs.rows !== ours.rows || theirs.sum !== ours.sum) {
@@ -64,29 +61,24 @@ function sums(query: string): string {
    from (${query}) compared_row`;
 }
 
-async function describeSides(
-  executor: Executor,
-  engine: Engine,
-): Promise<Sides[]> {
-  const { tenantId } = engine;
-  const ownFaults = await ofTenant(executor, FAULTS, tenantId);
-  const entities = await ownRows(executor, 'entities', tenantId);
-  const relations = await ownRows(executor, 'relations', tenantId);
-  const states = await ownRows(executor, 'refresh_state', tenantId);
+function describeSides(engine: Engine): Sides[] {
+  const own = ofTenant(engine);
   // Joins instead of correlated subqueries: Citus refuses these between a distributed table and
   // one that is not.
   const carried = (id: string) =>
-    `join (select e.entity_id::text as id from entities e where ${entities(
+    `join (select e.entity_id::text as id from entities e where ${own(
       'e',
     )}) carried on carried.id = ${id}`;
   const withoutFaults = (source: string, id: string) =>
     `left join (select f.key from ${FAULTS} f
-         where ${ownFaults} and f.source = '${source}') faulty on faulty.key = ${id}
+         where ${own(
+           'f',
+         )} and f.source = '${source}') faulty on faulty.key = ${id}
        where faulty.key is null`;
   const edges = (alias: string) =>
     `${alias}.originating_entity_id::text as id, ${alias}.source_entity_ref::text as source,
      ${alias}.type::text as type, ${alias}.target_entity_ref::text as target`;
-  const tables: Sides[] = [
+  return [
     {
       table: 'entities',
       theirs: `select t.entity_id::text as id, t.entity_ref::text as ref, t.hash::text as hash,
@@ -97,7 +89,7 @@ async function describeSides(
          and t.final_entity is not null`,
       ours: `select o.entity_id::text as id, o.entity_ref as ref, o.hash,
           o.updated_at as updated, o.final_entity as entity, o.deleted_at as deleted
-        from entities o where ${entities('o')}`,
+        from entities o where ${own('o')}`,
     },
     {
       table: 'relations',
@@ -106,7 +98,7 @@ async function describeSides(
         ${withoutFaults('relations', 't.originating_entity_id')}`,
       ours: `select ${edges('o')} from relations o
         ${withoutFaults('relations', 'o.originating_entity_id::text')}
-         and ${relations('o')}`,
+         and ${own('o')}`,
     },
     {
       table: 'refresh_state',
@@ -116,50 +108,27 @@ async function describeSides(
         ${carried('t.entity_id')}
         ${withoutFaults('refresh_state', 't.entity_id')}`,
       ours: `select o.entity_id::text as id, o.location_key::text as location, o.errors
-        from refresh_state o where ${states('o')}`,
+        from refresh_state o where ${own('o')}`,
     },
-  ];
-  if (await relationExists(executor, PARENTS)) {
-    tables.push({
+    {
       table: PARENTS,
       theirs: `select t.source_entity_ref::text as parent, t.target_entity_ref::text as ref
         from ${engineTable(engine, 'refresh_state_references')} t
        where t.source_entity_ref is not null`,
       ours: `select o.parent_entity_ref as parent, o.entity_ref as ref
-        from ${PARENTS} o where o.tenant_id = ${escapeLiteral(tenantId)}`,
-    });
-  }
-  return tables;
+        from ${PARENTS} o where ${own('o')}`,
+    },
+  ];
 }
 
-/** The condition that selects our rows of a tenant. */
-export async function ownRows(
-  executor: Executor,
-  table: string,
-  tenantId: string,
-): Promise<(alias: string) => string> {
-  // Until the backfill has set NOT NULL, there is only one tenant.
-  const [has] = await executor.read(
-    `select from pg_attribute where attrelid = to_regclass($1)
-        and attname = 'tenant_id' and attnotnull and not attisdropped`,
-    [table],
-  );
-  if (!has) {
-    return () => (tenantId === DEFAULT_TENANT_ID ? 'true' : 'false');
-  }
+/** The condition that selects our rows of the engine's tenant. */
+function ofTenant({ tenantId }: Engine): (alias: string) => string {
   return alias => `${alias}.tenant_id = ${escapeLiteral(tenantId)}`;
 }
 
 /** A query for the ids of entities that differ from the engine's. */
-export async function differingEntities(
-  executor: Executor,
-  engine: Engine,
-): Promise<string> {
-  const { tenantId } = engine;
-  const ownFaults = await ofTenant(executor, FAULTS, tenantId);
-  const entities = await ownRows(executor, 'entities', tenantId);
-  const relations = await ownRows(executor, 'relations', tenantId);
-  const states = await ownRows(executor, 'refresh_state', tenantId);
+export function differingEntities(engine: Engine): string {
+  const own = ofTenant(engine);
   const finals = engineTable(engine, 'final_entities');
   const theirRelations = engineTable(engine, 'relations');
   const theirStates = engineTable(engine, 'refresh_state');
@@ -169,7 +138,7 @@ export async function differingEntities(
   return `
   select coalesce(f.entity_id, e.entity_id::text) as key
     from (select * from ${finals} where final_entity is not null) f
-    full join (select * from entities e where ${entities(
+    full join (select * from entities e where ${own(
       'e',
     )}) e on e.entity_id::text = f.entity_id
    where f.entity_id is null or e.entity_id is null
@@ -183,35 +152,31 @@ export async function differingEntities(
       'r',
     )} as sum
             from ${theirRelations} r
-            join entities e on e.entity_id::text = r.originating_entity_id and ${entities(
+            join entities e on e.entity_id::text = r.originating_entity_id and ${own(
               'e',
             )}
            group by 1) t
     full join (select r.originating_entity_id::text as key, count(*) as rows, ${edge(
       'r',
     )} as sum
-                 from relations r where ${relations(
-                   'r',
-                 )} group by 1) o using (key)
+                 from relations r where ${own('r')} group by 1) o using (key)
    where (t.rows, t.sum) is distinct from (o.rows, o.sum)
    union
   select e.entity_id::text
     from entities e
     join ${theirStates} s on s.entity_id = e.entity_id::text
-    left join refresh_state o on o.entity_id = e.entity_id and ${states('o')}
-   where ${entities('e')}
+    left join refresh_state o on o.entity_id = e.entity_id and ${own('o')}
+   where ${own('e')}
      and (o.entity_id is null or o.location_key is distinct from s.location_key
           or o.errors is distinct from case when s.errors in ('', '[]') then '[]'::jsonb
                                             else adoption_json(s.errors) end)
    union
   select o.entity_id::text from refresh_state o
-   where ${states('o')} and not exists (
-     select from entities e where ${entities(
-       'e',
-     )} and e.entity_id = o.entity_id)
+   where ${own('o')} and not exists (
+     select from entities e where ${own('e')} and e.entity_id = o.entity_id)
    union
-  select key from ${FAULTS}
-   where ${ownFaults} and source <> 'refresh_state_references'
+  select key from ${FAULTS} f
+   where ${own('f')} and source <> 'refresh_state_references'
      and not starts_with(key, '${UNKNOWN_KEY}')`;
 }
 
@@ -223,9 +188,7 @@ export function differingParents(engine: Engine): string {
             from ${engineTable(engine, 'refresh_state_references')}
            where source_entity_ref is not null group by 1, 2) t
     full join (select parent_entity_ref as parent, entity_ref as ref, count(*) as rows
-                 from ${PARENTS} where tenant_id = ${escapeLiteral(
-    engine.tenantId,
-  )}
+                 from ${PARENTS} o where ${ofTenant(engine)('o')}
                 group by 1, 2) o using (parent, ref)
    where t.rows is distinct from o.rows`;
 }

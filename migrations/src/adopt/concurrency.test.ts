@@ -5,11 +5,8 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runPhases } from '../__testUtils__/runPhases';
-import { stopBefore } from '../__testUtils__/stopBefore';
+import { migrateTo } from '../migrateTo';
 import { silentReporter } from '../Reporter';
-import { rollback } from '../rollback/rollback';
-import { entityParents } from '../phases/phase5_partitions/90_entity_terms';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { EngineEntity, StockCatalog } from './__testUtils__/stockCatalog';
@@ -156,82 +153,6 @@ describe.each(databases.eachSupportedId())(
       expect((await refsOf(catalog)).length).toBeLessThan(100);
     });
 
-    it('carries an edge that is committed after the table of edges was filled', async () => {
-      const { engine, knex, connection } = catalog;
-      await adopt({ connection });
-      await engine.ingest(ENTITY);
-      await engine.ingest({ ref: 'component:default/child' });
-      await runPhases(catalog, 4);
-      await stopBefore(catalog, 5, entityParents);
-      const processing = await knex.transaction();
-      await processing('refresh_state_references').insert({
-        source_entity_ref: ENTITY.ref,
-        target_entity_ref: 'component:default/child',
-      });
-      let isWaiting: () => void = () => undefined;
-      const waiting = new Promise<void>(resolve => {
-        isWaiting = resolve;
-      });
-      const phase = catalog.migrate(migration => migration.runPhase(5), {
-        reporter: {
-          ...silentReporter,
-          info: message => {
-            if (message.startsWith('Waiting for the transactions')) {
-              isWaiting();
-            }
-          },
-        },
-      });
-      await withDeadline('the phase to wait', Promise.race([waiting, phase]));
-      await processing.commit();
-      await phase;
-      await expectEqual();
-      expect(
-        await column(catalog, 'select entity_ref from entity_parents'),
-      ).toEqual(['component:default/child']);
-    });
-
-    it('carries what is under way when the tables are handed back', async () => {
-      const { engine, connection, client } = catalog;
-      await adopt({ connection });
-      await runPhases(catalog, 4);
-      await engine.ingest(ENTITY);
-      // Holds a write of the engine up before it has touched any table of ours.
-      const [drop] = await column<string>(
-        catalog,
-        `select pg_get_functiondef('adoption_drop_entity(uuid, text, text)'::regprocedure)`,
-      );
-      await client.query(
-        drop.replace(
-          'begin',
-          'begin perform pg_advisory_xact_lock_shared(42);',
-        ),
-      );
-      await client.query('select pg_advisory_lock(42)');
-      const removing = engine.remove(ENTITY.ref);
-      await untilWaiting();
-      let isWaiting: () => void = () => undefined;
-      const waiting = new Promise<void>(resolve => {
-        isWaiting = resolve;
-      });
-      const undone = catalog.migrate(migration => rollback(migration, 3), {
-        reporter: {
-          ...silentReporter,
-          info: message => {
-            if (message.startsWith('Waiting for the transactions')) {
-              isWaiting();
-            }
-          },
-        },
-      });
-      await withDeadline('the undo to wait', Promise.race([waiting, undone]));
-      await client.query('select pg_advisory_unlock(42)');
-      await removing;
-      await undone;
-      expect(await refsOf(catalog)).toEqual([]);
-      await expectEqual();
-    });
-
     describe.each([
       {
         rows: 'relations',
@@ -259,7 +180,6 @@ describe.each(databases.eachSupportedId())(
         beforeEach(async () => {
           const { engine, knex, connection } = catalog;
           await adopt({ connection });
-          await runPhases(catalog, 5);
           const entityId = await engine.ingest({ ref: ENTITY.ref });
           for (let times = 0; times < 3; times += 1) {
             await knex(table).insert(row(entityId));
@@ -306,7 +226,6 @@ describe.each(databases.eachSupportedId())(
     it('does not put back an edge that is being deleted', async () => {
       const { engine, knex, connection, client } = catalog;
       await adopt({ connection });
-      await runPhases(catalog, 5);
       await engine.ingest({ ...ENTITY, parent: ENTITY.ref });
       await client.query(`delete from entity_parents;
         insert into adoption_faults (source, key, reason, sqlstate)
@@ -334,7 +253,6 @@ describe.each(databases.eachSupportedId())(
     it('never lets transactions of the engine wait for each other because of faults', async () => {
       const { engine, knex, connection, client } = catalog;
       await adopt({ connection });
-      await runPhases(catalog, 5);
       await engine.ingest(ENTITY);
       await client.query(
         'alter table entity_parents rename column entity_ref to other',
@@ -415,35 +333,20 @@ describe.each(databases.eachSupportedId())(
       await expectEqual();
     });
 
-    it('does not lose what a transaction writes that is older than our tables', async () => {
+    it('does not lose what a transaction writes that is older than the copy', async () => {
       const { engine, knex, connection } = catalog;
+      await migrateTo(5, { connection, createTables: true });
       const kept = await engine.ingest(ENTITY);
       const removed = await engine.ingest({ ref: 'component:default/b' });
-      await adopt({ connection });
-      for (const phase of [1, 2, 3, 4] as const) {
-        await catalog.migrate(migration => migration.runPhase(phase));
-      }
       const old = await knex.transaction({ isolationLevel: 'repeatable read' });
       await old('final_entities').count();
-      await catalog.client.query(
-        `update entities set final_entity = final_entity`,
-      );
-      const swapped = catalog
-        .migrate(migration => migration.runPhase(5))
-        .then(() => undefined);
-      // The phase waits for the transaction once it has swapped the tables.
-      const isSwapped = `select relkind::text from pg_class where oid = 'tenancy.entities'::regclass`;
-      await waitUntil(
-        'the swap',
-        async () => (await column(catalog, isSwapped))[0] === 'p',
-      );
+      await adopt({ connection });
       await old('final_entities')
         .where({ entity_id: kept })
         .update({ hash: 'new' });
       await engine.process(kept, PROCESSED, { tx: old });
       await old('refresh_state').where({ entity_id: removed }).delete();
       await old.commit();
-      await swapped;
       const faults = await faultsOf(catalog);
       expect(faults.map(({ key }) => key)).toEqual(
         expect.arrayContaining([kept, removed]),

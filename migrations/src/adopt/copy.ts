@@ -1,14 +1,11 @@
 import type { StepContext } from '../engine/Step';
-import { relationExists } from '../schema/lookups';
 import { limitWaits, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { waitForOlderTransactions } from '../engine/olderTransactions';
 import { escapeLiteral } from '../sql';
 import { engineArguments, engineTable, rowsOf } from './engine';
 import type { Engine } from './engine';
-import { bringAdoptionAlong } from './prepare';
 import { reconcileParents } from './reconcile';
-import { adoptedEngine, PARENTS, putState, readState } from './state';
+import { putState, readState } from './state';
 
 const ENTITIES_TITLE = 'Carry the entities';
 
@@ -166,28 +163,15 @@ begin
 end `)}`;
 
 /**
- * Copies the edges between entities from an engine's table to ours, by default the default
- * tenant's, while the engine writes. Does nothing where no catalog is adopted, or the
- * table does not exist.
- *
- * The triggers write to the table as soon as it exists, and this waits for transactions
- * that have written before. It copies the rest in ranges, each edge under a lock of the
- * engine's row: a transaction that deletes that row waits, and its trigger finds ours.
+ * Copies the edges between entities from an engine's table to ours while the engine writes.
+ * The triggers exist. It copies in ranges, each edge under a lock of the engine's row: a
+ * transaction that deletes that row waits, and its trigger finds ours.
  */
 export async function fillParents(
   context: StepContext,
-  adopted?: Engine,
+  engine: Engine,
 ): Promise<void> {
   const { executor } = context;
-  const engine = adopted ?? (await adoptedEngine(context));
-  if (
-    !engine ||
-    (!executor.dryRun && !(await relationExists(executor, PARENTS)))
-  ) {
-    return;
-  }
-  await bringAdoptionAlong(context);
-  await waitForWriters(context, engine);
   await executor.work({
     title: `${EDGES_TITLE}. FOR KEY SHARE on ${EDGE_ROWS} rows of ${engineTable(
       engine,
@@ -221,46 +205,4 @@ export async function fillParents(
     },
   });
   await reconcileParents(context, engine);
-}
-
-/**
- * Waits for the transactions that may have written edges before the table existed: their
- * triggers wrote nothing, and their rows are not visible yet.
- */
-async function waitForWriters(
-  context: StepContext,
-  engine: Engine,
-): Promise<void> {
-  const name = engineTable(engine, 'refresh_state_references');
-  const why = 'they may have written edges that are not visible yet.';
-  const writers = `from pg_locks
-  where locktype = 'relation' and mode = 'RowExclusiveLock' and granted
-    and database = (select oid from pg_database where datname = current_database())
-    and relation = to_regclass(${escapeLiteral(name)})`;
-  await waitForOlderTransactions(context, {
-    title: `Wait for transactions that have written to ${name}: ${why}`,
-    script: [
-      `do $$
-declare
-  writers text[] := array(select virtualtransaction ${writers});
-begin
-  while exists (select ${writers} and virtualtransaction = any (writers)) loop
-    perform pg_sleep(0.1);
-  end loop;
-end $$`,
-    ],
-    waiting: processes =>
-      `Waiting for the transactions of the processes ${processes}: ${why}`,
-    async find(session) {
-      const rows = await session.query<{ id: string }>(
-        `select virtualtransaction as id ${writers}`,
-      );
-      const ids = rows.map(({ id }) => escapeLiteral(id)).join(', ');
-      return `select coalesce(w.pid::text, 'the prepared transaction ' || quote_literal(p.gid)) as pid
-  from (select pid, virtualtransaction ${writers} and virtualtransaction = any (array[${ids}]::text[])) w
-  left join pg_locks x on w.pid is null and x.pid is null and x.locktype = 'transactionid'
-    and x.virtualtransaction = w.virtualtransaction
-  left join pg_prepared_xacts p on p.transaction = x.transactionid`;
-    },
-  });
 }

@@ -1,5 +1,4 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { runPhases } from '../__testUtils__/runPhases';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
@@ -79,7 +78,6 @@ describe.each(databases.eachSupportedId())(
       async (ours, theirs) => {
         const { engine, knex, connection, client } = catalog;
         await adopt({ connection });
-        await runPhases(catalog, 5);
         const ref = 'component:default/a';
         await engine.ingest({
           ...{ ref, parent: ref },
@@ -184,7 +182,6 @@ describe.each(databases.eachSupportedId())(
     it('is looked for among all where it is not known what it is', async () => {
       const { engine, connection, client } = catalog;
       await adopt({ connection });
-      await runPhases(catalog, 5);
       await engine.ingest({ ref: 'location:default/l' });
       await engine.ingest({
         ref: 'component:default/a',

@@ -4,15 +4,14 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { withMigration } from '../engine/withMigration';
 import type { StepContext } from '../engine/Step';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { adopt as adoptCatalog, carryAll } from './adopt';
+import { phases } from '../phases';
+import { adopt as adoptCatalog } from './adopt';
 import { parseTenantId, requireTenant } from './engine';
-import type { Engine } from './engine';
-import { isSwapped } from '../schema/partitions';
 import { bringAdoptionAlong } from './prepare';
 import { readAdoptedTenantStatus, readAdoptionStatus } from './status';
 import type { AdoptedTenantStatus, AdoptionStatus } from './status';
 import { retryAdoptionFaults } from './reconcile';
-import { adoptedEngine, readState } from './state';
+import { adoptedEngine } from './state';
 
 /**
  * The options of an adoption. Only the connection has no default.
@@ -54,9 +53,9 @@ export type AdoptResult = AdoptionStatus;
 
 /**
  * Makes the entities of the stock catalog in the same database those of the default
- * tenant, and keeps them equal from then on, in the transaction of each change. It
- * works before phase 1 and on a database at any phase, and can be called again at any
- * time: it then tries again what could not be carried, and changes nothing else.
+ * tenant, and keeps them equal from then on, in the transaction of each change. Where the
+ * database has no tables of tenants, it creates them first, by phases 1 to 5. It can be called
+ * again at any time: it then tries again what could not be carried, and changes nothing else.
  *
  * With `tenantId` it does so for that tenant and its engine, once phase 5 is complete.
  *
@@ -70,9 +69,10 @@ export type AdoptResult = AdoptionStatus;
  */
 export async function adopt(options: AdoptOptions): Promise<AdoptResult> {
   const tenantId = tenantOf(options);
-  return withContext(options, 'change', async ({ context }) => {
+  return withContext(options, 'change', async migration => {
+    const { context } = migration;
     const slug = await slugOf(context, tenantId);
-    await adoptCatalog(context, { tenantId, slug });
+    await adoptCatalog(migration, { tenantId, slug });
     return readAdoptionStatus(context, tenantId);
   });
 }
@@ -93,25 +93,10 @@ export async function retryFaults(
     const engine = await adoptedEngine(context, tenantId);
     if (engine) {
       await bringAdoptionAlong(context);
-      await retry(context, engine);
+      await retryAdoptionFaults(context, engine);
     }
     return readAdoptionStatus(context, tenantId);
   });
-}
-
-/** A way back before phase 5 takes from other tenants all that was carried to them. */
-async function retry(context: StepContext, engine: Engine): Promise<void> {
-  const { executor } = context;
-  const { copy } = await readState(executor, engine.tenantId);
-  if (
-    engine.tenantId !== DEFAULT_TENANT_ID &&
-    copy?.done !== true &&
-    (await isSwapped(executor))
-  ) {
-    await carryAll(context, engine);
-  } else {
-    await retryAdoptionFaults(context, engine);
-  }
 }
 
 /**
@@ -163,6 +148,5 @@ function withContext<T>(
   mode: 'read' | 'change',
   use: (migration: TenancyMigration) => Promise<T>,
 ): Promise<T> {
-  // An adoption runs no phases.
-  return withMigration(options, { phases: [], command: 'adopt', mode }, use);
+  return withMigration(options, { phases, command: 'adopt', mode }, use);
 }

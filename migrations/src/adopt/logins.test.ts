@@ -1,9 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { asLogin, changeRole, connectionOf } from '../__testUtils__/roles';
-import { runPhases } from '../__testUtils__/runPhases';
 import { RefusedError } from '../errors';
 import { migrateTo } from '../migrateTo';
-import { rollback } from '../rollback/rollback';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog, engineOf } from './__testUtils__/stockCatalog';
@@ -60,16 +58,7 @@ describe.each(databases.eachSupportedId())(
       expect(await differences(catalog)).toEqual([]);
     }
 
-    it('needs no right to our tables, before row-level security and after', async () => {
-      await adopt({ connection: catalog.connection });
-      await write('adopted');
-      await runPhases(catalog, 3);
-      await write('phase3');
-      await runPhases(catalog, 5);
-      await write('phase5');
-      await catalog.migrate(migration => rollback(migration, 0));
-      await write('back');
-      expect(await refsOf(catalog)).toHaveLength(4);
+    it('needs no right to our tables', async () => {
       const rights = `select grantee || ' ' || privilege_type || ' ' || table_name
         from information_schema.table_privileges
        where table_schema = 'public' and grantee = 'portal_admin'
@@ -77,6 +66,8 @@ describe.each(databases.eachSupportedId())(
       select attrelid::regclass || attacl::text from pg_attribute
        where attacl is not null and attrelid in (
          select oid from pg_class where relnamespace = 'public'::regnamespace)`;
+      await adopt({ connection: catalog.connection });
+      await write('adopted');
       expect((await column(catalog, rights)).length).toBeGreaterThan(0);
       await catalog.migrate(({ context }) => unadopt(context));
       expect(await column(catalog, rights)).toEqual([]);
@@ -108,7 +99,6 @@ describe.each(databases.eachSupportedId())(
         alter default privileges in schema tenancy grant all on tables to ${ENGINE_LOGIN};
         alter default privileges in schema tenancy grant all on functions to ${ENGINE_LOGIN}`);
       await adopt({ connection: catalog.connection });
-      await runPhases(catalog, 5);
       expect(
         await column(
           catalog,
@@ -146,21 +136,30 @@ describe.each(databases.eachSupportedId())(
       expect(await refsOf(catalog)).toEqual(['component:default/a']);
     });
 
-    it('may adopt its own catalog, and a superuser take it through the phases', async () => {
-      const { database } = catalog.connection;
-      await catalog.client.query(
-        `grant create on database "${database}" to ${ENGINE_LOGIN}`,
-      );
+    it('may adopt its own catalog into tables that a superuser has created', async () => {
+      const { client, connection } = catalog;
       await engine.engine.ingest({ ref: 'component:default/first' });
+      await migrateTo(5, { connection, createTables: true });
+      await changeRole(client, `grant portal_admin to ${ENGINE_LOGIN}`);
+      await client.query('grant usage on schema public to portal_admin');
       await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) });
       await write('adopted');
-      await runPhases(catalog, 5);
-      await write('phase5');
-      await catalog.migrate(migration => rollback(migration, 0));
-      await write('back');
+    });
+
+    it('is told what a superuser has to run before anything is created', async () => {
+      const { client, connection } = catalog;
+      await client.query(
+        `grant create on database "${connection.database}" to ${ENGINE_LOGIN}`,
+      );
+      await expect(
+        adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) }),
+      ).rejects.toThrow(/Let a superuser run this/);
       expect(
-        await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) }),
-      ).toMatchObject({ adopted: true, faults: 0 });
+        await column(
+          catalog,
+          `select nspname from pg_namespace where nspname = 'tenancy'`,
+        ),
+      ).toEqual([]);
     });
 
     it('removes no entity of the default tenant unless told to, whoever may read which table', async () => {
@@ -199,9 +198,12 @@ describe.each(databases.eachSupportedId())(
       const member = `catalog_member_${process.pid}`;
       await changeRole(client, `create role ${member} login noinherit`);
       await changeRole(client, `grant ${ENGINE_LOGIN} to ${member}`);
-      await client.query(
-        `grant create on database "${connection.database}" to ${member}, ${ENGINE_LOGIN}`,
+      await migrateTo(5, { connection, createTables: true });
+      await changeRole(
+        client,
+        `grant portal_admin to ${member}, ${ENGINE_LOGIN}`,
       );
+      await client.query('grant usage on schema public to portal_admin');
       const login = await connectionOf(catalog, member);
       const refusal: Error = await adopt({ connection: login }).catch(e => e);
       expect(refusal.message).toMatch(/is a member that does not inherit/);

@@ -1,6 +1,5 @@
-import { describeFound, findCreations } from '../engine/ownership';
 import type { Executor } from '../engine/Executor';
-import type { Creation, StepContext } from '../engine/Step';
+import type { Creation } from '../engine/Step';
 import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
@@ -37,7 +36,7 @@ import {
   createNote,
 } from './functions/support';
 import type { Target } from './functions/support';
-import { ADOPTION_STATE, FAULTS, readState } from './state';
+import { ADOPTION_STATE, FAULTS } from './state';
 
 // What an adoption creates in the database: two tables, the functions, and the
 // triggers on the engine's tables.
@@ -297,23 +296,3 @@ export const ADOPTION_CREATIONS: Creation[] = [
   ),
   ...FUNCTION_SIGNATURES.map((name): Creation => ({ kind: 'function', name })),
 ];
-
-/** Whether there is an adoption, or the preparation of one. */
-export async function isAdoptionThere({
-  executor,
-}: Pick<StepContext, 'executor'>): Promise<boolean> {
-  const { engine, created, prepared } = await readState(executor);
-  return Boolean(engine || created || prepared);
-}
-
-/**
- * Objects with the names that an adoption uses, where there is no adoption: `unadopt`
- * drops everything with these names.
- */
-export async function takenAdoptionNames({
-  executor,
-}: Pick<StepContext, 'executor'>): Promise<string[]> {
-  return (await isAdoptionThere({ executor }))
-    ? []
-    : (await findCreations(executor, ADOPTION_CREATIONS)).map(describeFound);
-}

@@ -1,18 +1,18 @@
 import type { StepContext } from '../engine/Step';
-import { operatorCommand } from '../operatorCommand';
-import { relationExists } from '../schema/lookups';
-import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { escapeIdentifier } from '../sql';
-import { formatThings } from '../text';
+import { ADMIN_ROLE } from '../roles';
 import {
   createShared,
-  DROP_SHARED,
   FUNCTION_SIGNATURES,
   hasOtherFunctions,
-  readFunctions,
 } from './objects';
-import { ownerOf } from './rights';
-import { adoptedEngines, ADOPTION_STATE, FAULTS, readState } from './state';
+import { ADOPTION_STATE, FAULTS } from './state';
+
+// Triggers call the functions, which are SECURITY DEFINER, as the owner of our tables.
+const giveToAdmin = [
+  ...FUNCTION_SIGNATURES.map(each => `function ${each}`),
+  `table ${FAULTS}`,
+  `table ${ADOPTION_STATE}`,
+].map(each => `alter ${each} owner to ${ADMIN_ROLE}`);
 
 /**
  * Creates the functions and tables that adoption of any tenant needs, or replaces the
@@ -36,7 +36,7 @@ export async function prepareAdoption(
     statements: [
       ...createShared({ schema: settings.schema }),
       ...statements,
-      ...(await handOver(context)),
+      ...giveToAdmin,
     ],
   });
 }
@@ -47,77 +47,4 @@ export async function bringAdoptionAlong(context: StepContext): Promise<void> {
   if (await hasOtherFunctions(executor, { schema: settings.schema })) {
     await prepareAdoption(context, []);
   }
-}
-
-/**
- * Drops what {@link prepareAdoption} made, unless an adopted engine needs it.
- *
- * The tables of a database that goes back before phase 5 have no room for other tenants than
- * the default one. The triggers of their engines stay: a change is kept aside as a fault,
- * and what the engine has is compared and carried once phase 5 is complete again.
- */
-export async function forgetPreparation(context: StepContext): Promise<void> {
-  const { executor, reporter } = context;
-  const { prepared } = await readState(executor);
-  if (!prepared) {
-    return;
-  }
-  await bringAdoptionAlong(context);
-  const engines = await adoptedEngines(context);
-  const others = engines.filter(
-    ({ tenantId }) => tenantId !== DEFAULT_TENANT_ID,
-  );
-  if (others.length > 0) {
-    reporter.warn(
-      `The engines of ${formatThings(others.length, 'tenant')} go on without ` +
-        'tables for their entities. What they change is kept aside, and carried after ' +
-        `phase 5: by the backend, or by "${operatorCommand(
-          'adopt',
-          '--tenant <slug>',
-        )}".`,
-    );
-  }
-  await executor.transaction({
-    title: 'Forget the preparation for engines of tenants',
-    locks:
-      engines.length > 0
-        ? 'Rows of the adoption, which no trigger uses.'
-        : `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, which no session uses any more.`,
-    tables: engines.length > 0 ? [] : [FAULTS, ADOPTION_STATE],
-    statements:
-      engines.length > 0
-        ? [
-            `delete from ${ADOPTION_STATE} where key = 'prepared'`,
-            `update ${ADOPTION_STATE} set value = '{"after": "", "done": false}'
- where key = 'copy' and tenant_id <> '${DEFAULT_TENANT_ID}'`,
-          ]
-        : DROP_SHARED,
-  });
-}
-
-/**
- * Gives what is created to the owner of our tables, if that is another role: as soon as the
- * transaction ends, triggers that run as the owner call the functions.
- */
-async function handOver(context: StepContext): Promise<string[]> {
-  const { executor } = context;
-  const owner = await ownerOf(context, 'entities');
-  const [{ user }] = await executor.read<{ user: string }>(
-    'select current_user as user',
-  );
-  if (owner === user) {
-    return [];
-  }
-  const functions = await readFunctions(executor);
-  const objects = FUNCTION_SIGNATURES.filter(
-    each => !functions.includes(each),
-  ).map(each => `function ${each}`);
-  for (const table of [FAULTS, ADOPTION_STATE]) {
-    if (!(await relationExists(executor, table))) {
-      objects.push(`table ${table}`);
-    }
-  }
-  return objects.map(
-    each => `alter ${each} owner to ${escapeIdentifier(owner)}`,
-  );
 }

@@ -1,5 +1,4 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { runPhases } from '../__testUtils__/runPhases';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { QUOTA_SEQUENCE } from './functions/quota';
 import { column, differences } from './__testUtils__/inspect';
@@ -22,7 +21,6 @@ describe.each(databases.eachSupportedId())(
     async function setUp(maxEntities: number): Promise<void> {
       catalog = await createStockCatalog(databases, id);
       await adopt({ connection: catalog.connection });
-      await runPhases(catalog, 5);
       await createTenant(catalog, ACME, 'acme', maxEntities);
       acme = await giveEngine(catalog, ACME);
     }

@@ -1,6 +1,5 @@
 import type { StepContext } from '../engine/Step';
 import { VerificationError } from '../errors';
-import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { limitWaits, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
@@ -10,7 +9,7 @@ import { differingEntities, differingParents } from './compare';
 import { engineArguments, engineTable, rowsOf } from './engine';
 import type { Engine, EngineTable } from './engine';
 import { NO_ROOM } from './functions/quota';
-import { FAULTS, PARENTS, UNKNOWN_KEY } from './state';
+import { FAULTS, UNKNOWN_KEY } from './state';
 
 /** The source of faults that are about edges. */
 const EDGES: EngineTable = 'refresh_state_references';
@@ -36,7 +35,7 @@ export async function reconcileEntities(
   engine: Engine,
 ): Promise<void> {
   const { executor } = context;
-  const query = await differingEntities(executor, engine);
+  const query = differingEntities(engine);
   await executor.work({
     title:
       'Carry what differs, one by one. FOR SHARE on the rows of one entity, for a moment',
@@ -107,7 +106,7 @@ export async function retryAdoptionFaults(
       },
     });
   }
-  if (edges.length > 0 && (await relationExists(executor, PARENTS))) {
+  if (edges.length > 0) {
     await reconcileParents(context, engine);
   }
 }

@@ -2,34 +2,15 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../roles';
-import {
-  revokeAllOnFunctionStatement,
-  revokeAllStatement,
-} from '../schema/grants';
-import { waitForOlderSnapshots } from '../engine/olderTransactions';
 import { inheritStatements } from '../schema/membership';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
-import { ENGINE_TABLES, engineTable } from './engine';
+import { describeEngine, ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
 import { QUOTA_SEQUENCE } from './functions/quota';
-import {
-  FUNCTION_SIGNATURES,
-  readFunctions,
-  tablesWithoutTriggers,
-} from './objects';
-import {
-  adoptedEngine,
-  adoptedEngines,
-  ADOPTION_STATE,
-  FAULTS,
-  putState,
-  readState,
-} from './state';
-
-/** The configured role, or the login where the session acts as `portal_admin`. As SQL. */
-const OWN_ROLE = `case current_user when '${ADMIN_ROLE}' then session_user else current_user end`;
+import { tablesWithoutTriggers } from './objects';
+import { putState, readState } from './state';
 
 /**
  * The column for which we grant UPDATE: PostgreSQL requires it of FOR SHARE. Our
@@ -78,7 +59,15 @@ export async function reading<T>(
       where n.nspname = $1 and r.relname = 'final_entities'`,
     [engine.schema],
   );
-  if (may || !(await actsAsAdmin(executor))) {
+  return may ? read() : readingAsLogin(executor, read);
+}
+
+/** Reads as the configured role, or the login, where the session acts as `portal_admin`. */
+async function readingAsLogin<T>(
+  executor: Executor,
+  read: () => Promise<T>,
+): Promise<T> {
+  if (!(await actsAsAdmin(executor))) {
     return read();
   }
   // Not printed by a dry run, which reads as the same role.
@@ -99,20 +88,22 @@ export async function refuseOthersTables(
   engine: Engine,
 ): Promise<void> {
   const tables = await tablesWithoutTriggers(executor, engine);
-  const [other] = await executor.read<{
-    login: string;
-    table: string;
-    owner: string;
-    member: boolean;
-  }>(
-    `select session_user as login, r.relname as table,
+  const [other] = await readingAsLogin(executor, () =>
+    executor.read<{
+      login: string;
+      table: string;
+      owner: string;
+      member: boolean;
+    }>(
+      `select session_user as login, r.relname as table,
             pg_get_userbyid(r.relowner) as owner,
             pg_has_role(session_user, r.relowner, 'MEMBER') as member
        from pg_class r join pg_namespace n on n.oid = r.relnamespace
       where n.nspname = $1 and r.relname = any ($2)
-        and not pg_has_role(${OWN_ROLE}, r.relowner, 'USAGE')
+        and not pg_has_role(current_user, r.relowner, 'USAGE')
       order by 2 limit 1`,
-    [engine.schema, tables],
+      [engine.schema, tables],
+    ),
   );
   if (other) {
     const { login, table, owner, member } = other;
@@ -128,98 +119,26 @@ export async function refuseOthersTables(
   }
 }
 
-/** Spares {@link followOwner} a look-up. */
-interface OwnerOptions {
-  engine?: Engine;
-  /** The owner of our tables after the step that calls it. */
-  owner?: string;
-}
-
 /**
- * Gives the functions, which are SECURITY DEFINER, to the owner of our tables, and grants
- * that role SELECT on the engine's tables. Phase 4 hands our tables to `portal_admin`, and
- * its undo hands them back. Meanwhile the functions run as the former owner, which may
- * still write to our tables; so phase 4 calls this last, and its undo first.
- *
- * @throws {@link RefusedError} if the login may not let that role read those tables
+ * Grants `portal_admin`, as whom the functions of the adoption run, what they read of the
+ * engine's tables, and records how to take it back.
  */
-export async function followOwner(
+export async function grantOnEngine(
   context: StepContext,
-  options: OwnerOptions = {},
+  engine: Engine,
 ): Promise<void> {
-  // Without an engine the way back before phase 5 has dropped them, or is about to.
-  if ((await adoptedEngines(context)).length === 0 && !options.engine) {
+  const missing = await missingGrants(context, engine);
+  if (missing.length === 0) {
     return;
   }
-  const engine = options.engine ?? (await adoptedEngine(context));
-  await giveFunctions(
-    context,
-    engine,
-    options.owner ?? (await ownerOf(context, 'entities')),
-  );
-  if (options.owner) {
-    await waitForFormerOwner(context);
-  }
-}
-
-/**
- * A running trigger function keeps the owner that it had when it began. If our tables
- * changed owner meanwhile, it could neither carry the change nor record a fault.
- */
-async function waitForFormerOwner(context: StepContext): Promise<void> {
-  await waitForOlderSnapshots(
-    context,
-    "the engine's writes among them may carry changes as the former owner",
-  );
-  const functions = await readFunctions(context.executor);
+  const recorded = await recordGrants(context.executor, engine, missing);
   await asLogin(context, () =>
     context.executor.transaction({
-      title: 'Take what carries changes from its former owner',
-      locks: 'None that conflicts with reads or writes.',
+      title: `Let ${ADMIN_ROLE} read the tables of ${describeEngine(engine)}`,
+      locks: 'Privileges need no lock on a table.',
       statements: [
-        revokeAllStatement(FAULTS),
-        ...functions.map(revokeAllOnFunctionStatement),
-      ],
-    }),
-  );
-}
-
-async function giveFunctions(
-  context: StepContext,
-  engine: Engine | undefined,
-  owner: string,
-): Promise<void> {
-  const { executor } = context;
-  const others = await ownedByOthers(context, owner);
-  const missing = engine ? await missingGrants(context, engine, owner) : [];
-  if (others.length === 0 && missing.length === 0) {
-    return;
-  }
-  const role = escapeIdentifier(owner);
-  const functions = await readFunctions(executor);
-  if (engine && missing.length > 0) {
-    await refuseWithoutRight(context, engine, missing, role);
-  }
-  const recorded = engine
-    ? [await recordGrants(executor, engine, missing, role)]
-    : [];
-  const formerOwner = escapeIdentifier(await ownerOf(context, FAULTS));
-  await asLogin(context, () =>
-    executor.transaction({
-      title: `Let the functions of the adoption belong to ${owner}`,
-      locks:
-        `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, for a change of the ` +
-        'catalog. Functions and privileges need no lock on a table.',
-      statements: [
-        ...missing.map(each => `grant ${each} to ${role}`),
-        ...recorded,
-        ...others.map(each => `alter ${each} owner to ${role}`),
-        // For triggers that run: see waitForFormerOwner.
-        `grant select, insert, update, delete on ${FAULTS} to ${formerOwner}`,
-        ...functions.map(
-          signature =>
-            `grant execute on function ${signature} to ${formerOwner}`,
-        ),
+        ...missing.map(each => `grant ${each} to ${ADMIN_ROLE}`),
+        recorded,
       ],
     }),
   );
@@ -229,52 +148,45 @@ async function recordGrants(
   executor: Executor,
   { tenantId }: Engine,
   missing: string[],
-  role: string,
 ): Promise<string> {
   const { grants = [] } = await readState(executor, tenantId);
-  const revokes = missing.map(each => `revoke ${each} from ${role}`);
+  const revokes = missing.map(each => `revoke ${each} from ${ADMIN_ROLE}`);
   return putState(tenantId, 'grants', [...grants, ...revokes]);
 }
 
 /**
- * Refuses as {@link followOwner} does, before anything is changed.
+ * Refuses before anything is changed what {@link grantOnEngine} may not do.
  *
- * @throws {@link RefusedError} if the login may not let our tables' owner read the engine's
+ * @throws {@link RefusedError} if the login may not let `portal_admin` read the engine's tables
  */
 export async function refuseMissingRights(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const owner = await ownerOf(context, 'entities');
-  const missing = await missingGrants(context, engine, owner);
-  if (missing.length > 0) {
-    await refuseWithoutRight(context, engine, missing, escapeIdentifier(owner));
+  const missing = await missingGrants(context, engine);
+  if (missing.length === 0) {
+    return;
   }
-}
-
-async function refuseWithoutRight(
-  { executor }: StepContext,
-  engine: Engine,
-  missing: string[],
-  role: string,
-): Promise<void> {
-  const [{ may }] = await executor.read<{ may: boolean }>(
-    `select pg_has_role(${OWN_ROLE}, r.relowner, 'USAGE')
-        and ($3 or has_schema_privilege(${OWN_ROLE}, n.oid, 'USAGE WITH GRANT OPTION')) as may
+  const { executor } = context;
+  const [{ may }] = await readingAsLogin(executor, () =>
+    executor.read<{ may: boolean }>(
+      `select pg_has_role(current_user, r.relowner, 'USAGE')
+        and ($3 or has_schema_privilege(current_user, n.oid, 'USAGE WITH GRANT OPTION')) as may
        from pg_class r join pg_namespace n on n.oid = r.relnamespace
       where n.nspname = $1 and r.relname = $2`,
-    [
-      engine.schema,
-      'final_entities',
-      !missing.includes(schemaUsage(engine.schema)),
-    ],
+      [
+        engine.schema,
+        'final_entities',
+        !missing.includes(schemaUsage(engine.schema)),
+      ],
+    ),
   );
   if (!may) {
     throw new RefusedError(
       `The tables of the catalog in the schema "${engine.schema}", or the schema, are ` +
-        `not this login's, and ${role} has to read them. Let their owner, or a ` +
+        `not this login's, and ${ADMIN_ROLE} has to read them. Let their owner, or a ` +
         `superuser, run\n${missing
-          .map(each => `grant ${each} to ${role}`)
+          .map(each => `grant ${each} to ${ADMIN_ROLE}`)
           .join(';\n')};`,
     );
   }
@@ -306,41 +218,10 @@ export function privilegesOn(engine: Engine): string[] {
   ];
 }
 
-/** The owner of a table of ours; of one that is still to be created, the current user. */
-export async function ownerOf(
-  { executor }: StepContext,
-  table: string,
-): Promise<string> {
-  const [row] = await executor.read<{ owner: string }>(
-    `select coalesce((select pg_get_userbyid(relowner) from pg_class
-                       where oid = to_regclass($1)), current_user) as owner`,
-    [table],
-  );
-  return row.owner;
-}
-
-async function ownedByOthers(
-  { executor }: StepContext,
-  owner: string,
-): Promise<string[]> {
-  const rows = await executor.read<{ what: string }>(
-    `select 'function ' || p.oid::regprocedure as what
-       from unnest($1::text[]) s join pg_proc p on p.oid = to_regprocedure(s)
-      where pg_get_userbyid(p.proowner) <> $3
-      union all
-     select 'table ' || c.oid::regclass
-       from unnest($2::text[]) s join pg_class c on c.oid = to_regclass(s)
-      where pg_get_userbyid(c.relowner) <> $3`,
-    [FUNCTION_SIGNATURES, [FAULTS, ADOPTION_STATE], owner],
-  );
-  return rows.map(({ what }) => what);
-}
-
-/** The privileges that the owner still lacks, without the verb and the role. */
+/** The privileges that `portal_admin` still lacks, without the verb and the role. */
 async function missingGrants(
   { executor }: StepContext,
   engine: Engine,
-  owner: string,
 ): Promise<string[]> {
   // By oid: a look-up by name fails for a role without USAGE on the schema.
   const oidOf = (table: string) =>
@@ -386,7 +267,7 @@ async function missingGrants(
   for (const { held, privilege } of wanted) {
     const [row] = await executor.read<{ held: boolean }>(
       `select ${held} as held`,
-      [owner, engine.schema],
+      [ADMIN_ROLE, engine.schema],
     );
     if (!row.held) {
       missing.push(privilege);

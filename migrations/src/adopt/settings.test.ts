@@ -3,7 +3,6 @@ import {
   createTestDatabases,
   HOSTILE_SETTINGS,
 } from '@internal/postgres/testUtils';
-import { runPhases } from '../__testUtils__/runPhases';
 import { differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
@@ -35,7 +34,6 @@ describe.each(databases.eachSupportedId())(
       });
       await engine.ingest({ ref: REFS[0] });
       await adopt({ connection });
-      await runPhases(catalog, 5);
       await Promise.all(
         REFS.slice(1).map(ref =>
           engine.ingest({

@@ -14,19 +14,16 @@ export const UNKNOWN_KEY = '*';
 /** The table of the adoption's state. */
 export const ADOPTION_STATE = 'adoption_state';
 
-/** The table of which entity emitted which, from phase 5 on. */
+/** The table of which entity emitted which. */
 export const PARENTS = 'entity_parents';
 
 /** The state of a tenant's adoption, by its keys in the table. */
 interface AdoptionState {
   /** The adopted engine. */
   engine: { schema: string };
-  /** What the adoption of the default tenant created, which `unadopt` drops. */
+  /** With the default tenant, written by an earlier version: what its adoption created. */
   created: { schema: boolean; tables: boolean };
-  /**
-   * With the default tenant: phase 5 has prepared the adoption of any tenant, so that its
-   * functions and tables are there without an adopted engine.
-   */
+  /** With the default tenant: phase 5 has created the functions and tables of the adoption. */
   prepared: boolean;
   /** The position of the first copy; `done` once both sides were equal. */
   copy: { after: string; done: boolean };
@@ -43,26 +40,11 @@ export async function readState(
   if (!(await columnExists(executor, ADOPTION_STATE, 'value'))) {
     return {};
   }
-  const own = await ofTenant(executor, ADOPTION_STATE, tenantId);
   const rows = await executor.read<{ key: string; value: unknown }>(
-    `select key, value from ${ADOPTION_STATE} where ${own}`,
+    `select key, value from ${ADOPTION_STATE} where tenant_id = $1`,
+    [tenantId],
   );
   return Object.fromEntries(rows.map(({ key, value }) => [key, value]));
-}
-
-/**
- * The condition that selects a tenant's rows of the adoption's tables. Those of an earlier
- * version have no tenant: all their rows are the default tenant's.
- */
-export async function ofTenant(
-  executor: Executor,
-  table: typeof FAULTS | typeof ADOPTION_STATE,
-  tenantId: string,
-): Promise<string> {
-  if (await columnExists(executor, table, 'tenant_id')) {
-    return `tenant_id = ${escapeLiteral(tenantId)}`;
-  }
-  return tenantId === DEFAULT_TENANT_ID ? 'true' : 'false';
 }
 
 /**
@@ -98,8 +80,7 @@ export async function adoptedEngines({
   executor,
 }: Pick<StepContext, 'executor'>): Promise<Engine[]> {
   if (!(await columnExists(executor, ADOPTION_STATE, 'tenant_id'))) {
-    const engine = await adoptedEngine({ executor });
-    return engine ? [engine] : [];
+    return [];
   }
   return executor.read<Engine>(
     `select value ->> 'schema' as schema, tenant_id::text as "tenantId"

@@ -1,7 +1,8 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { columnExists, relationExists } from '../schema/lookups';
-import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../schema/tables';
+import { relationExists } from '../schema/lookups';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { escapeLiteral } from '../sql';
 import { formatThings } from '../text';
 import {
   adoptCommand,
@@ -13,13 +14,7 @@ import {
 import type { Engine } from './engine';
 import { tablesWithoutTriggers } from './objects';
 import { reading } from './rights';
-import {
-  adoptedEngines,
-  ADOPTION_STATE,
-  FAULTS,
-  ofTenant,
-  readState,
-} from './state';
+import { adoptedEngines, ADOPTION_STATE, FAULTS, readState } from './state';
 
 /**
  * A row of the catalog that could not be carried. The default tenant lacks it.
@@ -93,32 +88,9 @@ export async function readAdoptedTenantStatus(
   context: StepContext,
 ): Promise<AdoptedTenantStatus[]> {
   const { executor } = context;
-  const engines = await adoptedEngines(context);
-  if (
-    engines.length === 0 ||
-    !(await columnExists(executor, FAULTS, 'tenant_id'))
-  ) {
-    return Promise.all(
-      engines.map(async engine => {
-        const { adopted, engineTables, faults } = await readAdoptionStatus(
-          context,
-          engine.tenantId,
-        );
-        return {
-          tenantId: engine.tenantId,
-          slug: DEFAULT_TENANT_SLUG,
-          isDeleted: false,
-          catalogSchema: engine.schema,
-          engineTables,
-          isComplete: adopted,
-          faults,
-        };
-      }),
-    );
+  if ((await adoptedEngines(context)).length === 0) {
+    return [];
   }
-  const hasTenants = await columnExists(executor, 'tenants', 'deleted_at');
-  const slugs = `(values ('${DEFAULT_TENANT_ID}'::uuid, '${DEFAULT_TENANT_SLUG}', null::timestamptz))
-          as t (tenant_id, tenant_slug, deleted_at)`;
   return executor.read<AdoptedTenantStatus>(
     `select s.tenant_id::text as "tenantId", t.tenant_slug as slug,
             t.deleted_at is not null as "isDeleted",
@@ -127,9 +99,7 @@ export async function readAdoptedTenantStatus(
             coalesce((c.value -> 'done')::boolean, false) as "isComplete",
             coalesce(f.faults, 0)::int as faults
        from ${ADOPTION_STATE} s
-       left join ${
-         hasTenants ? 'tenants t' : slugs
-       } on t.tenant_id = s.tenant_id
+       left join tenants t on t.tenant_id = s.tenant_id
        left join ${ADOPTION_STATE} c on c.tenant_id = s.tenant_id and c.key = 'copy'
        left join pg_namespace n on n.nspname = s.value ->> 'schema'
        left join pg_class r on r.relnamespace = n.oid and r.relname = 'final_entities'
@@ -172,11 +142,7 @@ export async function readAdoptionStatus(
       wanted === undefined ? found.length > 0 : engine !== undefined,
     engineEntities: engine ? await countEntities(executor, engine) : 0,
     faults: (await relationExists(executor, FAULTS))
-      ? await count(
-          executor,
-          FAULTS,
-          await ofTenant(executor, FAULTS, tenantId),
-        )
+      ? await count(executor, FAULTS, ofTenant(tenantId))
       : 0,
     latestFaults: await readFaults(executor, tenantId),
     tablesWithoutTriggers: missing,
@@ -192,7 +158,7 @@ async function readFaults(
   }
   return executor.read<AdoptionFault>(
     `select source, key, reason, first_seen_at as "firstSeenAt", attempts
-       from ${FAULTS} where ${await ofTenant(executor, FAULTS, tenantId)}
+       from ${FAULTS} where ${ofTenant(tenantId)}
       order by last_seen_at desc, source, key limit 10`,
   );
 }
@@ -221,6 +187,10 @@ async function countEntities(
         count(executor, table, 'final_entity is not null'),
       )
     : estimate;
+}
+
+function ofTenant(tenantId: string): string {
+  return `tenant_id = ${escapeLiteral(tenantId)}`;
 }
 
 function onlyOne(found: Engine[], wanted?: string): Engine | undefined {
@@ -304,13 +274,8 @@ const LISTED = 10;
 
 /**
  * The other tenants with an engine, and those of them that an operator should look at.
- *
- * @param phase - the last that is complete
  */
-export function renderAdoptedTenants(
-  tenants: AdoptedTenantStatus[],
-  phase: number,
-): string {
+export function renderAdoptedTenants(tenants: AdoptedTenantStatus[]): string {
   const others = tenants.filter(
     ({ tenantId }) => tenantId !== DEFAULT_TENANT_ID,
   );
@@ -335,9 +300,7 @@ export function renderAdoptedTenants(
     if (tenant.isComplete) {
       return `kept aside: ${formatThings(tenant.faults, 'row')}`;
     }
-    return phase < 5
-      ? 'not carried until phase 5 is complete'
-      : `not complete (${adoptCommand(engine)})`;
+    return `not complete (${adoptCommand(engine)})`;
   };
   const noticed = others.filter(
     ({ engineTables, slug, isComplete, faults }) =>

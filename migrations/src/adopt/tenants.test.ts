@@ -1,9 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { changeRole, connectionOf } from '../__testUtils__/roles';
-import { runInProcess } from '../cli/__testUtils__/runCli';
-import { runPhases } from '../__testUtils__/runPhases';
-import { rollback } from '../rollback/rollback';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { column, differences } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
@@ -45,7 +42,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   async function setUp(options: { maxEntities?: number } = {}) {
     catalog = await createStockCatalog(databases, id);
     await adopt({ connection: catalog.connection });
-    await runPhases(catalog, 5);
     await createTenant(catalog, ACME, 'acme', options.maxEntities);
     await createTenant(catalog, INITECH, 'initech');
     acme = keep(await giveEngine(catalog, ACME));
@@ -278,16 +274,14 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     expect(await faultsOf(ACME)).toEqual([]);
   });
 
-  it('end one by one, and the last one takes along what nothing else needs', async () => {
+  it('end one by one', async () => {
     await setUp();
     const { client } = catalog;
     await acme.engine.ingest({ ref: 'component:default/a' });
     await initech.engine.ingest({ ref: 'component:default/a' });
     await acme.close();
-    const end = (tenantId: string | undefined, keepTables = false) =>
-      catalog.migrate(({ context }) =>
-        unadopt(context, { tenantId, keepTables }),
-      );
+    const end = (tenantId: string) =>
+      catalog.migrate(({ context }) => unadopt(context, { tenantId }));
     expect(await end(ACME)).toBe(true);
     expect(await end(ACME)).toBe(false);
     expect(await refsOf(ACME)).toEqual([]);
@@ -302,119 +296,16 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     );
     await initech.engine.ingest({ ref: 'component:default/b' });
     expect(await refsOf(INITECH)).toHaveLength(1);
-    await catalog.migrate(migration => rollback(migration, 0), {
-      settings: { force: true },
-    });
-    expect(await end(undefined)).toBe(true);
     expect(
       await column(
         catalog,
-        `select proname::text from pg_proc where proname like 'adoption%'
-          union all select c.oid::regclass::text from pg_class c where relname ~ 'adoption'
-          union all select tgname::text from pg_trigger where tgname ~ 'adoption'
-          union all select nspname || nspacl::text from pg_namespace
-            where nspacl::text ~ 'portal_admin' and nspname ~ '^tenant_'`,
+        `select tgname::text from pg_trigger t join pg_class c on c.oid = t.tgrelid
+          where tgname ~ 'adoption' and c.relnamespace::regnamespace::text ~ '^tenant_'
+          union all
+         select nspname || nspacl::text from pg_namespace
+          where nspacl::text ~ 'portal_admin' and nspname ~ '^tenant_'`,
       ),
     ).toEqual([]);
-  });
-
-  it('are ended by the commands that are named, with the tenants gone as well', async () => {
-    await setUp();
-    const run = (...args: string[]) =>
-      runInProcess(catalog.connection, ...args);
-    await acme.engine.ingest({ ref: 'component:default/a' });
-    await catalog.migrate(migration => rollback(migration, 4), {
-      settings: { force: true },
-    });
-    const waiting = await run('status');
-    expect(waiting.stdout).toContain(
-      'the tenant "acme": not carried until phase 5 is complete',
-    );
-    expect(waiting.stdout).not.toContain('--tenant');
-
-    // Until then portal_admin has rights on the tables of the engines.
-    await expect(
-      run('rollback', '--to', '0', '--force', '--yes'),
-    ).resolves.toMatchObject({
-      exitCode: 0,
-      stderr: expect.stringMatching(/, after ".*unadopt": "drop role/),
-    });
-    const { stderr } = await run('unadopt');
-    const { stdout } = await run('status');
-    for (const tenant of [ACME, INITECH]) {
-      const command = ['unadopt', '--tenant', tenant];
-      expect(stderr).toContain(command.join(' '));
-      expect(stdout).toContain(
-        `the tenant "${tenant}": it is no tenant any more (`,
-      );
-      await expect(run(...command)).resolves.toMatchObject({
-        exitCode: 0,
-        stdout: expect.stringContaining(`engine of "${tenant}"`),
-      });
-    }
-    await expect(run('unadopt')).resolves.toMatchObject({ exitCode: 0 });
-    await expect(run('status')).resolves.toMatchObject({
-      stdout: expect.stringContaining('which is not adopted'),
-    });
-    await acme.engine.ingest({ ref: 'component:default/b' });
-  });
-
-  it('lose nothing where phases are undone beside them, and done again', async () => {
-    await setUp();
-    const { connection } = catalog;
-    const refs = async (tenantId: string) =>
-      (await refsOf(tenantId)).map(ref => ref.replace(/.*\//, ''));
-    await acme.engine.ingest({ ref: 'component:default/kept' });
-    const changed = await acme.engine.ingest({
-      ref: 'component:default/changed',
-      relations: OWNED,
-    });
-    await acme.engine.ingest({ ref: 'component:default/gone' });
-    for (const phase of [4, 3, 1, 0] as const) {
-      await catalog.migrate(migration => rollback(migration, phase), {
-        settings: { force: true },
-      });
-      await acme.engine.ingest({ ref: `component:default/new-${phase}` });
-      await acme.engine.process(changed, {
-        ref: 'component:default/changed',
-        errors: `[${phase}]`,
-      });
-      await acme.engine.stitch(changed, {
-        ref: 'component:default/changed',
-        description: `${phase}`,
-      });
-      await catalog.engine.ingest({ ref: `component:default/stock-${phase}` });
-    }
-    await acme.engine.remove('component:default/gone');
-    // Nothing of it is in the default tenant's tables.
-    expect(
-      await column(
-        catalog,
-        `select entity_ref from entities where entity_ref !~ 'stock' order by 1`,
-      ),
-    ).toEqual([]);
-    await expect(adopt({ connection, tenantId: ACME })).rejects.toThrow(
-      /before phase 5|There is no tenant/,
-    );
-    await runPhases(catalog, 5);
-    await createTenant(catalog, ACME, 'acme');
-    await acme.engine.ingest({ ref: 'component:default/late' });
-    expect(await readAdoption({ connection, tenantId: ACME })).toMatchObject({
-      adopted: false,
-      begun: true,
-    });
-    expect(await retryFaults({ connection, tenantId: ACME })).toMatchObject({
-      adopted: true,
-      faults: 0,
-    });
-    expect(await refs(ACME)).toEqual([
-      'changed',
-      'kept',
-      'late',
-      ...[0, 1, 3, 4].map(phase => `new-${phase}`),
-    ]);
-    expect(await refs(DEFAULT_TENANT_ID)).toHaveLength(4);
-    expect(await differences(catalog)).toEqual([]);
   });
 
   describe('that are attached', () => {
@@ -432,7 +323,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     beforeEach(async () => {
       catalog = await createStockCatalog(databases, id);
       await adopt({ connection: catalog.connection });
-      await runPhases(catalog, 5);
       await createTenant(catalog, ACME, 'acme');
       await changeRole(catalog.client, `create role ${LOGIN} login noinherit`);
       await changeRole(catalog.client, `grant portal_admin to ${LOGIN}`);

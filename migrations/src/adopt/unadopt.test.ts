@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { runPhases } from '../__testUtils__/runPhases';
-import { migrateTo } from '../migrateTo';
+import { Client } from 'pg';
+import { createEmptyCatalog } from '../phases/emptyCatalog';
+import { silentReporter } from '../Reporter';
 import { rollback } from '../rollback/rollback';
 import { column } from './__testUtils__/inspect';
 import {
@@ -8,6 +9,8 @@ import {
   STOCK_MIGRATIONS,
 } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
+import { ACME, createTenant, giveEngine } from './__testUtils__/tenantEngine';
+import { engineSchemaOf } from './engine';
 import { adopt, readAdoption } from './library';
 import { unadopt } from './unadopt';
 
@@ -37,7 +40,7 @@ const OBJECTS = `
   select 'extension ' || extname from pg_extension
    order by 1`;
 
-describe.each(databases.eachSupportedId())('ending an adoption on %s', id => {
+describe.each(databases.eachSupportedId())('the way back on %s', id => {
   let catalog: StockCatalog;
   beforeEach(async () => {
     catalog = await createStockCatalog(databases, id);
@@ -49,99 +52,166 @@ describe.each(databases.eachSupportedId())('ending an adoption on %s', id => {
   afterEach(() => catalog.close());
 
   const objects = () => column<string>(catalog, OBJECTS);
+  const refs = () => column(catalog, 'select entity_ref from tenancy.entities');
   const end = (keepTables = false) =>
     catalog.migrate(({ context }) => unadopt(context, { keepTables }));
+  const goBack = (to: 0 | 4 | undefined, force = false) =>
+    catalog.migrate(migration => rollback(migration, to), {
+      settings: { force },
+    });
 
-  it('leaves nothing of it', async () => {
+  it('leaves nothing in the database', async () => {
     const before = await objects();
     await adopt({ connection: catalog.connection });
     await catalog.engine.ingest({ ref: 'no ref' });
-    expect(await end()).toBe(true);
+    await goBack(0);
     expect(await objects()).toEqual(before);
-    expect(await end()).toBe(false);
+    await goBack(0);
     await catalog.engine.ingest({ ref: 'component:default/b' });
     await catalog.knex.migrate.latest({ directory: STOCK_MIGRATIONS });
     expect(
       await readAdoption({ connection: catalog.connection }),
     ).toMatchObject({ begun: false, engineEntities: 3 });
+    // And there again.
+    expect(await adopt({ connection: catalog.connection })).toMatchObject({
+      adopted: true,
+    });
   });
 
-  it('leaves nothing of the phases either, once they are undone', async () => {
+  it('leaves nothing of tenants either, once it may, and names what is in other databases', async () => {
+    const { client, connection } = catalog;
     const before = await objects();
-    await adopt({ connection: catalog.connection });
-    await runPhases(catalog, 5);
-    await expect(end()).rejects.toThrow(
-      'npx backstage-catalog-tenancy-migrations rollback --to 0',
-    );
-    await catalog.migrate(migration => rollback(migration, 0));
-    expect(await end()).toBe(true);
-    expect(await objects()).toEqual(before);
+    await adopt({ connection });
+    await createTenant(catalog, ACME, 'acme');
+    const acme = await giveEngine(catalog, ACME);
+    await acme.engine.ingest({ ref: 'component:default/of-acme' });
+    await acme.close();
+    await client.query('create schema tenant_template');
+    const other = `${connection.database}_plugin`;
+    await client.query(`create database "${other}"`);
+    const plugin = new Client({ ...connection, database: other });
+    await plugin.connect();
+    const schemas = async () =>
+      (
+        await plugin.query(
+          `select nspname::text from pg_namespace where nspname ~ '^tenant' order by 1`,
+        )
+      ).rows;
+    try {
+      await plugin.query(
+        `create schema ${engineSchemaOf(ACME)}_search; create schema tenants;`,
+      );
+      const refusal: Error = await goBack(0).then(
+        () => new Error('was not refused'),
+        error => error,
+      );
+      expect(refusal.message).toMatch(
+        /^These would be lost:\n- entities: 1 row of 1 other tenant \(acme 1\)\n[^]*- tenants: 1 other tenant \(acme\)\n/,
+      );
+      expect(refusal.message).toContain(
+        `- engines and plugins of tenants: 2 schemas (${engineSchemaOf(
+          ACME,
+        )}, tenant_template)`,
+      );
+      expect(await refs()).toHaveLength(2);
+      const warnings: string[] = [];
+      await catalog.migrate(migration => rollback(migration, 0), {
+        settings: { force: true },
+        reporter: { ...silentReporter, warn: text => warnings.push(text) },
+      });
+      expect(await objects()).toEqual(before);
+      const [warning] = warnings.filter(text => text.includes(`"${other}"`));
+      for (const statement of warning.match(/drop schema .*;/g) ?? []) {
+        await plugin.query(statement);
+      }
+      expect(await schemas()).toEqual([{ nspname: 'tenants' }]);
+    } finally {
+      await plugin.end();
+      await client.query(`drop database "${other}"`);
+    }
   });
 
-  it('leaves a schema that was there, and what others have put into it', async () => {
+  it('leaves a schema that was there', async () => {
     await catalog.client.query('create schema tenancy');
     const before = await objects();
     await adopt({ connection: catalog.connection });
-    await end();
+    await goBack(0);
     expect(await objects()).toEqual(before);
   });
 
-  it('leaves the tables that were there, without what it has put into them', async () => {
-    const { connection, client } = catalog;
-    await migrateTo(1, { connection, createTables: true, force: true });
-    await catalog.migrate(migration => rollback(migration, 0));
-    await client.query(
-      'drop table tenancy_migrations, tenancy_migrations_lock, tenancy_migration_state',
-    );
-    await client.query('create table notes (note text)');
-    const before = await objects();
+  it.each([
+    ['create table tenancy.notes (note text)', 'notes'],
+    ['create view public.mine as select * from tenancy.entities', 'mine'],
+    [
+      'create table public.mine (id uuid references tenancy.tenants on delete cascade)',
+      'mine',
+    ],
+  ])('is refused, before anything is undone, by %s', async (sql, name) => {
+    const { client, connection } = catalog;
     await adopt({ connection });
-    expect(await column(catalog, 'select entity_ref from entities')).toEqual([
-      'component:default/a',
-    ]);
-    await end();
+    await client.query(sql);
+    const before = await objects();
+    await expect(goBack(0)).rejects.toThrow(name);
     expect(await objects()).toEqual(before);
+  });
+
+  it.each([undefined, 4 as const])(
+    'leads to no tables of before, which there are none of: --to %s',
+    async to => {
+      await adopt({ connection: catalog.connection });
+      await expect(goBack(to)).rejects.toThrow('rollback --to 0');
+      await expect(refs()).resolves.toEqual(['component:default/a']);
+    },
+  );
+
+  it.each([1, 3, 5] as const)(
+    'goes from a creation that was stopped in phase %s',
+    async phase => {
+      const before = await objects();
+      const stopping = catalog.migrate(async migration => {
+        await createEmptyCatalog(migration.context);
+        for (const number of [1, 2, 3, 4, 5] as const) {
+          if (number < phase) {
+            await migration.runPhase(number);
+          }
+        }
+        const { executor } = migration.context;
+        const transaction = executor.transaction.bind(executor);
+        let left = 2;
+        executor.transaction = async (...args) => {
+          left -= 1;
+          if (left < 0) {
+            throw new Error('stopped');
+          }
+          return transaction(...args);
+        };
+        await migration.runPhase(phase);
+      });
+      await expect(stopping).rejects.toThrow('stopped');
+      await goBack(0);
+      expect(await objects()).toEqual(before);
+    },
+  );
+
+  it('ends the adoption alone where it is told to, and keeps what was carried', async () => {
+    const { connection, engine } = catalog;
+    await adopt({ connection });
+    expect(await end(true)).toBe(true);
+    expect(await end(true)).toBe(false);
+    await engine.ingest({ ref: 'component:default/b' });
+    await engine.remove('component:default/a');
+    expect(await refs()).toEqual(['component:default/a']);
     expect(
       await column(
         catalog,
-        `select count(*)::int from entities union all
-         select count(*)::int from relations union all
-         select count(*)::int from refresh_state`,
+        `select tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid
+          where tgname ~ '^tenancy' and relnamespace = 'public'::regnamespace`,
       ),
-    ).toEqual([0, 0, 0]);
-  });
-
-  it('keeps what was carried where it is told to', async () => {
-    const { connection, engine, client } = catalog;
-    await adopt({ connection });
-    await runPhases(catalog, 5);
-    expect(await end(true)).toBe(true);
-    await engine.ingest({ ref: 'component:default/b' });
-    await engine.remove('component:default/a');
-    const refs = () => column(catalog, 'select entity_ref from entities');
-    expect(await refs()).toEqual(['component:default/a']);
-    const left = await column(
-      catalog,
-      `select tgname from pg_trigger t join pg_class c on c.oid = t.tgrelid
-        where tgname ~ '^tenancy' and relnamespace = 'public'::regnamespace
-        union all
-       select key from adoption_state union all select key from adoption_faults`,
-    );
-    // Phase 5 has prepared the functions for engines of other tenants, too.
-    expect(left).toEqual(['prepared']);
+    ).toEqual([]);
     // And goes on from there when it is adopted again.
     await adopt({ connection, force: true });
     expect(await refs()).toEqual(['component:default/b']);
-    await client.query('select');
-  });
-
-  it('goes on where it was stopped', async () => {
-    const before = await objects();
-    await adopt({ connection: catalog.connection });
-    await catalog.client.query(
-      'drop trigger tenancy_adoption on public.final_entities',
-    );
-    await end();
-    expect(await objects()).toEqual(before);
+    expect(await end()).toBe(true);
+    expect(await refs()).toEqual([]);
   });
 });

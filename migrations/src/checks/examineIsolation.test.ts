@@ -49,7 +49,7 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
           }
           await runPhases(catalog, 4);
           await expect(examine(catalog)).resolves.toEqual(NOTHING);
-          await catalog.migrate(migration => migration.runPhase(5));
+          await runPhases(catalog, 5);
           await expect(examine(catalog)).resolves.toEqual(NOTHING);
           await catalog.client.query(
             `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,
@@ -62,9 +62,11 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
             takeBackPartition(context, 'acme'),
           );
           await expect(examine(catalog)).resolves.toEqual(NOTHING);
-          await catalog.migrate(migration => rollback(migration, 4));
-          await expect(examine(catalog)).resolves.toEqual(NOTHING);
-          await catalog.migrate(migration => migration.runPhase(5));
+          if (state !== 'adopted') {
+            await catalog.migrate(migration => rollback(migration, 4));
+            await expect(examine(catalog)).resolves.toEqual(NOTHING);
+            await catalog.migrate(migration => migration.runPhase(5));
+          }
           await catalog.migrate(({ context }) => cleanup(context), {
             settings: { force: true },
           });

@@ -38,8 +38,10 @@ export interface StepContext {
   /**
    * Opens another session for concurrent work, which the caller closes. No other command
    * begins before it has ended.
+   *
+   * @param database - another database of the server, in which it works as the login
    */
-  openSession(): Promise<MigrationSession>;
+  openSession(database?: string): Promise<MigrationSession>;
 }
 
 /**

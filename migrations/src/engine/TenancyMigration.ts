@@ -107,8 +107,15 @@ export class TenancyMigration {
         settings,
         reporter,
         serverPid: session.serverPid,
-        openSession: async () => {
-          const helper = await openHelper(connection, settings.schema, name);
+        openSession: async (database?: string) => {
+          const helper =
+            database === undefined
+              ? await openHelper(connection, settings.schema, name)
+              : await MigrationSession.open({
+                  connection: inDatabase(connection, database),
+                  schema: settings.schema,
+                  applicationName: name,
+                });
           sessions.push(helper);
           return helper;
         },
@@ -362,6 +369,19 @@ function sayStandby(mode: OpenOptions['mode'], reporter: Reporter): void {
   reporter.warn(
     'The server is a standby: what follows is as old as what it has replayed.',
   );
+}
+
+/** The connection to another database of the same server. */
+function inDatabase(
+  { connectionString, ...connection }: ClientConfig,
+  database: string,
+): ClientConfig {
+  if (connectionString === undefined) {
+    return { ...connection, database };
+  }
+  const url = new URL(connectionString);
+  url.pathname = encodeURIComponent(database);
+  return { ...connection, connectionString: url.toString() };
 }
 
 /** A session beside that of the operator, with the same rights. */

@@ -9,6 +9,9 @@ import type { Step } from './Step';
 const MIGRATIONS_TABLE = 'tenancy_migrations';
 const LOCK_TABLE = 'tenancy_migrations_lock';
 
+/** Steps of earlier versions that databases record as done, and that are none any more. */
+const RETIRED_STEPS = ['5_95_entity_search_fill'];
+
 /** The tables of the migration itself. */
 export const bookkeepingTables = [MIGRATIONS_TABLE, LOCK_TABLE, STATE_TABLE];
 

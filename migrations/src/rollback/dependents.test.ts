@@ -4,7 +4,6 @@ import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { adopt } from '../adopt/adopt';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
-import { unadopt } from '../adopt/unadopt';
 import { cleanup } from '../cleanup/cleanup';
 import { EXIT_CODES } from '../errors';
 import type { TenancyMigration } from '../engine/TenancyMigration';
@@ -92,11 +91,11 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
   it('of an adoption is refused for a view of what it has carried', async () => {
     const catalog = await createStockCatalog(databases, id);
     database = catalog;
-    await database.migrate(({ context }) => adopt(context));
+    await database.migrate(migration => adopt(migration));
     await expectRefused(
       'create view mine as select * from adoption_faults',
       'drop view mine',
-      ({ context }) => unadopt(context),
+      migration => rollback(migration, 0),
     );
   });
 });

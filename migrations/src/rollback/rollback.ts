@@ -37,7 +37,10 @@ import {
 } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatThings } from '../text';
+import { unadoptAll } from '../adopt/unadopt';
 import { refuseApplicationSessions } from './applicationSessions';
+import { dropCatalog, readCatalogToDrop } from './dropCatalog';
+import { describeTenantSchemas, readTenantSchemas } from './tenantSchemas';
 import type { Interference } from './applicationSessions';
 
 /** Rows that a rollback leaves in the archive, because only it has room for them. */
@@ -72,6 +75,12 @@ export async function rollback(
 ): Promise<RollbackReport> {
   const { context } = migration;
   const before = await migration.completedSteps();
+  const created = await readCatalogToDrop(context);
+  if (created && !(to !== undefined && to >= 5)) {
+    await refuseAllButTheWholeWay(migration, to);
+    await dropCatalog(context, created);
+    return { undone: [...before].reverse(), archived: [] };
+  }
   const first = await firstToUndo(migration, to);
   if (first && isBeforeOrAt(first, swap)) {
     await refuseWithoutOldTables(context);
@@ -85,6 +94,9 @@ export async function rollback(
     if (interference) {
       await refuseApplicationSessions(context, interference);
     }
+    if (isBeforeOrAt(first, swap)) {
+      await unadoptAll(context);
+    }
     await migration.undoFrom(first);
   }
   const after = await migration.completedSteps();
@@ -92,6 +104,34 @@ export async function rollback(
     undone: before.filter(name => !after.includes(name)).reverse(),
     archived: await readArchivedRows(context),
   };
+}
+
+/** Tables that were created have none of before, to which a part of the way would lead. */
+async function refuseAllButTheWholeWay(
+  migration: TenancyMigration,
+  to: PhaseNumber | 0 | undefined,
+): Promise<void> {
+  const { context } = migration;
+  if (to !== 0) {
+    throw new RefusedError(
+      'The tables of tenants were created empty: there are none of before to go back to. ' +
+        `Run "${operatorCommand('rollback', '--to 0')}", which drops them.`,
+    );
+  }
+  await refuseApplicationSessions(context, {
+    takes: 'the tables of tenants',
+    advice:
+      'Set MULTI_TENANCY_ENABLED to false and restart every instance of the ' +
+      'application; then run the command again. Or give --force.',
+  });
+  const losses = context.settings.force ? [] : await readLosses(migration, to);
+  if (losses.length > 0) {
+    throw new RefusedError(
+      `These would be lost:\n${losses
+        .map(loss => `- ${loss}`)
+        .join('\n')}\nGive --force if that is what you want.`,
+    );
+  }
 }
 
 /**
@@ -132,6 +172,7 @@ export async function readLosses(
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));
+    losses.push(...describeTenantSchemas(await readTenantSchemas(executor)));
   }
   return losses;
 }
@@ -172,6 +213,12 @@ export async function readWayBack(
 ): Promise<WayBack | null> {
   const { executor } = migration.context;
   const command = operatorCommand('rollback');
+  if (await readCatalogToDrop(migration.context)) {
+    return {
+      what: 'the tables of tenants are dropped, and the stock catalog keeps what it has',
+      command: operatorCommand('rollback', '--to 0'),
+    };
+  }
   if (await migration.unfinishedUndo()) {
     return { what: 'the rollback that was begun goes on to its end', command };
   }

@@ -86,11 +86,13 @@ export async function isFreshDatabase({
 /**
  * Creates the empty tables of a single-tenant catalog, so that a fresh database goes through
  * the same phases as any other.
+ *
+ * @param statements - run at the end of the same transaction
  */
-export async function createCatalogTables({
-  executor,
-  settings,
-}: Pick<StepContext, 'executor' | 'settings'>): Promise<void> {
+export async function createCatalogTables(
+  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
+  statements: string[] = [],
+): Promise<void> {
   const schema = escapeIdentifier(settings.schema);
   await executor.transaction({
     title: 'Create the tables of a single-tenant catalog',
@@ -107,6 +109,7 @@ end $$`,
       REFRESH_STATE,
       ...INDEXES,
       ...COMMENTS,
+      ...statements,
     ],
   });
 }

@@ -104,14 +104,23 @@ export async function readRoleAccess({
 /**
  * Refuses the phase if the login can neither create the roles nor act as them, with the
  * statements that a superuser has to run.
+ *
+ * @param schemaExists - if not, the login creates it and can grant rights on it
  */
-export async function checkRoleAccess(context: StepContext): Promise<void> {
+export async function checkRoleAccess(
+  context: StepContext,
+  schemaExists = true,
+): Promise<void> {
   const access = await readRoleAccess(context);
   const others = othersRoles(access);
   if (others) {
     throw new RefusedError(`${others.problem} ${others.advice}`);
   }
-  const statements = await leftToSuperuserStatements(context, access);
+  const statements = await leftToSuperuserStatements(
+    context,
+    access,
+    schemaExists,
+  );
   if (statements.length > 0) {
     throw new RefusedError(
       `The login ${access.login} may not set up the roles ${ADMIN_ROLE} and ` +

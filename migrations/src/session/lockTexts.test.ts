@@ -161,8 +161,10 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     const catalog = await createStockCatalog(databases, id);
     database = catalog;
     await observe(catalog.connection);
-    await watch(({ context }) => adopt(context));
+    await watch(migration => adopt(migration));
     await watch(({ context }) => unadopt(context));
+    await watch(migration => adopt(migration));
+    await watch(migration => rollback(migration, 0));
     expect(wrong).toEqual([]);
     expect(seen).toBeGreaterThan(10);
   });

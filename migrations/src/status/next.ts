@@ -47,7 +47,7 @@ export interface CatalogTables {
  */
 export function decideNext(position: Position): NextStep {
   const { schema, phase, tables, adoption, swap } = position;
-  const adopt = decideAdoption(tables, adoption);
+  const adopt = decideAdoption(tables, adoption, phase);
   if (adopt) {
     return adopt;
   }
@@ -78,9 +78,10 @@ export function decideNext(position: Position): NextStep {
  * The step that a stock catalog needs before anything else, if it needs one: its
  * adoption was begun and is not complete, or it is the only catalog that there is.
  */
-export function decideAdoption(
+function decideAdoption(
   { missing, hasEntities }: CatalogTables,
   adoption: AdoptionStatus,
+  phase: PhaseNumber | 0,
 ): NextStep | undefined {
   const { adopted, begun, engineTables, engineEntities } = adoption;
   if (adopted || !engineTables) {
@@ -88,7 +89,7 @@ export function decideAdoption(
   }
   const isOnlyCatalog =
     missing.length === TENANT_TABLES.length ||
-    (missing.length === 0 && !hasEntities && engineEntities > 0);
+    (phase >= 5 && !hasEntities && engineEntities > 0);
   if (!begun && !isOnlyCatalog) {
     return undefined;
   }

@@ -1,5 +1,4 @@
 import { readAdoptedTenantStatus, readAdoptionStatus } from '../adopt/status';
-import type { AdoptionStatus } from '../adopt/status';
 import { CHANGE_LOG } from '../copy/changeLog';
 import type { Executor } from '../engine/Executor';
 import { STATE_TABLE } from '../engine/MigrationState';
@@ -7,11 +6,9 @@ import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
-import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
 import { readRowsOfOtherTenants, readWayBack } from '../rollback/rollback';
-import type { WayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
 import {
@@ -68,7 +65,7 @@ export async function readStatus(
       adoption,
       swap,
     }),
-    back: back ?? wayBackOfAdoption(records, adoption),
+    back,
     operator: (await migration.operator()) ?? null,
     tables: await readTables(executor),
     work: await readWork(executor),
@@ -85,16 +82,6 @@ export async function readStatus(
         settings.schema,
       )) ?? null,
   };
-}
-
-/** An adoption can be undone as long as no phase has begun. */
-function wayBackOfAdoption(
-  records: StepRecord[],
-  { begun }: AdoptionStatus,
-): WayBack | null {
-  return begun && records.length === 0
-    ? { what: 'the adoption is undone', command: operatorCommand('unadopt') }
-    : null;
 }
 
 function stepsOf(records: StepRecord[]): StepStatus[] {

@@ -288,7 +288,6 @@ async function verifyEngine(
         problems.push(
           ...(await compareAdoption(
             (sql, values) => session.query(sql, values),
-            executor,
             engine,
           )),
         );

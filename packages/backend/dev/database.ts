@@ -110,19 +110,12 @@ async function adoptEarlierData(
     // The backend does all of it by itself.
     return undefined;
   }
-  const { done } = await migrateTo(5, {
-    connection,
-    schema,
-    createTables: true,
-    // No rollback needs them here, and the only application is not running.
-    keepOldTables: false,
-    force: true,
-  });
   const { dataDirectory } = postgres;
   if (!adopted) {
     await adopt({ connection, schema });
     return `The catalog in ${dataDirectory} is that of the default tenant from now on.`;
   }
+  const { done } = await migrateTo(5, { connection, schema });
   return done.length > 0
     ? `The tables of tenants in ${dataDirectory} are those of this version from now on.`
     : undefined;

@@ -1,8 +1,8 @@
+import { ENTITY_KEY } from '../../schema/tables';
 import { FAULTS } from '../state';
 import { RELEASE, RESERVE } from './quota';
 import {
   attempted,
-  byTenant,
   CHECK_SNAPSHOT,
   ENGINE_PARAMETERS,
   engineSql,
@@ -12,7 +12,7 @@ import {
   untilNothingIsLeft,
   UUID_PATTERN,
 } from './support';
-import type { Target, TenantParts } from './support';
+import type { Target } from './support';
 
 /**
  * The function that carries one entity: a row of `final_entities`, and when it inserts
@@ -26,19 +26,15 @@ import type { Target, TenantParts } from './support';
  * `final_entities`, and one that deletes it already waits for the engine's own insert,
  * whose foreign key locks the same row.
  *
- * The unique key differs before and after the swap of phase 5, so there is no conflict
- * target for both: the loop tries the update again after an insert that conflicts.
+ * There are two unique keys, and a conflict target names one: the loop tries the update again
+ * after an insert that conflicts.
  */
 export function createPutEntity(target: Target): string {
-  const update = (which: string) =>
-    byTenant(
-      'entities',
-      ({ where }) => `update entities
+  const update = (which: string) => `update entities
      set entity_ref = p_ref, entity_kind = v_kind, entity_namespace = v_namespace,
          entity_name = v_name, final_entity = v_entity, hash = p_hash,
          updated_at = v_updated_at, deleted_at = null
-   where ${where()}entity_id = v_id and ${which}`,
-    );
+   where tenant_id = p_tenant and entity_id = v_id and ${which};`;
   return `create or replace function adoption_put_entity(
   ${ENGINE_PARAMETERS}, p_id text, p_ref text, p_entity text, p_hash text, p_updated_at timestamptz)
 returns void language plpgsql ${functionSettings(target)} as $$
@@ -79,30 +75,21 @@ begin
         values: ['p_id'],
       },
     )};
-    ${byTenant(
-      'entities',
-      // In a loop: Citus would call the function on the node that has the row.
-      ({ where }) => `for v_other in select entity_id from entities
-   where ${where()}entity_ref = p_ref and entity_id <> v_id
-  loop
-    perform adoption_forget_entity(p_tenant, p_engine, v_other);
-  end loop`,
-    )}
+    -- In a loop: Citus would call the function on the node that has the row.
+    for v_other in select entity_id from entities
+      where tenant_id = p_tenant and entity_ref = p_ref and entity_id <> v_id
+    loop
+      perform adoption_forget_entity(p_tenant, p_engine, v_other);
+    end loop;
     ${RESERVE}
     ${update('deleted_at is not null')}
     v_found := found;
     exit when v_found;
-    ${byTenant(
-      'entities',
-      ({
-        column,
-        value,
-      }) => `insert into entities (${column}entity_id, entity_ref, entity_kind,
-    entity_namespace, entity_name, final_entity, hash, created_at, updated_at)
-  values (${value}v_id, p_ref, v_kind,
-    v_namespace, v_name, v_entity, p_hash, v_updated_at, v_updated_at)
-  on conflict do nothing`,
-    )}
+    insert into entities (tenant_id, entity_id, entity_ref, entity_kind,
+      entity_namespace, entity_name, final_entity, hash, created_at, updated_at)
+    values (p_tenant, v_id, p_ref, v_kind,
+      v_namespace, v_name, v_entity, p_hash, v_updated_at, v_updated_at)
+    on conflict do nothing;
     v_found := found;
     if v_found then
       perform adoption_put_rest(p_tenant, p_engine, p_id);
@@ -156,16 +143,9 @@ export function createForgetEntity(target: Target): string {
   ${ENGINE_PARAMETERS}, p_id uuid)
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
-  ${CARRIED_TABLES.map(table =>
-    byTenant(
-      table,
-      ({ where }) => {
-        const id =
-          table === 'relations' ? 'originating_entity_id' : 'entity_id';
-        return `delete from ${table} where ${where()}${id} = p_id`;
-      },
-      { skipsOthers: true },
-    ),
+  ${CARRIED_TABLES.map(
+    table =>
+      `delete from ${table} where tenant_id = p_tenant and ${ENTITY_KEY[table]} = p_id;`,
   ).join('\n  ')}
   ${RELEASE}
 end $$`;
@@ -178,6 +158,8 @@ returns void language plpgsql ${functionSettings(target)} as $$
 begin
   ${CHECK_SNAPSHOT}
   if p_id ~ ${UUID_PATTERN} then
+    -- Fails where the transaction may be older than the row that it would have to delete.
+    perform adoption_is_carried(p_tenant, p_id::uuid);
     perform adoption_forget_entity(p_tenant, p_engine, p_id::uuid);
   end if;
   delete from ${FAULTS} where tenant_id = p_tenant and key = p_id
@@ -193,12 +175,8 @@ export function createClear(target: Target): string {
   return `create or replace function adoption_clear(${ENGINE_PARAMETERS})
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
-  ${CARRIED_TABLES.map(table =>
-    byTenant(
-      table,
-      ({ where }) => `delete from ${table} where ${where()}true`,
-      { skipsOthers: true },
-    ),
+  ${CARRIED_TABLES.map(
+    table => `delete from ${table} where tenant_id = p_tenant;`,
   ).join('\n  ')}
   ${RELEASE}
   delete from ${FAULTS}
@@ -260,6 +238,32 @@ end $$`;
 
 const RELATION_COLUMNS = 'source_entity_ref, type, target_entity_ref';
 
+// `$1` is the tenant, `$2` the id of the entity as the engine has it, `$3` as a UUID.
+const THEIRS = `select ${RELATION_COLUMNS} from ENGINE.relations where originating_entity_id = $2`;
+const OF_ENTITY = 'tenant_id = $1 and originating_entity_id = $3';
+const OURS = `select ${RELATION_COLUMNS} from relations where ${OF_ENTITY}`;
+const IDS = ['p_id', 'v_id'];
+
+const MAKE_RELATIONS_EQUAL = untilNothingIsLeft({
+  statements: `${onEngine(
+    `delete from relations
+     where ${OF_ENTITY}
+       and (source_entity_ref, type, target_entity_ref) in (
+         select ${RELATION_COLUMNS} from (${OURS} except all ${THEIRS}) s)`,
+    { values: IDS },
+  )};
+    ${onEngine(
+      `insert into relations (tenant_id, originating_entity_id, ${RELATION_COLUMNS})
+    select $1, $3, ${RELATION_COLUMNS} from (${THEIRS} except all ${OURS}) s`,
+      { values: IDS },
+    )};
+    ${onEngine(`select exists (${OURS} except all ${THEIRS})`, {
+      values: IDS,
+      into: 'v_left',
+    })};`,
+  left: 'v_left',
+});
+
 /**
  * The function that makes the relations of an entity equal to the engine's, if the
  * entity is carried.
@@ -287,36 +291,10 @@ begin
   if not adoption_is_carried(p_tenant, v_id) then
     return;
   end if;
-  ${byTenant('relations', makeRelationsEqual, { tenant: '$1' })}
+  ${MAKE_RELATIONS_EQUAL};
   delete from ${FAULTS}
    where tenant_id = p_tenant and source = 'relations' and key = p_id;
 end $$`;
-}
-
-/** `$2` is the id of the entity as the engine has it, `$3` as a UUID. */
-function makeRelationsEqual({ column, value, where }: TenantParts): string {
-  const theirs = `select ${RELATION_COLUMNS} from ENGINE.relations where originating_entity_id = $2`;
-  const ours = `select ${RELATION_COLUMNS} from relations where ${where()}originating_entity_id = $3`;
-  const values = ['p_id', 'v_id'];
-  return untilNothingIsLeft({
-    statements: `${onEngine(
-      `delete from relations r
-     where ${where('r')}r.originating_entity_id = $3
-       and (r.source_entity_ref, r.type, r.target_entity_ref) in (
-         select ${RELATION_COLUMNS} from (${ours} except all ${theirs}) s)`,
-      { values },
-    )};
-    ${onEngine(
-      `insert into relations (${column}originating_entity_id, ${RELATION_COLUMNS})
-    select ${value}$3, ${RELATION_COLUMNS} from (${theirs} except all ${ours}) s`,
-      { values },
-    )};
-    ${onEngine(`select exists (${ours} except all ${theirs})`, {
-      values,
-      into: 'v_left',
-    })};`,
-    left: 'v_left',
-  });
 }
 
 /**
@@ -327,10 +305,7 @@ export function createIsCarried(target: Target): string {
   return `create or replace function adoption_is_carried(p_tenant uuid, p_id uuid)
 returns boolean language plpgsql ${functionSettings(target)} as $$
 begin
-  ${byTenant(
-    'entities',
-    ({ where }) => `perform from entities where ${where()}entity_id = p_id`,
-  )}
+  perform from entities where tenant_id = p_tenant and entity_id = p_id;
   if not found and current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'the transaction may be older than the entity'
       using errcode = 'serialization_failure';
@@ -344,11 +319,7 @@ export function createClearRelations(target: Target): string {
   return `create or replace function adoption_clear_relations(p_tenant uuid)
 returns void language plpgsql ${functionSettings(target)} as $$
 begin
-  ${byTenant(
-    'relations',
-    ({ where }) => `delete from relations where ${where()}true`,
-    { skipsOthers: true },
-  )}
+  delete from relations where tenant_id = p_tenant;
 end $$`;
 }
 
@@ -416,24 +387,13 @@ begin
     return;
   end if;
   for attempt in 1 .. 3 loop
-    ${byTenant(
-      'refresh_state',
-      ({
-        where,
-      }) => `update refresh_state set location_key = p_location_key, errors = v_errors
-   where ${where()}entity_id = v_id`,
-    )}
+    update refresh_state set location_key = p_location_key, errors = v_errors
+     where tenant_id = p_tenant and entity_id = v_id;
     v_found := found;
     exit when v_found;
-    ${byTenant(
-      'refresh_state',
-      ({
-        column,
-        value,
-      }) => `insert into refresh_state (${column}entity_id, location_key, errors)
-  values (${value}v_id, p_location_key, v_errors)
-  on conflict do nothing`,
-    )}
+    insert into refresh_state (tenant_id, entity_id, location_key, errors)
+    values (p_tenant, v_id, p_location_key, v_errors)
+    on conflict do nothing;
     v_found := found;
     exit when v_found;
   end loop;

@@ -62,11 +62,7 @@ begin
   ${attempted({
     table: 'refresh_state_references',
     key: 'null',
-    statements: `-- Each time: an undo of phase 5 may have dropped it while the attempt waited for it.
-      if to_regclass('${PARENTS}') is null then
-        return null;
-      end if;
-      if current_setting('transaction_isolation') <> 'read committed' then
+    statements: `if current_setting('transaction_isolation') <> 'read committed' then
         perform adoption_check_snapshot();
       end if;
       if tg_op = 'TRUNCATE' then

@@ -1,5 +1,4 @@
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import type { TenantTable } from '../../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../../sql';
 import type { EngineTable } from '../engine';
 import { FAULTS, UNKNOWN_KEY } from '../state';
@@ -15,9 +14,8 @@ export const ENGINE_PARAMETERS = 'p_tenant uuid, p_engine text';
 
 /**
  * The settings with which a function runs in any session. It needs no session setting of a
- * tenant: phase 4 hands the functions to `portal_admin`, which bypasses row-level security or
- * passes it by a policy, before it creates the policies, and its undo drops the policies first.
- * With `row_security = off`, which a login may have, that policy would make a query fail.
+ * tenant: the functions belong to `portal_admin`, which bypasses row-level security or passes it
+ * by a policy. With `row_security = off`, which a login may have, that policy would make a query fail.
  *
  * The functions serve all tenants, so the tenant is a parameter of their statements. A
  * generic plan would lock every partition of a table before it finds the one that it needs;
@@ -28,85 +26,6 @@ export function functionSettings({ schema }: Target): string {
   return `set search_path = pg_catalog, ${escapeIdentifier(
     schema,
   )}, pg_temp set row_security = on set plan_cache_mode = force_custom_plan`;
-}
-
-/**
- * Whether `tenant_id` of a table is NOT NULL: from phase 2 on. Before that the column is
- * missing, or the backfill is under way and a default gives new rows their tenant.
- */
-export function hasTenant(table: TenantTable): string {
-  return `exists (select from pg_attribute
-    where attrelid = to_regclass('${table}') and attname = 'tenant_id' and attnotnull
-      and not attisdropped)`;
-}
-
-/** The parts of a statement that differ where there is a tenant. */
-export interface TenantParts {
-  /** In front of a list of columns. */
-  column: string;
-  /** In front of a list of values. */
-  value: string;
-  /** In front of a condition; it also keeps a statement to one partition. */
-  where: (alias?: string) => string;
-}
-
-function withTenant(tenant: string): TenantParts {
-  return {
-    column: 'tenant_id, ',
-    value: `${tenant}, `,
-    where: alias => `${alias ? `${alias}.` : ''}tenant_id = ${tenant} and `,
-  };
-}
-
-const WITHOUT_TENANT: TenantParts = {
-  column: '',
-  value: '',
-  where: () => '',
-};
-
-const IS_OTHER_TENANT = `p_tenant <> '${DEFAULT_TENANT_ID}'`;
-
-// An integrity violation, as the check of the tables raises it between phases 2 and 5.
-const REFUSE_OTHER_TENANTS = `if ${IS_OTHER_TENANT} then
-    raise exception 'the tables hold the default tenant alone until phase 5 is complete'
-      using errcode = 'check_violation';
-  end if;
-  `;
-
-/** How a statement differs where it is not written out as SQL of PL/pgSQL. */
-interface ByTenantOptions {
-  /** What stands for the tenant in the statement; the parameter of the function by default. */
-  tenant?: string;
-  /**
-   * Nothing happens for other tenants than the default one while the tables know none,
-   * instead of an error: there are no rows of theirs.
-   */
-  skipsOthers?: boolean;
-}
-
-/**
- * A statement with the tenant and without. PL/pgSQL plans only the one that it runs, so
- * the other may name a column that does not exist. From phase 4 on the column has no
- * default, and from phase 5 on a statement without it would scan every partition.
- *
- * Without the column all rows are the default tenant's: a statement for another tenant
- * must not touch them.
- */
-export function byTenant(
-  table: TenantTable,
-  statement: (parts: TenantParts) => string,
-  { tenant = 'p_tenant', skipsOthers = false }: ByTenantOptions = {},
-): string {
-  const without = statement(WITHOUT_TENANT);
-  return `if ${hasTenant(table)} then
-  ${statement(withTenant(tenant))};
-else
-  ${
-    skipsOthers
-      ? `if not ${IS_OTHER_TENANT} then ${without}; end if`
-      : `${REFUSE_OTHER_TENANTS}${without}`
-  };
-end if;`;
 }
 
 /**
@@ -227,19 +146,11 @@ begin
       if p_source = 'final_entities' then
         perform adoption_forget_entity(p_tenant, p_engine, p_key::uuid);
       elsif p_source = 'relations' then
-        ${byTenant(
-          'relations',
-          ({ where }) =>
-            `delete from relations where ${where()}originating_entity_id = p_key::uuid`,
-          { skipsOthers: true },
-        )}
+        delete from relations
+         where tenant_id = p_tenant and originating_entity_id = p_key::uuid;
       elsif p_source = 'refresh_state' then
-        ${byTenant(
-          'refresh_state',
-          ({ where }) =>
-            `delete from refresh_state where ${where()}entity_id = p_key::uuid`,
-          { skipsOthers: true },
-        )}
+        delete from refresh_state
+         where tenant_id = p_tenant and entity_id = p_key::uuid;
       end if;
     end if;
   exception when others then

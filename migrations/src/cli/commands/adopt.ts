@@ -13,10 +13,14 @@ import {
   catalogSchemaOption,
   forceOption,
   keepTablesOption,
+  noAdminGrantOption,
+  tenantNameOption,
   tenantOption,
   yesOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
+import { nextOf } from './phases';
+import { checkFirst } from './preflight';
 
 /** The tenant that was named, or the default one. */
 async function tenantOf({
@@ -45,6 +49,7 @@ export const adopt: CommandDefinition = {
   description:
     "Make the entities of the stock catalog in this database the default tenant's, and keep them so while its engine goes on writing.",
   details:
+    'It creates the tables of tenants where they are missing, by phases 1 to 5.\n' +
     'Run again, it goes on, and retries what could not be carried.\n' +
     'The login has to own the tables of the catalog, or be a superuser.',
   access: 'change',
@@ -55,6 +60,8 @@ export const adopt: CommandDefinition = {
       'go on although entities of the tenant, which the catalog does not have, will be removed',
     ),
     yesOption,
+    tenantNameOption,
+    noAdminGrantOption,
   ],
   async run(invocation) {
     const { migration, options, settings, report, confirm } = invocation;
@@ -63,18 +70,27 @@ export const adopt: CommandDefinition = {
     if (settings.force) {
       await confirm(await readAdoptionLosses(context, tenant));
     }
-    const engine = await adoptCatalog(context, tenant);
+    if ((await migration.completedPhase()) === 0) {
+      // Tables that are created need neither a backup nor a job that drops those of before.
+      await checkFirst({
+        ...invocation,
+        options: {
+          ...options,
+          backupCompleted: true,
+          allowMissing: ['pg_cron'],
+        },
+      });
+    }
+    const engine = await adoptCatalog(migration, tenant);
     if (options.dryRun) {
       return 'The adoption was printed. Nothing was changed.';
     }
     const adoption = await readAdoptionStatus(context, engine.tenantId);
     report({ adoption });
-    const phase = await migration.completedPhase();
     return [
       renderAdoption(adoption, engine),
-      phase < 5
-        ? `Next: ${operatorCommand(`phase${phase + 1}`)} with the same options.`
-        : `To compare both sides by checksums: ${operatorCommand('verify')}.`,
+      `To compare both sides by checksums: ${operatorCommand('verify')}.`,
+      await nextOf(invocation),
     ].join('\n');
   },
 };
@@ -83,10 +99,14 @@ export const adopt: CommandDefinition = {
 export const unadopt: CommandDefinition = {
   name: 'unadopt',
   description:
-    'End the adoption of the stock catalog, or of the engine of a tenant, and drop all that was made for it.',
+    'End the adoption of the stock catalog, or of the engine of a tenant.',
   details:
-    `Undo the phases first (${operatorCommand('rollback', '--to 0')}).\n` +
-    'With --tenant, stop its engine first: its entities go, unless --keep-tables is given.',
+    'The entities go from the tenant, unless --keep-tables is given. The engine keeps its own.\n' +
+    `The way back drops the tables of tenants as well (${operatorCommand(
+      'rollback',
+      '--to 0',
+    )}).\n` +
+    'With --tenant, stop its engine first.',
   access: 'change',
   options: [tenantOption, keepTablesOption],
   async run(invocation) {
@@ -113,6 +133,6 @@ export const unadopt: CommandDefinition = {
     }
     return options.keepTables
       ? 'Changes of the stock catalog are not carried any more. What was carried stays as it is.'
-      : 'The adoption is undone. Nothing of it is left in the database.';
+      : 'Changes of the stock catalog are not carried any more. The default tenant has none of its entities.';
   },
 };

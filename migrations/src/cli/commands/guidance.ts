@@ -15,8 +15,6 @@ interface Guidance {
   besides?: string;
   /** What the operator does after it. */
   next: string;
-  /** The same for an adopted catalog, where no application has to be replaced. */
-  nextWhenAdopted?: string;
 }
 
 export const guidance: Record<PhaseNumber, Guidance> = {
@@ -38,9 +36,6 @@ export const guidance: Record<PhaseNumber, Guidance> = {
     next:
       `The application goes on as it is. Next: ${operatorCommand('phase3')}, ` +
       'which prepares what the new application needs, and then deploy that.',
-    nextWhenAdopted: `The stock catalog goes on as it is. Next: ${operatorCommand(
-      'phase3',
-    )}.`,
   },
   3: {
     description:
@@ -52,9 +47,6 @@ export const guidance: Record<PhaseNumber, Guidance> = {
       `MULTI_TENANCY_ENABLED unset. Next, when no old one is connected: ${operatorCommand(
         'phase4',
       )}.`,
-    nextWhenAdopted:
-      'Give portal_app a password (\\password portal_app in psql): the backend connects as it once the flag is set. ' +
-      `Next: ${operatorCommand('phase4')}.`,
   },
   4: {
     description:

@@ -7,12 +7,11 @@ import {
   readDefaultTenantName,
   renameDefaultTenant,
 } from '../../phases/phase2_backfill/10_default_tenant';
-import {
-  createCatalogTables,
-  isFreshDatabase,
-} from '../../schema/catalogTables';
+import { createEmptyCatalog } from '../../phases/emptyCatalog';
+import { isFreshDatabase } from '../../schema/catalogTables';
+import { readCreatedCatalog } from '../../schema/createdCatalog';
 import { DEFAULT_TENANT_NAME } from '../../schema/tables';
-import { refuseWithoutTables } from '../../status/next';
+import { readNext, refuseWithoutTables } from '../../status/next';
 import { formatThings } from '../../text';
 import {
   baseUrlOption,
@@ -60,12 +59,24 @@ export const phaseCommands: CommandDefinition[] = phases.map(
       const { migration } = invocation;
       if (number === 1 && (await migration.completedPhase()) === 0) {
         await checkFirst(invocation);
-        await refuseWithoutTables(migration);
+        await createOrRequireTables(migration);
       }
       return runPhase(invocation, number);
     },
   }),
 );
+
+/** Beside Backstage's own catalog, which has other tables, those of the phases are created. */
+async function createOrRequireTables(
+  migration: Invocation['migration'],
+): Promise<void> {
+  const { engineTables } = await readAdoptionStatus(migration.context);
+  if (engineTables) {
+    await createEmptyCatalog(migration.context);
+  } else {
+    await refuseWithoutTables(migration);
+  }
+}
 
 /** All phases in one go, for a fresh or small database. */
 export const all: CommandDefinition = {
@@ -96,7 +107,7 @@ async function runAll(invocation: Invocation): Promise<string> {
   }
   if (await isFreshDatabase(migration.context)) {
     reporter.info('None of the three tables exists: they are created empty.');
-    await createCatalogTables(migration.context);
+    await createEmptyCatalog(migration.context);
   }
   for (const number of missing) {
     const outcome = await runPhase(invocation, number);
@@ -233,10 +244,9 @@ export async function nextOf({ migration }: Invocation): Promise<string> {
   if (phase === 0) {
     return `Next: ${operatorCommand('phase1')}.`;
   }
-  const { next, nextWhenAdopted } = guidance[phase];
-  if (nextWhenAdopted) {
-    const { adopted } = await readAdoptionStatus(migration.context);
-    return adopted ? nextWhenAdopted : next;
+  if ((await readCreatedCatalog(migration.context)) && phase < 6) {
+    const { what, command } = await readNext(migration);
+    return `Next: ${what}${command ? ` (${command})` : ''}.`;
   }
-  return next;
+  return guidance[phase].next;
 }

@@ -44,7 +44,7 @@ export function renderStatus(
     `${renderHeadline(report)}\n${renderOperator(report)}`,
     renderSwap(report.swap),
     ...(report.adoption ? [renderAdoption(report.adoption)] : []),
-    renderAdoptedTenants(report.adoptedTenants, report.phase),
+    renderAdoptedTenants(report.adoptedTenants),
     renderEngines(report.engines),
     renderPackages(report.packages),
     renderRest(report),

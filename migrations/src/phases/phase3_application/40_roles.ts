@@ -1,6 +1,4 @@
-import { adoptedEngines } from '../../adopt/state';
 import type { Step, StepContext } from '../../engine/Step';
-import { operatorCommand } from '../../operatorCommand';
 import { grantMissing, sequencesOf, undoGrants } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
 import { CREATE_TENANT_REQUIRED, TENANT_REQUIRED } from '../../schema/policies';
@@ -50,13 +48,9 @@ export const roles: Step = {
         `drop function if exists ${TENANT_REQUIRED}`,
       ],
     });
-    // While an engine is adopted, ADMIN_ROLE has rights on its tables.
-    const engines = await adoptedEngines(context);
-    const first =
-      engines.length > 0 ? `, after "${operatorCommand('unadopt')}"` : '';
     context.reporter.info(
       `The roles ${ADMIN_ROLE} and ${APP_ROLE} stay, because they belong to the ` +
-        `server and other databases of it may need them. Where none does${first}: ` +
+        `server and other databases of it may need them. Where none does: ` +
         `"drop role ${APP_ROLE}; drop role ${ADMIN_ROLE};".`,
     );
   },

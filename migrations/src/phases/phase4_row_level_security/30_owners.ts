@@ -1,5 +1,3 @@
-import { bringAdoptionAlong } from '../../adopt/prepare';
-import { followOwner } from '../../adopt/rights';
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
 import { grantedPrivileges, grantStatement } from '../../schema/grants';
@@ -31,7 +29,6 @@ export const owners: Step = {
   title: `Hand the tables to ${ADMIN_ROLE}`,
 
   async up(context) {
-    await bringAdoptionAlong(context);
     // A repeated command may find some tables handed over and act as portal_admin, which
     // cannot hand over the others.
     await actAsOwner(context, RESET_OWNER_ROLE);
@@ -39,15 +36,11 @@ export const owners: Step = {
       await handOver(context, table);
     }
     await handOverFunction(context);
-    await followOwner(context, { owner: ADMIN_ROLE });
     await actAsOwner(context, SET_OWNER_ROLE);
   },
 
   async down(context) {
     await checkOwnersCanBeRestored(context);
-    await bringAdoptionAlong(context);
-    const former = await context.state.get<FormerOwner>(stateKey('entities'));
-    await followOwner(context, { owner: former?.owner });
     for (const table of TABLES) {
       await handBack(context, table);
     }

@@ -1,12 +1,12 @@
-import { forgetPreparation, prepareAdoption } from '../../adopt/prepare';
-import { ADOPTION_CREATIONS, isAdoptionThere } from '../../adopt/objects';
-import { putState } from '../../adopt/state';
+import { prepareAdoption } from '../../adopt/prepare';
+import { ADOPTION_CREATIONS, DROP_SHARED } from '../../adopt/objects';
+import { ADOPTION_STATE, FAULTS, putState } from '../../adopt/state';
 import type { Step } from '../../engine/Step';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 
 /**
  * Prepares the adoption of any tenant's engine: the functions that triggers on its tables
- * call. Where the stock catalog was adopted by an earlier version, it brings that along.
+ * call.
  *
  * A database of which an earlier version completed phase 5 lacks this step alone. `phase5`
  * does it, and so does a backend that starts.
@@ -16,8 +16,7 @@ export const engineAdoption: Step = {
   title: "Prepare the adoption of tenants' engines",
   isAddition: true,
 
-  creates: async context =>
-    (await isAdoptionThere(context)) ? [] : ADOPTION_CREATIONS,
+  creates: () => ADOPTION_CREATIONS,
 
   async up(context) {
     await prepareAdoption(context, [
@@ -25,5 +24,13 @@ export const engineAdoption: Step = {
     ]);
   },
 
-  down: forgetPreparation,
+  // The adoptions have ended before: see rollback.
+  async down({ executor }) {
+    await executor.transaction({
+      title: 'Drop what carries changes',
+      locks: `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, which no session uses any more.`,
+      tables: [FAULTS, ADOPTION_STATE],
+      statements: DROP_SHARED,
+    });
+  },
 };

@@ -24,12 +24,7 @@ import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
 import { swap } from './70_swap';
 import { settled } from './80_settle';
-import {
-  entityParents,
-  entityParentsFill,
-  entityTerms,
-  entityTermsFill,
-} from './90_entity_terms';
+import { entityParents, entityTerms, entityTermsFill } from './90_entity_terms';
 import { ready } from './97_ready';
 import { engineAdoption } from './98_engine_adoption';
 import { formatThings } from '../../text';
@@ -67,7 +62,6 @@ export const phase5: Phase = {
     settled,
     entityParents,
     entityTerms,
-    entityParentsFill,
     entityTermsFill,
     ready,
     engineAdoption,

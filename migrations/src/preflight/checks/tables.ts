@@ -1,12 +1,7 @@
 import { readAdoptionStatus } from '../../adopt/status';
 import { storage } from '../../checks/shape';
 import { TENANT_TABLES } from '../../schema/tables';
-import {
-  decideAdoption,
-  describeCatalog,
-  readCatalogTables,
-} from '../../status/next';
-import type { CatalogTables } from '../../status/next';
+import { describeCatalog, readCatalogTables } from '../../status/next';
 import { enumerate } from '../../text';
 import { failure, ok } from '../PreflightCheck';
 import type {
@@ -44,7 +39,7 @@ export const tables: PreflightCheck = {
       ];
     }
     return found.length === 0
-      ? [await judgeStockCatalog(context, catalogTables)]
+      ? [await judgeStockCatalog(context)]
       : [
           failure(
             `The schema ${settings.schema} has ${enumerate(found)}, but no ` +
@@ -60,25 +55,12 @@ export const tables: PreflightCheck = {
 };
 
 /** Without the three tables, the stock catalog may have to be adopted first. */
-async function judgeStockCatalog(
-  context: PreflightContext,
-  found: CatalogTables,
-): Promise<Outcome> {
-  const { schema, force } = context.settings;
-  const none = `The schema ${schema} has none of the three tables`;
+async function judgeStockCatalog(context: PreflightContext): Promise<Outcome> {
+  const none = `The schema ${context.settings.schema} has none of the three tables`;
   const adoption = await readAdoptionStatus(context);
-  const step = decideAdoption(found, adoption);
-  if (!step) {
-    return ok(`${none}: a fresh database.`);
-  }
-  const catalog = describeCatalog(adoption);
-  const isEmpty =
-    adoption.catalogSchema !== undefined && adoption.engineEntities === 0;
-  return isEmpty
-    ? ok(`${none}, and ${catalog}, has nothing to adopt yet: a fresh database.`)
-    : {
-        level: force ? 'warning' : 'failure',
-        message: `${none}, and ${catalog}, is not adopted.`,
-        advice: `Next: ${step.command}, while the application goes on.`,
-      };
+  return ok(
+    adoption.engineTables
+      ? `${none}: they are created beside ${describeCatalog(adoption)}.`
+      : `${none}: a fresh database.`,
+  );
 }

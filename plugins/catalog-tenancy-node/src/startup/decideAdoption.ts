@@ -16,7 +16,6 @@ import {
   warnOfFaults,
 } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
-import { LAST_PHASE } from './layout';
 
 /**
  * Tells what is left to do before the default tenant has what the engine of the
@@ -59,7 +58,7 @@ export async function decideAdoption(options: {
     return new CompleteAdoption({ database, logger });
   }
   if (engineEntities > 0) {
-    throw refuseToAdopt(engineEntities, [operatorCommand('adopt')]);
+    throw refuseToAdopt(engineEntities);
   }
   await noteIntent(database);
   return new PendingAdoption({ database, logger });
@@ -82,25 +81,14 @@ function count(entities: number): string {
   return `${entities} ${entities === 1 ? 'entity' : 'entities'}`;
 }
 
-/** All that takes a live catalog to where its tenants can be served, in order. */
-export const WHOLE_WAY = [
-  operatorCommand('adopt'),
-  ...Array.from({ length: LAST_PHASE }, (_, index) =>
-    operatorCommand(`phase${index + 1}`),
-  ),
-];
-
 /** A catalog in use is an operator's to adopt, at a time that suits. */
-export function refuseToAdopt(
-  engineEntities: number,
-  commands: string[],
-): TenancyStartupError {
+export function refuseToAdopt(engineEntities: number): TenancyStartupError {
   const entities = engineEntities === 1 ? 'entity' : 'entities';
   return new TenancyStartupError(
     `The catalog has ${engineEntities} ${entities} and is not adopted, so that the ` +
       'default tenant would look empty. The backend never migrates or adopts a ' +
-      `catalog in use by itself. Run ${commands.join(
-        ', then ',
+      `catalog in use by itself. Run ${operatorCommand(
+        'adopt',
       )}, while the portal ` +
       'runs with MULTI_TENANCY_ENABLED=false; then start with ' +
       'MULTI_TENANCY_ENABLED=true.',

@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
-import { refuseToAdopt, WHOLE_WAY } from './decideAdoption';
+import { refuseToAdopt } from './decideAdoption';
 import { hasColumn, hasTable, isEmpty, LAST_PHASE, readLayout } from './layout';
 import { withClient } from './catalogConnection';
 
@@ -49,7 +49,7 @@ export async function prepareTables(
   }
   if (layout !== 'partitioned') {
     if (engineEntities > 0) {
-      throw refuseToAdopt(engineEntities, WHOLE_WAY);
+      throw refuseToAdopt(engineEntities);
     }
     await setUp({ connection, schema, logger });
     await noteIntent(database);

@@ -1,4 +1,3 @@
-import { fillParents } from '../../../adopt/copy';
 import type { Creation, Step } from '../../../engine/Step';
 import { escapeIdentifier } from '../../../sql';
 import { readApplicationUsers } from '../15_tenant_members';
@@ -100,16 +99,6 @@ export const entityTerms: Step = {
       ],
     });
   },
-};
-
-/** Fills entity_parents with what the engine of an adopted catalog knows. */
-export const entityParentsFill: Step = {
-  name: '5_95_entity_search_fill',
-  title: 'Fill the table of which entity has emitted which',
-
-  up: fillParents,
-  // Its rows go with the table.
-  async down() {},
 };
 
 /** Fills entity_terms with the terms of existing entities, and creates the triggers. */

@@ -5,7 +5,7 @@ import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
-import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
+import { adopt } from 'backstage-catalog-tenancy-migrations';
 import { allowLogin } from '@internal/catalog-testing/tenancyDatabase';
 import { LiveCatalog } from './LiveCatalog';
 import { LiveDatabase } from './LiveDatabase';
@@ -61,11 +61,6 @@ export class Journey {
   /** Adopts the catalog, as often as one likes. */
   async adopt(): Promise<void> {
     await adopt({ connection: this.database.admin });
-  }
-
-  /** Takes the database up to a phase. */
-  async migrate(phase: 1 | 2 | 3 | 4 | 5): Promise<void> {
-    await migrateTo(phase, { connection: this.database.admin });
   }
 
   /** Replaces the backend by one that knows tenants, or by the stock catalog. */

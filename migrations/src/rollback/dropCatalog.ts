@@ -1,0 +1,162 @@
+import { ADOPTION_STATE, FAULTS, readState } from '../adopt/state';
+import { unadoptAll } from '../adopt/unadopt';
+import { FUNCTION_SIGNATURES } from '../adopt/objects';
+import { CHANGE_LOG, dropChangeLog } from '../copy/changeLog';
+import { FENCE_FUNCTION } from '../copy/fence';
+import { REPLAY } from '../copy/replay';
+import { bookkeepingTables } from '../engine/journal';
+import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { extensions } from '../phases/phase1_tenant_column/05_extensions';
+import {
+  FILL_FUNCTIONS,
+  FUNCTIONS as TERM_FUNCTIONS,
+} from '../phases/phase5_partitions/90_entity_terms/functions';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
+import type { CreatedCatalog } from '../schema/createdCatalog';
+import { refuseDependentsOf } from '../schema/dependents';
+import { TENANT_REQUIRED } from '../schema/policies';
+import { archiveName, oldName, partitionedName } from '../schema/partitions';
+import {
+  ENGINES_TABLE,
+  ENGINE_STATUS_TABLE,
+  LEASES_TABLE,
+  MEMBERS_TABLE,
+  PROCESSES_TABLE,
+  READY_TABLE,
+  SEARCH_TABLES,
+  TENANT_TABLES,
+} from '../schema/tables';
+import { escapeIdentifier } from '../sql';
+import { RESET_OWNER_ROLE } from '../session/ownerRole';
+import { enumerate } from '../text';
+import { dropTenantSchemas } from './tenantSchemas';
+
+/** What a command has created where the database had no catalog of its own, if it has. */
+export async function readCatalogToDrop(
+  context: StepContext,
+): Promise<CreatedCatalog | undefined> {
+  const created = await readCreatedCatalog(context);
+  if (created) {
+    return created;
+  }
+  // An earlier version recorded it with the adoption.
+  const { created: former } = await readState(context.executor);
+  return former?.tables ? { schema: former.schema } : undefined;
+}
+
+/**
+ * Drops all that was created: the tables of tenants with their rows, the functions, and what
+ * engines and plugins keep for tenants in this database. The stock catalog keeps what it has.
+ * What plugins keep in other databases is named, with the statements that drop it: those may be
+ * another portal's. It can be repeated: a command that was killed goes on.
+ *
+ * @throws {@link RefusedError} for objects of others in the schema, or that depend on ours
+ */
+export async function dropCatalog(
+  context: StepContext,
+  created: CreatedCatalog,
+): Promise<void> {
+  const { executor, settings, state } = context;
+  await refuseDependentsOf(executor, [...TABLES, ...bookkeepingTables]);
+  await refuseOthers(context);
+  // The tables that an earlier version recorded it in are about to go.
+  await executor.execute(rememberCreated(state, created));
+  await unadoptAll(context);
+  await dropTenantSchemas(context);
+  await executor.execute(RESET_OWNER_ROLE);
+  const tables = await existing(executor);
+  await executor.transaction({
+    title: 'Drop the tables of tenants',
+    locks: `ACCESS EXCLUSIVE on ${tables.join(
+      ', ',
+    )}, which no application uses any more.`,
+    tables,
+    statements: [
+      `drop table if exists ${TABLES.join(', ')}`,
+      ...FUNCTIONS.map(name => `drop function if exists ${name}`),
+      ...dropChangeLog(),
+    ],
+  });
+  await extensions.down(context);
+  const schema = escapeIdentifier(settings.schema);
+  await executor.transaction({
+    title: 'Forget the migration',
+    locks: `ACCESS EXCLUSIVE on ${bookkeepingTables.join(
+      ', ',
+    )}, which only this command uses.`,
+    tables: bookkeepingTables,
+    statements: [
+      `drop table if exists ${bookkeepingTables.join(', ')}`,
+      created.schema
+        ? `drop schema ${schema}`
+        : `revoke all on schema ${schema} from ${ADMIN_ROLE}, ${APP_ROLE}`,
+    ],
+  });
+}
+
+const TABLES = [
+  ...TENANT_TABLES.flatMap(table => [
+    table,
+    partitionedName(table),
+    archiveName(table),
+    oldName(table),
+  ]),
+  ...SEARCH_TABLES,
+  MEMBERS_TABLE,
+  ENGINES_TABLE,
+  LEASES_TABLE,
+  PROCESSES_TABLE,
+  ENGINE_STATUS_TABLE,
+  READY_TABLE,
+  FAULTS,
+  ADOPTION_STATE,
+  CHANGE_LOG,
+  'tenants',
+];
+
+const FUNCTIONS = [
+  ...FUNCTION_SIGNATURES,
+  ...TERM_FUNCTIONS,
+  ...FILL_FUNCTIONS,
+  TENANT_REQUIRED,
+  `${REPLAY}()`,
+  FENCE_FUNCTION,
+];
+
+async function existing(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ name: string }>(
+    'select name from unnest($1::text[]) name where to_regclass(name) is not null',
+    [TABLES],
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** @throws {@link RefusedError} for tables of others in the schema */
+async function refuseOthers({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
+  const found = await executor.read<{ name: string }>(
+    `with recursive ours as (
+       select c.oid from unnest($1::text[]) name join pg_class c on c.oid = to_regclass(name)
+        union
+       select i.inhrelid from pg_inherits i join ours on ours.oid = i.inhparent)
+     select c.oid::regclass::text as name from pg_class c
+      where c.relnamespace = (select oid from pg_namespace where nspname = current_schema()) and c.relkind in ('r', 'p', 'v', 'm', 'f')
+        and c.oid not in (select oid from ours)
+      order by 1`,
+    [[...TABLES, ...bookkeepingTables]],
+  );
+  if (found.length > 0) {
+    throw new RefusedError(
+      `The schema "${
+        settings.schema
+      }" has, or its tables are used by: ${enumerate(
+        found.map(({ name }) => name),
+      )}. Drop or move these, and run the command again.`,
+    );
+  }
+}

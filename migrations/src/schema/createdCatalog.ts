@@ -1,0 +1,25 @@
+import type { StepContext } from '../engine/Step';
+import type { MigrationState } from '../engine/MigrationState';
+
+const KEY = 'created';
+
+/** That the migration has created the tables of the catalog, instead of finding them. */
+export interface CreatedCatalog {
+  /** Whether it has created their schema, too. */
+  schema: boolean;
+}
+
+/** Reads whether the way back drops the tables. */
+export async function readCreatedCatalog({
+  state,
+}: Pick<StepContext, 'state'>): Promise<CreatedCatalog | undefined> {
+  return state.get<CreatedCatalog>(KEY);
+}
+
+/** The statement that records it, for the transaction that creates the tables. */
+export function rememberCreated(
+  state: MigrationState,
+  created: CreatedCatalog,
+): string {
+  return state.put(KEY, created);
+}
