@@ -144,6 +144,7 @@ describe.each(databases.eachSupportedId())(
       await client.query('grant usage on schema public to portal_admin');
       await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) });
       await write('adopted');
+      expect(await refsOf(catalog)).toHaveLength(2);
     });
 
     it('is told what a superuser has to run before anything is created', async () => {

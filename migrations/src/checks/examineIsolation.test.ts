@@ -62,11 +62,12 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
             takeBackPartition(context, 'acme'),
           );
           await expect(examine(catalog)).resolves.toEqual(NOTHING);
-          if (state !== 'adopted') {
+          // Tables that were created have no tables of before to go back to.
+          if (state === 'not adopted') {
             await catalog.migrate(migration => rollback(migration, 4));
-            await expect(examine(catalog)).resolves.toEqual(NOTHING);
-            await catalog.migrate(migration => migration.runPhase(5));
           }
+          await expect(examine(catalog)).resolves.toEqual(NOTHING);
+          await runPhases(catalog, 5);
           await catalog.migrate(({ context }) => cleanup(context), {
             settings: { force: true },
           });

@@ -34,6 +34,35 @@ import { RESET_OWNER_ROLE } from '../session/ownerRole';
 import { enumerate } from '../text';
 import { dropTenantSchemas } from './tenantSchemas';
 
+const TABLES = [
+  ...TENANT_TABLES.flatMap(table => [
+    table,
+    partitionedName(table),
+    archiveName(table),
+    oldName(table),
+  ]),
+  ...SEARCH_TABLES,
+  MEMBERS_TABLE,
+  ENGINES_TABLE,
+  LEASES_TABLE,
+  PROCESSES_TABLE,
+  ENGINE_STATUS_TABLE,
+  READY_TABLE,
+  FAULTS,
+  ADOPTION_STATE,
+  CHANGE_LOG,
+  'tenants',
+];
+
+const FUNCTIONS = [
+  ...FUNCTION_SIGNATURES,
+  ...TERM_FUNCTIONS,
+  ...FILL_FUNCTIONS,
+  TENANT_REQUIRED,
+  `${REPLAY}()`,
+  FENCE_FUNCTION,
+];
+
 /** What a command has created where the database had no catalog of its own, if it has. */
 export async function readCatalogToDrop(
   context: StepContext,
@@ -96,35 +125,6 @@ export async function dropCatalog(
     ],
   });
 }
-
-const TABLES = [
-  ...TENANT_TABLES.flatMap(table => [
-    table,
-    partitionedName(table),
-    archiveName(table),
-    oldName(table),
-  ]),
-  ...SEARCH_TABLES,
-  MEMBERS_TABLE,
-  ENGINES_TABLE,
-  LEASES_TABLE,
-  PROCESSES_TABLE,
-  ENGINE_STATUS_TABLE,
-  READY_TABLE,
-  FAULTS,
-  ADOPTION_STATE,
-  CHANGE_LOG,
-  'tenants',
-];
-
-const FUNCTIONS = [
-  ...FUNCTION_SIGNATURES,
-  ...TERM_FUNCTIONS,
-  ...FILL_FUNCTIONS,
-  TENANT_REQUIRED,
-  `${REPLAY}()`,
-  FENCE_FUNCTION,
-];
 
 async function existing(executor: Executor): Promise<string[]> {
   const rows = await executor.read<{ name: string }>(
