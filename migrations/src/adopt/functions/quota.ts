@@ -30,7 +30,7 @@ export function dropQuotaStatement(schema: string): string {
 }
 
 const SEQUENCE = `to_regclass(format('%I.${QUOTA_SEQUENCE}', p_engine))`;
-const IS_LIMITED = `p_tenant <> '${DEFAULT_TENANT_ID}'`;
+export const IS_LIMITED = `p_tenant <> '${DEFAULT_TENANT_ID}'`;
 
 /** Precedes what makes an entity live. The catalog of the default tenant has no limit. */
 export const RESERVE = `if ${IS_LIMITED} then

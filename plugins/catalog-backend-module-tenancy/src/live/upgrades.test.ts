@@ -1,5 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { adopt, migrateTo } from 'backstage-catalog-tenancy-migrations';
+import { adopt } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import { databaseSnapshot } from './__testUtils__/databaseSnapshot';
 import { LiveDatabase } from './__testUtils__/LiveDatabase';
@@ -73,7 +73,7 @@ describe('the migrations of the stock catalog after adoption', () => {
     await database.use(seedEngine);
     expect(await differences(database, false)).toEqual([]);
     expect(await faults(database)).toEqual([]);
-    await new Operator(() => database.url).run(['unadopt']);
+    await new Operator(() => database.url).run(['rollback', '--to', '0']);
     const ownerless = (lines: string[], { engine }: LiveDatabase) =>
       lines.map(line => line.replaceAll(engine.user, 'engine'));
     expect(ownerless(await databaseSnapshot(database), database)).toEqual(
@@ -206,48 +206,41 @@ const CHANGES: Change[] = [
   },
 ];
 
-/** Nothing but what is in the way, of which there may be more. */
-function expectedFaults(when: string, source?: string): unknown {
-  const carried =
-    source !== 'refresh_state_references' || when === 'after phase 5';
-  return source && carried ? expect.arrayContaining([source]) : [];
-}
-
-describe.each(['before phase 1', 'after phase 5'])(
-  'a release of the stock catalog that, %s,',
-  when => {
-    let database: LiveDatabase;
-    beforeAll(async () => {
-      database = await adopted();
-      if (when === 'after phase 5') {
-        await migrateTo(5, { connection: database.admin });
-      }
-    });
-
-    it.each(CHANGES)(
-      '$what, can do so and goes on writing; adopted again, all is carried',
-      async ({ up, down, inTheWayOf }) => {
-        const reported = await asEngine(database, async knex => {
-          // What a session has planned before must not be in the way.
-          await writeAsEngine(knex);
-          await knex.raw(up);
-          try {
-            await writeAsEngine(knex);
-            await deleteOne(knex);
-            return (await faults(database)).map(({ source }) => source);
-          } finally {
-            await knex.raw(down);
-          }
-        });
-        await adopt({ connection: database.admin });
-        expect(reported).toEqual(expectedFaults(when, inTheWayOf));
-        expect(await differences(database, false)).toEqual([]);
-        expect(await faults(database)).toEqual([]);
-
-        await database.query('truncate public.refresh_state cascade');
-        await database.use(seedEngine);
-        expect(await differences(database, false)).toEqual([]);
-      },
+describe('a release of the stock catalog that', () => {
+  let database: LiveDatabase;
+  beforeAll(async () => {
+    database = await adopted();
+    // It would keep upstream itself from the changes of the columns that it names.
+    await database.query(
+      'drop trigger if exists final_entities_assign_generation_at_commit on public.final_entities',
     );
-  },
-);
+  });
+
+  it.each(CHANGES)(
+    '$what, can do so and goes on writing; adopted again, all is carried',
+    async ({ up, down, inTheWayOf }) => {
+      const reported = await asEngine(database, async knex => {
+        // What a session has planned before must not be in the way.
+        await writeAsEngine(knex);
+        await knex.raw(up);
+        try {
+          await writeAsEngine(knex);
+          await deleteOne(knex);
+          return (await faults(database)).map(({ source }) => source);
+        } finally {
+          await knex.raw(down);
+        }
+      });
+      await adopt({ connection: database.admin });
+      expect(reported).toEqual(
+        inTheWayOf ? expect.arrayContaining([inTheWayOf]) : [],
+      );
+      expect(await differences(database, false)).toEqual([]);
+      expect(await faults(database)).toEqual([]);
+
+      await database.query('truncate public.refresh_state cascade');
+      await database.use(seedEngine);
+      expect(await differences(database, false)).toEqual([]);
+    },
+  );
+});
