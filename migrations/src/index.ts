@@ -52,10 +52,7 @@ export { sessionSettings } from './session/sessionSettings';
 export type { Progress, Reporter } from './Reporter';
 export type { PhaseNumber } from './engine/Step';
 export { examineIsolation } from './checks/examineIsolation';
-export type {
-  Isolation,
-  IsolationOptions,
-} from './checks/examineIsolation';
+export type { Isolation, IsolationOptions } from './checks/examineIsolation';
 export { describeFinding } from './checks/Finding';
 export type { IsolationFinding, QueryRows } from './checks/Finding';
 export { operatorCommand } from './operatorCommand';
