@@ -9,9 +9,6 @@ import type { Step } from './Step';
 const MIGRATIONS_TABLE = 'tenancy_migrations';
 const LOCK_TABLE = 'tenancy_migrations_lock';
 
-/** Steps of earlier versions that databases record as done, and that are none any more. */
-const RETIRED_STEPS = ['5_95_entity_search_fill'];
-
 /** The tables of the migration itself. */
 export const bookkeepingTables = [MIGRATIONS_TABLE, LOCK_TABLE, STATE_TABLE];
 
@@ -46,7 +43,7 @@ export async function foreignBookkeeping(
 }
 
 /** Steps of databases from before this version, which does without them. */
-const RETIRED_STEPS = ['4_20_views'];
+const RETIRED_STEPS = ['4_20_views', '5_95_entity_search_fill'];
 
 /** All steps of the migration, and which of them are done. */
 export class Journal {

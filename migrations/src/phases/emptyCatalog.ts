@@ -7,6 +7,8 @@ import { operatorCommand } from '../operatorCommand';
 import { createCatalogTables, isFreshDatabase } from '../schema/catalogTables';
 import { checkRoleAccess } from '../schema/roleAccess';
 import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
+import { revokeAllStatement } from '../schema/grants';
+import { TENANT_TABLES } from '../schema/tables';
 import { refusePublications } from '../schema/publications';
 import { phases } from '.';
 
@@ -28,6 +30,8 @@ export async function createEmptyCatalog(context: StepContext): Promise<void> {
   const { settings, state } = context;
   await createCatalogTables(context, [
     ...bookkeepingStatements(settings.schema),
+    // What default privileges granted.
+    ...TENANT_TABLES.map(revokeAllStatement),
     rememberCreated(state, { schema: !(await schemaExists(context)) }),
   ]);
 }
