@@ -75,7 +75,10 @@ export async function migrateTo(
   return withMigration(options, inMode('change'), async migration => {
     const before = await migration.completedSteps();
     if (options.createTables) {
-      await createEmptyCatalog(migration.context);
+      await createEmptyCatalog(
+        migration.context,
+        options.keepOldTables !== false,
+      );
     } else {
       await refuseWithoutTables(migration);
     }

@@ -169,7 +169,7 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     async phase => {
       const before = await objects();
       const stopping = catalog.migrate(async migration => {
-        await createEmptyCatalog(migration.context);
+        await createEmptyCatalog(migration.context, false);
         for (const number of [1, 2, 3, 4, 5] as const) {
           if (number < phase) {
             await migration.runPhase(number);

@@ -262,6 +262,15 @@ export class TenancyMigration {
     });
   }
 
+  /** Runs an undo that drops the journal, with everything else. */
+  async undoAll(run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+    } finally {
+      this.journal = undefined;
+    }
+  }
+
   /** The first step of an undo that is not complete. */
   async unfinishedUndo(): Promise<Step | undefined> {
     const name = await this.context.state.get<string>(UNDO);

@@ -16,23 +16,32 @@ import { phases } from '.';
 const LAST_PHASE = 5;
 
 /**
- * Creates the three tables, empty, where the schema has none of them, and remembers it: the way
- * back drops them. Otherwise it does nothing.
+ * Creates the three tables, empty, where the schema has none of them. Otherwise it does nothing.
  *
+ * @param keepsOldTables - whether phase 5 keeps tables of before, to which a rollback goes back.
+ *   Otherwise it is remembered that the way back drops everything.
  * @throws {@link RefusedError} if the schema has only some of the tables, or a publication
  *   would publish them
  */
-export async function createEmptyCatalog(context: StepContext): Promise<void> {
+export async function createEmptyCatalog(
+  context: StepContext,
+  keepsOldTables: boolean,
+): Promise<void> {
   if (!(await isFreshDatabase(context))) {
     return;
   }
   await refusePublications(context, 'The tables cannot be created');
   const { settings, state } = context;
+  const created = { schema: !(await schemaExists(context)) };
   await createCatalogTables(context, [
-    ...bookkeepingStatements(settings.schema),
     // What default privileges granted.
     ...TENANT_TABLES.map(revokeAllStatement),
-    rememberCreated(state, { schema: !(await schemaExists(context)) }),
+    ...(keepsOldTables
+      ? []
+      : [
+          ...bookkeepingStatements(settings.schema),
+          rememberCreated(state, created),
+        ]),
   ]);
 }
 
@@ -65,7 +74,7 @@ export async function requireLayout(
   }
   // Before anything is created.
   await checkRoleAccess(context, await schemaExists(context));
-  await createEmptyCatalog(context);
+  await createEmptyCatalog(context, false);
   if (!context.executor.dryRun && !(await readCreatedCatalog(context))) {
     throw new RefusedError(
       `The schema "${context.settings.schema}" has a catalog of its own, and phase ` +

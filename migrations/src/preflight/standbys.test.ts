@@ -117,10 +117,15 @@ describe.each(testedVersions({ versions: 'every' }))(
         }),
       );
 
+      // The other session may have ended for the reader's conflict, too.
+      const later = await connect(servers.replica);
       for (const statement of after.trim().split('\n')) {
-        await replica.query(statement);
+        await later.query(statement);
       }
-      await eventually(async () => expect(await delay()).toBe('30s'));
+      await eventually(async () => {
+        const { rows } = await later.query('show max_standby_streaming_delay');
+        expect(rows).toEqual([{ max_standby_streaming_delay: '30s' }]);
+      });
     });
 
     it('is told of a standby that is away', async () => {

@@ -78,7 +78,7 @@ export async function rollback(
   const created = await readCatalogToDrop(context);
   if (created && !(to !== undefined && to >= 5)) {
     await refuseAllButTheWholeWay(migration, to);
-    await dropCatalog(context, created);
+    await migration.undoAll(() => dropCatalog(context, created));
     return { undone: [...before].reverse(), archived: [] };
   }
   const first = await firstToUndo(migration, to);

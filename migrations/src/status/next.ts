@@ -62,16 +62,18 @@ export function decideNext(position: Position): NextStep {
     };
   }
   const { oldTables, cleanupFrom } = swap;
-  if (oldTables.length === 0) {
-    return { what: 'Nothing: the migration is finished', command: null };
-  }
-  if (phase === 6 || (cleanupFrom && cleanupFrom <= new Date())) {
+  if (
+    oldTables.length > 0 &&
+    (phase === 6 || (cleanupFrom && cleanupFrom <= new Date()))
+  ) {
     return { what: 'Drop the old tables', command: operatorCommand('cleanup') };
   }
-  return {
-    what: 'Phase 6: set MULTI_TENANCY_ENABLED=true, restart the application, and check it',
-    command: operatorCommand('phase6', '--base-url <url>'),
-  };
+  return phase === 6
+    ? { what: 'Nothing: the migration is finished', command: null }
+    : {
+        what: 'Phase 6: set MULTI_TENANCY_ENABLED=true, restart the application, and check it',
+        command: operatorCommand('phase6', '--base-url <url>'),
+      };
 }
 
 /**

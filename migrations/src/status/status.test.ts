@@ -155,10 +155,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     });
     const after = await read();
     expect(after.swap).toMatchObject({ swapped: true, oldTables: [] });
-    expect(after.next).toEqual({
-      what: 'Nothing: the migration is finished',
-      command: null,
-    });
+    expect(after.next.command).toContain('phase6');
     expect(after.back).toBeNull();
     expect(after.leftovers).toEqual([]);
   });

@@ -72,14 +72,7 @@ export const adopt: CommandDefinition = {
     }
     if ((await migration.completedPhase()) === 0) {
       // Tables that are created need neither a backup nor a job that drops those of before.
-      await checkFirst({
-        ...invocation,
-        options: {
-          ...options,
-          backupCompleted: true,
-          allowMissing: ['pg_cron'],
-        },
-      });
+      await checkFirst(invocation, ['backup', 'pg_cron']);
     }
     const engine = await adoptCatalog(migration, tenant);
     if (options.dryRun) {

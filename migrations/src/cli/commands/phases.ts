@@ -72,7 +72,7 @@ async function createOrRequireTables(
 ): Promise<void> {
   const { engineTables } = await readAdoptionStatus(migration.context);
   if (engineTables) {
-    await createEmptyCatalog(migration.context);
+    await createEmptyCatalog(migration.context, false);
   } else {
     await refuseWithoutTables(migration);
   }
@@ -107,7 +107,8 @@ async function runAll(invocation: Invocation): Promise<string> {
   }
   if (await isFreshDatabase(migration.context)) {
     reporter.info('None of the three tables exists: they are created empty.');
-    await createEmptyCatalog(migration.context);
+    const { engineTables } = await readAdoptionStatus(migration.context);
+    await createEmptyCatalog(migration.context, !engineTables);
   }
   for (const number of missing) {
     const outcome = await runPhase(invocation, number);
@@ -244,7 +245,10 @@ export async function nextOf({ migration }: Invocation): Promise<string> {
   if (phase === 0) {
     return `Next: ${operatorCommand('phase1')}.`;
   }
-  if ((await readCreatedCatalog(migration.context)) && phase < 6) {
+  if (await readCreatedCatalog(migration.context)) {
+    if (phase === 6) {
+      return 'Watch the application through the gradual rollout.';
+    }
     const { what, command } = await readNext(migration);
     return `Next: ${what}${command ? ` (${command})` : ''}.`;
   }

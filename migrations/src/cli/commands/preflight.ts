@@ -67,14 +67,17 @@ function renderFinding({
  * The preflight before a command that begins a migration. A dry run changes nothing, so it
  * prints failures as warnings.
  *
+ * @param except - the names of checks that do not matter to the command
  * @throws {@link RefusedError} for failures, except in a dry run
  */
-export async function checkFirst(invocation: Invocation): Promise<void> {
+export async function checkFirst(
+  invocation: Invocation,
+  except: string[] = [],
+): Promise<void> {
   const { migration, options, reporter, report } = invocation;
-  const findings = await runPreflight(
-    migration.context,
-    preflightOptionsOf(options),
-  );
+  const findings = (
+    await runPreflight(migration.context, preflightOptionsOf(options))
+  ).filter(({ check }) => !except.includes(check));
   report({ findings });
   for (const { check, level, message, advice, sql, again } of findings) {
     if (level === 'warning' || (level === 'failure' && options.dryRun)) {

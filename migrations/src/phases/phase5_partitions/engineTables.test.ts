@@ -65,7 +65,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       [
         'a right to write to it',
         'grant update on tenant_engines to portal_app',
-        /may write to tenant_engines, .*: run "revoke insert, .* on table tenancy.tenant_engines from portal_app"/,
+        /has rights on tenant_engines .*: run "revoke \w+ on table tenancy.tenant_engines from portal_app"/,
       ],
       [
         'no key',
@@ -87,7 +87,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       const { database, problems, warnings } = await use(migratedEarlier);
       await expect(problems()).resolves.toContainEqual(
         expect.stringMatching(
-          /^There is no entity_terms, tenant_engines, .*engine_status in schema .*phase5/,
+          /^There is no tenant_engines, .*engine_status in schema .*phase5/,
         ),
       );
       await expect(warnings()).resolves.toContainEqual(
@@ -186,7 +186,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       [
         'a right to read them',
         'grant select on engine_leases to portal_app',
-        /has rights on engine_leases, .*: run "revoke all on table tenancy.engine_leases from portal_app"/,
+        /has rights on engine_leases .*: run "revoke \w+ on table tenancy.engine_leases from portal_app"/,
       ],
       [
         'no key',
@@ -208,7 +208,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       const { database, problems, warnings } = await use(migratedEarlier);
       await expect(problems()).resolves.toContainEqual(
         expect.stringMatching(
-          /^There is no entity_terms, engine_processes, engine_leases, .*in schema .*phase5/,
+          /^There is no engine_processes, engine_leases, .*in schema .*phase5/,
         ),
       );
       await expect(warnings()).resolves.toContainEqual(
@@ -272,7 +272,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       [
         'a right to read it',
         'grant select on engine_status to portal_app',
-        /has rights on engine_status, .*: run "revoke all on table tenancy.engine_status from portal_app"/,
+        /has rights on engine_status .*: run "revoke \w+ on table tenancy.engine_status from portal_app"/,
       ],
       [
         'no key',
@@ -295,9 +295,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
          select tenant_id, 'x' from tenants where tenant_slug = 'acme'`,
       );
       await expect(problems()).resolves.toContainEqual(
-        expect.stringMatching(
-          /^There is no entity_terms, engine_status in schema .*phase5/,
-        ),
+        expect.stringMatching(/^There is no engine_status in schema .*phase5/),
       );
       await expect(warnings()).resolves.toContainEqual(
         expect.stringMatching(/^There is no engine_status and .*:/),

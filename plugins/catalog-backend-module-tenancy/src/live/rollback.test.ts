@@ -5,7 +5,6 @@ import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import type { ClientConfig } from 'pg';
 import type { Response } from 'supertest';
 import { component } from '@internal/catalog-testing/entities';
-import { withDatabase } from '@internal/catalog-testing/emptyDatabase';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import {
   type CatalogBackend,
@@ -86,12 +85,6 @@ describe.each(databases.eachSupportedId())(
 
     beforeAll(async () => {
       connection = await createTenancyDatabase(databases, id);
-      // As in a catalog that was there before: those that were created have no way back to them.
-      await withDatabase(connection, client =>
-        client.query(
-          `delete from tenancy.tenancy_migration_state where key = 'created'`,
-        ),
-      );
       backend = await startCatalogBackend({
         connection,
         enabled: true,
