@@ -84,7 +84,6 @@ const LONG_FILES = [
   'migrations/src/adopt/logins.test.ts',
   'migrations/src/phases/phase2_backfill/resume.test.ts',
   'plugins/catalog-backend-module-tenancy/src/replica/replica.test.ts',
-  'migrations/src/adopt/phases.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/leases/leases.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/config/moduleSchemas.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/routes/github.test.ts',

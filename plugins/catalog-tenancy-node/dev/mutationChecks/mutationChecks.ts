@@ -79,10 +79,10 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the tenant in the triggers of adoption',
-    file: `${MIGRATIONS}/adopt/functions/support.ts`,
-    find: '}tenant_id = ${tenant} and `,',
-    replace: '}tenant_id is not null and `,',
-    test: `${MIGRATIONS}/adopt/adopt.test.ts`,
+    file: `${MIGRATIONS}/adopt/functions/carry.ts`,
+    find: 'delete from ${table} where tenant_id = p_tenant;',
+    replace: 'delete from ${table};',
+    test: `${MIGRATIONS}/adopt/tenants.test.ts`,
   },
   {
     name: "the comparison before the migration's swap",
