@@ -131,6 +131,19 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     }
   });
 
+  it('deletes no entities that only the default tenant has, unless told to', async () => {
+    const { connection } = catalog;
+    const before = await objects();
+    await adopt({ connection });
+    await end(true);
+    await expect(goBack(0)).rejects.toThrow(
+      'entities: 1 row of the default tenant, which no adopted catalog has',
+    );
+    expect(await refs()).toEqual(['component:default/a']);
+    await goBack(0, true);
+    expect(await objects()).toEqual(before);
+  });
+
   it('leaves a schema that was there', async () => {
     await catalog.client.query('create schema tenancy');
     const before = await objects();

@@ -37,6 +37,7 @@ import {
 } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatThings } from '../text';
+import { adoptedEngine } from '../adopt/state';
 import { unadoptAll } from '../adopt/unadopt';
 import { refuseApplicationSessions } from './applicationSessions';
 import { dropCatalog, readCatalogToDrop } from './dropCatalog';
@@ -173,8 +174,32 @@ export async function readLosses(
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));
     losses.push(...describeTenantSchemas(await readTenantSchemas(executor)));
+    losses.push(...(await readOwnRows(migration.context)));
   }
   return losses;
+}
+
+/** Tables that were created go with the default tenant's rows, which an adopted catalog has too. */
+async function readOwnRows(context: StepContext): Promise<string[]> {
+  if (
+    !(await readCatalogToDrop(context)) ||
+    (await adoptedEngine(context)) ||
+    !(await columnExists(context.executor, 'entities', 'tenant_id'))
+  ) {
+    return [];
+  }
+  const [{ rows }] = await context.executor.read<{ rows: number }>(
+    'select count(*)::int as rows from entities where tenant_id = $1',
+    [DEFAULT_TENANT_ID],
+  );
+  return rows > 0
+    ? [
+        `entities: ${formatThings(
+          rows,
+          'row',
+        )} of the default tenant, which no adopted catalog has`,
+      ]
+    : [];
 }
 
 async function readTenantsToDelete(executor: Executor): Promise<string[]> {
