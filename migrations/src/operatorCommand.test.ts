@@ -5,8 +5,7 @@ import { operatorCommand, usageOfCommands } from './operatorCommand';
 const PLUGINS = '../../plugins';
 const YARN = 'yarn/4.18.1 npm/? node/v22.20.0 linux x64';
 const NPM = 'npm/10.9.0 node/v22.20.0 linux x64 workspaces/false';
-const BIN =
-  '/repository/node_modules/.bin/backstage-catalog-tenancy-migrations';
+const BIN = '/repository/node_modules/.bin/backstage-catalog-tenancy-cli';
 
 const through = (
   script: string,
@@ -30,20 +29,20 @@ describe('operatorCommand', () => {
       }),
     ],
     [
-      'npx backstage-catalog-tenancy-migrations phase2 --tenant-name <name>',
+      'npx backstage-catalog-tenancy-cli phase2 --tenant-name <name>',
       through(BIN, { npm_config_user_agent: NPM, npm_lifecycle_event: 'npx' }),
     ],
     [
-      'yarn backstage-catalog-tenancy-migrations phase2 --tenant-name <name>',
+      'yarn backstage-catalog-tenancy-cli phase2 --tenant-name <name>',
       through(BIN, { npm_config_user_agent: YARN }),
     ],
     [
-      'npx backstage-catalog-tenancy-migrations phase2 --tenant-name <name>',
+      'npx backstage-catalog-tenancy-cli phase2 --tenant-name <name>',
       through(BIN, {}),
     ],
     // A backend.
     [
-      'npx backstage-catalog-tenancy-migrations phase2 --tenant-name <name>',
+      'npx backstage-catalog-tenancy-cli phase2 --tenant-name <name>',
       through('/repository/packages/backend/dist/index.cjs.js', {
         npm_config_user_agent: YARN,
         npm_lifecycle_event: 'start',
@@ -64,14 +63,14 @@ describe('operatorCommand', () => {
       'npm run -s migrate:cleanup',
     );
     expect(operatorCommand('cleanup', '', through(BIN, {}))).toBe(
-      'npx backstage-catalog-tenancy-migrations cleanup',
+      'npx backstage-catalog-tenancy-cli cleanup',
     );
   });
 });
 
 it('usageOfCommands says how any of them is typed', () => {
   expect(usageOfCommands(through(BIN, {}))).toBe(
-    'npx backstage-catalog-tenancy-migrations <command> [options]',
+    'npx backstage-catalog-tenancy-cli <command> [options]',
   );
 });
 

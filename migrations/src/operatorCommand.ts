@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 
-/** The name of the package, and of the command line that it brings. */
-const PACKAGE = 'backstage-catalog-tenancy-migrations';
+/** The package with the command line, and its bin. */
+const PACKAGE = 'backstage-catalog-tenancy-cli';
 
 /** Of the scripts in the `package.json` of a repository: `migrate:phase1`. */
 const SCRIPT_PREFIX = 'migrate:';

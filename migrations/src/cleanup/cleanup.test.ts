@@ -93,7 +93,7 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     await expect(
       database.migrate(({ context }) => scheduleCleanup(context)),
     ).rejects.toThrow(
-      'pg_cron is not installed in this database: run "npx backstage-catalog-tenancy-migrations cleanup" without',
+      'pg_cron is not installed in this database: run "npx backstage-catalog-tenancy-cli cleanup" without',
     );
   });
 

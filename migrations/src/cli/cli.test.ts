@@ -35,7 +35,7 @@ describe('help', () => {
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
     expect(stdout).toContain(
-      `Usage: npx backstage-catalog-tenancy-migrations ${name} `,
+      `Usage: npx backstage-catalog-tenancy-cli ${name} `,
     );
     for (const option of [
       '--dry-run',

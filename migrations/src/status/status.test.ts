@@ -28,7 +28,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       phase: 0,
       phaseBegun: null,
       rollbackBegun: false,
-      next: { command: 'npx backstage-catalog-tenancy-migrations phase1' },
+      next: { command: 'npx backstage-catalog-tenancy-cli phase1' },
       back: null,
       operator: null,
       work: [],
@@ -61,7 +61,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     expect(status).toMatchObject({
       phase: 1,
       phaseBegun: null,
-      next: { command: 'npx backstage-catalog-tenancy-migrations phase2' },
+      next: { command: 'npx backstage-catalog-tenancy-cli phase2' },
     });
     expect(status.steps).toContainEqual({
       name: '1_10_tenants_table',

@@ -11,7 +11,7 @@ interface PublicPackage {
   name: string;
   version: string;
   /** Which package of a portal adds it, unless it gets it with another. */
-  addedBy?: 'backend' | 'app';
+  addedBy?: 'backend' | 'app' | 'operator';
   /** What it shares with the portal, and must not be there twice. */
   peers: Record<string, string>;
   /** Which package of a portal has to have these. */
@@ -46,6 +46,9 @@ function publicPackages(): PublicPackage[] {
 }
 
 function addedBy(role: string): PublicPackage['addedBy'] {
+  if (role === 'cli') {
+    return 'operator';
+  }
   if (role.startsWith('backend-plugin')) {
     return 'backend';
   }
@@ -95,6 +98,7 @@ function snippetFor(packages: PublicPackage[], folder: string): object {
     );
   return {
     dependencies: dependenciesOf('backend'),
+    devDependencies: dependenciesOf('operator'),
     peerDependencies: peersOf('backend'),
     appDependencies: dependenciesOf('app'),
     appPeerDependencies: peersOf('app'),
@@ -107,12 +111,20 @@ function snippetFor(packages: PublicPackage[], folder: string): object {
 
 /** To be typed at the root: the app's packages find what they depend on beside those of the backend. */
 function npmCommands(packages: PublicPackage[], folder: string): string[] {
-  return (['backend', 'app'] as const).map(part => {
+  const command = (
+    options: string,
+    isPart: (addedBy: PublicPackage['addedBy']) => boolean,
+  ) => {
     const files = packages
-      .filter(each => (each.addedBy === 'app') === (part === 'app'))
+      .filter(each => isPart(each.addedBy))
       .map(({ file }) => `./${basename(folder)}/${file}`);
-    return `npm install --workspace packages/${part} ${files.join(' ')}`;
-  });
+    return `npm install --workspace packages/${options} ${files.join(' ')}`;
+  };
+  return [
+    command('backend', part => part === 'backend' || part === undefined),
+    command('backend --save-dev', part => part === 'operator'),
+    command('app', part => part === 'app'),
+  ];
 }
 
 async function main(): Promise<void> {
@@ -125,7 +137,7 @@ async function main(): Promise<void> {
   await pack(folder);
   process.stderr.write(
     `${packages.length} packages are in ${folder}. Copy that folder to the root of ` +
-      'your repository. With yarn, add these dependencies to ' +
+      'your repository. With yarn, add these dependencies and devDependencies to ' +
       "packages/backend/package.json, those of them that you want, the app's to " +
       'the dependencies in packages/app/package.json, and all of the ' +
       'resolutions to the package.json at the root, and run "yarn install". With ' +

@@ -40,7 +40,7 @@ import {
 } from './installed';
 
 const BACKEND = 'packages/backend/src/index.ts';
-const COMMANDS = 'backstage-catalog-tenancy-migrations';
+const COMMANDS = 'backstage-catalog-tenancy-cli';
 const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
 
 /** Those of `create-app`, and what this check needs on top of them. */
@@ -53,6 +53,7 @@ const CONFIG = [
 /** What `npm run pack` prints. */
 interface Snippet {
   dependencies: Record<string, string>;
+  devDependencies: Record<string, string>;
   peerDependencies: Record<string, string>;
   appDependencies: Record<string, string>;
   appPeerDependencies: Record<string, string>;
@@ -102,6 +103,7 @@ async function createPortal(folder: string): Promise<string> {
       ...manifest.dependencies,
       ...snippet.dependencies,
     };
+    Object.assign(manifest.devDependencies!, snippet.devDependencies);
   });
   await editManifest(portal, 'packages/app/package.json', manifest => {
     manifest.dependencies = {

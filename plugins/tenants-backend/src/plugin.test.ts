@@ -39,8 +39,8 @@ describe.each(databases.eachSupportedId())('tenants plugin on %s', id => {
           message:
             'A table of tenants is missing from the schema "tenancy" of the database: ' +
             'the migration makes it. Where the catalog is not adopted yet, ' +
-            '"npx backstage-catalog-tenancy-migrations adopt" comes first; ' +
-            '"npx backstage-catalog-tenancy-migrations status" names what comes next.',
+            '"npx backstage-catalog-tenancy-cli adopt" comes first; ' +
+            '"npx backstage-catalog-tenancy-cli status" names what comes next.',
         },
       ]);
     }

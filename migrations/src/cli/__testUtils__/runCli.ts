@@ -7,7 +7,7 @@ import { main } from '../program';
 const ROOT = resolve(__dirname, '../../../..');
 const BIN = resolve(
   ROOT,
-  'migrations/bin/backstage-catalog-tenancy-migrations',
+  'packages/catalog-tenancy-cli/bin/backstage-catalog-tenancy-cli',
 );
 
 /** What a run of the command line left behind. */

@@ -183,7 +183,7 @@ describe.each(newest)('on an empty database on %s', id => {
     );
     const { backend, logged } = await start(connection, { entities: [] });
     expect(logged('warn')).toMatch(
-      /^1 row of .* "npx backstage-catalog-tenancy-migrations status"/m,
+      /^1 row of .* "npx backstage-catalog-tenancy-cli status"/m,
     );
     expect(await listed(backend)).toHaveLength(SAMPLES.length - 2);
     await backend.stop();
@@ -322,7 +322,7 @@ describe.each(newest)('until the adoption is complete on %s', id => {
       async () => (await engineEntities()) === length,
     );
     expect(first.logged('error')).toMatch(
-      /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-migrations adopt"/,
+      /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-cli adopt"/,
     );
     await answered(first.backend, '/entities', 503);
     await first.backend.stop();
@@ -363,7 +363,7 @@ describe.each(newest)('with a catalog that is in use on %s', id => {
         connection,
         new RegExp(
           `The catalog has ${SAMPLES.length} entities and is not adopted.*` +
-            'Run npx backstage-catalog-tenancy-migrations adopt, while',
+            'Run npx backstage-catalog-tenancy-cli adopt, while',
         ),
       ),
     ).toBe(0);
@@ -378,7 +378,7 @@ describe.each(newest)('with a catalog that is in use on %s', id => {
     const connection = await stockCatalog(id);
     await migrateTo(5, { connection, createTables: true, force: true });
     await expect(start(connection, { entities: [] })).rejects.toThrow(
-      /is not adopted.*Run npx backstage-catalog-tenancy-migrations adopt, while/,
+      /is not adopted.*Run npx backstage-catalog-tenancy-cli adopt, while/,
     );
     await expect(readAdoption({ connection })).resolves.toMatchObject({
       adopted: false,

@@ -38,7 +38,7 @@ describe('reads of PostgresCatalogStore', () => {
      * it has all that is asked for.
      */
     const planOfIndexScans = (
-      build: (scope: TenantScope) => Knex.QueryBuilder,
+      build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
     ) =>
       catalog.database.transaction(tenantId, async transaction => {
         await transaction.query(

@@ -325,8 +325,8 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     await expect(elsewhere.query(knex => knex('tenants'))).rejects.toThrow(
       'A table of tenants is missing from the schema "elsewhere" of the database: ' +
         'the migration makes it. Where the catalog is not adopted yet, ' +
-        '"npx backstage-catalog-tenancy-migrations adopt" comes first; ' +
-        '"npx backstage-catalog-tenancy-migrations status" names what comes next.',
+        '"npx backstage-catalog-tenancy-cli adopt" comes first; ' +
+        '"npx backstage-catalog-tenancy-cli status" names what comes next.',
     );
   });
 });

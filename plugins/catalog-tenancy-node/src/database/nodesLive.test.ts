@@ -36,8 +36,8 @@ const {
 
 const run = promisify(execFile);
 const BIN = resolve(
-  dirname(require.resolve('backstage-catalog-tenancy-migrations/package.json')),
-  'bin/backstage-catalog-tenancy-migrations',
+  dirname(require.resolve('backstage-catalog-tenancy-cli/package.json')),
+  'bin/backstage-catalog-tenancy-cli',
 );
 
 const databases = createTestDatabases({ versions: 'newest', citus: true });

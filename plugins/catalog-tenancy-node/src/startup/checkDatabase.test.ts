@@ -246,7 +246,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     );
     expect(await findings(user)).toEqual([
       'There is no entity_terms, entity_parents in schema "tenancy": run ' +
-        '"npx backstage-catalog-tenancy-migrations phase5", also where it was run before.',
+        '"npx backstage-catalog-tenancy-cli phase5", also where it was run before.',
     ]);
   });
 

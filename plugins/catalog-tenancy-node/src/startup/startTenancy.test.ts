@@ -351,7 +351,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
           when tag in ('CREATE FUNCTION') execute function public.fail()`);
       const { services, tenancy } = await start(connection);
       expect(logged(services)).toMatch(
-        /^what carries the entities of tenants' engines could not be added .* run "npx backstage-catalog-tenancy-migrations phase5"$/m,
+        /^what carries the entities of tenants' engines could not be added .* run "npx backstage-catalog-tenancy-cli phase5"$/m,
       );
       await expect(
         tenancy.pool.query(knex => knex('tenants').select('tenant_slug')),
@@ -363,7 +363,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
       );
       await expect(start(connection)).rejects.toThrow(
-        /There is no tenant_members, tenant_engines, engine_processes, engine_leases, engine_status in schema "tenancy": run "npx backstage-catalog-tenancy-migrations phase5"/,
+        /There is no tenant_members, tenant_engines, engine_processes, engine_leases, engine_status in schema "tenancy": run "npx backstage-catalog-tenancy-cli phase5"/,
       );
     });
   });
@@ -427,7 +427,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       };
       const before = await layout();
       await expect(start(connection)).rejects.toThrow(
-        /not migrated: phase 3 is complete.*npx backstage-catalog-tenancy-migrations phase4.*MULTI_TENANCY_ENABLED=false/,
+        /not migrated: phase 3 is complete.*npx backstage-catalog-tenancy-cli phase4.*MULTI_TENANCY_ENABLED=false/,
       );
       await expect(layout()).resolves.toEqual(before);
     });
@@ -435,7 +435,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     it('names them with the flag off as well, and does not mind', async () => {
       const { services } = await start(connection, { enabled: false });
       expect(logged(services)).toMatch(
-        /Multi-tenancy is off.*phase 3 is complete.*npx backstage-catalog-tenancy-migrations phase4/,
+        /Multi-tenancy is off.*phase 3 is complete.*npx backstage-catalog-tenancy-cli phase4/,
       );
     });
 
@@ -447,7 +447,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       await expect(
         start({ ...connection, user, password: PASSWORD }),
       ).rejects.toThrow(
-        /not migrated: .*Next: npx backstage-catalog-tenancy-migrations status/,
+        /not migrated: .*Next: npx backstage-catalog-tenancy-cli status/,
       );
     });
   });

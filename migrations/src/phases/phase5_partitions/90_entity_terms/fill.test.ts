@@ -381,7 +381,7 @@ describe.each(databases.eachSupportedId())(
       );
       const status = await database.migrate(readStatus, { mode: 'read' });
       expect(status.next.command).toBe(
-        'npx backstage-catalog-tenancy-migrations phase5',
+        'npx backstage-catalog-tenancy-cli phase5',
       );
       await runPhase5();
       await expect(faultsOf(database)).resolves.toEqual([]);
