@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { gunzipSync } from 'node:zlib';
-import { migrateTo, status } from '../migrateTo';
+import { migrateTo } from '../migrateTo';
 import { rollback } from '../rollback/rollback';
 import { column, differences, faultsOf } from './__testUtils__/inspect';
 import { openStockCatalog } from './__testUtils__/stockCatalog';
@@ -58,9 +58,6 @@ describe.each(databases.eachSupportedId())(
         `create table ${acme.schema}.search (like public.search)`,
       );
       try {
-        await expect(status({ connection })).resolves.toMatchObject({
-          phase: 5,
-        });
         await expect(migrateTo(5, { connection })).resolves.toMatchObject({
           phase: 5,
         });
@@ -86,6 +83,29 @@ describe.each(databases.eachSupportedId())(
       } finally {
         await acme.close();
       }
+    });
+
+    it('keeps its members with their roles, and takes viewers from then on', async () => {
+      const { client, connection } = catalog;
+      const put = (name: string, role: string) =>
+        client.query(
+          `insert into tenancy.tenant_members (tenant_id, principal, role, created_by)
+           values ($1, $2, $3, 'user:default/admin')`,
+          [ACME, `user:default/${name}`, role],
+        );
+      await put('anna', 'member');
+      await put('berta', 'admin');
+      await expect(put('carla', 'viewer')).rejects.toMatchObject({
+        constraint: 'tenant_members_role_check',
+      });
+      await migrateTo(5, { connection });
+      await put('carla', 'viewer');
+      await expect(
+        column(
+          catalog,
+          'select role from tenancy.tenant_members order by principal',
+        ),
+      ).resolves.toEqual(['member', 'admin', 'viewer']);
     });
 
     it('goes back by one command', async () => {

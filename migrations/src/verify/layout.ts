@@ -28,7 +28,7 @@ const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
   [MEMBERS_TABLE]: [
     'PRIMARY KEY (tenant_id, principal)',
     TENANT_KEY,
-    "CHECK ((role = ANY (ARRAY['member'::text, 'admin'::text])))",
+    "CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text])))",
   ],
   [ENGINES_TABLE]: [
     'PRIMARY KEY (tenant_id)',

@@ -6,4 +6,5 @@
 
 export * from './client';
 export * from './permissions';
+export * from './roles';
 export type * from './types';

@@ -130,11 +130,12 @@ export interface ListTenants {
 }
 
 /**
- * What a member may do in a tenant: an `admin` administers its members as well.
+ * What a member may do in a tenant: a `viewer` reads, a `member` also changes what the portal's
+ * policy lets people change, and an `admin` administers the tenant as well.
  *
  * @public
  */
-export type TenantRole = 'admin' | 'member';
+export type TenantRole = 'viewer' | 'member' | 'admin';
 
 /**
  * A member of a tenant, as the API shows it.

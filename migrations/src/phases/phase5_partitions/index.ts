@@ -17,6 +17,7 @@ import { describeEngines, tenantEngines } from './16_tenant_engines';
 import { engineLeases } from './17_engine_leases';
 import { engineStatus } from './18_engine_status';
 import { describeLimits, tenantLimits } from './19_tenant_limits';
+import { viewerRole } from './19_viewer_role';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -53,6 +54,7 @@ export const phase5: Phase = {
     engineLeases,
     engineStatus,
     tenantLimits,
+    viewerRole,
     changeLog,
     copyRows,
     firstCatchUp,

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { highestRole } from 'backstage-plugin-tenants-common';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { ChangeListener } from '../tenants/ChangeListener';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
@@ -61,7 +62,9 @@ export class CachingTenantMembers implements TenantMembers {
       const found = await this.#lookUp(tenantId, unknown);
       answers.push(...unknown.map(each => found.get(each)));
     }
-    return (['admin', 'member'] as const).find(role => answers.includes(role));
+    return highestRole(
+      answers.filter(answer => answer !== undefined && answer !== 'none'),
+    );
   }
 
   /** {@inheritDoc TenantMembers.forget} */

@@ -190,18 +190,20 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     const { limit, offset } = parseListMembers(page);
     const rows = await this.#pool.query<EnteredRow>(knex => {
       const others = {
-        default: 'select ?::uuid, false',
-        all: 'select tenant_id, false from tenants where ?::uuid is not null',
+        default: 'select ?::uuid, null',
+        all: 'select tenant_id, null from tenants where ?::uuid is not null',
       };
       // Found by the index on principals; the registry is read as a whole only where
       // all of it is asked for.
       return knex.raw(
-        `with entered (tenant_id, is_admin) as (
-           select tenant_id, role = 'admin' from tenant_members where principal = any (?)
+        `with entered (tenant_id, role) as (
+           select tenant_id, role from tenant_members where principal = any (?)
            ${beyond ? `union all ${others[beyond]}` : ''}
          ), page as (
            select t.tenant_slug, t.tenant_name,
-                  case when bool_or(e.is_admin) then 'admin' else 'member' end as role
+                  case when bool_or(e.role = 'admin') then 'admin'
+                       when bool_and(e.role = 'viewer') then 'viewer'
+                       else 'member' end as role
              from entered e join tenants t on t.tenant_id = e.tenant_id
             where t.deleted_at is null
             group by t.tenant_id

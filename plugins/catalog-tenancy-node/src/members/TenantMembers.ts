@@ -105,7 +105,7 @@ export interface TenantMemberStore {
    *
    * @param principals - as in {@link TenantMembers.roleOf}
    * @param options - with `beyond`, also those that the caller enters without being a
-   * member: the default tenant, or all; there the role is `member`
+   * member: the default tenant, or all; there the role is `member` for one who has none
    * @throws `InputError` for what is out of bounds
    */
   tenantsOf(

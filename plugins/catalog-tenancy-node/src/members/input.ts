@@ -1,5 +1,8 @@
 import { InputError } from '@backstage/errors';
-import type { FindPrincipals } from 'backstage-plugin-tenants-common';
+import {
+  type FindPrincipals,
+  TENANT_ROLES,
+} from 'backstage-plugin-tenants-common';
 import { z } from 'zod';
 import { integer, pageFields, parseInput } from '../tenants/input';
 import { parsePrincipal } from './principals';
@@ -11,7 +14,7 @@ const listMembersSchema: z.ZodType<Required<ListMembers>> = z.strictObject(
 );
 
 const putMemberSchema: z.ZodType<PutMember> = z.strictObject(
-  { role: z.enum(['member', 'admin'], { error: '"member" or "admin"' }) },
+  { role: z.enum(TENANT_ROLES, { error: '"viewer", "member" or "admin"' }) },
   { error: 'an object with role' },
 );
 

@@ -186,7 +186,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       ).rejects.toMatchObject({
         name: 'InputError',
         message:
-          'Invalid member: role must be "member" or "admin", got "owner"',
+          'Invalid member: role must be "viewer", "member" or "admin", got "owner"',
       });
     });
   });
@@ -307,6 +307,17 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       await expect(slugsOf([JANE, TEAM])).resolves.toEqual(['globex: member']);
       await expect(slugsOf([CI])).resolves.toEqual([]);
       await expect(slugsOf([])).resolves.toEqual([]);
+    });
+
+    it('takes the role of a member over that of one who enters anyway', async () => {
+      await put('acme', JANE, 'viewer');
+      await put('globex', JANE, 'viewer');
+      await put('globex', TEAM, 'member');
+      await expect(slugsOf([JANE, TEAM], { beyond: 'all' })).resolves.toEqual([
+        'acme: viewer',
+        'default: member',
+        'globex: member',
+      ]);
     });
 
     it('adds the default tenant, or all, where they are entered anyway', async () => {

@@ -122,6 +122,7 @@ const ADDED_STEPS: Record<string, string> = {
   '5_17_engine_leases': 'the tables engine_processes and engine_leases',
   '5_18_engine_status': 'the table engine_status',
   '5_19_tenant_limits': 'the columns for limits of single tenants',
+  '5_19_viewer_role': 'the role viewer of members',
   '5_98_engine_adoption': "what carries the entities of tenants' engines",
 };
 
@@ -189,6 +190,15 @@ async function findMissing(client: Client, schema: string): Promise<string[]> {
   }
   if (!(await hasColumn(client, schema, 'tenants', 'burst'))) {
     missing.push(ADDED_STEPS['5_19_tenant_limits']);
+  }
+  const { rows: checks } = await client.query(
+    `select from pg_constraint k join pg_namespace n on n.oid = k.connamespace
+      where n.nspname = $1 and k.conname = 'tenant_members_role_check'
+        and pg_get_constraintdef(k.oid) not like '%viewer%'`,
+    [schema],
+  );
+  if (checks.length > 0) {
+    missing.push(ADDED_STEPS['5_19_viewer_role']);
   }
   // An earlier version carried the entities of the default tenant's engine alone.
   const { rows } = await client.query<{ arguments: number }>(

@@ -129,8 +129,11 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
     });
 
     it.each([
-      [{}, 'role is missing, expected "member" or "admin"'],
-      [{ role: 'owner' }, 'role must be "member" or "admin", got "owner"'],
+      [{}, 'role is missing, expected "viewer", "member" or "admin"'],
+      [
+        { role: 'owner' },
+        'role must be "viewer", "member" or "admin", got "owner"',
+      ],
       [{ role: 'admin', by: 'x' }, 'unknown field "by"'],
       [[], 'it must be an object with role, got a list'],
     ])('refuses %j with 400', async (sent, problem) => {

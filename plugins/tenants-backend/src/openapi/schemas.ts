@@ -1,4 +1,5 @@
 import { openApiRef } from '@internal/http';
+import { TENANT_ROLES } from 'backstage-plugin-tenants-common';
 
 const slug = {
   type: 'string',
@@ -18,7 +19,7 @@ const ownLimits = {
   burst: orNull(requests),
 };
 const time = { type: 'string', format: 'date-time' };
-const role = { type: 'string', enum: ['admin', 'member'] };
+const role = { type: 'string', enum: [...TENANT_ROLES] };
 const flag = { type: 'boolean' };
 const configuredBy = { enum: ['operator', 'registry', null] };
 const count = { type: 'integer', minimum: 0 };

@@ -6,14 +6,18 @@ import {
   type Picked,
   statusOf,
 } from '@internal/pages';
-import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
+import {
+  TENANT_ROLES,
+  type TenantMember,
+  type TenantRole,
+} from 'backstage-plugin-tenants-common';
 import { type FormEvent, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
 import styles from './members.module.css';
 import { PrincipalPicker } from './PrincipalPicker';
-import { isPlainSubject, ROLES } from './useMembers';
+import { isPlainSubject } from './useMembers';
 
 class MissingPrincipal extends Error {}
 
@@ -83,9 +87,12 @@ export function AddMember(props: {
         <Select
           label={t('members.add.role')}
           size="medium"
-          options={ROLES.map(id => ({ id, label: t(`members.roles.${id}`) }))}
+          options={TENANT_ROLES.map(id => ({
+            id,
+            label: t(`members.roles.${id}`),
+          }))}
           value={role}
-          onChange={next => setRole(next === 'admin' ? 'admin' : 'member')}
+          onChange={next => setRole(next as TenantRole)}
         />
         <Button type="submit" size="medium" isPending={isPending}>
           {t('members.add.submit')}

@@ -6,10 +6,14 @@ import {
   RiServerLine,
   RiUserLine,
 } from '@remixicon/react';
-import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
+import {
+  TENANT_ROLES,
+  type TenantMember,
+  type TenantRole,
+} from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 import styles from './members.module.css';
-import { kindOf, ROLES } from './useMembers';
+import { kindOf } from './useMembers';
 
 const ICONS = { user: RiUserLine, group: RiGroupLine, service: RiServerLine };
 
@@ -54,12 +58,15 @@ export function MemberRow(props: {
       <td>
         <Select
           aria-label={t('members.roles.of', { name })}
-          options={ROLES.map(id => ({ id, label: t(`members.roles.${id}`) }))}
+          options={TENANT_ROLES.map(id => ({
+            id,
+            label: t(`members.roles.${id}`),
+          }))}
           value={member.role}
           isDisabled={isPending}
           onChange={role => {
             if (role !== member.role) {
-              onRole(role === 'admin' ? 'admin' : 'member');
+              onRole(role as TenantRole);
             }
           }}
         />

@@ -19,7 +19,7 @@ import { kindOf, PAGE_SIZE, useMembers } from './useMembers';
 /** A change that is asked about before it is made. */
 type Question =
   | { about: 'removal'; member: TenantMember }
-  | { about: 'demotion'; member: TenantMember };
+  | { about: 'demotion'; member: TenantMember; role: TenantRole };
 
 /** Who may enter a tenant. */
 export function MembersTab({ slug }: { slug: string }) {
@@ -78,8 +78,8 @@ export function MembersTab({ slug }: { slug: string }) {
   };
 
   const changeRole = (member: TenantMember, role: TenantRole) => {
-    if (role === 'member' && ownOf(member)) {
-      setQuestion({ about: 'demotion', member });
+    if (member.role === 'admin' && ownOf(member)) {
+      setQuestion({ about: 'demotion', member, role });
     } else {
       putRole(member, role);
     }
@@ -210,7 +210,8 @@ export function MembersTab({ slug }: { slug: string }) {
     </Flex>
   );
 
-  function renderQuestion({ about, member }: Question) {
+  function renderQuestion(asked: Question) {
+    const { about, member } = asked;
     const name = nameOf(member.principal);
     const own = ownOf(member);
     const close = () => setQuestion(undefined);
@@ -239,7 +240,7 @@ export function MembersTab({ slug }: { slug: string }) {
         failed={t('members.roles.failed', { name })}
         onSubmit={async () => {
           close();
-          await putRole(member, 'member');
+          await putRole(member, asked.role);
         }}
         onClose={close}
       />

@@ -2,7 +2,7 @@
 export const membersMessages = {
   title: 'Members',
   explanation:
-    'Members may enter the tenant. An admin also changes its members and the sources of its catalog.',
+    'A viewer reads. A member also creates and changes things. An admin also changes the members and the sources of the catalog.',
   loading: 'Loading the members',
   failed: 'The members could not be loaded',
   retry: 'Try again',
@@ -26,6 +26,7 @@ export const membersMessages = {
   yours: 'a group of yours',
   added: 'by {{by}}',
   roles: {
+    viewer: 'Viewer',
     member: 'Member',
     admin: 'Admin',
     of: 'Role of {{name}}',
@@ -81,7 +82,7 @@ export const membersMessages = {
   demote: {
     title: 'Give up your own role of admin?',
     yourself:
-      'As a member you still enter the tenant, but you may change neither its members nor its sources. Another admin has to give the role back to you.',
+      'You still enter the tenant, but you may change neither its members nor its sources. Another admin has to give the role back to you.',
     yourGroup:
       'You belong to {{name}}. Unless you are an admin here in another way, you may change neither the members nor the sources of the tenant any more.',
     confirm: 'Change the role',

@@ -2,15 +2,11 @@ import { useApi } from '@backstage/frontend-plugin-api';
 import type {
   CatalogPrincipal,
   TenantMember,
-  TenantRole,
 } from 'backstage-plugin-tenants-common';
 import { useEffect } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
-
-/** The roles that a member can have, the lower first. */
-export const ROLES: readonly TenantRole[] = ['member', 'admin'];
 
 /** How many members a page of the table has. */
 export const PAGE_SIZE = 100;
