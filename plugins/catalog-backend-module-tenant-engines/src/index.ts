@@ -34,6 +34,13 @@ export interface TenantEnginesOptions {
   features?: EngineFeature[];
 
   /**
+   * The names of sources from which code of this backend hands entities to engines, by
+   * `applyMutation` of `tenantEnginesServiceRef`. Each is an entity provider of each engine.
+   * The entities of a source that is no longer named go as those of any removed provider.
+   */
+  sources?: string[];
+
+  /**
    * Other plugins of which each tenant gets an instance, by their ids: the plugin and its
    * modules. The plugin that is added to the backend itself serves the default tenant alone.
    * Those that were not tried with tenants need a word of yours, {@link InstanceFeatures}.
@@ -75,7 +82,11 @@ export function tenantEngines(
         ? [
             enginesServiceFactory,
             tenantEnginesServiceFactory,
-            catalogModuleTenantEngines(options.features ?? []),
+            catalogModuleTenantEngines(
+              options.features ?? [],
+              undefined,
+              options.sources,
+            ),
             ...onePerTenant(options.onePerTenant ?? {}),
           ]
         : [],

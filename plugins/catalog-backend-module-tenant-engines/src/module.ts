@@ -14,15 +14,18 @@ import {
   type ActiveTenant,
   type TenantEngineChanges,
   type TenantEngines,
+  type TenantMutation,
   eventLoopWatchServiceRef,
   requestsUnderWayServiceRef,
   tenancyServiceRef,
+  tenantDatabaseServiceRef,
   tenantEngineChangesServiceRef,
   tenantEnginesServiceRef,
   tenantEngineStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
+import { CodeMutations } from './code/CodeMutations';
 import { EngineConfigs } from './config/EngineConfigs';
 import { describeFailure } from './engine/failures';
 import { logPackages, readEnginePackages } from './engine/packages';
@@ -53,6 +56,7 @@ class Engines implements TenantEngines {
   #manager?: EngineManager;
   #status?: EngineStatusStore;
   #forward?: RequestHandler;
+  #mutations?: CodeMutations;
 
   constructor(configs: EngineConfigs) {
     this.#configs = configs;
@@ -64,23 +68,43 @@ class Engines implements TenantEngines {
     return this.#configs;
   }
 
-  open(
-    manager: EngineManager,
-    forward: RequestHandler,
-    status: EngineStatusStore,
-  ): void {
-    this.#status = status;
-    this.#manager = manager;
-    this.#forward = forward;
+  open(parts: {
+    manager: EngineManager;
+    forward: RequestHandler;
+    mutations: CodeMutations;
+    status: EngineStatusStore;
+  }): void {
+    this.#status = parts.status;
+    this.#manager = parts.manager;
+    this.#forward = parts.forward;
+    this.#mutations = parts.mutations;
   }
 
   readonly handler: RequestHandler = (req, res, next) => {
     if (this.#forward) {
       this.#forward(req, res, next);
     } else {
-      next(new ServiceUnavailableError('The catalog engines have not started'));
+      next(notStarted());
     }
   };
+
+  async applyMutation(tenantId: string, mutation: TenantMutation) {
+    if (!this.#mutations) {
+      throw notStarted();
+    }
+    await this.#mutations.apply(tenantId, mutation);
+  }
+
+  async served(
+    tenantId: string,
+    mutation: TenantMutation,
+    options?: { signal?: AbortSignal },
+  ) {
+    if (!this.#mutations) {
+      throw notStarted();
+    }
+    await this.#mutations.served(tenantId, mutation, options);
+  }
 
   validateConfig(tenant: ActiveTenant, config: JsonObject): Promise<void> {
     return this.#configs.validate(tenant, config);
@@ -120,6 +144,10 @@ class Engines implements TenantEngines {
   }
 }
 
+function notStarted(): ServiceUnavailableError {
+  return new ServiceUnavailableError('The catalog engines have not started');
+}
+
 /** What this package itself and its tests know of the engines. */
 export const enginesServiceRef = createServiceRef<Engines>({
   id: 'catalog-tenancy.engines',
@@ -143,6 +171,7 @@ export const tenantEnginesServiceFactory = createServiceFactory({
 export const catalogModuleTenantEngines = (
   features: EngineFeature[],
   timing?: Partial<ManagerTiming & RecorderTiming>,
+  sources: readonly string[] = [],
 ) =>
   createBackendModule({
     pluginId: 'catalog',
@@ -169,6 +198,7 @@ export const catalogModuleTenantEngines = (
           rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
           store: tenantEngineStoreServiceRef,
+          tenantDatabase: tenantDatabaseServiceRef,
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
           userInfo: coreServices.userInfo,
@@ -186,6 +216,7 @@ export const catalogModuleTenantEngines = (
           rootLifecycle,
           rootLogger,
           store,
+          tenantDatabase,
           tenancy,
           tenants,
           ...services
@@ -277,22 +308,31 @@ export const catalogModuleTenantEngines = (
                 enable: (slug, by) => store.enable(slug, by),
               },
               services: { ...services, logger, metrics },
+              sources,
               status,
               tables,
               timing,
               works: engines.works,
             });
-            engines.open(
+            const find = async (id: string) => {
+              const found = manager.find(id);
+              if (!found) {
+                // The tenant may be one of this very moment.
+                await manager.refresh();
+              }
+              return found ?? manager.find(id);
+            };
+            const notifyWork = (id: string) => {
+              if (!engines.leases.isHeld(id)) {
+                changes
+                  .notifyWork(id)
+                  .catch(error => logger.debug(String(error)));
+              }
+            };
+            engines.open({
               manager,
-              forwardToEngine({
-                find: async id => {
-                  const found = manager.find(id);
-                  if (!found) {
-                    // The tenant may be one of this very moment.
-                    await manager.refresh();
-                  }
-                  return found ?? manager.find(id);
-                },
+              forward: forwardToEngine({
+                find,
                 logger,
                 maxEntities: async slug => {
                   const tenant = await tenants.get(slug);
@@ -302,16 +342,16 @@ export const catalogModuleTenantEngines = (
                   );
                 },
                 refreshed: (id, entityRef) => manager.refreshed(id, entityRef),
-                notifyWork: id => {
-                  if (!engines.leases.isHeld(id)) {
-                    changes
-                      .notifyWork(id)
-                      .catch(error => logger.debug(String(error)));
-                  }
-                },
+                notifyWork,
               }),
-              statusStore,
-            );
+              mutations: new CodeMutations({
+                database: tenantDatabase,
+                find,
+                logger,
+                notifyWork,
+              }),
+              status: statusStore,
+            });
             status.start(() => manager.held());
             changes.onChange(() => engines.leases.refresh());
             // While the database and the other services still answer. The work of tenants

@@ -67,7 +67,9 @@ export {
   type TenantEngineStore,
 } from './engines/TenantEngineStore';
 export {
+  type ProvidedEntity,
   type TenantEngines,
+  type TenantMutation,
   type SourceError,
   type TenantEngineReport,
   type TenantEngineStatus,

@@ -15,6 +15,7 @@ import type {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
 import type { Duplex } from 'node:stream';
+import type { CodeSources } from '../code/CodeSources';
 import type { SchemaDatabase } from '../pool/EnginePool';
 import type { WithinReach } from '../reach/Reach';
 import type { BackgroundWork } from '../work/BackgroundWork';
@@ -49,6 +50,8 @@ interface TenantEngineOptions {
   background?: 'everything' | 'scheduled tasks';
   /** Whether the plugin creates and upgrades its tables itself. */
   migrates?: boolean;
+  /** Of a catalog plugin that code hands entities to. */
+  sources?: CodeSources;
 }
 
 const GLOBAL_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
@@ -61,6 +64,8 @@ const GLOBAL_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
 export class TenantEngine {
   /** The routes of the plugin and of its modules. */
   readonly router = Router();
+  /** The providers that code hands entities to; those of a catalog plugin. */
+  readonly sources?: CodeSources;
   readonly #backend: Backend;
   readonly #database: SchemaDatabase;
   /** The WebSockets of the plugin, by their path below that of the plugin. */
@@ -111,7 +116,8 @@ export class TenantEngine {
   private constructor(options: TenantEngineOptions) {
     const { config, database, features, logger, services, tenant, work } =
       options;
-    const { migrates = false, within } = options;
+    const { migrates = false, sources, within } = options;
+    this.sources = sources;
     this.#database = database;
     this.#backend = createSpecializedBackend({
       defaultServiceFactories: createServices({
@@ -128,7 +134,9 @@ export class TenantEngine {
         work,
       }),
     });
-    features.forEach(feature => this.#backend.add(feature));
+    [...features, ...(sources ? [sources.feature] : [])].forEach(feature =>
+      this.#backend.add(feature),
+    );
   }
 
   /** What takes over a WebSocket at a path of the plugin. The engine closes it when it stops. */

@@ -11,6 +11,7 @@ import type {
   TenantEngineStore,
   EventLoopWatch,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { CodeSources } from '../code/CodeSources';
 import type { EngineConfigs } from '../config/EngineConfigs';
 import { describeFailure, withoutSecrets } from '../engine/failures';
 import type { PluginServices } from '../engine/services';
@@ -69,6 +70,8 @@ interface EngineManagerOptions {
   registry: TenantEngineChanges &
     Pick<TenantEngineStore, 'enable' | 'finishDisable'>;
   services: PluginServices;
+  /** The names of the providers that code hands entities to. */
+  sources: readonly string[];
   /** Notes what the engines do, for every process to read. */
   status: Pick<EngineStatusRecorder, 'changed' | 'caughtUp' | 'forget'>;
   tables: EngineTables;
@@ -464,6 +467,7 @@ export class EngineManager {
         logger: quiet(logger),
         services,
         signal,
+        sources: new CodeSources(this.#options.sources),
         within: configs.reach(tenant, await hostsOf(services.discovery)),
         work,
       });

@@ -1,47 +1,16 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import {
-  CustomErrorBase,
-  InputError,
-  NotAllowedError,
-  NotFoundError,
-  ServiceUnavailableError,
-} from '@backstage/errors';
+import { NotAllowedError, NotFoundError } from '@backstage/errors';
 import {
   type ActiveTenant,
-  type TenantEngineStatus,
   tenantOf,
   type TenantUpgradeHandler,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
-import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
 import type { SupervisedEngine } from '../manager/SupervisedEngine';
 import { boundDryRun } from '../sources/dryRuns';
-
-// A start takes less than a second where the tables are there.
-const LONGEST_WAIT_MS = 10_000;
-
-/**
- * Serialization failure, deadlock, lock timeout. A refresh of upstream's locks the parents of
- * an entity after its children, and the processing of a parent the other way round.
- */
-const RETRYABLE = new Set(['40001', '40P01', '55P03']);
+import { CATALOG_ENGINE, runningEngine, toEngineError } from './engineErrors';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
-
-/** The engine of a tenant does not run at the moment. */
-class EngineUnavailableError extends ServiceUnavailableError {
-  readonly retryAfterSeconds: number;
-
-  constructor(message: string, retryAfterSeconds: number) {
-    super(message);
-    this.retryAfterSeconds = retryAfterSeconds;
-  }
-}
-
-/** A statement of the engine has failed, for a reason that is in the log. */
-class EngineStatementError extends CustomErrorBase {
-  name = 'EngineStatementError' as const;
-}
 
 /** What messages call that which requests are forwarded to. */
 interface Names {
@@ -49,7 +18,7 @@ interface Names {
   engine: string;
 }
 
-const CATALOG: Names = { plugin: 'catalog', engine: 'catalog engine' };
+const CATALOG: Names = { plugin: 'catalog', engine: CATALOG_ENGINE };
 
 /** Finds the engine of a tenant that is to have one, which may be starting. */
 export type FindEngine = (
@@ -80,56 +49,28 @@ export function forwardToEngine(options: {
     const route = `${req.method} ${req.path}`;
     /** Answers what the routes of the engine have not answered. */
     const end = (supervised: SupervisedEngine, error?: unknown) => {
-      const sqlState = sqlStateOf(error);
-      if (error === undefined || error === 'router') {
-        next(notFound(route, tenantSlug, names));
-      } else if (saysTablesAreGone(error)) {
-        supervised.fail(new Error('Its tables are gone'));
-        next(
-          new EngineUnavailableError(
-            `The ${names.engine} of the tenant '${tenantSlug}' has lost its tables`,
-            10,
-          ),
-        );
-      } else if (sqlState?.startsWith('22')) {
-        // A data exception: such as an id that is no UUID, or a NUL character in a text.
-        next(
-          new InputError(
-            `${route} has a value that PostgreSQL does not take as what it stands for (${sqlState}), such as an id that is no UUID or a text with a NUL character`,
-          ),
-        );
-      } else if (sqlState && RETRYABLE.has(sqlState)) {
-        next(
-          new EngineUnavailableError(
-            `${route} of the tenant '${tenantSlug}' has met another change at the same moment (${sqlState}): try again`,
-            1,
-          ),
-        );
-      } else if (sqlState !== undefined) {
-        logger.error(`${route} of the tenant '${tenantSlug}' has failed`, {
-          cause: String(error),
-        });
-        next(
-          new EngineStatementError(
-            `The ${names.engine} of the tenant '${tenantSlug}' could not do this (${sqlState})`,
-          ),
-        );
-      } else {
-        next(error);
-      }
+      next(
+        error === undefined || error === 'router'
+          ? notFound(route, tenantSlug, names)
+          : toEngineError(error, {
+              action: route,
+              supervised,
+              logger,
+              name: names.engine,
+            }),
+      );
     };
     const answer = async () => {
       const supervised = await find(tenantId, tenantSlug);
       if (!supervised) {
         throw missing(route, tenantSlug, names);
       }
-      await supervised.settled(LONGEST_WAIT_MS);
-      const { engine, status } = supervised;
-      if (engine && maxEntities && req.query.dryRun !== undefined) {
+      const engine = await runningEngine(supervised, names.engine);
+      if (maxEntities && req.query.dryRun !== undefined) {
         boundDryRun(await maxEntities(tenantSlug), () =>
           engine.router(req, res, error => end(supervised, error)),
         );
-      } else if (engine) {
+      } else {
         if (notifyWork && !READS.has(req.method)) {
           res.once('close', async () => {
             const ref = refreshedBy(req, res);
@@ -142,8 +83,6 @@ export function forwardToEngine(options: {
           });
         }
         engine.router(req, res, error => end(supervised, error));
-      } else {
-        next(unavailable(names.engine, tenantSlug, status));
       }
     };
     answer().catch(next);
@@ -177,11 +116,7 @@ export function findUpgrade({
     if (!supervised) {
       throw missing(route, tenantSlug, names);
     }
-    await supervised.settled(LONGEST_WAIT_MS);
-    const { engine, status } = supervised;
-    if (!engine) {
-      throw unavailable(names.engine, tenantSlug, status);
-    }
+    const engine = await runningEngine(supervised, names.engine);
     const upgrade = engine.upgradeAt(path);
     if (!upgrade) {
       throw notFound(route, tenantSlug, names);
@@ -199,19 +134,5 @@ function missing(route: string, tenantSlug: string, { engine }: Names) {
 function notFound(route: string, tenantSlug: string, { plugin }: Names) {
   return new NotFoundError(
     `The ${plugin} of the tenant '${tenantSlug}' has no ${route}`,
-  );
-}
-
-function unavailable(
-  engine: string,
-  tenantSlug: string,
-  { state, reason, nextAttemptAt }: TenantEngineStatus,
-): EngineUnavailableError {
-  const left = nextAttemptAt ? nextAttemptAt.getTime() - Date.now() : 0;
-  return new EngineUnavailableError(
-    `The ${engine} of the tenant '${tenantSlug}' ${
-      state === 'failed' ? `has failed: ${reason}` : `is ${state}`
-    }`,
-    Math.max(1, Math.ceil(left / 1000)),
   );
 }

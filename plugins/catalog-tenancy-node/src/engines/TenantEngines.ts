@@ -1,3 +1,4 @@
+import type { Entity } from '@backstage/catalog-model';
 import type { JsonObject } from '@backstage/types';
 import type { RequestHandler } from 'express';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
@@ -70,6 +71,41 @@ export interface SourceError {
 }
 
 /**
+ * An entity that is handed to an engine, as Backstage's `DeferredEntity`.
+ *
+ * @public
+ */
+export interface ProvidedEntity {
+  /** As in a catalog-info file: the engine processes it. */
+  entity: Entity;
+  /** Which of two sources keeps an entity that both have. */
+  locationKey?: string;
+}
+
+/**
+ * A change to what a source hands to the engine of a tenant: Backstage's
+ * `EntityProviderMutation`, with its semantics.
+ *
+ * @public
+ */
+export type TenantMutation = {
+  /** One of the `sources` of `tenantEngines`; `code` by default. */
+  source?: string;
+} & (
+  | {
+      /** The source has exactly these entities. */
+      type: 'full';
+      entities: ProvidedEntity[];
+    }
+  | {
+      /** Some entities of the source have changed; all others stay as they are. */
+      type: 'delta';
+      added: ProvidedEntity[];
+      removed: ({ entityRef: string; locationKey?: string } | ProvidedEntity)[];
+    }
+);
+
+/**
  * The catalog engines of this backend's tenants: one unmodified catalog plugin for each.
  *
  * @public
@@ -86,6 +122,29 @@ export interface TenantEngines {
    * but its reads of entities. The requests have passed the gate.
    */
   readonly handler: RequestHandler;
+
+  /**
+   * Hands entities to an entity provider of a tenant's engine, in any process. It resolves when
+   * the engine has stored them, in one transaction; they are served once it has processed them.
+   *
+   * Entities that do not say where they come from get the location `code:<source>`.
+   *
+   * @throws `InputError` for what is no entity, and for a source that the backend does not
+   * name; `NotFoundError` if there is no such active tenant; `ConflictError` for the default
+   * tenant; `ServiceUnavailableError` while the engine does not run
+   */
+  applyMutation(tenantId: string, mutation: TenantMutation): Promise<void>;
+
+  /**
+   * Resolves when all entities of a mutation are served as it has them. One that can't be
+   * processed, or exceeds `max_entities`, never is: end the wait by a signal, and see
+   * {@link TenantEngines.report}.
+   */
+  served(
+    tenantId: string,
+    mutation: TenantMutation,
+    options?: { signal?: AbortSignal },
+  ): Promise<void>;
 
   /**
    * Checks the configuration that a tenant wants for its engine.
@@ -116,6 +175,12 @@ export interface TenantEngines {
 export const NO_TENANT_ENGINES: TenantEngines = {
   isAvailable: false,
   handler: (_req, _res, next) => next(missing()),
+  applyMutation: async () => {
+    throw missing();
+  },
+  served: async () => {
+    throw missing();
+  },
   validateConfig: async () => {
     throw missing();
   },

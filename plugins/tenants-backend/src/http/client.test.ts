@@ -37,6 +37,8 @@ describe.each(databases.eachSupportedId().slice(-1))(
             factory: (): TenantEngines => ({
               isAvailable: true,
               handler: (_req, _res, next) => next(),
+              applyMutation: async () => {},
+              served: async () => {},
               validateConfig: async () => {},
               isConfiguredByOperator: () => false,
               statusOf: () => ({ state: 'running' }),

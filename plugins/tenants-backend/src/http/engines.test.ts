@@ -44,6 +44,8 @@ describe.each(databases.eachSupportedId().slice(-1))(
       isAvailable: true,
       catalogVersion: '4.0.5',
       handler: (_req, _res, next) => next(),
+      applyMutation: jest.fn(),
+      served: jest.fn(),
       validateConfig: jest.fn(),
       isConfiguredByOperator: jest.fn(),
       statusOf: jest.fn(),

@@ -58,6 +58,8 @@ const engines = createServiceFactory({
   factory: (): TenantEngines => ({
     isAvailable: true,
     handler: (_req, _res, next) => next(),
+    applyMutation: async () => {},
+    served: async () => {},
     validateConfig: async () => {},
     isConfiguredByOperator: () => false,
     statusOf: () => ({ state: 'running' }),

@@ -1,0 +1,284 @@
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { createBackendPlugin } from '@backstage/backend-plugin-api';
+import type { Entity } from '@backstage/catalog-model';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import {
+  DEFAULT_TENANT_ID,
+  type ProvidedEntity,
+  type TenantEngines,
+  tenantEnginesServiceRef,
+  tenantEngineStoreServiceRef,
+  type TenantMutation,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { Client, type ClientConfig } from 'pg';
+import { tenantEngines } from '..';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+interface Process {
+  backend: CatalogBackend;
+  engines: TenantEngines;
+}
+
+function provided(name: string, more: Partial<Entity> = {}): ProvidedEntity {
+  return {
+    entity: {
+      apiVersion: 'backstage.io/v1alpha1',
+      kind: 'Component',
+      metadata: { name },
+      spec: { type: 'service', lifecycle: 'production', owner: 'team-a' },
+      ...more,
+    },
+  };
+}
+
+describe.each(databases.eachSupportedId())('code on %s', id => {
+  let connection: ClientConfig;
+  let client: Client;
+  /** Does the background work of all tenants. */
+  let worker: Process;
+  /** Serves requests alone. */
+  let web: Process;
+  const ids = new Map<string, string>();
+
+  const start = async (role: 'all' | 'none'): Promise<Process> => {
+    const services: { engines?: TenantEngines } = {};
+    const backend = await startCatalogBackend({
+      connection,
+      enabled: true,
+      config: {
+        catalog: {
+          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
+        },
+        events: { useEventBus: 'never' },
+        tenancy: { engines: { role } },
+      },
+      features: [
+        tenantEngines({ sources: ['inventory'] }),
+        createBackendPlugin({
+          pluginId: 'code-of-the-test',
+          register(env) {
+            env.registerInit({
+              deps: {
+                engines: tenantEnginesServiceRef,
+                store: tenantEngineStoreServiceRef,
+              },
+              async init({ engines, store }) {
+                services.engines = engines;
+                for (const slug of role === 'all' ? ['acme', 'globex'] : []) {
+                  await store.enable(slug, { by: 'test' });
+                }
+              },
+            });
+          },
+        }),
+      ],
+    });
+    return { backend, engines: services.engines! };
+  };
+
+  beforeAll(async () => {
+    connection = await createTenancyDatabase(databases, id);
+    client = new Client(connection);
+    await client.connect();
+    const { rows } = await client.query(
+      `insert into tenancy.tenants (tenant_slug, tenant_name)
+       values ('acme', 'Acme'), ('globex', 'Globex')
+       returning tenant_slug, tenant_id`,
+    );
+    rows.forEach(({ tenant_slug, tenant_id }) =>
+      ids.set(tenant_slug, tenant_id),
+    );
+    worker = await start('all');
+    web = await start('none');
+  });
+
+  afterAll(async () => {
+    await web?.backend.stop();
+    await worker?.backend.stop();
+    await client?.end();
+  });
+
+  const handOver = async (
+    mutation: TenantMutation,
+    { engines } = worker,
+    slug = 'acme',
+  ) => {
+    await engines.applyMutation(ids.get(slug)!, mutation);
+    await engines.served(ids.get(slug)!, mutation);
+  };
+
+  const namesOf = async (slug: string): Promise<string[]> => {
+    const { body } = await web.backend
+      .as(slug)
+      .get('/entities?filter=kind=component')
+      .expect(200);
+    return body.map(({ metadata }: Entity) => metadata.name).sort();
+  };
+
+  it('hands entities to the engine of one tenant, which processes them', async () => {
+    await handOver({
+      type: 'full',
+      entities: [
+        provided('a', {
+          spec: { ...provided('a').entity.spec, dependsOn: ['component:b'] },
+        }),
+        provided('b'),
+      ],
+    });
+    expect(await namesOf('acme')).toEqual(['a', 'b']);
+    expect(await namesOf('globex')).toEqual([]);
+    const { body } = await web.backend
+      .as('acme')
+      .get('/entities/by-name/component/default/b')
+      .expect(200);
+    expect(body.relations).toContainEqual({
+      type: 'dependencyOf',
+      targetRef: 'component:default/a',
+    });
+    expect(body.metadata.annotations).toMatchObject({
+      'backstage.io/managed-by-location': 'code:code',
+    });
+  });
+
+  it('replaces what its source had, adds and removes, and leaves other sources alone', async () => {
+    await handOver({ type: 'full', entities: [provided('a'), provided('b')] });
+    await handOver({
+      type: 'full',
+      source: 'inventory',
+      entities: [provided('of-the-inventory')],
+    });
+    await handOver({ type: 'full', entities: [provided('b')] });
+    expect(await namesOf('acme')).toEqual(['b', 'of-the-inventory']);
+    await handOver({
+      type: 'delta',
+      added: [provided('c')],
+      removed: [{ entityRef: 'component:default/b' }],
+    });
+    expect(await namesOf('acme')).toEqual(['c', 'of-the-inventory']);
+  });
+
+  it('hands over in a process without the lease, and what it changes is served by the other', async () => {
+    for (const title of ['one', 'two']) {
+      const changed = provided('by-web');
+      changed.entity.metadata.title = title;
+      await handOver(
+        { type: 'delta', added: [changed], removed: [] },
+        web,
+        'globex',
+      );
+      const { body } = await worker.backend
+        .as('globex')
+        .get('/entities/by-name/component/default/by-web')
+        .expect(200);
+      expect(body.metadata.title).toBe(title);
+    }
+  });
+
+  it('has taken the entities when it resolves, and all of a mutation or nothing', async () => {
+    const stored = async () => {
+      const { rows } = await client.query(
+        `select entity_ref from "${engineSchemaOf(
+          ids.get('globex')!,
+        )}".refresh_state where entity_ref like '%/taken%' order by 1`,
+      );
+      return rows.map(({ entity_ref }) => entity_ref);
+    };
+    await expect(
+      web.engines.applyMutation(ids.get('globex')!, {
+        type: 'delta',
+        added: [provided('taken-1'), provided('taken-2', { kind: '' })],
+        removed: [],
+      }),
+    ).rejects.toMatchObject({ name: 'InputError' });
+    expect(await stored()).toEqual([]);
+    await web.engines.applyMutation(ids.get('globex')!, {
+      type: 'delta',
+      added: [provided('taken-1')],
+      removed: [],
+    });
+    expect(await stored()).toEqual(['component:default/taken-1']);
+  });
+
+  it('waits for what is not served until a signal ends that', async () => {
+    const invalid = provided('invalid', { spec: {} });
+    const mutation: TenantMutation = {
+      type: 'delta',
+      added: [invalid],
+      removed: [],
+    };
+    await worker.engines.applyMutation(ids.get('acme')!, mutation);
+    const waiting = new AbortController();
+    const served = worker.engines.served(ids.get('acme')!, mutation, {
+      signal: waiting.signal,
+    });
+    await waitUntil('the error', async () => {
+      const { rows } = await client.query(
+        `select from "${engineSchemaOf(ids.get('acme')!)}".refresh_state
+          where entity_ref = 'component:default/invalid' and errors like '[{%'`,
+      );
+      return rows.length === 1;
+    });
+    waiting.abort();
+    await expect(served).rejects.toMatchObject({ name: 'AbortError' });
+  });
+
+  it('keeps to max_entities', async () => {
+    await client.query(
+      `update tenancy.tenants set max_entities = 1 where tenant_id = $1`,
+      [ids.get('globex')],
+    );
+    await web.engines.applyMutation(ids.get('globex')!, {
+      type: 'delta',
+      added: [provided('x'), provided('y'), provided('z')],
+      removed: [],
+    });
+    await waitUntil('the faults', async () => {
+      const { faults } = await web.engines.report(ids.get('globex')!);
+      return faults >= 3;
+    });
+    for (const name of ['x', 'y', 'z']) {
+      expect(await namesOf('globex')).not.toContain(name);
+    }
+  });
+
+  it.each([
+    [
+      'the default tenant',
+      DEFAULT_TENANT_ID,
+      {},
+      'ConflictError',
+      'catalog plugin',
+    ],
+    [
+      'a tenant that is not there',
+      '7d0f4a51-4b5a-4d5e-8f0a-2d4e5f6a7b8c',
+      {},
+      'NotFoundError',
+      'No active tenant',
+    ],
+    [
+      'a source that the backend does not name',
+      undefined,
+      { source: 'other' },
+      'InputError',
+      `No source 'other'. Add it: tenantEngines({ sources: ['other'] })`,
+    ],
+  ])('is refused %s', async (_, tenantId, more, name, message) => {
+    await expect(
+      worker.engines.applyMutation(tenantId ?? ids.get('acme')!, {
+        type: 'full',
+        entities: [],
+        ...more,
+      }),
+    ).rejects.toMatchObject({
+      name,
+      message: expect.stringContaining(message),
+    });
+  });
+});

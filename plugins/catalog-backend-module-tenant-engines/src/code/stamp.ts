@@ -1,0 +1,55 @@
+import {
+  ANNOTATION_LOCATION,
+  ANNOTATION_ORIGIN_LOCATION,
+  type Entity,
+  stringifyEntityRef,
+} from '@backstage/catalog-model';
+import type {
+  ProvidedEntity,
+  TenantMutation,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { createHash } from 'node:crypto';
+
+/**
+ * Has the hash of an entity as it was handed over. The engine keeps it, so that the served
+ * entity says which version of it was processed.
+ */
+export const STAMP = 'catalog-tenancy/handed-over';
+
+/** The same entity, with its stamp and with the location that the catalog demands. */
+export function stamped(
+  { entity, locationKey }: ProvidedEntity,
+  source: string,
+): ProvidedEntity {
+  const location = `code:${source}`;
+  return {
+    locationKey,
+    entity: {
+      ...entity,
+      metadata: {
+        ...entity.metadata,
+        annotations: {
+          [ANNOTATION_LOCATION]: location,
+          [ANNOTATION_ORIGIN_LOCATION]: location,
+          ...entity.metadata?.annotations,
+          [STAMP]: stampOf(entity),
+        },
+      },
+    },
+  };
+}
+
+/** The stamps that the entities of a mutation have once they are served, by their refs. */
+export function stampsOf(mutation: TenantMutation): Map<string, string> {
+  const provided =
+    mutation.type === 'full' ? mutation.entities : mutation.added;
+  return new Map(
+    provided.map(({ entity }) => [stringifyEntityRef(entity), stampOf(entity)]),
+  );
+}
+
+function stampOf(entity: Entity): string {
+  return createHash('sha256')
+    .update(JSON.stringify(entity))
+    .digest('base64url');
+}

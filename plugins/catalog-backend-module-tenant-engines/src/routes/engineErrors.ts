@@ -1,0 +1,112 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import {
+  CustomErrorBase,
+  InputError,
+  ServiceUnavailableError,
+} from '@backstage/errors';
+import type { TenantEngineStatus } from 'backstage-plugin-catalog-tenancy-node';
+import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
+import type { TenantEngine } from '../engine/TenantEngine';
+import type { SupervisedEngine } from '../manager/SupervisedEngine';
+
+// A start takes less than a second where the tables are there.
+const LONGEST_WAIT_MS = 10_000;
+
+/**
+ * Serialization failure, deadlock, lock timeout. A refresh of upstream's locks the parents of
+ * an entity after its children, and the processing of a parent the other way round.
+ */
+const RETRYABLE = new Set(['40001', '40P01', '55P03']);
+
+/** What messages call the engine of a catalog. */
+export const CATALOG_ENGINE = 'catalog engine';
+
+/** The engine of a tenant does not run at the moment. */
+class EngineUnavailableError extends ServiceUnavailableError {
+  readonly retryAfterSeconds: number;
+
+  constructor(message: string, retryAfterSeconds: number) {
+    super(message);
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** A statement of the engine has failed, for a reason that is in the log. */
+class EngineStatementError extends CustomErrorBase {
+  name = 'EngineStatementError' as const;
+}
+
+/**
+ * The engine of a tenant, once it is no longer starting.
+ *
+ * @throws `ServiceUnavailableError` that says why it does not run
+ */
+export async function runningEngine(
+  supervised: SupervisedEngine,
+  name: string = CATALOG_ENGINE,
+): Promise<TenantEngine> {
+  await supervised.settled(LONGEST_WAIT_MS);
+  const { engine, status, tenant } = supervised;
+  if (!engine) {
+    throw unavailable(name, tenant.tenantSlug, status);
+  }
+  return engine;
+}
+
+/** For the caller: what a statement of the engine has failed with, without its SQL. */
+export function toEngineError(
+  error: unknown,
+  context: {
+    /** What has failed, such as a route. */
+    action: string;
+    supervised: SupervisedEngine;
+    logger: LoggerService;
+    name?: string;
+  },
+): unknown {
+  const { action, supervised, logger, name = CATALOG_ENGINE } = context;
+  const { tenantSlug } = supervised.tenant;
+  const sqlState = sqlStateOf(error);
+  if (saysTablesAreGone(error)) {
+    supervised.fail(new Error('Its tables are gone'));
+    return new EngineUnavailableError(
+      `The ${name} of the tenant '${tenantSlug}' has lost its tables`,
+      10,
+    );
+  }
+  if (sqlState?.startsWith('22')) {
+    // A data exception: such as an id that is no UUID, or a NUL character in a text.
+    return new InputError(
+      `${action} has a value that PostgreSQL does not take as what it stands for (${sqlState}), such as an id that is no UUID or a text with a NUL character`,
+    );
+  }
+  if (sqlState && RETRYABLE.has(sqlState)) {
+    return new EngineUnavailableError(
+      `${action} of the tenant '${tenantSlug}' has met another change at the same moment (${sqlState}): try again`,
+      1,
+    );
+  }
+  if (sqlState !== undefined) {
+    logger.error(`${action} of the tenant '${tenantSlug}' has failed`, {
+      cause: String(error),
+    });
+    return new EngineStatementError(
+      `The ${name} of the tenant '${tenantSlug}' could not do this (${sqlState})`,
+    );
+  }
+  return error;
+}
+
+function unavailable(
+  name: string,
+  tenantSlug: string,
+  { state, reason, nextAttemptAt }: TenantEngineStatus,
+): EngineUnavailableError {
+  const left = nextAttemptAt ? nextAttemptAt.getTime() - Date.now() : 0;
+  return new EngineUnavailableError(
+    `The ${name} of the tenant '${tenantSlug}' ${
+      state === 'failed' ? `has failed: ${reason}` : `is ${state}`
+    }`,
+    Math.max(1, Math.ceil(left / 1000)),
+  );
+}
