@@ -1,4 +1,9 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
+import {
+  coreServices,
+  createBackendModule,
+} from '@backstage/backend-plugin-api';
+import { UrlReaderProcessor } from '@backstage/plugin-catalog-backend';
+import { ScmIntegrations } from '@backstage/integration';
 import {
   type CatalogProcessor,
   type CatalogProcessorParser,
@@ -16,17 +21,17 @@ import type { EventLoopWatch } from 'backstage-plugin-catalog-tenancy-node';
 import { InputError } from '@backstage/errors';
 import { setImmediate } from 'node:timers/promises';
 import { BackgroundWork } from '../work/BackgroundWork';
-import { type SourceBounds, tooManyTargets, tooMuch } from './bounds';
+import { BoundedLocations } from './BoundedLocations';
+import { type SourceBounds, tooMuch } from './bounds';
 import { takeFromDryRun } from './dryRuns';
 import type { ReadsUnderWay } from './ReadsUnderWay';
 import type { SourceParser } from './SourceParser';
 
 /**
  * Lets others have their turn before each entity: a dry run would process all of its entities
- * in one chain of promises. A location of very many targets is read at once, for hours.
+ * in one chain of promises.
  */
 function createTurns({
-  bounds,
   tenantSlug,
   watch,
 }: Parameters<typeof boundedSources>[0]): CatalogProcessor {
@@ -35,10 +40,6 @@ function createTurns({
     async preProcessEntity(entity) {
       await setImmediate();
       watch.note(tenantSlug, stringifyEntityRef(entity));
-      const targets = entity.kind === 'Location' && entity.spec?.targets;
-      if (Array.isArray(targets) && targets.length > bounds.maxEntities) {
-        throw tooManyTargets(bounds);
-      }
       return entity;
     },
   };
@@ -96,15 +97,23 @@ export function boundedSources(options: {
     register(env) {
       env.registerInit({
         deps: {
+          config: coreServices.rootConfig,
+          logger: coreServices.logger,
           model: catalogModelExtensionPoint,
           processing: catalogProcessingExtensionPoint,
+          reader: coreServices.urlReader,
         },
-        async init({ model, processing }) {
+        async init({ config, logger, model, processing, reader }) {
           model.setEntityDataParser(createParser(options));
           processing.addPlaceholderResolver('yaml', createResolver(options));
           processing.addProcessor(
             createTurns(options),
             ...createNotes(options),
+            new BoundedLocations({
+              bounds: options.bounds,
+              integrations: ScmIntegrations.fromConfig(config),
+              reader: new UrlReaderProcessor({ logger, reader }),
+            }),
           );
         },
       });

@@ -34,6 +34,9 @@ const TEXTS: Record<keyof SourceBounds, (bound: string) => string> = {
   timeoutMs: bound => `took longer than ${bound} ms`,
 };
 
+/** A location, with all of its targets and their files, may have as much as so many files. */
+export const LOCATION_FACTOR = 10;
+
 /** What a source has too much of. Its message stands at the location. */
 export function tooMuch(
   bound: keyof SourceBounds,
@@ -53,5 +56,17 @@ export function tooManyTargets({ maxEntities }: SourceBounds): InputError {
     `The location has more than ${maxEntities.toLocaleString(
       'en',
     )} targets, the bound of this portal (tenancy.engines.sources.maxEntities)`,
+  );
+}
+
+/** The same of all that a location brings. */
+export function tooMuchInAll(
+  bound: 'maxBytes' | 'maxEntities',
+  bounds: SourceBounds,
+): InputError {
+  const most = (bounds[bound] * LOCATION_FACTOR).toLocaleString('en');
+  const unit = bound === 'maxBytes' ? 'bytes' : 'entities';
+  return new InputError(
+    `The targets of the location have more than ${most} ${unit} together, ${LOCATION_FACTOR} times the bound of this portal (tenancy.engines.sources.${bound}): divide it into several`,
   );
 }

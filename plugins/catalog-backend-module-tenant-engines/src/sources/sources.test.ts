@@ -261,6 +261,43 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     expect(refused.body.error.message).toContain('entities');
   });
 
+  it('brings ten times the bound at most with all of its targets, also if another location has the same', async () => {
+    const many = send(components(1000, 'same'));
+    const targets = Array.from({ length: 11 }, (_, i) =>
+      urlOf(`/thousand-${i}.yaml`, many),
+    );
+    const location = (name: string) =>
+      urlOf(
+        `/${name}.yaml`,
+        send(
+          `apiVersion: backstage.io/v1alpha1\nkind: Location\nmetadata: { name: ${name} }\n` +
+            `spec: { type: url, targets: { $yaml: ./targets-${name}.yaml } }\n`,
+        ),
+      );
+    const { tenant_id } = (await backend.tenants.get('globex'))!;
+    const all = ['twin-a', 'twin-b'];
+    for (const name of all) {
+      urlOf(`/targets-${name}.yaml`, send(JSON.stringify(targets)));
+      await backend
+        .as('globex')
+        .post('/locations', { type: 'url', target: location(name) })
+        .expect(201);
+    }
+    await eventually(async () => {
+      const { sourceErrors } = await running.report(tenant_id);
+      expect(sourceErrors!.map(({ message }) => message)).toEqual(
+        all.map(() =>
+          expect.stringContaining(
+            'The targets of the location have more than 10,000 entities together',
+          ),
+        ),
+      );
+    });
+    await expect(
+      backend.as('globex').get('/entities?filter=kind=component').expect(200),
+    ).resolves.toMatchObject({ body: [] });
+  });
+
   it('is read with the YAML that it names by $yaml, within the bounds', async () => {
     urlOf('/team/below/api.yaml', send('openapi: 3.1.0\n'));
     urlOf('/team/below/large.yaml', send(`x: [${'[],'.repeat(400_000)}]\n`));
