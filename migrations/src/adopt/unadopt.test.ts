@@ -206,6 +206,54 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     },
   );
 
+  it('goes on without a question wherever it was stopped', async () => {
+    const { connection } = catalog;
+    const before = await objects();
+    const goBackUntil = (moment: number) =>
+      catalog.migrate(async migration => {
+        let left = moment;
+        const stopAt = <T extends unknown[]>(
+          run: (...args: T) => Promise<void>,
+        ) => {
+          return async (...args: T) => {
+            left -= 1;
+            if (left < 0) {
+              throw new Error('stopped');
+            }
+            await run(...args);
+          };
+        };
+        const { executor } = migration.context;
+        executor.transaction = stopAt(executor.transaction.bind(executor));
+        executor.execute = stopAt(executor.execute.bind(executor));
+        await rollback(migration, 0);
+      });
+    let moments = 0;
+    for (let stopped = true; stopped; moments += 1) {
+      await adopt({ connection });
+      stopped = await goBackUntil(moments).then(
+        () => false,
+        error => /^stopped$/.test(error.message) || Promise.reject(error),
+      );
+      await goBack(0);
+      expect(await objects()).toEqual(before);
+    }
+    expect(moments).toBeGreaterThan(10);
+  });
+
+  it('is ended before the catalog is adopted again', async () => {
+    const { connection } = catalog;
+    await adopt({ connection });
+    const dropping = catalog.migrate(async migration => {
+      migration.context.executor.transaction = async () => {
+        throw new Error('stopped');
+      };
+      await rollback(migration, 0);
+    });
+    await expect(dropping).rejects.toThrow('stopped');
+    await expect(adopt({ connection })).rejects.toThrow('rollback --to 0');
+  });
+
   it('ends the adoption alone where it is told to, and keeps what was carried', async () => {
     const { connection, engine } = catalog;
     await adopt({ connection });

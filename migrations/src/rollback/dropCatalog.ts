@@ -91,8 +91,9 @@ export async function dropCatalog(
   const { executor, settings, state } = context;
   await refuseDependentsOf(executor, [...TABLES, ...bookkeepingTables]);
   await refuseOthers(context);
-  // The tables that an earlier version recorded it in are about to go.
-  await executor.execute(rememberCreated(state, created));
+  await executor.execute(
+    rememberCreated(state, { ...created, dropping: true }),
+  );
   await unadoptAll(context);
   await dropTenantSchemas(context);
   await executor.execute(RESET_OWNER_ROLE);
@@ -152,11 +153,9 @@ async function refuseOthers({
   );
   if (found.length > 0) {
     throw new RefusedError(
-      `The schema "${
-        settings.schema
-      }" has, or its tables are used by: ${enumerate(
+      `The schema "${settings.schema}" also has ${enumerate(
         found.map(({ name }) => name),
-      )}. Drop or move these, and run the command again.`,
+      )}. Drop or move that, and run the command again.`,
     );
   }
 }

@@ -1,5 +1,6 @@
 import { refuseShapeToGoBack } from '../checks/examineShape';
 import type { Executor } from '../engine/Executor';
+import { STATE_TABLE } from '../engine/MigrationState';
 import type { PhaseNumber, Step, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
@@ -75,6 +76,9 @@ export async function rollback(
   to?: PhaseNumber | 0,
 ): Promise<RollbackReport> {
   const { context } = migration;
+  if (!(await relationExists(context.executor, STATE_TABLE))) {
+    return { undone: [], archived: [] };
+  }
   const before = await migration.completedSteps();
   const created = await readCatalogToDrop(context);
   if (created && !(to !== undefined && to >= 5)) {
@@ -145,8 +149,12 @@ export async function readLosses(
   to?: PhaseNumber | 0,
 ): Promise<string[]> {
   const { executor } = migration.context;
-  const first = await firstToUndo(migration, to);
   const losses: string[] = [];
+  if ((await readCatalogToDrop(migration.context))?.dropping) {
+    // The losses were accepted by the run that has begun to drop.
+    return losses;
+  }
+  const first = await firstToUndo(migration, to);
   if (first && isBeforeOrAt(first, partitionedTables)) {
     const swapped = await isSwapped(executor);
     for (const table of TENANT_TABLES) {

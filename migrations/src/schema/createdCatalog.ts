@@ -7,6 +7,8 @@ const KEY = 'created';
 export interface CreatedCatalog {
   /** Whether it has created their schema, too. */
   schema: boolean;
+  /** Whether the way back, which drops them, was begun: it can only be ended then. */
+  dropping?: true;
 }
 
 /** Reads whether the way back drops the tables. */
