@@ -3,7 +3,6 @@ import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { columnExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import type { TableLocks } from '../session/lockRetries';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 
 /** The tables of the stock catalog's engine that we carry. */
@@ -39,28 +38,15 @@ export function describeEngine({ tenantId, schema }: Engine): string {
     : `its engine in the schema "${schema}"`;
 }
 
-/** The locks of a transaction that carries rows of an engine. */
-export function rowsOf(engine: Engine): TableLocks {
-  return {
-    tables: ENGINE_TABLES.map(table => engineTable(engine, table)),
-    mode: 'rows',
-  };
-}
-
 /** The command that adopts what an engine has, or undoes that. */
 export function adoptCommand(
   { tenantId, slug }: Engine,
   command: 'adopt' | 'unadopt' = 'adopt',
 ): string {
-  const tenant = slug ?? tenantId;
-  if (tenantId === DEFAULT_TENANT_ID) {
-    return command === 'adopt'
-      ? operatorCommand('adopt')
-      : operatorCommand('unadopt');
-  }
-  return command === 'adopt'
-    ? operatorCommand('adopt', `--tenant ${tenant}`)
-    : operatorCommand('unadopt', `--tenant ${tenant}`);
+  return operatorCommand(
+    command,
+    tenantId === DEFAULT_TENANT_ID ? '' : `--tenant ${slug ?? tenantId}`,
+  );
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
