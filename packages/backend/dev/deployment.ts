@@ -12,7 +12,7 @@ import { answersOk } from './backend';
 
 // For a machine that is busy with something else.
 export const STARTUP_PATIENCE_MS = 300_000;
-const STOP_PATIENCE_MS = 15_000;
+const STOP_PATIENCE_MS = 60_000;
 const POLL_MS = 250;
 
 /** Runs a command to its end, and returns what it has written to standard output. */
@@ -247,17 +247,16 @@ export async function untilIngested(
   tenantSlug?: string,
   name: string = COMPONENT.metadata.name,
 ): Promise<void> {
-  await until('the catalog has what the engine ingests', async () => {
-    const { status, body } = await getEntities(baseUrl, token, tenantSlug);
-    assert([200, 503].includes(status), `status ${status}`);
-    const names = status === 200 ? namesIn(body) : [];
-    if (!names.includes(name)) {
-      return false;
-    }
-    // Of the file, there is a Location as well.
-    assert.strictEqual(names.length, 2);
-    return true;
-  });
+  await until(
+    'the catalog has what the engine ingests, and nothing else',
+    async () => {
+      const { status, body } = await getEntities(baseUrl, token, tenantSlug);
+      assert([200, 503].includes(status), `status ${status}`);
+      const names = status === 200 ? namesIn(body) : [];
+      // Of the file, there is a Location as well, which may come after what it names.
+      return names.includes(name) && names.length === 2;
+    },
+  );
 }
 
 function namesIn(entities: unknown): string[] {
