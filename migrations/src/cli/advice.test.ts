@@ -3,59 +3,12 @@ import { join, relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import ts from 'typescript';
 import { operatorCommand } from '../operatorCommand';
-import type { OperatorCommandName } from '../operatorCommand';
 import { buildProgram, commands } from './program';
 
 const ROOT = resolve(__dirname, '../../..');
 const MIGRATIONS = 'migrations/src';
 
 const ALL = commands.map(({ name }) => name);
-const CHANGES = commands
-  .filter(({ access }) => access === 'change')
-  .map(({ name }) => name);
-const PREFLIGHT: OperatorCommandName[] = ['preflight', 'phase1', 'all'];
-
-/**
- * The commands whose messages the strings of a file stand in: the longest beginning of
- * its path counts. Each of them must know every option that the file names.
- */
-const MESSAGES_OF: Record<string, readonly OperatorCommandName[]> = {
-  'adopt/': ['adopt'],
-  'adopt/unadopt.ts': ['unadopt'],
-  'cleanup/': ['cleanup'],
-  'cli/': ALL,
-  'cli/commands/adopt.ts': ['unadopt'],
-  'cli/commands/guidance.ts': ['phase1'],
-  'cli/commands/maintenance.ts': ['rollback'],
-  'cli/commands/partition.ts': ['partition', 'unpartition'],
-  'cli/commands/phases.ts': ['all'],
-  'cli/output.ts': ['rollback', 'adopt'],
-  'partitions/': ['partition', 'unpartition'],
-  'schema/catalogTables.ts': ['all'],
-  'phases/obstacles.ts': [...PREFLIGHT, 'phase4', 'phase5', 'rollback'],
-  'phases/phase1_tenant_column/10_tenants_table.ts': ['rollback'],
-  'phases/phase4_row_level_security/30_owners.ts': ['rollback'],
-  'phases/phase4_row_level_security/40_policies.ts': ['rollback'],
-  'phases/phase4_row_level_security/index.ts': ['phase4', 'all'],
-  'phases/phase5_partitions/10_partitioned_tables.ts': ['rollback'],
-  'phases/phase5_partitions/15_tenant_members.ts': ['rollback'],
-  'phases/phase6_cutover/': ['phase6', 'all'],
-  'preflight/': PREFLIGHT,
-  'rollback/': ['rollback'],
-  'session/': ALL,
-  'sharding/moveTenant.ts': ['move-tenant'],
-  // Nothing that reads asks for a lock in a queue.
-  'session/lockRetries.ts': CHANGES,
-};
-
-/** Strings of other programs' options, and of our own before they are parsed. */
-const OTHERS = [
-  'cli/options.ts',
-  // `--help` and `--json` are options of the whole command line.
-  'cli/program.ts',
-  // Hands files on to the configuration of Backstage.
-  'cli/connection.ts',
-];
 
 /** Values for what messages leave open. */
 const VALUES: Record<string, string> = {
@@ -147,29 +100,6 @@ function advisedCommands({ root }: Source): [string, string][] {
   return found;
 }
 
-/** Every option that stands in a string, outside of a call that names a command. */
-function advisedOptions({ root }: Source): string[] {
-  const found: string[] = [];
-  const visit = (node: ts.Node): void => {
-    if (
-      ts.isCallExpression(node) &&
-      ['operatorCommand', 'Option'].includes(node.expression.getText())
-    ) {
-      return;
-    }
-    if (
-      ts.isStringLiteralLike(node) ||
-      ts.isTemplateHead(node) ||
-      ts.isTemplateMiddleOrTemplateTail(node)
-    ) {
-      found.push(...(node.text.match(/--[a-z]+(-[a-z]+)*/g) ?? []));
-    }
-    node.forEachChild(visit);
-  };
-  visit(root);
-  return [...new Set(found)];
-}
-
 /** The words of a command line, with values for what stands in angle brackets. */
 function words(text: string): string[] {
   const found = text.match(/"[^"]*"|<[^>]*>|\S+/g) ?? [];
@@ -209,9 +139,6 @@ async function complaints(lines: string[][]): Promise<string[]> {
   return found;
 }
 
-const needsSlug = (name: string) =>
-  commands.find(command => command.name === name)?.arguments ? ['acme'] : [];
-
 describe('the advice in messages', () => {
   it('names commands that the command line takes', async () => {
     const sources = [...sourcesBelow(MIGRATIONS), ...sourcesBelow('plugins')];
@@ -222,36 +149,6 @@ describe('the advice in messages', () => {
         advised.map(([name, options]) => [name, ...words(options)]),
       ),
     ).toEqual([]);
-  });
-
-  it('names options that each command takes which shows the message', async () => {
-    const unplaced: string[] = [];
-    const lines: string[][] = [];
-    for (const source of sourcesBelow(MIGRATIONS)) {
-      const options = advisedOptions(source).filter(
-        () => !OTHERS.some(path => source.path.startsWith(path)),
-      );
-      const [place] = Object.keys(MESSAGES_OF)
-        .filter(path => source.path.startsWith(path))
-        .sort((one, other) => other.length - one.length);
-      if (options.length > 0 && !place) {
-        unplaced.push(source.path);
-      }
-      for (const option of options) {
-        for (const name of MESSAGES_OF[place] ?? []) {
-          const value = VALUES[option];
-          lines.push([
-            name,
-            ...needsSlug(name),
-            option,
-            ...(value === undefined ? [] : [value]),
-          ]);
-        }
-      }
-    }
-    expect(unplaced).toEqual([]);
-    expect(lines.length).toBeGreaterThan(30);
-    expect(await complaints(lines)).toEqual([]);
   });
 
   it('is found missing where a command does not take it', async () => {

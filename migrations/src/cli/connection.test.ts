@@ -131,7 +131,7 @@ describe.each(databases.eachSupportedId())('a configuration for %s', id => {
     });
     const { exitCode, stderr } = await runCli(['status', '--config', file]);
     expect(exitCode).toBe(1);
-    expect(stderr).toContain('The database "missing_catalog" does not exist');
+    expect(stderr).toContain('database "missing_catalog" does not exist');
     const { rows } = await catalog.client.query(
       `select from pg_database where datname = 'missing_catalog'`,
     );
@@ -150,7 +150,7 @@ describe.each(databases.eachSupportedId())('a configuration for %s', id => {
       connection: { ...server(), ssl: { rejectUnauthorized: true } },
     });
     const { stderr } = await runCli(['status', '--config', file]);
-    expect(stderr).toContain('does not support encryption');
+    expect(stderr).toContain('does not support SSL');
   });
 });
 

@@ -32,39 +32,6 @@ export interface CommandOptions {
   tenant?: string;
 }
 
-/** The options that every command takes. */
-export function commonOptions(): Option[] {
-  return [
-    new Option(
-      '--dry-run',
-      'print the SQL and change nothing (PostgreSQL itself sees to that)',
-    ),
-    new Option('--schema <name>', 'the schema of the catalog tables')
-      .default('tenancy')
-      .argParser(parseSchema),
-    new Option('--batch-size <rows>', 'rows of a batch')
-      .default(2000)
-      .argParser(parseBatchSize),
-    new Option('--json', 'print one JSON document instead of text'),
-    new Option(
-      '--url <url>',
-      `the database; ${URL_VARIABLE} in the environment is safer, since others on the machine can read arguments`,
-    ).conflicts('config'),
-    new Option(
-      '--config <file>',
-      'a configuration file of Backstage, instead of app-config.yaml and app-config.local.yaml; may be repeated',
-    ).argParser(gather(file => file)),
-  ];
-}
-
-/** The option of all commands that change something. */
-export const maxPauseOption = new Option(
-  '--max-pause <ms>',
-  'for how long a request for a lock may hold up the application, before it is given up and repeated; the first ones are shorter',
-)
-  .default(DEFAULT_MAX_PAUSE_MS)
-  .argParser(parseMilliseconds);
-
 /** The token for the application: other users of the machine can read arguments. */
 export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
 
@@ -88,114 +55,147 @@ export function settingsOf(
   };
 }
 
-// Phases need all other extensions.
-const MAY_BE_MISSING = ['pg_cron'];
+function option<T>(
+  flags: string,
+  description: string,
+  parse?: (value: string, previous?: T) => T,
+): Option {
+  const made = new Option(flags, description);
+  return parse ? made.argParser(parse) : made;
+}
 
-export const tenantNameOption = new Option(
+/** The options that every command takes. */
+export function commonOptions(): Option[] {
+  return [
+    option('--dry-run', 'print the SQL and change nothing'),
+    option(
+      '--schema <name>',
+      'the schema of the catalog tables',
+      parseSchema,
+    ).default('tenancy'),
+    option('--batch-size <rows>', 'rows of a batch', parseBatchSize).default(
+      2000,
+    ),
+    option('--json', 'print one JSON document instead of text'),
+    option(
+      '--url <url>',
+      `the database; safer in ${URL_VARIABLE}: others can read arguments`,
+    ).conflicts('config'),
+    option(
+      '--config <file>',
+      'a configuration file of Backstage; may be repeated (default: app-config.yaml, app-config.local.yaml)',
+      gather(file => file),
+    ),
+  ];
+}
+
+/** The option of all commands that change something. */
+export const maxPauseOption = option(
+  '--max-pause <ms>',
+  'for how long a request for a lock may hold up the application',
+  parseMilliseconds,
+).default(DEFAULT_MAX_PAUSE_MS);
+
+export const tenantNameOption = option(
   '--tenant-name <name>',
-  `the name of the default tenant, which owns what was there before (default: "${DEFAULT_TENANT_NAME}"); given again, it renames it`,
-).argParser(parseTenantName);
+  `the name of the default tenant (default: "${DEFAULT_TENANT_NAME}"); given again, it renames it`,
+  parseTenantName,
+);
 
-export const shardsOption = new Option(
+export const shardsOption = option(
   '--shards <number>',
-  'how many shards each table has, which cannot be changed later; as citus.shard_count says by default',
-).argParser(parseShards);
+  'shards of each table, for good (default: citus.shard_count)',
+  parseShards,
+);
 
-export const nodeOption = new Option(
+export const nodeOption = option(
   '--to <host:port>',
   'the node, as "status" names it',
-);
+).makeOptionMandatory();
 
-export const moveModeOption = new Option(
+export const moveModeOption = option(
   '--mode <mode>',
-  'writers of the tenant wait until its rows are moved, or go on, which takes longer; by the size of its shards if not given',
+  'whether writers of the tenant wait (default: by the size of its shards)',
 ).choices(['block-writes', 'online']);
 
-export const tenantOption = new Option(
+export const tenantOption = option(
   '--tenant <slug>',
-  `the tenant whose engine it is (default: "${DEFAULT_TENANT_SLUG}", whose engine the stock catalog is)`,
+  `the tenant whose engine it is (default: "${DEFAULT_TENANT_SLUG}", of the stock catalog)`,
 );
 
-export const noAdminGrantOption = new Option(
+export const noAdminGrantOption = option(
   '--no-admin-grant',
-  'do not grant portal_admin to portal_app: for operators who migrate with a login of their own',
+  'do not grant portal_admin to portal_app: for operators with a login of their own',
 );
-
-const backupCompletedOption = new Option(
-  '--backup-completed',
-  'confirm that a backup of the database is complete and can be restored',
-);
-
-const allowMissingOption = new Option(
-  '--allow-missing <extension>',
-  `go on without an extension, of which ${MAY_BE_MISSING.join(
-    ', ',
-  )} is the only one that can be missing`,
-).argParser(gather(parseExtension));
 
 /** The options of the preflight, as a command and before phase 1. */
-export const preflightOptions = [backupCompletedOption, allowMissingOption];
+export const preflightOptions = [
+  option(
+    '--backup-completed',
+    'confirm that a backup of the database is complete and can be restored',
+  ),
+  option(
+    '--allow-missing <extension>',
+    'go on without pg_cron, the only extension that can be missing',
+    gather(parseExtension),
+  ),
+];
 
 export const preflightForceOption = forceOption(
-  'go on although another schema looks like the one of the catalog, or something hangs on the tables that phase 4 or 5 refuses',
+  'go on although another schema looks like that of the catalog, or connections are pooled',
 );
 
-export const baseUrlOption = new Option(
+export const baseUrlOption = option(
   '--base-url <url>',
-  'where the application answers, such as https://portal.example.com; a bearer token for it goes into MIGRATION_TOKEN',
-).argParser(parseBaseUrl);
+  `the address of the application, such as https://portal.example.com; its bearer token in ${TOKEN_VARIABLE}`,
+  parseBaseUrl,
+);
 
-export const rollbackToOption = new Option(
+export const rollbackToOption = option(
   '--to <phase>',
   'the phase to go back to, 0 to 5 (default: undo the last phase that has begun)',
-).argParser(parsePhase);
+  parsePhase,
+);
 
-export const scheduleOption = new Option(
+export const scheduleOption = option(
   '--schedule',
   'have pg_cron do it when the time has come',
 );
 
-export const maxBlockOption = new Option(
+export const maxBlockOption = option(
   '--max-block <time>',
-  'for how long readers and writers of the tables may wait, in ms or such as 60s (default: 10s)',
-).argParser(parseDuration);
-
-export const catalogSchemaOption = new Option(
-  '--catalog-schema <name>',
-  'the schema of the tables of the stock catalog (default: the one in which they are found)',
-).argParser(parseSchema);
-
-export const keepTablesOption = new Option(
-  '--keep-tables',
-  'stop carrying changes, and leave the entities, relations and refresh states that were carried',
+  'for how long readers and writers may wait, in ms or such as 60s (default: 10s)',
+  parseDuration,
 );
 
-export const yesOption = new Option(
+export const catalogSchemaOption = option(
+  '--catalog-schema <name>',
+  'the schema of the stock catalog (default: where its tables are found)',
+  parseSchema,
+);
+
+export const keepTablesOption = option(
+  '--keep-tables',
+  'stop carrying changes, and leave what was carried',
+);
+
+export const yesOption = option(
   '--yes',
   'do not ask before rows are deleted of which there is no copy',
 );
 
-export const stepsOption = new Option(
-  '--steps',
-  'show every step of every phase, and when it was done',
-);
+export const stepsOption = option('--steps', 'show every step of every phase');
 
 /** An option that goes on where the command would refuse. */
 export function forceOption(consequence: string): Option {
-  return new Option('--force', consequence);
+  return option('--force', consequence);
 }
 
 // Parsers of option values, as commander calls them. Its message names the option and the
 // given value; the parser's names the expected form.
 
-/** PostgreSQL truncates longer names. */
-const MAX_NAME_BYTES = 63;
-
-const MAX_MILLISECONDS = 600_000;
-const MAX_BATCH_SIZE = 1_000_000;
-
 export function parseMilliseconds(value: string): number {
-  return wholeNumber(value, 1, MAX_MILLISECONDS, 'of milliseconds', '30');
+  return wholeNumber(value, 1, 600_000, 'of milliseconds');
 }
 
 /** Milliseconds, or seconds such as `60s`. */
@@ -205,32 +205,30 @@ export function parseDuration(value: string): number {
 }
 
 export function parseBatchSize(value: string): number {
-  return wholeNumber(value, 1, MAX_BATCH_SIZE, 'of rows', '5000');
+  return wholeNumber(value, 1, 1_000_000, 'of rows');
 }
 
-// What Citus takes.
-const MAX_SHARDS = 64_000;
-
 function parseShards(value: string): number {
-  return wholeNumber(value, 1, MAX_SHARDS, 'of shards', '32');
+  // As many as Citus takes.
+  return wholeNumber(value, 1, 64_000, 'of shards');
 }
 
 /** The phase that a rollback goes back to. */
 export function parsePhase(value: string): number {
-  return wholeNumber(value, 0, 5, 'of a phase', '3');
+  return wholeNumber(value, 0, 5, 'of a phase');
 }
 
-/** A name of a schema as in pg_namespace, without quotes. */
+/** A name of a schema as in pg_namespace, without quotes; PostgreSQL truncates longer ones. */
 export function parseSchema(value: string): string {
   const bytes = Buffer.byteLength(value);
-  if (bytes === 0 || bytes > MAX_NAME_BYTES || value.includes('\0')) {
+  if (bytes === 0 || bytes > 63 || value.includes('\0')) {
     throw new InvalidArgumentError(
-      `Expected the name of a schema, of 1 to ${MAX_NAME_BYTES} bytes, such as tenancy.`,
+      'Expected the name of a schema, of 1 to 63 bytes, such as tenancy.',
     );
   }
   if (/^pg_/.test(value) || value === 'information_schema') {
     throw new InvalidArgumentError(
-      'Expected a schema of yours, such as tenancy: PostgreSQL keeps this one to itself.',
+      "Expected a schema of yours, such as tenancy: this one is PostgreSQL's.",
     );
   }
   return value;
@@ -238,9 +236,7 @@ export function parseSchema(value: string): string {
 
 export function parseTenantName(value: string): string {
   if (value.trim() === '' || value.length > 255 || value.includes('\0')) {
-    throw new InvalidArgumentError(
-      'Expected a name of 1 to 255 characters, such as "Our company".',
-    );
+    throw new InvalidArgumentError('Expected a name of 1 to 255 characters.');
   }
   return value;
 }
@@ -269,12 +265,11 @@ function wholeNumber(
   min: number,
   max: number,
   what: string,
-  example: string,
 ): number {
   const parsed = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
   if (!(parsed >= min && parsed <= max)) {
     throw new InvalidArgumentError(
-      `Expected a whole number ${what} from ${min} to ${max}, such as ${example}.`,
+      `Expected a whole number ${what} from ${min} to ${max}.`,
     );
   }
   return parsed;
@@ -282,11 +277,9 @@ function wholeNumber(
 
 /** An extension that may be missing. */
 export function parseExtension(value: string): string {
-  if (!MAY_BE_MISSING.includes(value)) {
+  if (value !== 'pg_cron') {
     throw new InvalidArgumentError(
-      `Expected ${MAY_BE_MISSING.join(
-        ' or ',
-      )}: the migration needs all others.`,
+      'Expected pg_cron: the migration needs all others.',
     );
   }
   return value;

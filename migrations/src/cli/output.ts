@@ -57,11 +57,6 @@ export class Output {
     }
   }
 
-  /** Prints to standard error. */
-  warn(text: string): void {
-    this.note(text);
-  }
-
   succeed(summary: string): void {
     this.print(summary);
     if (this.options.json) {
@@ -82,7 +77,8 @@ export class Output {
     }
   }
 
-  private note(text: string): void {
+  /** Prints to standard error. */
+  note(text: string): void {
     this.streams.stderr.write(`${this.redact(text)}\n`);
   }
 
@@ -111,13 +107,13 @@ export async function confirmLosses(
   losses: string[],
   options: Pick<CommandOptions, 'yes' | 'dryRun' | 'json'>,
   streams: Pick<Streams, 'stdin' | 'stderr'>,
-  output: Pick<Output, 'warn'>,
+  output: Pick<Output, 'note'>,
 ): Promise<void> {
   if (losses.length === 0) {
     return;
   }
   const { stdin, stderr } = streams;
-  output.warn(
+  output.note(
     [
       options.dryRun
         ? 'This deletes, and keeps no copy:'
@@ -130,8 +126,7 @@ export async function confirmLosses(
   }
   if (options.json || !stdin?.isTTY || !stderr.isTTY) {
     throw new RefusedError(
-      'Rows would be deleted of which there is no copy, and there is no terminal to ' +
-        'ask on. Give --yes, if they can go.',
+      'Rows would be deleted of which there is no copy. Give --yes, if they can go.',
     );
   }
   // Without `terminal`, Ctrl-C stays the signal that stops the command.
@@ -164,9 +159,9 @@ const MIN_SECRET_LENGTH = 4;
 
 const CREDENTIALS_OF_URL = /([a-z][a-z0-9+.-]*:\/\/)[^\s"'<>]*@/gi;
 const NAMED_SECRET =
-  /\b((?:password|passwd|token|secret)\s*[=:]\s*)[^\s&,;]+/gi;
+  /((?:pass|passwd|password|token|secret)\s*[=:]\s*)[^\s&,;]+/gi;
 
-/** A secret that is a word or a number may equal a name. */
+/** A secret that is a word or a number may equal a name: only the patterns redact it. */
 const WORD = /^(?:[A-Z]?[a-z_-]+|[A-Z_-]+|\d+)$/;
 
 /** Redacts known secrets, and what looks like a password or token. */
@@ -175,31 +170,11 @@ export function redact(text: string, secrets: Iterable<string> = []): string {
     .replace(CREDENTIALS_OF_URL, `$1${MASK}@`)
     .replace(NAMED_SECRET, `$1${MASK}`);
   for (const secret of secrets) {
-    if (secret.length >= MIN_SECRET_LENGTH) {
+    if (secret.length >= MIN_SECRET_LENGTH && !WORD.test(secret)) {
       for (const form of [secret, encodeURIComponent(secret)]) {
-        redacted = redacted.replace(valuePattern(form), MASK);
+        redacted = redacted.replaceAll(form, MASK);
       }
     }
   }
   return redacted;
-}
-
-/**
- * A pattern for a secret as a value, not as part of a name: the password `portal` is not in
- * `portal_admin`. A secret that is a word matches only after `=` or `:`, before `@` or
- * between single quotes; elsewhere it may be a name, such as the user's with that password.
- */
-function valuePattern(secret: string): RegExp {
-  const literal = secret.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  const whole = [
-    /^[\w$]/.test(secret) ? '(?<![\\w$])' : '',
-    literal,
-    /[\w$]$/.test(secret) ? '(?![\\w$])' : '',
-  ].join('');
-  return new RegExp(
-    WORD.test(secret)
-      ? `(?<=[=:]["']?)${whole}|${whole}(?=@)|(?<=')${whole}(?=')`
-      : whole,
-    'g',
-  );
 }

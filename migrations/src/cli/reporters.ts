@@ -1,54 +1,7 @@
 import { MultiBar } from 'cli-progress';
+import type { Options, Params } from 'cli-progress';
 import type { Progress, Reporter } from '../Reporter';
 import { formatCount, formatSeconds } from '../text';
-
-// The window of the rate: batches and the server's load vary, so the last half minute
-// estimates the time left better than the whole run.
-const WINDOW_MS = 30_000;
-
-interface Sample {
-  at: number;
-  rows: number;
-}
-
-/** Progress, rate, and estimated time left. */
-class RateMeter {
-  rows = 0;
-  private readonly samples: Sample[];
-
-  constructor(
-    /** An estimate, raised when the rows exceed it. */
-    public total: number,
-    private readonly now: () => number = Date.now,
-  ) {
-    this.samples = [{ at: now(), rows: 0 }];
-  }
-
-  advance(rows: number): void {
-    this.rows += rows;
-    this.total = Math.max(this.total, this.rows);
-    const at = this.now();
-    this.samples.push({ at, rows: this.rows });
-    // Keeps one sample from before the window, where the window begins.
-    while (this.samples.length > 2 && this.samples[1].at <= at - WINDOW_MS) {
-      this.samples.shift();
-    }
-  }
-
-  /** Rows per second; undefined before the first rows. */
-  rate(): number | undefined {
-    const [first] = this.samples;
-    const seconds = (this.now() - first.at) / 1000;
-    const rows = this.rows - first.rows;
-    return rows > 0 && seconds > 0 ? rows / seconds : undefined;
-  }
-
-  /** Seconds until all rows are done. */
-  secondsLeft(): number | undefined {
-    const rate = this.rate();
-    return rate === undefined ? undefined : (this.total - this.rows) / rate;
-  }
-}
 
 /** The stream of a reporter: standard error, or that of a test. */
 export interface LogStream extends NodeJS.WritableStream {
@@ -60,140 +13,117 @@ export interface CloseableReporter extends Reporter {
   close(): void;
 }
 
-const LINE_EVERY_MS = 5000;
+const OPTIONS: Options = {
+  barsize: 24,
+  fps: 5,
+  noTTYOutput: true,
+  notTTYSchedule: 5000,
+  // Of about half a minute: batches and the load of the server vary.
+  etaBuffer: 100,
+  // Signals are the command's business.
+  gracefulExit: false,
+  // A terminal that is narrower than the line would get a new one each time.
+  linewrap: false,
+};
 
-/** The common part of both reporters. */
-abstract class StreamReporter implements CloseableReporter {
-  constructor(protected readonly stream: LogStream) {}
+class StreamReporter implements CloseableReporter {
+  private bars?: MultiBar;
+  private active = 0;
+
+  constructor(private readonly stream: LogStream) {}
 
   info(message: string): void {
-    this.line(message);
+    if (this.bars && this.stream.isTTY) {
+      this.bars.log(`${message}\n`);
+    } else {
+      this.stream.write(`${message}\n`);
+    }
   }
 
   warn(message: string): void {
-    this.line(`Warning: ${message}`);
+    this.info(`Warning: ${message}`);
   }
 
   waiting(what: string, attempts: number, holders: string[]): void {
     // The 1st, 2nd, 4th, 8th …: attempts may be many.
     if (Number.isInteger(Math.log2(attempts))) {
-      this.line(
-        `Waiting for a lock: ${what} (attempt ${attempts}; ${
-          holders.length > 0
-            ? `held by ${holders.join('; ')}`
-            : 'writers go on in between'
-        })`,
-      );
+      const holder =
+        holders.length > 0
+          ? `held by ${holders.join('; ')}`
+          : 'writers go on in between';
+      this.info(`Waiting for a lock: ${what} (attempt ${attempts}; ${holder})`);
     }
   }
 
-  abstract progress(what: string, total: number): Progress;
-
-  abstract close(): void;
-
-  protected abstract line(text: string): void;
-}
-
-/** Writes lines only: for a log file, or the output of a job. */
-class LineReporter extends StreamReporter {
-  private readonly timers = new Set<NodeJS.Timeout>();
-
   progress(what: string, total: number): Progress {
-    const meter = new RateMeter(total);
-    const print = () => this.line(`${what}: ${describe(meter)}`);
-    const timer = setInterval(print, LINE_EVERY_MS);
-    this.timers.add(timer);
-    return {
-      advance: rows => meter.advance(rows),
-      finish: () => {
-        if (this.timers.delete(timer)) {
-          clearInterval(timer);
-          print();
-        }
-      },
-    };
-  }
-
-  close(): void {
-    this.timers.forEach(timer => clearInterval(timer));
-    this.timers.clear();
-  }
-
-  protected line(text: string): void {
-    this.stream.write(`${text}\n`);
-  }
-}
-
-/** Draws bars, above which lines go on to be written. */
-class BarReporter extends StreamReporter {
-  private bars?: MultiBar;
-  private active = 0;
-
-  progress(what: string, total: number): Progress {
-    const meter = new RateMeter(total);
-    this.bars ??= this.createBars();
-    const bar = this.bars.create(total, 0, { what, text: describe(meter) });
+    this.bars ??= new MultiBar({
+      ...OPTIONS,
+      stream: this.stream,
+      format: this.stream.isTTY ? formatBar : formatLine,
+    });
+    const bar = this.bars.create(total, 0, { what });
     this.active += 1;
+    let rows = 0;
     let finished = false;
     return {
-      advance: rows => {
-        meter.advance(rows);
-        bar.setTotal(meter.total);
-        bar.update(meter.rows, { text: describe(meter) });
+      advance: more => {
+        rows += more;
+        // An estimate, which the rows may exceed.
+        bar.setTotal(Math.max(total, rows));
+        bar.update(rows);
       },
       finish: () => {
-        if (!finished) {
-          finished = true;
-          this.active -= 1;
-          if (this.active === 0) {
-            this.close();
-          }
+        this.active -= finished ? 0 : 1;
+        finished = true;
+        if (this.active === 0) {
+          this.close();
         }
       },
     };
   }
 
   close(): void {
-    // Lines are drawn at the next update, and there will be no other.
-    this.bars?.update();
+    if (this.bars && this.stream.isTTY) {
+      // Lines are drawn at the next update, and there will be no other.
+      this.bars.update();
+    }
     this.bars?.stop();
     this.bars = undefined;
     this.active = 0;
   }
-
-  protected line(text: string): void {
-    if (this.bars) {
-      this.bars.log(`${text}\n`);
-    } else {
-      this.stream.write(`${text}\n`);
-    }
-  }
-
-  private createBars(): MultiBar {
-    return new MultiBar({
-      stream: this.stream,
-      format: '{what} {bar} {percentage}% | {text}',
-      barsize: 24,
-      fps: 5,
-      // Signals are the command's business.
-      gracefulExit: false,
-      // A terminal that is narrower than the line would get a new one each time.
-      linewrap: false,
-    });
-  }
 }
 
-/** Bars on a terminal; on anything else lines, a few per minute. */
+/** Bars on a terminal, below the lines; on anything else lines, a few per minute. */
 export function createReporter(stream: LogStream): CloseableReporter {
-  return stream.isTTY ? new BarReporter(stream) : new LineReporter(stream);
+  return new StreamReporter(stream);
 }
 
-function describe(meter: RateMeter): string {
-  const rate = meter.rate();
-  const left = meter.secondsLeft();
-  return [
-    `${formatCount(meter.rows)} of ${formatCount(meter.total)} rows`,
-    ...(rate === undefined ? [] : [`${formatCount(rate)} rows/s`]),
-    ...(left === undefined ? [] : [`ETA ${formatSeconds(left)}`]),
-  ].join(', ');
+function formatBar(
+  options: Options,
+  params: Params,
+  { what }: { what: string },
+): string {
+  const { barsize = 0 } = options;
+  const done = Math.round(params.progress * barsize);
+  const bar = '='.repeat(done) + '-'.repeat(barsize - done);
+  const percent = Math.floor(params.progress * 100);
+  return `${what} ${bar} ${percent}% | ${describe(params)}`;
+}
+
+function formatLine(
+  _: Options,
+  params: Params,
+  { what }: { what: string },
+): string {
+  return `${what}: ${describe(params)}`;
+}
+
+function describe({ value, total, eta, startTime }: Params): string {
+  const seconds = (Date.now() - startTime) / 1000;
+  const rows = `${formatCount(value)} of ${formatCount(total)} rows`;
+  return value > 0 && seconds > 0 && Number.isFinite(eta)
+    ? `${rows}, ${formatCount(value / seconds)} rows/s, ETA ${formatSeconds(
+        eta,
+      )}`
+    : rows;
 }

@@ -26,8 +26,6 @@ export interface Invocation {
   /** What follows the name of the command, such as a slug. */
   args: string[];
   reporter: Reporter;
-  /** The steps that were done or undone since the command began. */
-  steps: StepTracker;
   /** Adds to the JSON document, which a failed command prints too. */
   report(fields: Record<string, unknown>): void;
   /**
@@ -60,101 +58,43 @@ export interface CommandDefinition {
   run(invocation: Invocation): Promise<string>;
 }
 
-/** Compares the completed steps with those at the beginning of the command. */
-class StepTracker {
-  static async begin(migration: TenancyMigration): Promise<StepTracker> {
-    return new StepTracker(migration, await migration.completedSteps());
-  }
-
-  private constructor(
-    private readonly migration: TenancyMigration,
-    private readonly before: string[],
-  ) {}
-
-  async done(): Promise<string[]> {
-    const after = await this.migration.completedSteps();
-    return after.filter(step => !this.before.includes(step));
-  }
-
-  /** For the JSON document: `null` if the connection is lost. */
-  async report(): Promise<Record<string, unknown>> {
-    try {
-      const after = await this.migration.completedSteps();
-      const undone = this.before
-        .filter(step => !after.includes(step))
-        .reverse();
-      return {
-        phase: await this.migration.completedPhase(),
-        done: await this.done(),
-        ...(undone.length > 0 ? { undone } : {}),
-      };
-    } catch {
-      return { phase: null, done: null };
-    }
-  }
-}
-
 // The convention of shells: 128 plus the number of the signal.
 const EXIT_CODE = { SIGINT: 130, SIGTERM: 143 } as const;
 
-type Signal = keyof typeof EXIT_CODE;
-
 /** A signal has stopped the command. */
 class InterruptedError extends MigrationError {
-  constructor(signal: Signal, changes: boolean) {
-    super(
-      `Stopped by ${signal}. ${
-        changes
-          ? 'What was committed stays, and the server rolls back the rest: run the ' +
-            'same command again, and it goes on from there.'
-          : 'Nothing was changed.'
-      }`,
-      EXIT_CODE[signal],
-    );
+  constructor(signal: keyof typeof EXIT_CODE, changes: boolean) {
+    const after = changes
+      ? 'What was committed stays: run the same command again, and it goes on from there.'
+      : 'Nothing was changed.';
+    super(`Stopped by ${signal}. ${after}`, EXIT_CODE[signal]);
   }
 }
 
 /**
- * Waits for SIGINT and SIGTERM. The first ends the command in good order; the
- * second ends the process at once.
+ * Rejects what is awaited at SIGINT and SIGTERM, which ends the command in good order. The
+ * second signal ends the process at once.
  */
-class Interruption {
-  /** Rejects at the first signal, and never resolves. */
-  private readonly signalled: Promise<never>;
-  private readonly unlisten: () => void;
-
-  constructor({ changes }: { changes: boolean }) {
-    let reject: (error: Error) => void;
-    this.signalled = new Promise<never>((_, fail) => {
-      reject = fail;
-    });
-    // A rejection that no `or` awaits must not end the process.
-    this.signalled.catch(() => undefined);
-    let count = 0;
-    const onSignal = (signal: NodeJS.Signals) => {
-      count += 1;
-      if (count > 1) {
-        process.exit(EXIT_CODE[signal as Signal]);
-      }
-      reject(new InterruptedError(signal as Signal, changes));
-    };
-    process.on('SIGINT', onSignal);
-    process.on('SIGTERM', onSignal);
-    this.unlisten = () => {
-      process.off('SIGINT', onSignal);
-      process.off('SIGTERM', onSignal);
-    };
-  }
-
-  /** The outcome of work, or {@link InterruptedError} where a signal comes first. */
-  or<T>(work: Promise<T>): Promise<T> {
-    return Promise.race([work, this.signalled]);
-  }
-
-  /** Signals end the process again. */
-  close(): void {
-    this.unlisten();
-  }
+function listenForSignals(changes: boolean) {
+  const controller = new AbortController();
+  const { signal: aborted } = controller;
+  const onSignal = (name: NodeJS.Signals) => {
+    const signal = name as keyof typeof EXIT_CODE;
+    if (aborted.aborted) {
+      process.exit(EXIT_CODE[signal]);
+    }
+    controller.abort(new InterruptedError(signal, changes));
+  };
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  const signalled = new Promise<never>((_, reject) => {
+    aborted.addEventListener('abort', () => reject(aborted.reason));
+  });
+  // A rejection that no `or` awaits must not end the process.
+  signalled.catch(() => undefined);
+  return {
+    or: <T>(work: Promise<T>): Promise<T> => Promise.race([work, signalled]),
+    close: () => process.off('SIGINT', onSignal).off('SIGTERM', onSignal),
+  };
 }
 
 // How long the process waits for running work after a signal.
@@ -175,7 +115,7 @@ export async function runCommand(
     { command, schema: options.schema, phase: null, done: null },
   );
   const reporter = createReporter(streams.stderr);
-  const interruption = new Interruption({ changes: mode === 'change' });
+  const interruption = listenForSignals(mode === 'change');
   let connection: ClientConfig | undefined;
   try {
     const { config, secrets, catalogSchema, fault } = await interruption.or(
@@ -205,7 +145,7 @@ export async function runCommand(
     let summary: string;
     try {
       await refuseOnCitus(definition, migration);
-      const steps = await StepTracker.begin(migration);
+      const before = await migration.completedSteps();
       if (mode !== 'change') {
         await warnOfOperator(migration);
       }
@@ -215,7 +155,6 @@ export async function runCommand(
         options,
         args,
         reporter,
-        steps,
         report: fields => output.add(fields),
         confirm: losses => confirmLosses(losses, options, streams, output),
         print: text => output.print(text),
@@ -229,13 +168,17 @@ export async function runCommand(
         }
         throw error;
       } finally {
-        output.add(await steps.report());
+        output.add(await changedSteps(migration, before));
       }
     } finally {
       await atMost(STOP_PATIENCE_MS, [migration.close()]);
     }
     reporter.close();
-    output.succeed(summary);
+    output.succeed(
+      mode === 'dryRun'
+        ? 'The statements were printed. Nothing was changed.'
+        : summary,
+    );
     return EXIT_CODES.done;
   } catch (error) {
     reporter.close();
@@ -244,6 +187,24 @@ export async function runCommand(
     return failure.exitCode;
   } finally {
     interruption.close();
+  }
+}
+
+/** The steps that the command has done or undone; `null` if the connection is lost. */
+async function changedSteps(
+  migration: TenancyMigration,
+  before: string[],
+): Promise<Record<string, unknown>> {
+  try {
+    const after = await migration.completedSteps();
+    const undone = before.filter(step => !after.includes(step)).reverse();
+    return {
+      phase: await migration.completedPhase(),
+      done: after.filter(step => !before.includes(step)),
+      ...(undone.length > 0 ? { undone } : {}),
+    };
+  } catch {
+    return { phase: null, done: null };
   }
 }
 

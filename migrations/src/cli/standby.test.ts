@@ -7,6 +7,7 @@ import { seedCatalog } from '../__testUtils__/seed';
 import { EXIT_CODES } from '../errors';
 import { runInProcess } from './__testUtils__/runCli';
 import { commands } from './program';
+import type { CommandDefinition } from './run';
 
 describe.each(testedVersions({ versions: 'every' }))(
   'on a standby of PostgreSQL %s',
@@ -34,14 +35,19 @@ describe.each(testedVersions({ versions: 'every' }))(
     });
     afterAll(() => servers?.stop());
 
-    const argumentsOf = (names?: string) => (names ? ['acme'] : []);
+    const argumentsOf = ({ arguments: names, options }: CommandDefinition) => [
+      ...(names ? ['acme'] : []),
+      ...options
+        .filter(({ mandatory }) => mandatory)
+        .flatMap(({ long }) => [long!, 'host:5432']),
+    ];
 
     it.each(
       commands
         .filter(({ access }) => access === 'change')
-        .flatMap(({ name, arguments: names }) => [
-          [name, ...argumentsOf(names)],
-          [name, ...argumentsOf(names), '--dry-run'],
+        .flatMap(command => [
+          [command.name, ...argumentsOf(command)],
+          [command.name, ...argumentsOf(command), '--dry-run'],
         ])
         .map(command => [command.join(' '), command]),
     )('%s is refused', async (_, command) => {

@@ -47,11 +47,10 @@ async function adoptedTenantOf(invocation: Invocation): Promise<AdoptedTenant> {
 export const adopt: CommandDefinition = {
   name: 'adopt',
   description:
-    "Make the entities of the stock catalog in this database the default tenant's, and keep them so while its engine goes on writing.",
+    "Make the entities of the stock catalog the default tenant's, and keep them so while its engine goes on writing.",
   details:
-    'It creates the tables of tenants where they are missing, by phases 1 to 5.\n' +
-    'Run again, it goes on, and retries what could not be carried.\n' +
-    'The login has to own the tables of the catalog, or be a superuser.',
+    'It creates the tables of tenants where they are missing. Run again, it goes on, and\n' +
+    'retries what could not be carried. The login has to own the tables of the catalog.',
   access: 'change',
   options: [
     tenantOption,
@@ -76,7 +75,7 @@ export const adopt: CommandDefinition = {
     }
     const engine = await adoptCatalog(migration, tenant);
     if (options.dryRun) {
-      return 'The adoption was printed. Nothing was changed.';
+      return '';
     }
     const adoption = await readAdoptionStatus(context, engine.tenantId);
     report({ adoption });
@@ -113,19 +112,11 @@ export const unadopt: CommandDefinition = {
     if (!changed) {
       return 'No catalog is adopted: there was nothing to undo.';
     }
-    if (options.dryRun) {
-      return 'The end of the adoption was printed. Nothing was changed.';
-    }
-    const { tenantId, slug = tenantId } = tenant;
-    if (slug) {
-      return `Changes of the engine of "${slug}" are not carried any more. ${
-        options.keepTables
-          ? 'What was carried stays as it is.'
-          : 'The tenant has none of its entities.'
-      }`;
-    }
-    return options.keepTables
-      ? 'Changes of the stock catalog are not carried any more. What was carried stays as it is.'
-      : 'Changes of the stock catalog are not carried any more. The default tenant has none of its entities.';
+    const { tenantId, slug = tenantId ?? DEFAULT_TENANT_SLUG } = tenant;
+    return `Changes of the engine of "${slug}" are not carried any more. ${
+      options.keepTables
+        ? 'What was carried stays as it is.'
+        : 'The tenant has none of its entities.'
+    }`;
   },
 };

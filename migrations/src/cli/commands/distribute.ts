@@ -1,5 +1,3 @@
-import { UsageError } from '../../errors';
-import { operatorCommand } from '../../operatorCommand';
 import {
   distribute as distributeTables,
   undistribute as bringBack,
@@ -14,7 +12,7 @@ import { moveModeOption, nodeOption, shardsOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
-The tables are copied, compared and replaced in one transaction: writers wait until its end, readers do not.
+The tables are copied, compared and replaced in one transaction, for which writers wait.
 The login has to be a superuser.`.trim();
 
 /** Spreads the tables over nodes. */
@@ -67,9 +65,6 @@ function told(
   if (!changed) {
     return nothing;
   }
-  if (options.dryRun) {
-    return 'The commands were printed. Nothing was changed.';
-  }
   const counts = Object.entries(rows)
     .map(([table, count]) => `${table} ${formatCount(Number(count))}`)
     .join(', ');
@@ -91,14 +86,6 @@ A larger one is moved online: meanwhile the tables lack FORCE, and no backend st
   access: 'change',
   options: [nodeOption, moveModeOption],
   async run({ migration, args, options, report }) {
-    if (options.to === undefined) {
-      throw new UsageError(
-        `Name the node: ${operatorCommand(
-          'move-tenant',
-          '<slug> --to <host:port>',
-        )}.`,
-      );
-    }
     const result = await move(migration.context, args[0], {
       to: String(options.to),
       mode: options.mode,
@@ -107,9 +94,6 @@ A larger one is moved online: meanwhile the tables lack FORCE, and no backend st
     const { changed, from, to, mode, bytes, milliseconds } = result;
     if (!changed) {
       return `The tenant "${args[0]}" is on ${to} already.`;
-    }
-    if (options.dryRun) {
-      return 'The commands were printed. Nothing was changed.';
     }
     return `The tenant "${args[0]}" (${formatBytes(
       bytes,

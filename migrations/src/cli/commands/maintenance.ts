@@ -61,9 +61,7 @@ export const cleanup: CommandDefinition = {
     if (options.schedule) {
       await scheduleCleanup(context);
       report({ scheduled: !options.dryRun });
-      return options.dryRun
-        ? 'The job was printed. Nothing was changed.'
-        : `pg_cron will clean up ${RETENTION_HOURS} hours after the swap. It leaves everything alone after a rollback.`;
+      return `pg_cron will clean up ${RETENTION_HOURS} hours after the swap.`;
     }
     const dropped = await dropOldTables(context);
     report({ dropped: dropped && !options.dryRun });
@@ -74,9 +72,7 @@ export const cleanup: CommandDefinition = {
     if (job) {
       reporter.info(job);
     }
-    return options.dryRun
-      ? 'The cleanup was printed. Nothing was changed.'
-      : 'The old tables and the change log are gone. The migration is finished.';
+    return 'The old tables and the change log are gone. The migration is finished.';
   },
 };
 
@@ -115,9 +111,6 @@ async function runRollback(invocation: Invocation): Promise<string> {
   );
   const { undone, archived } = await goBack(migration, to);
   report({ archived });
-  if (options.dryRun) {
-    return 'The rollback was printed. Nothing was changed.';
-  }
   const stand = renderHeadline(await readStatus(migration));
   if (undone.length === 0) {
     return `There was nothing to undo.\n${stand}`;

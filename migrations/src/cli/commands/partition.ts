@@ -3,13 +3,9 @@ import { maxBlockOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
-All rows move in one transaction, for which all readers and writers of the tables wait.
-The command copies a sample first, says for about how long, and refuses what takes longer
-than --max-block. A move that takes longer after all is rolled back. One that is killed
-leaves nothing behind.
-
-Let no REPEATABLE READ or SERIALIZABLE transaction be open meanwhile: its snapshot does not
-show the rows that have moved.`.trim();
+All rows move in one transaction, for which readers and writers of the tables wait; what
+would take longer than --max-block is refused. Let no REPEATABLE READ transaction be open
+meanwhile: its snapshot does not show the rows that have moved.`.trim();
 
 /** Gives a tenant partitions of its own. */
 export const partition: CommandDefinition = {
@@ -27,9 +23,7 @@ export const partition: CommandDefinition = {
     if (!changed) {
       return `The tenant "${slug}" has its partitions already: ${names}.`;
     }
-    return invocation.options.dryRun
-      ? 'The commands were printed. Nothing was changed.'
-      : `The tenant "${slug}" has partitions of its own: ${names}.`;
+    return `The tenant "${slug}" has partitions of its own: ${names}.`;
   },
 };
 
@@ -49,9 +43,7 @@ export const unpartition: CommandDefinition = {
     if (!changed) {
       return `The tenant "${slug}" has no partitions of its own.`;
     }
-    return invocation.options.dryRun
-      ? 'The commands were printed. Nothing was changed.'
-      : `The rows of the tenant "${slug}" are in the partitions that tenants share.`;
+    return `The rows of the tenant "${slug}" are in the partitions that tenants share.`;
   },
 };
 

@@ -3,11 +3,11 @@ import { readAdoptionStatus } from '../../adopt/status';
 import type { Phase, PhaseNumber } from '../../engine/Step';
 import { operatorCommand } from '../../operatorCommand';
 import { phases } from '../../phases';
+import { createEmptyCatalog } from '../../phases/emptyCatalog';
 import {
   readDefaultTenantName,
   renameDefaultTenant,
 } from '../../phases/phase2_backfill/10_default_tenant';
-import { createEmptyCatalog } from '../../phases/emptyCatalog';
 import { isFreshDatabase } from '../../schema/catalogTables';
 import { readCreatedCatalog } from '../../schema/createdCatalog';
 import { DEFAULT_TENANT_NAME } from '../../schema/tables';
@@ -22,21 +22,15 @@ import {
   tenantNameOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
-import { estimateRows, expectation, guidance } from './guidance';
-import type { RowCounts } from './guidance';
+import { guidance } from './guidance';
 import { checkFirst } from './preflight';
-
-// A large catalog, for the help.
-const EXAMPLE = { entities: 1_000_000, others: 4_000_000 };
 
 const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
   1: [...preflightOptions, preflightForceOption],
   2: [tenantNameOption],
   4: [
     noAdminGrantOption,
-    forceOption(
-      'go on although an old application is still connected, or views show the rows of every tenant',
-    ),
+    forceOption('go on although an old application is still connected'),
   ],
   5: [forceOption('go on although things stay with the tables of before')],
   6: [baseUrlOption],
@@ -48,8 +42,7 @@ export const phaseCommands: CommandDefinition[] = phases.map(
     name: `phase${number}`,
     description: guidance[number].description,
     details: [
-      `It takes ${expectation(number, EXAMPLE)}.`,
-      'When it begins, it says what to expect of your tables. Its steps:',
+      'Its steps:',
       ...steps.map(({ title }) => `  - ${title}`),
       'A command that was stopped goes on where it was when it is run again.',
     ].join('\n'),
@@ -92,16 +85,17 @@ export const all: CommandDefinition = {
     noAdminGrantOption,
     ...preflightOptions,
     baseUrlOption,
-    forceOption(
-      'go on although an old application is still connected, another schema looks like the one of the catalog, or things stay with the tables of before',
-    ),
+    forceOption('go on where one of the phases goes on with it'),
   ],
   run: runAll,
 };
 
 async function runAll(invocation: Invocation): Promise<string> {
   const { migration, options, reporter } = invocation;
-  const missing = await missingPhases(invocation);
+  const completed = await migration.completedPhase();
+  const missing = phases
+    .map(({ number }) => number)
+    .filter(number => number > completed && (number < 6 || options.baseUrl));
   if (missing.length > 0) {
     await checkFirst(invocation);
   }
@@ -116,123 +110,87 @@ async function runAll(invocation: Invocation): Promise<string> {
       return outcome;
     }
   }
-  const naming = await nameDefaultTenant(invocation);
   const phase = await migration.completedPhase();
   return [
     `All phases up to ${phase} are complete.`,
-    ...naming.text,
+    ...(await nameDefaultTenant(invocation)),
     await nextOf(invocation),
   ].join('\n');
-}
-
-async function missingPhases({
-  migration,
-  options,
-}: Invocation): Promise<PhaseNumber[]> {
-  const completed = await migration.completedPhase();
-  return phases
-    .map(({ number }) => number)
-    .filter(number => number > completed && (number < 6 || options.baseUrl));
 }
 
 /** Runs one phase, and returns its summary with the next command. */
-export async function runPhase(
+async function runPhase(
   invocation: Invocation,
   number: PhaseNumber,
 ): Promise<string> {
-  const { migration, options, steps } = invocation;
-  const before = await migration.completedPhase();
-  const done = await migration.completedSteps();
-  const rows = await estimateRows(migration.context);
+  const { migration } = invocation;
+  const before = await migration.completedSteps();
   const begun = await migration.runPhase(number, phase =>
-    announce(invocation, { phase, done, rows }),
+    announce(invocation, phase, before),
   );
-  const naming = number === 2 ? await nameDefaultTenant(invocation) : undefined;
-  if (options.dryRun) {
-    return begun || naming?.renamed
-      ? `Phase ${number} was printed. Nothing was changed.`
-      : `Phase ${number} is complete already: there is nothing to print.`;
-  }
-  const now = await steps.done();
+  const naming = number === 2 ? await nameDefaultTenant(invocation) : [];
+  const done = (await migration.completedSteps()).filter(
+    step => !before.includes(step),
+  );
   return [
-    summary({ number, begun, repeated: before >= number, done: now }),
-    ...now.map(step => `  ${step}`),
-    ...(naming?.text ?? []),
+    summary(number, begun, done.length),
+    ...done.map(step => `  ${step}`),
+    ...naming,
     await nextOf(invocation),
   ].join('\n');
+}
+
+function summary(number: number, begun: boolean, done: number): string {
+  if (!begun) {
+    return `Phase ${number} was complete already.`;
+  }
+  return done === 0
+    ? `Phase ${number} has succeeded again.`
+    : `Phase ${number} is complete: ${formatThings(done, 'step')} done.`;
 }
 
 /**
  * Renames the default tenant to the operator's `--tenant-name`, also if phase 2 was complete
- * before, and reports its name.
+ * before, and says what it is named.
  */
 async function nameDefaultTenant({
-  migration,
-  options,
+  migration: { context },
+  options: { tenantName: wanted, dryRun },
   report,
-}: Invocation): Promise<{ renamed: boolean; text: string[] }> {
-  const { context } = migration;
+}: Invocation): Promise<string[]> {
   const name = await readDefaultTenantName(context);
-  const { tenantName: wanted } = options;
   if (name === undefined) {
-    return { renamed: false, text: [] };
+    return [];
   }
   if (wanted !== undefined && wanted !== name) {
     await renameDefaultTenant(context, wanted);
-    report({ tenantName: options.dryRun ? name : wanted });
-    return {
-      renamed: true,
-      text: [
-        options.dryRun
-          ? `Its default tenant is named "${name}" until then.`
-          : `The default tenant is named "${wanted}" now; it was "${name}".`,
-      ],
-    };
+    report({ tenantName: dryRun ? name : wanted });
+    return [`The default tenant is named "${wanted}" now; it was "${name}".`];
   }
   report({ tenantName: name });
   const command = operatorCommand(
     'phase2',
     '--tenant-name "<name of your organisation>"',
   );
-  return {
-    renamed: false,
-    text: [
-      `The default tenant is named "${name}".`,
-      ...(wanted === undefined && name === DEFAULT_TENANT_NAME
-        ? [
-            `That is the name by default. To rename it, at any time: ${command}.`,
-          ]
-        : []),
-    ],
-  };
-}
-
-function summary(run: {
-  number: PhaseNumber;
-  begun: boolean;
-  repeated: boolean;
-  done: string[];
-}): string {
-  const { number, begun, repeated, done } = run;
-  if (!begun) {
-    return `Phase ${number} was complete already.`;
-  }
-  return repeated
-    ? `Phase ${number} was complete already, and has succeeded again.`
-    : `Phase ${number} is complete: ${formatThings(done.length, 'step')} done.`;
+  return [
+    `The default tenant is named "${name}".`,
+    ...(wanted === undefined && name === DEFAULT_TENANT_NAME
+      ? [`To rename it, at any time: ${command}.`]
+      : []),
+  ];
 }
 
 function announce(
   { reporter }: Invocation,
-  about: { phase: Phase; done: string[]; rows: RowCounts },
+  { number, title, steps }: Phase,
+  done: string[],
 ): void {
-  const { number, title, steps } = about.phase;
   reporter.info(
     [
-      `Phase ${number}: ${title} (${expectation(number, about.rows)})`,
+      `Phase ${number}: ${title}`,
       ...steps.map(step =>
         `  ${step.name}: ${step.title}`.concat(
-          about.done.includes(step.name) ? ' (done)' : '',
+          done.includes(step.name) ? ' (done)' : '',
         ),
       ),
     ].join('\n'),
@@ -245,10 +203,7 @@ export async function nextOf({ migration }: Invocation): Promise<string> {
   if (phase === 0) {
     return `Next: ${operatorCommand('phase1')}.`;
   }
-  if (await readCreatedCatalog(migration.context)) {
-    if (phase === 6) {
-      return 'Watch the application through the gradual rollout.';
-    }
+  if (phase < 6 && (await readCreatedCatalog(migration.context))) {
     const { what, command } = await readNext(migration);
     return `Next: ${what}${command ? ` (${command})` : ''}.`;
   }

@@ -2,6 +2,7 @@ import Table from 'cli-table3';
 import { renderAdoptedTenants, renderAdoption } from '../../adopt/status';
 import { describeRows } from '../../rollback/rollback';
 import { describeOperator } from '../../session/operatorLock';
+import type { DistributionStatus } from '../../sharding/shards';
 import { renderEngines } from '../../status/engines';
 import { renderPackages } from '../../status/packages';
 import { readStatus } from '../../status/readStatus';
@@ -11,7 +12,6 @@ import type {
   SwapStatus,
 } from '../../status/StatusReport';
 import { formatBytes, formatCount, formatThings, formatTime } from '../../text';
-import type { DistributionStatus } from '../../sharding/shards';
 import { stepsOption } from '../options';
 import type { CommandDefinition } from '../run';
 
@@ -31,28 +31,46 @@ export const status: CommandDefinition = {
   },
 };
 
-/**
- * A status as text, for a terminal or a log: the phase and the next command first.
- *
- * @param options - with `steps`, every step of every phase too
- */
+/** A status as text: the phase and the next command first. */
 export function renderStatus(
   report: StatusReport,
   options: { steps?: boolean } = {},
 ): string {
+  const { adoption, distribution, operator, steps, tables } = report;
   return [
-    `${renderHeadline(report)}\n${renderOperator(report)}`,
+    [
+      renderHeadline(report),
+      operator
+        ? `At work: ${describeOperator(operator)}.`
+        : 'No operator is at work.',
+    ].join('\n'),
     renderSwap(report.swap),
-    ...(report.adoption ? [renderAdoption(report.adoption)] : []),
+    adoption && renderAdoption(adoption),
     renderAdoptedTenants(report.adoptedTenants),
     renderEngines(report.engines),
     renderPackages(report.packages),
     renderRest(report),
-    renderTables(report),
-    ...(report.distribution
-      ? [renderDistribution(report.distribution, options)]
-      : []),
-    ...(options.steps ? [renderSteps(report)] : []),
+    tables.length === 0
+      ? 'None of the tables exists.'
+      : table(
+          ['Table', 'Rows (about)', 'Size', 'Partitions'],
+          tables.map(({ name, rows, bytes, partitions }) => [
+            name,
+            formatCount(rows),
+            formatBytes(bytes),
+            partitions > 0 ? formatCount(partitions) : '',
+          ]),
+        ),
+    distribution && renderDistribution(distribution, options),
+    options.steps &&
+      table(
+        ['Step', 'What it does', 'Done'],
+        steps.map(({ name, title, doneAt }) => [
+          name,
+          title,
+          doneAt ? formatTime(doneAt) : '',
+        ]),
+      ),
   ]
     .filter(Boolean)
     .join('\n\n');
@@ -60,63 +78,24 @@ export function renderStatus(
 
 /** The completed phase, and the next commands. */
 export function renderHeadline(report: StatusReport): string {
-  const { schema, phase, next, back } = report;
+  const { schema, phase, phaseBegun, next, back, rollbackBegun, swap } = report;
   return [
-    phase === 0
-      ? `Schema "${schema}": no phase is complete.`
-      : `Schema "${schema}": phase ${phase} is complete.`,
-    ...describeUnfinished(report),
-    `Next: ${next.what}${next.command ? ` (${next.command})` : ''}`,
-    ...(back ? [`Or back: ${back.what} (${back.command})`] : []),
-  ].join('\n');
-}
-
-function renderOperator({ operator }: StatusReport): string {
-  return operator
-    ? `At work: ${describeOperator(operator)}.`
-    : 'No operator is at work.';
-}
-
-function describeUnfinished({
-  phaseBegun,
-  rollbackBegun,
-  swap,
-}: StatusReport): string[] {
-  if (rollbackBegun) {
-    return ['A rollback was begun and is not complete.'];
-  }
-  if (swap.undone) {
-    return [
+    `Schema "${schema}": ${
+      phase === 0 ? 'no phase' : `phase ${phase}`
+    } is complete.`,
+    rollbackBegun && 'A rollback was begun and is not complete.',
+    !rollbackBegun &&
+      swap.undone &&
       'Phase 5 was rolled back: the tables of before are in use, and the partitioned ones are kept to go forward from.',
-    ];
-  }
-  return phaseBegun ? [`Phase ${phaseBegun} has begun.`] : [];
-}
-
-function renderSteps({ steps }: StatusReport): string {
-  return table(
-    ['Step', 'What it does', 'Done'],
-    steps.map(({ name, title, doneAt }) => [
-      name,
-      title,
-      doneAt ? formatTime(doneAt) : '',
-    ]),
-  );
-}
-
-function renderTables({ tables }: StatusReport): string {
-  if (tables.length === 0) {
-    return 'None of the tables exists.';
-  }
-  return table(
-    ['Table', 'Rows (about)', 'Size', 'Partitions'],
-    tables.map(({ name, rows, bytes, partitions }) => [
-      name,
-      formatCount(rows),
-      formatBytes(bytes),
-      partitions > 0 ? formatCount(partitions) : '',
-    ]),
-  );
+    !rollbackBegun &&
+      !swap.undone &&
+      phaseBegun &&
+      `Phase ${phaseBegun} has begun.`,
+    `Next: ${next.what}${next.command ? ` (${next.command})` : ''}`,
+    back && `Or back: ${back.what} (${back.command})`,
+  ]
+    .filter(Boolean)
+    .join('\n');
 }
 
 function renderDistribution(
@@ -137,46 +116,40 @@ function renderDistribution(
           .join(', '),
       ]),
     ),
-    ...(withoutForce.length > 0
-      ? [
-          `Row-level security is not forced on ${withoutForce.join(
-            ', ',
-          )}: a move ` +
-            'of a tenant is under way, or was killed. The next one restores it.',
-        ]
-      : []),
-    ...(steps
-      ? [
-          table(
-            ['Tenant', 'Node', 'Shard', 'Others in it'],
-            tenants.map(({ slug, node, shard, neighbours }) => [
-              slug,
-              node,
-              String(shard),
-              formatCount(neighbours),
-            ]),
-          ),
-        ]
-      : []),
-  ].join('\n');
+    withoutForce.length > 0 &&
+      `Row-level security is not forced on ${withoutForce.join(', ')}: ` +
+        'a move of a tenant is under way, or was killed. The next one restores it.',
+    steps &&
+      table(
+        ['Tenant', 'Node', 'Shard', 'Others in it'],
+        tenants.map(({ slug, node, shard, neighbours }) => [
+          slug,
+          node,
+          String(shard),
+          formatCount(neighbours),
+        ]),
+      ),
+  ]
+    .filter(Boolean)
+    .join('\n');
 }
 
 function renderSwap(swap: SwapStatus): string {
   const { swapped, undone, swappedAt, oldTables, cleanupFrom } = swap;
   const when = swappedAt ? ` since ${formatTime(swappedAt)}` : '';
   return [
-    ...(swapped ? [`The partitioned tables are in use${when}.`] : []),
+    swapped && `The partitioned tables are in use${when}.`,
     // The headline reports an undone swap.
-    ...(swapped || undone ? [] : ['The tables are not swapped.']),
-    ...(oldTables.length > 0
-      ? [
-          `The old tables are still there: ${oldTables.join(', ')}.`,
-          cleanupFrom
-            ? `Cleanup may drop them from ${formatTime(cleanupFrom)} on.`
-            : 'Cleanup may drop them 24 hours after the swap.',
-        ]
-      : []),
-  ].join('\n');
+    !swapped && !undone && 'The tables are not swapped.',
+    oldTables.length > 0 &&
+      `The old tables are still there: ${oldTables.join(', ')}.`,
+    oldTables.length > 0 &&
+      (cleanupFrom
+        ? `Cleanup may drop them from ${formatTime(cleanupFrom)} on.`
+        : 'Cleanup may drop them 24 hours after the swap.'),
+  ]
+    .filter(Boolean)
+    .join('\n');
 }
 
 function renderRest({ work, changeLog, leftovers }: StatusReport): string {
@@ -187,7 +160,9 @@ function renderRest({ work, changeLog, leftovers }: StatusReport): string {
       .map(
         ({ name, pagesDone, pages }) =>
           `Progress of ${name}: ${formatCount(pagesDone)} of ` +
-          `${formatThings(pages, 'page')} (${percent(pagesDone, pages)}).`,
+          `${formatThings(pages, 'page')} (${Math.floor(
+            (100 * pagesDone) / pages,
+          )} %).`,
       ),
     ...(changeLog
       ? [
@@ -208,10 +183,6 @@ function describeLeftover(leftover: Leftover): string {
     ? `${describeRows(otherTenants)}, which are nowhere else, and `
     : '';
   return `table ${name}. It holds ${others}a copy of the default tenant's rows`;
-}
-
-function percent(part: number, whole: number): string {
-  return `${Math.floor(whole > 0 ? (100 * part) / whole : 100)} %`;
 }
 
 function table(head: string[], rows: string[][]): string {
