@@ -324,7 +324,7 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
        values ('00000000-0000-0000-0000-000000000001', 'component:default/own', 'component', 'own', '{}', '')`,
     );
     await expect(adopt({ connection })).rejects.toThrow(
-      'The default tenant has 1 entity that the catalog does not have',
+      'In the default tenant, 1 entity would be removed',
     );
     expect(await refsOf(catalog)).toEqual(['component:default/own']);
     await adopt({ connection, force: true });

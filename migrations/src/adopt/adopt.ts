@@ -96,13 +96,12 @@ export async function readAdoptionLosses(
 ): Promise<string[]> {
   const engine = { ...(await requireEngine(context, tenantId)), slug };
   const others = await countOtherEntities(context, engine);
+  const entities = formatThings(others, 'entity', 'entities');
   return others > 0
     ? [
-        `entities: ${formatThings(
-          others,
-          'entity',
-          'entities',
-        )} of ${describeTenant(engine)}, which the catalog does not have`,
+        `entities: ${entities} of ${describeTenant(
+          engine,
+        )}, which the catalog does not have`,
       ]
     : [];
 }
@@ -111,15 +110,11 @@ async function refuseAnother(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const { schema, tenantId } = engine;
-  const adopted = await adoptedEngine(context, tenantId);
-  if (adopted && adopted.schema !== schema) {
+  const adopted = await adoptedEngine(context, engine.tenantId);
+  if (adopted && adopted.schema !== engine.schema) {
     throw new RefusedError(
-      `The catalog in the schema "${adopted.schema}" is adopted already, and not the ` +
-        `one in "${schema}". Undo that first (${adoptCommand(
-          engine,
-          'unadopt',
-        )}).`,
+      `The catalog in the schema "${adopted.schema}" is adopted already. ` +
+        `Undo that first (${adoptCommand(engine, 'unadopt')}).`,
     );
   }
 }
@@ -129,19 +124,15 @@ async function refuseEntities(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  if (context.settings.force) {
-    return;
-  }
-  const others = await countOtherEntities(context, engine);
+  const others = context.settings.force
+    ? 0
+    : await countOtherEntities(context, engine);
   if (others > 0) {
+    const entities = formatThings(others, 'entity', 'entities');
     throw new RefusedError(
-      `${capitalized(describeTenant(engine))} has ${formatThings(
-        others,
-        'entity',
-        'entities',
-      )} that the ` +
-        'catalog does not have. The adoption would remove them, because it makes the ' +
-        'tenant equal to the catalog: delete them, or give --force.',
+      `In ${describeTenant(
+        engine,
+      )}, ${entities} would be removed that the catalog does not have. Delete them, or give --force.`,
     );
   }
 }
@@ -167,13 +158,11 @@ async function countOtherEntities(
   }
   // Two queries: before an adoption portal_admin has no right to the engine's table, and
   // the login none to ours.
+  const finals = engineTable(engine, 'final_entities');
   const [{ others }] = await reading(context, engine, () =>
     executor.read<{ others: number }>(
       `select count(*)::int as others from unnest($1::text[]) as ours (id)
-        where not exists (select from ${engineTable(
-          engine,
-          'final_entities',
-        )} f where f.entity_id = ours.id)`,
+        where not exists (select from ${finals} f where f.entity_id = ours.id)`,
       [entities.map(({ id }) => id)],
     ),
   );
@@ -226,8 +215,4 @@ async function createQuota(
       statements: [createQuotaStatement(name)],
     }),
   );
-}
-
-function capitalized(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -77,13 +77,13 @@ describe('the commands', () => {
     expect(status.stdout).toContain(
       'The stock catalog in the schema "public" is adopted: its 2 entities',
     );
-    expect(status.stdout).toContain('Kept aside');
+    expect(status.stdout).toContain('could not be carried');
     expect(status.stdout).toContain(
       'the entity_ref "no ref" is not of the form kind:namespace/name',
     );
     await expect(run('verify')).resolves.toMatchObject({
       exitCode: 0,
-      stderr: expect.stringContaining('Kept aside'),
+      stderr: expect.stringContaining('could not be carried'),
     });
     await client.query(`update entities set hash = 'other'`);
     await expect(run('verify')).resolves.toMatchObject({

@@ -5,7 +5,8 @@ import { ADMIN_ROLE } from '../roles';
 import { inheritStatements } from '../schema/membership';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { escapeIdentifier } from '../sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import { script } from '../text';
 import { describeEngine, ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
 import { QUOTA_SEQUENCE } from './functions/quota';
@@ -13,35 +14,49 @@ import { tablesWithoutTriggers } from './objects';
 import { putState, readState } from './state';
 
 /**
- * The column for which we grant UPDATE: PostgreSQL requires it of FOR SHARE. Our
- * functions never update it.
+ * The columns for which we grant UPDATE: PostgreSQL requires it of FOR SHARE. Our functions
+ * never update them.
  */
-const LOCKING: Partial<Record<EngineTable, string>> = {
-  final_entities: 'entity_id',
-  refresh_state: 'entity_id',
-  refresh_state_references: 'id',
-};
+const LOCKED_COLUMNS: { table: EngineTable; column: string }[] = [
+  { table: 'final_entities', column: 'entity_id' },
+  { table: 'refresh_state', column: 'entity_id' },
+  { table: 'refresh_state_references', column: 'id' },
+];
 
-/** Works as the login, which owns the engine's tables; `portal_admin` does not. */
+/**
+ * Works as the configured role, or the login, which owns the engine's tables: `portal_admin`
+ * does not.
+ */
 export async function asLogin(
   { executor }: Pick<StepContext, 'executor'>,
   work: () => Promise<void>,
 ): Promise<void> {
-  const acting = await actsAsAdmin(executor);
-  if (acting) {
-    await executor.execute(RESET_OWNER_ROLE);
-  }
-  await work();
-  if (acting) {
-    await executor.execute(SET_OWNER_ROLE);
-  }
+  await withoutOwnerRole(executor, work, sql => executor.execute(sql));
 }
 
-async function actsAsAdmin(executor: Executor): Promise<boolean> {
+async function withoutOwnerRole<T>(
+  executor: Executor,
+  work: () => Promise<T>,
+  run: (sql: string) => Promise<unknown>,
+): Promise<T> {
   const [{ acting }] = await executor.read<{ acting: boolean }>(
     `select current_user = '${ADMIN_ROLE}' and session_user <> current_user as acting`,
   );
-  return acting;
+  if (!acting) {
+    return work();
+  }
+  await run(RESET_OWNER_ROLE);
+  const result = await work();
+  await run(SET_OWNER_ROLE);
+  return result;
+}
+
+/** Reads as {@link asLogin} works. A dry run, which reads as the same role, does not print it. */
+function readingAsLogin<T>(
+  executor: Executor,
+  read: () => Promise<T>,
+): Promise<T> {
+  return withoutOwnerRole(executor, read, sql => executor.read(sql));
 }
 
 /**
@@ -60,21 +75,6 @@ export async function reading<T>(
     [engine.schema],
   );
   return may ? read() : readingAsLogin(executor, read);
-}
-
-/** Reads as the configured role, or the login, where the session acts as `portal_admin`. */
-async function readingAsLogin<T>(
-  executor: Executor,
-  read: () => Promise<T>,
-): Promise<T> {
-  if (!(await actsAsAdmin(executor))) {
-    return read();
-  }
-  // Not printed by a dry run, which reads as the same role.
-  await executor.read(RESET_OWNER_ROLE);
-  const result = await read();
-  await executor.read(SET_OWNER_ROLE);
-  return result;
 }
 
 /**
@@ -108,9 +108,9 @@ export async function refuseOthersTables(
   if (other) {
     const { login, table, owner, member } = other;
     const advice = member
-      ? `The login is a member that does not inherit the rights: run\n${(
-          await inheritStatements(executor, owner)
-        ).join(';\n')};`
+      ? `The login is a member that does not inherit the rights: run\n${script(
+          await inheritStatements(executor, owner),
+        )}`
       : `Connect as "${owner}", as a member of it, or as a superuser.`;
     throw new RefusedError(
       `The table ${table} of the catalog in the schema "${engine.schema}" belongs to ` +
@@ -127,31 +127,23 @@ export async function grantOnEngine(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const missing = await missingGrants(context, engine);
+  const { executor } = context;
+  const missing = await missingPrivileges(executor, engine);
   if (missing.length === 0) {
     return;
   }
-  const recorded = await recordGrants(context.executor, engine, missing);
+  const { grants = [] } = await readState(executor, engine.tenantId);
+  const revokes = missing.map(each => `revoke ${each} from ${ADMIN_ROLE}`);
   await asLogin(context, () =>
-    context.executor.transaction({
+    executor.transaction({
       title: `Let ${ADMIN_ROLE} read the tables of ${describeEngine(engine)}`,
       locks: 'Privileges need no lock on a table.',
       statements: [
         ...missing.map(each => `grant ${each} to ${ADMIN_ROLE}`),
-        recorded,
+        putState(engine.tenantId, 'grants', [...grants, ...revokes]),
       ],
     }),
   );
-}
-
-async function recordGrants(
-  executor: Executor,
-  { tenantId }: Engine,
-  missing: string[],
-): Promise<string> {
-  const { grants = [] } = await readState(executor, tenantId);
-  const revokes = missing.map(each => `revoke ${each} from ${ADMIN_ROLE}`);
-  return putState(tenantId, 'grants', [...grants, ...revokes]);
 }
 
 /**
@@ -160,118 +152,92 @@ async function recordGrants(
  * @throws {@link RefusedError} if the login may not let `portal_admin` read the engine's tables
  */
 export async function refuseMissingRights(
-  context: StepContext,
+  { executor }: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const missing = await missingGrants(context, engine);
+  const missing = await missingPrivileges(executor, engine);
   if (missing.length === 0) {
     return;
   }
-  const { executor } = context;
   const [{ may }] = await readingAsLogin(executor, () =>
     executor.read<{ may: boolean }>(
       `select pg_has_role(current_user, r.relowner, 'USAGE')
-        and ($3 or has_schema_privilege(current_user, n.oid, 'USAGE WITH GRANT OPTION')) as may
+        and ($2 or has_schema_privilege(current_user, n.oid, 'USAGE WITH GRANT OPTION')) as may
        from pg_class r join pg_namespace n on n.oid = r.relnamespace
-      where n.nspname = $1 and r.relname = $2`,
-      [
-        engine.schema,
-        'final_entities',
-        !missing.includes(schemaUsage(engine.schema)),
-      ],
+      where n.nspname = $1 and r.relname = 'final_entities'`,
+      [engine.schema, !missing.includes(schemaUsage(engine))],
     ),
   );
   if (!may) {
     throw new RefusedError(
-      `The tables of the catalog in the schema "${engine.schema}", or the schema, are ` +
-        `not this login's, and ${ADMIN_ROLE} has to read them. Let their owner, or a ` +
-        `superuser, run\n${missing
-          .map(each => `grant ${each} to ${ADMIN_ROLE}`)
-          .join(';\n')};`,
+      `${ADMIN_ROLE} has to read the tables of the catalog in the schema "${engine.schema}", ` +
+        `which are not this login's. Let their owner, or a superuser, run\n${script(
+          missing.map(each => `grant ${each} to ${ADMIN_ROLE}`),
+        )}`,
     );
   }
 }
 
-function schemaUsage(schema: string): string {
+function schemaUsage({ schema }: Engine): string {
   return `usage on schema ${escapeIdentifier(schema)}`;
 }
 
-function quotaPrivilege(schema: string): string {
-  return `usage, update on sequence ${escapeIdentifier(
-    schema,
-  )}.${QUOTA_SEQUENCE}`;
-}
-
-/** What the functions need of another tenant's engine, without the verb and the role. */
+/** What the functions need of an engine, without the verb and the role. */
 export function privilegesOn(engine: Engine): string[] {
-  return [
-    schemaUsage(engine.schema),
-    quotaPrivilege(engine.schema),
-    ...ENGINE_TABLES.flatMap(table => {
-      const name = engineTable(engine, table);
-      const column = LOCKING[table];
-      return [
-        `select on table ${name}`,
-        ...(column ? [`update (${column}) on table ${name}`] : []),
-      ];
-    }),
-  ];
+  return needs(engine).map(({ privilege }) => privilege);
 }
 
-/** The privileges that `portal_admin` still lacks, without the verb and the role. */
-async function missingGrants(
-  { executor }: StepContext,
-  engine: Engine,
-): Promise<string[]> {
+/** Each privilege with the condition that `portal_admin` has it. */
+function needs(engine: Engine): { privilege: string; held: string }[] {
+  const role = escapeLiteral(ADMIN_ROLE);
+  const schema = escapeLiteral(engine.schema);
   // By oid: a look-up by name fails for a role without USAGE on the schema.
-  const oidOf = (table: string) =>
+  const oidOf = (relation: string) =>
     `(select r.oid from pg_class r join pg_namespace n on n.oid = r.relnamespace
-       where n.nspname = $2 and r.relname = '${table}')`;
-  const wanted = [
+       where n.nspname = ${schema} and r.relname = '${relation}')`;
+  const quota = oidOf(QUOTA_SEQUENCE);
+  return [
     {
-      held: `has_schema_privilege($1, $2, 'usage')`,
-      privilege: schemaUsage(engine.schema),
+      privilege: schemaUsage(engine),
+      held: `has_schema_privilege(${role}, ${schema}, 'usage')`,
     },
     ...(engine.tenantId === DEFAULT_TENANT_ID
       ? []
       : [
           {
-            held: `has_sequence_privilege($1, ${oidOf(
-              QUOTA_SEQUENCE,
-            )}, 'usage') and has_sequence_privilege($1, ${oidOf(
-              QUOTA_SEQUENCE,
-            )}, 'update')`,
-            privilege: quotaPrivilege(engine.schema),
+            privilege: `usage, update on sequence ${escapeIdentifier(
+              engine.schema,
+            )}.${QUOTA_SEQUENCE}`,
+            held: ['usage', 'update']
+              .map(
+                each => `has_sequence_privilege(${role}, ${quota}, '${each}')`,
+              )
+              .join(' and '),
           },
         ]),
-    ...ENGINE_TABLES.flatMap(table => {
-      const name = engineTable(engine, table);
-      const column = LOCKING[table];
-      return [
-        {
-          held: `has_table_privilege($1, ${oidOf(table)}, 'select')`,
-          privilege: `select on table ${name}`,
-        },
-        ...(column
-          ? [
-              {
-                held: `has_any_column_privilege($1, ${oidOf(table)}, 'update')`,
-                privilege: `update (${column}) on table ${name}`,
-              },
-            ]
-          : []),
-      ];
-    }),
+    ...ENGINE_TABLES.map(table => ({
+      privilege: `select on table ${engineTable(engine, table)}`,
+      held: `has_table_privilege(${role}, ${oidOf(table)}, 'select')`,
+    })),
+    ...LOCKED_COLUMNS.map(({ table, column }) => ({
+      privilege: `update (${column}) on table ${engineTable(engine, table)}`,
+      held: `has_any_column_privilege(${role}, ${oidOf(table)}, 'update')`,
+    })),
   ];
-  const missing: string[] = [];
-  for (const { held, privilege } of wanted) {
-    const [row] = await executor.read<{ held: boolean }>(
-      `select ${held} as held`,
-      [ADMIN_ROLE, engine.schema],
-    );
-    if (!row.held) {
-      missing.push(privilege);
-    }
-  }
-  return missing;
+}
+
+/** The privileges that `portal_admin` still lacks, without the verb and the role. */
+async function missingPrivileges(
+  executor: Executor,
+  engine: Engine,
+): Promise<string[]> {
+  const values = needs(engine).map(
+    ({ privilege, held }) => `(${escapeLiteral(privilege)}, ${held})`,
+  );
+  const rows = await executor.read<{ privilege: string }>(
+    `select privilege from (values ${values.join(
+      ', ',
+    )}) needed (privilege, held) where held is not true`,
+  );
+  return rows.map(({ privilege }) => privilege);
 }

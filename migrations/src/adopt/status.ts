@@ -2,7 +2,6 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { escapeLiteral } from '../sql';
 import { formatThings } from '../text';
 import {
   adoptCommand,
@@ -15,6 +14,9 @@ import type { Engine } from './engine';
 import { tablesWithoutTriggers } from './objects';
 import { reading } from './rights';
 import { adoptedEngines, ADOPTION_STATE, FAULTS, readState } from './state';
+
+// The faults and tenants that are named.
+const LISTED = 10;
 
 /**
  * A row of the catalog that could not be carried. The default tenant lacks it.
@@ -126,25 +128,23 @@ export async function readAdoptionStatus(
   tenantId = DEFAULT_TENANT_ID,
 ): Promise<AdoptionStatus> {
   const { engine: adopted, copy } = await readState(executor, tenantId);
-  const found = await findEngines({ executor, settings }, tenantId);
-  const wanted = wantedSchema(settings, tenantId);
-  const engine = adopted
-    ? found.find(({ schema }) => schema === adopted.schema)
-    : onlyOne(found, wanted);
+  const wanted = adopted?.schema ?? wantedSchema(settings, tenantId);
+  const found = (await findEngines({ executor, settings }, tenantId)).filter(
+    ({ schema }) => wanted === undefined || schema === wanted,
+  );
+  const engine = found.length === 1 ? found[0] : undefined;
   const missing =
     adopted && engine ? await tablesWithoutTriggers(executor, engine) : [];
+  const { faults, latestFaults } = await readFaults(executor, tenantId);
   return {
     adopted:
       engine !== undefined && copy?.done === true && missing.length === 0,
     begun: adopted !== undefined,
     catalogSchema: engine?.schema,
-    engineTables:
-      wanted === undefined ? found.length > 0 : engine !== undefined,
+    engineTables: found.length > 0,
     engineEntities: engine ? await countEntities(executor, engine) : 0,
-    faults: (await relationExists(executor, FAULTS))
-      ? await count(executor, FAULTS, ofTenant(tenantId))
-      : 0,
-    latestFaults: await readFaults(executor, tenantId),
+    faults,
+    latestFaults,
     tablesWithoutTriggers: missing,
   };
 }
@@ -152,15 +152,21 @@ export async function readAdoptionStatus(
 async function readFaults(
   executor: Executor,
   tenantId: string,
-): Promise<AdoptionFault[]> {
+): Promise<Pick<AdoptionStatus, 'faults' | 'latestFaults'>> {
   if (!(await relationExists(executor, FAULTS))) {
-    return [];
+    return { faults: 0, latestFaults: [] };
   }
-  return executor.read<AdoptionFault>(
-    `select source, key, reason, first_seen_at as "firstSeenAt", attempts
-       from ${FAULTS} where ${ofTenant(tenantId)}
-      order by last_seen_at desc, source, key limit 10`,
+  const rows = await executor.read<AdoptionFault & { faults: number }>(
+    `select source, key, reason, first_seen_at as "firstSeenAt", attempts,
+            count(*) over ()::int as faults
+       from ${FAULTS} where tenant_id = $1
+      order by last_seen_at desc, source, key limit ${LISTED}`,
+    [tenantId],
   );
+  return {
+    faults: rows[0]?.faults ?? 0,
+    latestFaults: rows.map(({ faults, ...fault }) => fault),
+  };
 }
 
 /** The planner's estimate where the login may not read the table. */
@@ -168,7 +174,6 @@ async function countEntities(
   executor: Executor,
   engine: Engine,
 ): Promise<number> {
-  const table = engineTable(engine, 'final_entities');
   const [{ may, estimate }] = await executor.read<{
     may: boolean;
     estimate: number;
@@ -182,32 +187,16 @@ async function countEntities(
       order by 1 desc limit 1`,
     [engine.schema],
   );
-  return may
-    ? reading({ executor }, engine, () =>
-        count(executor, table, 'final_entity is not null'),
-      )
-    : estimate;
-}
-
-function ofTenant(tenantId: string): string {
-  return `tenant_id = ${escapeLiteral(tenantId)}`;
-}
-
-function onlyOne(found: Engine[], wanted?: string): Engine | undefined {
-  return wanted === undefined && found.length > 1
-    ? undefined
-    : found.find(({ schema }) => wanted === undefined || schema === wanted);
-}
-
-async function count(
-  executor: Executor,
-  table: string,
-  condition = 'true',
-): Promise<number> {
-  const [{ rows }] = await executor.read<{ rows: number }>(
-    `select count(*)::int as rows from ${table} where ${condition}`,
+  if (!may) {
+    return estimate;
+  }
+  const [{ entities }] = await reading({ executor }, engine, () =>
+    executor.read<{ entities: number }>(
+      `select count(final_entity)::int as entities
+         from ${engineTable(engine, 'final_entities')}`,
+    ),
   );
-  return rows;
+  return entities;
 }
 
 const DEFAULT_ENGINE: Engine = { schema: '', tenantId: DEFAULT_TENANT_ID };
@@ -218,30 +207,23 @@ export function renderAdoption(
   engine: Engine = DEFAULT_ENGINE,
 ): string {
   const { adopted, begun, catalogSchema, engineEntities } = status;
-  const what =
-    engine.tenantId === DEFAULT_TENANT_ID ? 'stock catalog' : 'engine';
-  const whose = describeTenant(engine);
   const entities = formatThings(engineEntities, 'entity', 'entities');
-  const where = catalogSchema ? ` in the schema "${catalogSchema}"` : '';
+  const what = `${
+    engine.tenantId === DEFAULT_TENANT_ID ? 'stock catalog' : 'engine'
+  }${catalogSchema ? ` in the schema "${catalogSchema}"` : ''}`;
+  const advice = `(${adoptCommand(engine)})`;
   if (!begun) {
-    return (
-      `There is ${
-        what === 'engine' ? 'an' : 'a'
-      } ${what}${where} with ${entities}, which is not adopted ` +
-      `(${adoptCommand(engine)}).`
-    );
+    return `The ${what} with ${entities} is not adopted ${advice}.`;
   }
   return [
     adopted
-      ? `The ${what}${where} is adopted: its ${entities} are ${whose}'s.`
-      : `The adoption of the ${what}${where} is not complete (${adoptCommand(
+      ? `The ${what} is adopted: its ${entities} are ${describeTenant(
           engine,
-        )}).`,
+        )}'s.`
+      : `The adoption of the ${what} is not complete ${advice}.`,
     ...status.tablesWithoutTriggers.map(
       table =>
-        `Changes of ${table} are not carried: its triggers are gone or disabled (${adoptCommand(
-          engine,
-        )}).`,
+        `Changes of ${table} are not carried: its triggers are gone or disabled ${advice}.`,
     ),
     ...renderFaults(status),
   ].join('\n');
@@ -252,25 +234,24 @@ export function renderFaults({
   faults,
   latestFaults,
 }: AdoptionStatus): string[] {
-  if (faults === 0) {
-    return [];
-  }
   const more = faults - latestFaults.length;
-  return [
-    `Kept aside, because it could not be carried: ${formatThings(
-      faults,
-      'row',
-    )}.`,
-    ...latestFaults.map(
-      ({ source, key, reason, attempts }) =>
-        `  ${source} ${key}: ${reason} (${formatThings(attempts, 'attempt')})`,
-    ),
-    ...(more > 0 ? [`  and ${formatThings(more, 'other')}`] : []),
-  ];
+  return faults === 0
+    ? []
+    : [
+        `Adoption faults, which could not be carried: ${formatThings(
+          faults,
+          'row',
+        )}.`,
+        ...latestFaults.map(
+          ({ source, key, reason, attempts }) =>
+            `  ${source} ${key}: ${reason} (${formatThings(
+              attempts,
+              'attempt',
+            )})`,
+        ),
+        ...(more > 0 ? [`  and ${formatThings(more, 'other')}`] : []),
+      ];
 }
-
-// A portal may have hundreds of tenants.
-const LISTED = 10;
 
 /**
  * The other tenants with an engine, and those of them that an operator should look at.
@@ -282,49 +263,37 @@ export function renderAdoptedTenants(tenants: AdoptedTenantStatus[]): string {
   if (others.length === 0) {
     return '';
   }
-  const engineOf = (tenant: AdoptedTenantStatus): Engine => ({
-    ...tenant,
-    schema: tenant.catalogSchema,
-  });
-  const complaint = (tenant: AdoptedTenantStatus) => {
-    const engine = engineOf(tenant);
-    if (!tenant.engineTables) {
-      return `its engine's tables are gone (${adoptCommand(
-        engine,
-        'unadopt',
-      )})`;
-    }
-    if (tenant.slug === null) {
-      return `it is no tenant any more (${adoptCommand(engine, 'unadopt')})`;
-    }
-    if (tenant.isComplete) {
-      return `kept aside: ${formatThings(tenant.faults, 'row')}`;
-    }
-    return `not complete (${adoptCommand(engine)})`;
-  };
-  const noticed = others.filter(
-    ({ engineTables, slug, isComplete, faults }) =>
-      !engineTables || slug === null || !isComplete || faults > 0,
-  );
-  const fine = others.filter(tenant => !noticed.includes(tenant));
-  const named = fine
-    .slice(0, LISTED)
-    .map(({ slug, tenantId }) => slug ?? tenantId);
+  const noticed = others.flatMap(tenant => complaintOf(tenant) ?? []);
+  const more = noticed.length - LISTED;
   return [
     `${formatThings(others.length, 'other tenant')} with engines${
-      fine.length > 0
-        ? `, of which nothing is missing: ${named.join(', ')}${andMore(fine)}`
-        : ''
+      noticed.length === 0 ? ', of which nothing is missing' : ''
     }.`,
-    ...noticed
-      .slice(0, LISTED)
-      .map(
-        tenant => `  ${describeTenant(engineOf(tenant))}: ${complaint(tenant)}`,
-      ),
-    ...(noticed.length > LISTED ? [`  ${andMore(noticed)}`] : []),
+    ...noticed.slice(0, LISTED),
+    ...(more > 0 ? [`  and ${formatThings(more, 'other')}`] : []),
   ].join('\n');
 }
 
-function andMore(listed: unknown[]): string {
-  return listed.length > LISTED ? ` and ${listed.length - LISTED} more` : '';
+/** What is wrong with the engine of a tenant, and what to type. */
+function complaintOf(tenant: AdoptedTenantStatus): string | undefined {
+  const engine: Engine = { ...tenant, schema: tenant.catalogSchema };
+  const whose = `  ${describeTenant(engine)}:`;
+  if (!tenant.engineTables) {
+    return `${whose} its engine's tables are gone (${adoptCommand(
+      engine,
+      'unadopt',
+    )})`;
+  }
+  if (tenant.slug === null) {
+    return `${whose} it is no tenant any more (${adoptCommand(
+      engine,
+      'unadopt',
+    )})`;
+  }
+  if (!tenant.isComplete) {
+    return `${whose} not complete (${adoptCommand(engine)})`;
+  }
+  return tenant.faults > 0
+    ? `${whose} ${formatThings(tenant.faults, 'adoption fault')}`
+    : undefined;
 }
