@@ -8,7 +8,7 @@
  * @packageDocumentation
  */
 
-export { migrateTo, status } from './migrateTo';
+export { migrateTo, status, upgrade } from './migrateTo';
 export type { MigrateOptions, MigrateResult } from './migrateTo';
 export {
   attachEngine,

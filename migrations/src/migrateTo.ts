@@ -3,6 +3,7 @@ import type { Reporter } from './Reporter';
 import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
 import { createEmptyCatalog, dropEmptyTables } from './phases/emptyCatalog';
+import { UPGRADE } from './session/operatorLock';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
 import type { StatusReport } from './status/StatusReport';
@@ -66,10 +67,18 @@ export async function migrateTo(
 ): Promise<MigrateResult> {
   // Without the operator's lock, so that a process that finds nothing to do is
   // not refused because of another one that looks at the same time.
-  const present = await withMigration(options, inMode('read'), migration =>
-    migration.completedPhase(),
+  const { present, isDone } = await withMigration(
+    options,
+    inMode('read'),
+    async migration => {
+      const completed = await migration.completedPhase();
+      return {
+        present: completed,
+        isDone: completed >= phase && (await migration.isUpToDate()),
+      };
+    },
   );
-  if (present >= phase) {
+  if (isDone) {
     return { phase: present, done: [] };
   }
   return withMigration(options, inMode('change'), async migration => {
@@ -96,6 +105,36 @@ export async function migrateTo(
       done: after.filter(step => !before.includes(step)),
     };
   });
+}
+
+/**
+ * Brings the tables of this product beside those of the specification up to date, after an
+ * update. It does nothing where they are.
+ *
+ * Of several processes that call it at the same time one does it, and the others wait.
+ *
+ * @returns what was missing, in words
+ * @throws {@link RefusedError} if phase 5 is not complete
+ * @throws {@link OtherOperatorError} while another command works on the schema
+ * @public
+ */
+export async function upgrade(
+  options: Pick<
+    MigrateOptions,
+    'connection' | 'schema' | 'maxPauseMs' | 'reporter'
+  >,
+): Promise<string[]> {
+  const command = UPGRADE;
+  const isUpToDate = await withMigration(
+    options,
+    { phases, command, mode: 'read' },
+    migration => migration.isUpToDate(),
+  );
+  return isUpToDate
+    ? []
+    : withMigration(options, { phases, command, mode: 'change' }, migration =>
+        migration.upgrade(),
+      );
 }
 
 /**

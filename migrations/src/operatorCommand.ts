@@ -15,6 +15,7 @@ export type OperatorCommandName =
   | 'preflight'
   | `phase${number}`
   | 'all'
+  | 'upgrade'
   | 'status'
   | 'verify'
   | 'rollback'

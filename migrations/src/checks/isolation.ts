@@ -161,9 +161,12 @@ export const CHECKS: Check[] = [
     message: ({ object, schema }) =>
       `There is no ${object} in schema "${schema}"`,
     fix: ({ object }) => ({
-      remedy: `run ${
-        object === READY_TABLE ? `"${forgetStatement(ready)}", ` : ''
-      }"${operatorCommand('phase5')}", also where it was run before`,
+      remedy:
+        object === READY_TABLE
+          ? `run "${forgetStatement(ready)}", "${operatorCommand('phase5')}"`
+          : `run "${operatorCommand('upgrade')}", or "${operatorCommand(
+              'phase5',
+            )}" where that is not complete`,
     }),
   },
   {

@@ -2,16 +2,8 @@ import { FAULTS } from '../adopt/state';
 import { CHANGE_LOG } from '../copy/changeLog';
 import { ADMIN_ROLE, APP_PRIVILEGES } from '../roles';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import {
-  ENGINE_STATUS_TABLE,
-  ENGINES_TABLE,
-  LEASES_TABLE,
-  MEMBERS_TABLE,
-  PROCESSES_TABLE,
-  READY_TABLE,
-  SEARCH_TABLES,
-  TENANT_TABLES,
-} from '../schema/tables';
+import { PRODUCT_TABLES } from '../productTables/migrations';
+import { READY_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 
 /**
  * A table of the migration, and what the application does with it.
@@ -51,11 +43,14 @@ const KNOWN: KnownTable[] = [
     }),
   ),
   { name: 'tenants', kind: 'other', may: READ, since: 4 },
-  { name: MEMBERS_TABLE, kind: 'other', may: READ, since: 5 },
-  { name: ENGINES_TABLE, kind: 'other', may: READ, since: 5 },
-  { name: PROCESSES_TABLE, kind: 'other', since: 5 },
-  { name: LEASES_TABLE, kind: 'other', since: 5 },
-  { name: ENGINE_STATUS_TABLE, kind: 'other', since: 5 },
+  ...PRODUCT_TABLES.map(
+    ({ name, read }): KnownTable => ({
+      name,
+      kind: 'other',
+      may: read ? READ : [],
+      since: 5,
+    }),
+  ),
   { name: READY_TABLE, kind: 'other', may: READ, since: 5 },
   { name: CHANGE_LOG, kind: 'other' },
   { name: FAULTS, kind: 'other' },

@@ -9,6 +9,7 @@ import { REPLAY } from '../copy/replay';
 import type { BriefTransaction } from '../engine/Executor';
 import type { Creation, StepContext } from '../engine/Step';
 import { Journal } from '../engine/journal';
+import { recordedBy } from '../engine/ProductMigration';
 import {
   explainTaken,
   foreignNames,
@@ -26,8 +27,6 @@ import { TENANT_TABLES } from '../schema/tables';
 import { limitWaits, lockTogether } from '../session/lockRetries';
 import { LOCK_CLASS } from '../session/operatorLock';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-
-const ALL_STEPS = phases.flatMap(({ steps }) => steps);
 
 // What a cleanup drops.
 const DROPPED: Creation[] = [
@@ -64,7 +63,7 @@ export async function cleanup(context: StepContext): Promise<boolean> {
   if (!settings.force) {
     await refuseEarly(context);
   }
-  const journal = await Journal.read(executor, ALL_STEPS);
+  const journal = await Journal.read(executor, recordedBy(phases));
   await renewRecord(context, journal);
   const names = await foreignNames(context, journal, [
     { creates: () => DROPPED },

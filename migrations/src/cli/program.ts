@@ -5,7 +5,7 @@ import type { OperatorCommandName } from '../operatorCommand';
 import { adopt, unadopt } from './commands/adopt';
 import { cleanup, rollback, verify } from './commands/maintenance';
 import { partition, unpartition } from './commands/partition';
-import { all, phaseCommands } from './commands/phases';
+import { all, phaseCommands, upgrade } from './commands/phases';
 import { distribute, moveTenant, undistribute } from './commands/distribute';
 import { preflight } from './commands/preflight';
 import { status } from './commands/status';
@@ -21,6 +21,7 @@ export const commands: CommandDefinition[] = [
   preflight,
   ...phaseCommands,
   all,
+  upgrade,
   status,
   verify,
   rollback,

@@ -1,5 +1,6 @@
 import type { MigrationSession } from '../session/MigrationSession';
 import type { Executor } from './Executor';
+import type { ProductMigration } from './ProductMigration';
 import type { MigrationState } from './MigrationState';
 import type { Reporter } from '../Reporter';
 
@@ -69,11 +70,6 @@ export interface Step {
   /** A description in the imperative. */
   title: string;
   /**
-   * A later version added it to a phase that databases may have begun or completed, so steps
-   * after it may be done before it.
-   */
-  isAddition?: boolean;
-  /**
    * The objects that it creates, or that its undo drops. Their names must be free before the
    * first phase begins, and each transaction records what it has created.
    */
@@ -105,4 +101,9 @@ export interface Phase {
   /** Throws if undoing the whole phase would lose something. */
   checkUndo?(context: StepContext): Promise<void>;
   steps: Step[];
+  /**
+   * The product's own tables: the phase runs those that are missing before its steps, also once
+   * it is complete, and they are undone with its first step.
+   */
+  productMigrations?: readonly ProductMigration[];
 }

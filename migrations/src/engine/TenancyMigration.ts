@@ -21,6 +21,13 @@ import type { StepExecutor } from './Executor';
 import { LiveExecutor } from './LiveExecutor';
 import { MigrationState } from './MigrationState';
 import {
+  recordedBy,
+  recordedOf,
+  runProductMigration,
+  undoProductMigrations,
+} from './ProductMigration';
+import type { ProductMigration } from './ProductMigration';
+import {
   createdRelations,
   explainTaken,
   FORGET_CREATED,
@@ -175,7 +182,8 @@ export class TenancyMigration {
     const completed = await this.completedPhase();
     await this.giveUpUndo();
     const phase = this.options.phases[number - 1];
-    if (completed >= number && !phase.repeats) {
+    const missing = await this.missingMigrations(phase);
+    if (completed >= number && !phase.repeats && missing.length === 0) {
       return false;
     }
     if (completed < number - 1) {
@@ -193,7 +201,7 @@ export class TenancyMigration {
     await refuseTakenNames(context, journal);
     await phase.check?.(context);
     onBegin?.(phase);
-    if (completed >= number) {
+    if (completed >= number && phase.repeats) {
       for (const step of phase.steps) {
         await step.up(context);
       }
@@ -202,6 +210,7 @@ export class TenancyMigration {
     await this.changing(async () => {
       await this.createBookkeeping();
       await renewRecord(context, journal);
+      await this.runMigrations(missing);
       for (const step of phase.steps.filter(each => !journal.isDone(each))) {
         context.executor.announce(step, 'up');
         await runRecorded(context, step);
@@ -211,30 +220,102 @@ export class TenancyMigration {
     return true;
   }
 
+  /** The migrations of the product's own tables that are not done. */
+  async missingMigrations({
+    productMigrations = [],
+  }: Phase): Promise<ProductMigration[]> {
+    const journal = await this.readJournal();
+    return productMigrations.filter(each => !journal.isDone(each));
+  }
+
+  /** Whether a complete phase misses no migration of the product's own tables. */
+  async isUpToDate(): Promise<boolean> {
+    const completed = await this.completedPhase();
+    for (const phase of this.options.phases) {
+      if (
+        phase.number <= completed &&
+        (await this.missingMigrations(phase)).length > 0
+      ) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /**
-   * Undoes `first` and all later steps, the last one first. This includes a killed step,
-   * which the journal does not record.
+   * Brings the product's own tables up to date, where the phases before are complete.
+   *
+   * @returns the titles of what was missing
+   * @throws {@link RefusedError} if such a phase is not complete
+   */
+  async upgrade(): Promise<string[]> {
+    const titles: string[] = [];
+    for (const phase of this.options.phases) {
+      const missing = await this.missingMigrations(phase);
+      if (missing.length > 0) {
+        const completed = await this.completedPhase();
+        if (completed < phase.number) {
+          throw new RefusedError(
+            `Phase ${phase.number} is not complete, which brings these tables. Run ` +
+              `"${operatorCommand(`phase${completed + 1}`)}".`,
+          );
+        }
+        await this.runPhase(phase.number);
+        titles.push(...missing.map(({ title }) => title));
+      }
+    }
+    return titles;
+  }
+
+  private async runMigrations(
+    missing: readonly ProductMigration[],
+  ): Promise<void> {
+    const { context } = this;
+    for (const migration of missing) {
+      context.executor.announce(migration, 'up');
+      await runProductMigration(context, migration);
+      this.journal = this.journal?.with(migration);
+    }
+  }
+
+  private async undoMigrations(
+    done: readonly ProductMigration[],
+  ): Promise<void> {
+    await undoProductMigrations(this.context, done);
+    for (const migration of done) {
+      this.journal = this.journal?.without(migration);
+    }
+  }
+
+  /**
+   * Undoes `first` and all later steps, the last one first, and the product's own tables with
+   * the first step of their phase. This includes a killed step, which the journal does not record.
    */
   async undoFrom(first: Step): Promise<void> {
     const { context } = this;
     const { executor, state } = context;
+    const { phases } = this.options;
     const journal = await this.readJournal();
-    const later = journal.steps.slice(journal.steps.indexOf(first));
+    const all = phases.flatMap(({ steps }) => steps);
+    const later = all.slice(all.indexOf(first));
     const lastDone = later.map(step => journal.isDone(step)).lastIndexOf(true);
-    // The step after the last completed one may have begun, and so may additions.
-    const behind = later.findIndex(
-      (step, index) => index > lastDone && !step.isAddition,
-    );
-    const reached = later.slice(0, behind + 1 || undefined).reverse();
+    // The step after the last completed one may have begun.
+    const reached = later.slice(0, lastDone + 2).reverse();
     const undone = reached.filter(step => journal.isDone(step));
+    const home = phases.find(({ productMigrations }) => productMigrations);
+    const migrations =
+      home && reached.includes(home.steps[0])
+        ? home.productMigrations!.filter(each => journal.isDone(each))
+        : [];
+    const recorded = [...undone, ...migrations.map(recordedOf)];
     refuseUnknownSteps(journal);
-    await refuseForeignRelations(context, journal, undone);
+    await refuseForeignRelations(context, journal, recorded);
     await refuseDependentsOf(
       executor,
-      await createdRelations(context, undone),
+      await createdRelations(context, recorded),
       undone.flatMap(({ empties = [] }) => empties),
     );
-    for (const { steps, checkUndo } of this.options.phases) {
+    for (const { steps, checkUndo } of phases) {
       if (undone.includes(steps[0])) {
         await checkUndo?.(context);
       }
@@ -251,6 +332,9 @@ export class TenancyMigration {
         } else {
           executor.announce(step, 'begun');
           await undoBegun(context, journal, step);
+        }
+        if (step === home?.steps[0]) {
+          await this.undoMigrations(migrations);
         }
       }
       if (!executor.dryRun) {
@@ -274,8 +358,9 @@ export class TenancyMigration {
   /** The first step of an undo that is not complete. */
   async unfinishedUndo(): Promise<Step | undefined> {
     const name = await this.context.state.get<string>(UNDO);
-    const { steps } = await this.readJournal();
-    return steps.find(step => step.name === name);
+    return this.options.phases
+      .flatMap(({ steps }) => steps)
+      .find(step => step.name === name);
   }
 
   /** Going forward ends an incomplete undo, which must not be continued later. */
@@ -344,10 +429,7 @@ export class TenancyMigration {
     const { phases, mode } = this.options;
     const journal =
       this.journal ??
-      (await Journal.read(
-        this.context.executor,
-        phases.flatMap(({ steps }) => steps),
-      ));
+      (await Journal.read(this.context.executor, recordedBy(phases)));
     this.journal = mode === 'change' ? journal : undefined;
     return journal;
   }

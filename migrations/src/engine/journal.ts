@@ -45,30 +45,43 @@ export async function foreignBookkeeping(
 /** Steps of databases from before this version, which does without them. */
 const RETIRED_STEPS = ['4_20_views', '5_95_entity_search_fill'];
 
+/** What steps are called now, by their names in databases from before this version. */
+const RENAMED_STEPS: Readonly<Record<string, string>> = {
+  '5_15_tenant_members': '01_tenant_members',
+  '5_16_tenant_engines': '02_tenant_engines',
+  '5_17_engine_leases': '03_engine_leases',
+  '5_18_engine_status': '04_engine_status',
+  '5_19_tenant_limits': '05_tenant_limits',
+  '5_19_viewer_role': '06_viewer_role',
+};
+
+/** What is recorded: a step of a phase, or a migration of the product's own tables. */
+export type Recorded = Pick<Step, 'name' | 'creates'>;
+
 /** All steps of the migration, and which of them are done. */
 export class Journal {
   static async read(
     executor: Executor,
-    steps: readonly Step[],
+    steps: readonly Recorded[],
   ): Promise<Journal> {
     return new Journal(steps, await readCompletedSteps(executor));
   }
 
   private constructor(
-    readonly steps: readonly Step[],
+    readonly steps: readonly Recorded[],
     /** The names of those that are done, in the order in which they were. */
     readonly completed: readonly string[],
   ) {}
 
-  isDone({ name }: Step): boolean {
+  isDone({ name }: Pick<Recorded, 'name'>): boolean {
     return this.completed.includes(name);
   }
 
-  with(step: Step): Journal {
+  with(step: Pick<Recorded, 'name'>): Journal {
     return new Journal(this.steps, [...this.completed, step.name]);
   }
 
-  without(step: Step): Journal {
+  without(step: Pick<Recorded, 'name'>): Journal {
     return new Journal(
       this.steps,
       this.completed.filter(name => name !== step.name),
@@ -98,11 +111,15 @@ export async function readStepRecords(
   if (!exists) {
     return [];
   }
-  return executor.read<StepRecord>(
+  const records = await executor.read<StepRecord>(
     `select name, migration_time as time from ${MIGRATIONS_TABLE}
       where name <> all ($1) order by id`,
     [RETIRED_STEPS],
   );
+  return records.map(({ name, time }) => ({
+    name: RENAMED_STEPS[name] ?? name,
+    time,
+  }));
 }
 
 /** The names of the steps that are done, in their order. */
@@ -142,16 +159,20 @@ select 0 where not exists (select from ${LOCK_TABLE})`,
 }
 
 /** The statement that records a step as done. */
-export function recordStatement(step: Step): string {
+export function recordStatement({ name }: Pick<Recorded, 'name'>): string {
   return (
     `insert into ${MIGRATIONS_TABLE} (name, batch, migration_time) values ` +
-    `(${escapeLiteral(step.name)}, 1, now())`
+    `(${escapeLiteral(name)}, 1, now())`
   );
 }
 
 /** The counterpart of {@link recordStatement} for a step that is undone. */
-export function forgetStatement(step: Step): string {
-  return `delete from ${MIGRATIONS_TABLE} where name = ${escapeLiteral(
-    step.name,
-  )}`;
+export function forgetStatement({ name }: Pick<Recorded, 'name'>): string {
+  const names = [
+    name,
+    ...Object.keys(RENAMED_STEPS).filter(old => RENAMED_STEPS[old] === name),
+  ];
+  return `delete from ${MIGRATIONS_TABLE} where name in (${names
+    .map(escapeLiteral)
+    .join(', ')})`;
 }

@@ -1,7 +1,7 @@
 import { DatabaseError } from 'pg';
 import { RefusedError } from '../errors';
 import { doBlock, escapeLiteral } from '../sql';
-import type { Journal } from './journal';
+import type { Journal, Recorded } from './journal';
 import type { BriefTransaction, Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Creation, Step, StepContext } from './Step';
@@ -98,7 +98,7 @@ export async function findCreations(
 
 async function creationsOf(
   context: StepContext,
-  steps: readonly Pick<Step, 'creates'>[],
+  steps: readonly Pick<Recorded, 'creates'>[],
 ): Promise<Creation[]> {
   const creations: Creation[] = [];
   for (const step of steps) {
@@ -110,7 +110,7 @@ async function creationsOf(
 /** The names of the relations that steps create. */
 export async function createdRelations(
   context: StepContext,
-  steps: readonly Pick<Step, 'creates'>[],
+  steps: readonly Pick<Recorded, 'creates'>[],
 ): Promise<string[]> {
   const creations = await creationsOf(context, steps);
   return creations
@@ -165,7 +165,7 @@ export const FORGET_CREATED = `delete from ${STATE_TABLE} where key = '${KEY}'`;
 export async function foreignNames(
   context: StepContext,
   journal: Journal,
-  steps: readonly Pick<Step, 'creates'>[],
+  steps: readonly Pick<Recorded, 'creates'>[],
   kinds?: Creation['kind'][],
 ): Promise<string[]> {
   const creations = (await creationsOf(context, steps)).filter(
@@ -220,7 +220,7 @@ export function explainTaken(taken: string[]): string {
 export async function refuseForeignRelations(
   context: StepContext,
   journal: Journal,
-  steps: readonly Step[],
+  steps: readonly Pick<Recorded, 'creates'>[],
 ): Promise<void> {
   const names = await foreignNames(context, journal, steps, [
     'relation',

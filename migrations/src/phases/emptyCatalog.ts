@@ -58,7 +58,7 @@ async function schemaExists({
 
 /**
  * Takes a database to the end of phase 5 by creating the tables, which takes seconds and locks
- * nothing that an application uses. A dry run prints the first phase that is missing: what the
+ * nothing that an application uses, or brings those of an earlier version up to date. A dry run prints the first phase that is missing: what the
  * later ones do depends on its outcome.
  *
  * @returns whether the tables are there
@@ -70,6 +70,7 @@ export async function requireLayout(
   const { context } = migration;
   const phase = await migration.completedPhase();
   if (phase >= LAST_PHASE) {
+    await migration.upgrade();
     return true;
   }
   // Before anything is created.

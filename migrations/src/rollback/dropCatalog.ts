@@ -19,16 +19,8 @@ import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
 import { TENANT_REQUIRED } from '../schema/policies';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import {
-  ENGINES_TABLE,
-  ENGINE_STATUS_TABLE,
-  LEASES_TABLE,
-  MEMBERS_TABLE,
-  PROCESSES_TABLE,
-  READY_TABLE,
-  SEARCH_TABLES,
-  TENANT_TABLES,
-} from '../schema/tables';
+import { PRODUCT_TABLES } from '../productTables/migrations';
+import { READY_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { RESET_OWNER_ROLE } from '../session/ownerRole';
 import { enumerate } from '../text';
@@ -42,11 +34,7 @@ const TABLES = [
     oldName(table),
   ]),
   ...SEARCH_TABLES,
-  MEMBERS_TABLE,
-  ENGINES_TABLE,
-  LEASES_TABLE,
-  PROCESSES_TABLE,
-  ENGINE_STATUS_TABLE,
+  ...PRODUCT_TABLES.map(({ name }) => name),
   READY_TABLE,
   FAULTS,
   ADOPTION_STATE,

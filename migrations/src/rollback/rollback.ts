@@ -9,19 +9,8 @@ import { phases } from '../phases';
 import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { roles } from '../phases/phase3_application/40_roles';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
-import {
-  describeMembers,
-  tenantMembers,
-} from '../phases/phase5_partitions/15_tenant_members';
-import {
-  describeEngines,
-  tenantEngines,
-} from '../phases/phase5_partitions/16_tenant_engines';
-import {
-  describeLimits,
-  tenantLimits,
-} from '../phases/phase5_partitions/19_tenant_limits';
 import { swap } from '../phases/phase5_partitions/70_swap';
+import { readProductLosses } from '../productTables/losses';
 import { refusePublications } from '../schema/publications';
 import { columnExists, relationExists } from '../schema/lookups';
 import {
@@ -30,12 +19,7 @@ import {
   oldName,
   waitingName,
 } from '../schema/partitions';
-import {
-  DEFAULT_TENANT_ID,
-  ENGINES_TABLE,
-  MEMBERS_TABLE,
-  TENANT_TABLES,
-} from '../schema/tables';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatThings } from '../text';
 import { adoptedEngine } from '../adopt/state';
@@ -166,18 +150,7 @@ export async function readLosses(
         losses.push(`${table}: ${describeRows(tenants)}`);
       }
     }
-  }
-  if (first && isBeforeOrAt(first, tenantMembers)) {
-    const members = await describeMembers(executor);
-    losses.push(...(members ? [`${MEMBERS_TABLE}: ${members}`] : []));
-  }
-  if (first && isBeforeOrAt(first, tenantEngines)) {
-    const engines = await describeEngines(executor);
-    losses.push(...(engines ? [`${ENGINES_TABLE}: ${engines}`] : []));
-  }
-  if (first && isBeforeOrAt(first, tenantLimits)) {
-    const limits = await describeLimits(executor);
-    losses.push(...(limits ? [`tenants: ${limits}`] : []));
+    losses.push(...(await readProductLosses(executor)));
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));

@@ -1,7 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import { ownerStatement } from '../roles';
+import { APP_ROLE, ownerStatement } from '../roles';
 import { adminPolicyStatement } from './policies';
 
 const RELATION_ACL = `select coalesce(relacl,
@@ -164,7 +164,28 @@ begin
 end $$`;
 }
 
-/** The same for a function, on which PUBLIC has EXECUTE by default. */
+/**
+ * The statement that lets applications read a table: `portal_app`, and after the swap whoever
+ * was granted the tables that entities are searched by as well.
+ */
+export function grantToReaders(table: string): string {
+  return `do $$
+declare reader name;
+begin
+  for reader in
+    select '${APP_ROLE}'
+     union
+    select r.rolname
+      from pg_class c, aclexplode(c.relacl) a join pg_roles r on r.oid = a.grantee
+     where c.oid = to_regclass('entity_parents') and a.privilege_type = 'SELECT'
+       and a.grantee <> c.relowner
+  loop
+    execute format('grant select on table ${table} to %I', reader);
+  end loop;
+end $$`;
+}
+
+/** The statement that revokes all rights on a function, on which PUBLIC has EXECUTE by default. */
 export function revokeAllOnFunctionStatement(signature: string): string {
   return `do $$
 declare role text;

@@ -15,6 +15,12 @@ const HELPERS_CLASS = LOCK_CLASS + 1;
 // Less than four seconds in all.
 const PAUSES_MS = [200, 300, 450, 675, 1000, 1000];
 
+/** The command that brings the product's own tables up to date, as a backend does at its start. */
+export const UPGRADE = 'upgrade';
+
+// An upgrade gives up earlier, if it gets no lock.
+const UPGRADE_PATIENCE_MS = 60_000;
+
 /** The `application_name` of a command: its name, the user, the machine. */
 export function applicationName(command: string): string {
   return `${APPLICATION_PREFIX} ${command} ${
@@ -42,15 +48,16 @@ export interface Operator {
  * An advisory lock of the session: it locks no row and no table, the application never
  * meets it, and PostgreSQL releases it when the session ends. The command asks for it
  * during four seconds, because the server may take one to notice that an earlier command
- * was killed.
+ * was killed. It waits a minute for an upgrade, which takes moments.
  *
  * @throws {@link OtherOperatorError} which names the holder
  */
 export async function takeOperatorLock(
-  session: MigrationSession,
+  session: Pick<MigrationSession, 'query' | 'pause'>,
   schema: string,
 ): Promise<void> {
-  for (const pauseMs of [...PAUSES_MS, undefined]) {
+  const giveUpAt = performance.now() + UPGRADE_PATIENCE_MS;
+  for (let attempt = 0; ; attempt += 1) {
     const [{ taken, alone }] = await session.query<{
       taken: boolean;
       alone: boolean;
@@ -63,10 +70,13 @@ export async function takeOperatorLock(
     if (taken && alone) {
       return;
     }
-    if (pauseMs === undefined) {
-      throw refusal(taken ? undefined : await findOperator(session, schema));
+    if (attempt >= PAUSES_MS.length) {
+      const operator = taken ? undefined : await findOperator(session, schema);
+      if (!isUpgrade(operator) || performance.now() > giveUpAt) {
+        throw refusal(operator);
+      }
     }
-    await session.pause(pauseMs);
+    await session.pause(PAUSES_MS[attempt] ?? PAUSES_MS[PAUSES_MS.length - 1]);
   }
 }
 
@@ -86,7 +96,7 @@ export async function takeHelperLock(
 
 /** The operator who works on the schema now, if there is one. */
 export async function findOperator(
-  session: MigrationSession,
+  session: Pick<MigrationSession, 'query'>,
   schema: string,
 ): Promise<Operator | undefined> {
   const [operator] = await session.query<Operator>(
@@ -108,6 +118,12 @@ export async function findOperator(
 export function describeOperator({ name, pid, since }: Operator): string {
   const begin = since ? `, since ${since.toISOString()}` : '';
   return `"${name}" (process ${pid} of the server${begin})`;
+}
+
+function isUpgrade(operator: Operator | undefined): boolean {
+  return (
+    operator?.name.startsWith(`${APPLICATION_PREFIX} ${UPGRADE} `) ?? false
+  );
 }
 
 function refusal(operator: Operator | undefined): Error {

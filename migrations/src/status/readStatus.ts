@@ -11,15 +11,8 @@ import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_inde
 import { readRowsOfOtherTenants, readWayBack } from '../rollback/rollback';
 import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import {
-  ENGINE_STATUS_TABLE,
-  ENGINES_TABLE,
-  LEASES_TABLE,
-  MEMBERS_TABLE,
-  PROCESSES_TABLE,
-  SEARCH_TABLES,
-  TENANT_TABLES,
-} from '../schema/tables';
+import { PRODUCT_TABLES } from '../productTables/migrations';
+import { SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import type {
   Leftover,
   StatusReport,
@@ -85,8 +78,8 @@ export async function readStatus(
 }
 
 function stepsOf(records: StepRecord[]): StepStatus[] {
-  return phases.flatMap(({ number, steps }) =>
-    steps.map(({ name, title }) => ({
+  return phases.flatMap(({ number, steps, productMigrations = [] }) =>
+    [...productMigrations, ...steps].map(({ name, title }) => ({
       name,
       title,
       phase: number,
@@ -142,11 +135,7 @@ async function readTables(executor: Executor): Promise<TableStatus[]> {
   return executor.read<TableStatus>(SIZES, [
     [
       'tenants',
-      MEMBERS_TABLE,
-      ENGINES_TABLE,
-      PROCESSES_TABLE,
-      LEASES_TABLE,
-      ENGINE_STATUS_TABLE,
+      ...PRODUCT_TABLES.map(({ name }) => name),
       ...TENANT_TABLES,
       ...SEARCH_TABLES,
       ...TENANT_TABLES.flatMap(table => [

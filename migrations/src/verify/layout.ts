@@ -146,8 +146,8 @@ async function missingLimits(executor: Executor): Promise<string[]> {
           `tenants has no column ${absent
             .map(([column]) => column)
             .join(', ')} of type integer, nullable: run "${operatorCommand(
-            'phase5',
-          )}", also where it was run before.`,
+            'upgrade',
+          )}".`,
         ]
       : []),
     ...unchecked.map(

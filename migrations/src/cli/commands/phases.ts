@@ -71,6 +71,24 @@ async function createOrRequireTables(
   }
 }
 
+/** After an update of the product. */
+export const upgrade: CommandDefinition = {
+  name: 'upgrade',
+  description:
+    "Bring the product's own tables up to date, after an update. A backend that starts does it, too.",
+  access: 'change',
+  options: [],
+  async run({ migration, options }) {
+    const titles = await migration.upgrade();
+    if (titles.length === 0) {
+      return "The product's own tables are up to date.";
+    }
+    return options.dryRun
+      ? 'The migrations were printed. Nothing was changed.'
+      : ['Done:', ...titles.map(title => `  ${title}`)].join('\n');
+  },
+};
+
 /** All phases in one go, for a fresh or small database. */
 export const all: CommandDefinition = {
   name: 'all',

@@ -4,17 +4,10 @@ import { ADOPTION_STATE, FAULTS, putState } from '../../adopt/state';
 import type { Step } from '../../engine/Step';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 
-/**
- * Prepares the adoption of any tenant's engine: the functions that triggers on its tables
- * call.
- *
- * A database of which an earlier version completed phase 5 lacks this step alone. `phase5`
- * does it, and so does a backend that starts.
- */
+/** Prepares the adoption of any tenant's engine: the functions that triggers on its tables call. */
 export const engineAdoption: Step = {
   name: '5_98_engine_adoption',
   title: "Prepare the adoption of tenants' engines",
-  isAddition: true,
 
   creates: () => ADOPTION_CREATIONS,
 

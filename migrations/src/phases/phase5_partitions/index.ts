@@ -1,23 +1,11 @@
 import type { Phase, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { isSwapped } from '../../schema/partitions';
-import {
-  DEFAULT_TENANT_ID,
-  ENGINES_TABLE,
-  MEMBERS_TABLE,
-} from '../../schema/tables';
+import { PRODUCT_MIGRATIONS } from '../../productTables/migrations';
+import { refuseProductLosses } from '../../productTables/losses';
+import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { refuseShape } from '../../checks/examineShape';
 import { partitionedTables, refuseRowsToDrop } from './10_partitioned_tables';
-import {
-  describeMembers,
-  refuseRowsOf,
-  tenantMembers,
-} from './15_tenant_members';
-import { describeEngines, tenantEngines } from './16_tenant_engines';
-import { engineLeases } from './17_engine_leases';
-import { engineStatus } from './18_engine_status';
-import { describeLimits, tenantLimits } from './19_tenant_limits';
-import { viewerRole } from './19_viewer_role';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -43,18 +31,11 @@ export const phase5: Phase = {
   },
   async checkUndo(context) {
     await refuseRowsToDrop(context);
-    await refuseRowsOf(context, MEMBERS_TABLE, describeMembers);
-    await refuseRowsOf(context, ENGINES_TABLE, describeEngines);
-    await refuseRowsOf(context, 'tenants', describeLimits);
+    await refuseProductLosses(context);
   },
+  productMigrations: PRODUCT_MIGRATIONS,
   steps: [
     partitionedTables,
-    tenantMembers,
-    tenantEngines,
-    engineLeases,
-    engineStatus,
-    tenantLimits,
-    viewerRole,
     changeLog,
     copyRows,
     firstCatchUp,

@@ -1,3 +1,5 @@
+import { readCompletedSteps } from '../../engine/journal';
+import { PRODUCT_MIGRATIONS } from '../../productTables/migrations';
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import {
   leftToSuperuserStatements,
@@ -5,15 +7,9 @@ import {
   readRoleAccess,
 } from '../../schema/roleAccess';
 import { operatorCommand } from '../../operatorCommand';
-import { columnExists, relationExists } from '../../schema/lookups';
+import { relationExists } from '../../schema/lookups';
 import { inheritStatements } from '../../schema/membership';
-import {
-  DEFAULT_TENANT_ID,
-  ENGINE_STATUS_TABLE,
-  ENGINES_TABLE,
-  LEASES_TABLE,
-  MEMBERS_TABLE,
-} from '../../schema/tables';
+import { DEFAULT_TENANT_ID, MEMBERS_TABLE } from '../../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../../sql';
 import { enumerate, formatThings, script } from '../../text';
 import { failure, ok, warning } from '../PreflightCheck';
@@ -171,19 +167,11 @@ export const members: PreflightCheck = {
     if (!facts.swapped) {
       return [];
     }
+    const completed = await readCompletedSteps(executor);
+    const missing = PRODUCT_MIGRATIONS.filter(
+      ({ name }) => !completed.includes(name),
+    );
     const hasTable = await relationExists(executor, MEMBERS_TABLE);
-    const hasLimits = await columnExists(executor, 'tenants', 'burst');
-    const missing = [
-      ...(hasTable ? [] : [MEMBERS_TABLE]),
-      ...((await relationExists(executor, ENGINES_TABLE))
-        ? []
-        : [ENGINES_TABLE]),
-      ...((await relationExists(executor, LEASES_TABLE)) ? [] : [LEASES_TABLE]),
-      ...((await relationExists(executor, ENGINE_STATUS_TABLE))
-        ? []
-        : [ENGINE_STATUS_TABLE]),
-      ...(hasLimits ? [] : ['column for limits in tenants']),
-    ];
     const empty = await executor.read<{ slug: string }>(
       `select tenant_slug as slug from tenants t
         where deleted_at is null and tenant_id <> $1
@@ -200,13 +188,15 @@ export const members: PreflightCheck = {
         ? []
         : [
             warning(
-              `There is no ${missing.join(
-                ' and no ',
-              )}: an earlier version has completed phase 5.`,
+              `The product's own tables are those of an earlier version: ${formatThings(
+                missing.length,
+                'migration',
+              )} missing.`,
               {
                 advice: `Run ${operatorCommand(
-                  'phase5',
-                )}, which creates it, or start a backend of this version whose user may.`,
+                  'upgrade',
+                )}, or start a backend of this version whose user may.`,
+                details: missing.map(({ title }) => title),
               },
             ),
           ]),

@@ -63,22 +63,6 @@ export async function hasTable(
   return rows.length > 0;
 }
 
-/** Whether a table has a column, whatever the user may do with it. */
-export async function hasColumn(
-  client: Client,
-  schema: string,
-  table: string,
-  column: string,
-): Promise<boolean> {
-  const { rows } = await client.query(
-    `select from pg_attribute a
-       join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relname = $2 and a.attname = $3 and not a.attisdropped`,
-    [schema, table, column],
-  );
-  return rows.length > 0;
-}
-
 // Where rows may be that are not in `entities`: from before a swap, on their way
 // to one, or from before a rollback.
 const ELSEWHERE = ['entities_old', 'entities_partitioned_archive'];

@@ -7,13 +7,14 @@ import {
   readAdoption,
   type Reporter,
   status,
+  upgrade,
 } from 'backstage-catalog-tenancy-migrations';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
 import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
 import { refuseToAdopt } from './decideAdoption';
-import { hasColumn, hasTable, isEmpty, LAST_PHASE, readLayout } from './layout';
+import { hasTable, isEmpty, LAST_PHASE, readLayout } from './layout';
 import { withClient } from './catalogConnection';
 
 /**
@@ -54,7 +55,7 @@ export async function prepareTables(
     await setUp({ connection, schema, logger });
     await noteIntent(database);
   } else {
-    await addWhatIsMissing(database, logger);
+    await bringUpToDate(database, logger);
   }
 }
 
@@ -113,104 +114,37 @@ async function setUp(options: {
 }
 
 /**
- * The steps, in the journal of the migration, that later versions added to phase 5: what
- * each creates.
- */
-const ADDED_STEPS: Record<string, string> = {
-  '5_15_tenant_members': 'the table tenant_members',
-  '5_16_tenant_engines': 'the table tenant_engines',
-  '5_17_engine_leases': 'the tables engine_processes and engine_leases',
-  '5_18_engine_status': 'the table engine_status',
-  '5_19_tenant_limits': 'the columns for limits of single tenants',
-  '5_19_viewer_role': 'the role viewer of members',
-  '5_98_engine_adoption': "what carries the entities of tenants' engines",
-};
-
-/**
- * Adds what an earlier version that has completed phase 5 did not know. These steps are all
- * that a backend does in a catalog that is in use: no writer of entities waits for them longer
- * than for the lock timeout.
+ * Adds to the product's own tables what an earlier version did not know. That is all that a
+ * backend does in a catalog that is in use: it waits for locks half a minute at most.
  *
- * Where it can't, such as without the rights, the check of the database says what to do
- * about the tables; without the other steps only engines of tenants, or limits of single ones,
- * are missing.
+ * Where it can't, such as without the rights, the check of the database says what is missing.
  */
-async function addWhatIsMissing(
-  database: CatalogDatabase,
+async function bringUpToDate(
+  { connection, schema }: CatalogDatabase,
   logger: LoggerService,
 ): Promise<void> {
-  const { connection, schema } = database;
-  const missing = await withClient(connection, client =>
-    findMissing(client, schema),
-  );
-  if (missing.length === 0) {
-    return;
-  }
   try {
-    const { steps } = await status(database);
-    const left = steps.filter(
-      ({ phase, doneAt }) => phase <= LAST_PHASE && doneAt === null,
-    );
-    if (left.length > 0 && left.every(({ name }) => name in ADDED_STEPS)) {
-      const added = left.map(({ name }) => ADDED_STEPS[name]).join(' and ');
-      logger.info(
-        `Adding ${added} to schema "${schema}", which an earlier version has migrated`,
-      );
-      await inTurn(() =>
-        migrateTo(LAST_PHASE, {
-          connection,
-          schema,
-          reporter: reporterOf(logger),
-        }),
-      );
-    }
+    await inTurn(async () => {
+      const added = await upgrade({
+        connection,
+        schema,
+        reporter: reporterOf(logger),
+      });
+      if (added.length > 0) {
+        logger.info(
+          `Brought the tables of schema "${schema}" up to date: ${added.join(
+            '; ',
+          )}`,
+        );
+      }
+    });
   } catch (error) {
     logger.warn(
-      `${missing.join(
-        ' and ',
-      )} could not be added to schema "${schema}" at this start: ` +
-        `run "${operatorCommand(`phase${LAST_PHASE}`)}"`,
+      `The tables of schema "${schema}" could not be brought up to date at this start: ` +
+        `run "${operatorCommand('upgrade')}"`,
       toError(error),
     );
   }
-}
-
-/** What is missing of {@link ADDED_STEPS}, by the catalogs that every user may read. */
-async function findMissing(client: Client, schema: string): Promise<string[]> {
-  const missing: string[] = [];
-  for (const [table, step] of [
-    ['tenant_members', '5_15_tenant_members'],
-    ['tenant_engines', '5_16_tenant_engines'],
-    ['engine_leases', '5_17_engine_leases'],
-    ['engine_status', '5_18_engine_status'],
-  ]) {
-    if (!(await hasTable(client, schema, table))) {
-      missing.push(ADDED_STEPS[step]);
-    }
-  }
-  if (!(await hasColumn(client, schema, 'tenants', 'burst'))) {
-    missing.push(ADDED_STEPS['5_19_tenant_limits']);
-  }
-  const { rows: checks } = await client.query(
-    `select from pg_constraint k join pg_namespace n on n.oid = k.connamespace
-      where n.nspname = $1 and k.conname = 'tenant_members_role_check'
-        and pg_get_constraintdef(k.oid) not like '%viewer%'`,
-    [schema],
-  );
-  if (checks.length > 0) {
-    missing.push(ADDED_STEPS['5_19_viewer_role']);
-  }
-  // An earlier version carried the entities of the default tenant's engine alone.
-  const { rows } = await client.query<{ arguments: number }>(
-    `select p.pronargs as arguments
-       from pg_proc p join pg_namespace n on n.oid = p.pronamespace
-      where n.nspname = $1 and p.proname = 'adoption_put'`,
-    [schema],
-  );
-  if (rows.length !== 1 || rows[0].arguments !== 3) {
-    missing.push(ADDED_STEPS['5_98_engine_adoption']);
-  }
-  return missing;
 }
 
 /** Runs a migration, and again for as long as another process is at one. */

@@ -261,109 +261,59 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     const BEFORE_LIMITS = `
       alter table tenancy.tenants drop column concurrency, drop column requests_per_second,
         drop column burst;
-      delete from tenancy.tenancy_migrations where name = '5_19_tenant_limits'`;
-    const BEFORE_STATUS = `${BEFORE_LIMITS};
-      drop table tenancy.engine_status;
-      delete from tenancy.tenancy_migrations where name = '5_18_engine_status'`;
-    const BEFORE_LEASES = `${BEFORE_STATUS};
-      drop table tenancy.engine_leases, tenancy.engine_processes;
-      delete from tenancy.tenancy_migrations where name = '5_17_engine_leases'`;
-    const BEFORE_ENGINES = `${BEFORE_LEASES};
-      drop table tenancy.tenant_engines;
-      delete from tenancy.tenancy_migrations where name = '5_16_tenant_engines'`;
-    const BEFORE_MEMBERS = `${BEFORE_ENGINES};
+      delete from tenancy.tenancy_migrations where name = '05_tenant_limits'`;
+    const BEFORE_MEMBERS = `${BEFORE_LIMITS};
       drop table tenancy.tenant_members;
-      delete from tenancy.tenancy_migrations where name = '5_15_tenant_members'`;
+      delete from tenancy.tenancy_migrations where name = '01_tenant_members'`;
 
-    const BEFORE_ADOPTION = `
-      drop function tenancy.adoption_put(uuid, text, text);
-      delete from tenancy.tenancy_migrations where name = '5_98_engine_adoption'`;
-
-    async function createEarlier(
-      earlier = BEFORE_MEMBERS,
-    ): Promise<ClientConfig> {
+    async function createEarlier(earlier: string): Promise<ClientConfig> {
       const connection = await createDatabase(id);
       await migrateTo(5, { connection, createTables: true });
       await withDatabase(connection, client => client.query(earlier));
       return connection;
     }
 
-    it.each([
-      [
-        'the members and engines',
-        BEFORE_MEMBERS,
-        'the table tenant_members and the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status and the columns for limits of single tenants',
-      ],
-      [
-        'the engines',
-        BEFORE_ENGINES,
-        'the table tenant_engines and the tables engine_processes and engine_leases and the table engine_status and the columns for limits of single tenants',
-      ],
-      [
-        'the leases',
-        BEFORE_LEASES,
-        'the tables engine_processes and engine_leases and the table engine_status and the columns for limits of single tenants',
-      ],
-      [
-        'the status of engines',
-        BEFORE_STATUS,
-        'the table engine_status and the columns for limits of single tenants',
-      ],
-      [
-        'the limits of tenants',
-        BEFORE_LIMITS,
-        'the columns for limits of single tenants',
-      ],
-      [
-        'the functions for engines',
-        BEFORE_ADOPTION,
-        "what carries the entities of tenants' engines",
-      ],
-    ])(
-      'adds what it lacks of %s, by one of two processes that start at once, and says so',
-      async (_, earlier, tables) => {
-        const connection = await createEarlier(earlier);
-        const [one, other] = await Promise.all([
-          start(connection),
-          start(connection),
-        ]);
-        for (const { tenancy } of [one, other]) {
-          for (const table of ['tenant_members', 'tenant_engines']) {
-            await expect(
-              tenancy.pool.query(knex => knex(table).select('*')),
-            ).resolves.toEqual([]);
-          }
-        }
-        await expect(status({ connection })).resolves.toMatchObject({
-          phase: 5,
-        });
-        expect(logged(one.services) + logged(other.services)).toContain(
-          `Adding ${tables} to schema "tenancy"`,
-        );
-      },
-    );
+    it('adds what it lacks, by one of two processes that start at once, and says so', async () => {
+      const connection = await createEarlier(BEFORE_MEMBERS);
+      const [one, other] = await Promise.all([
+        start(connection),
+        start(connection),
+      ]);
+      for (const { tenancy } of [one, other]) {
+        await expect(
+          tenancy.pool.query(knex => knex('tenant_members').select('*')),
+        ).resolves.toEqual([]);
+      }
+      await expect(status({ connection })).resolves.toMatchObject({
+        phase: 5,
+      });
+      expect(logged(one.services) + logged(other.services)).toContain(
+        'Brought the tables of schema "tenancy" up to date: Create the table tenant_members; ' +
+          'Add the columns for limits of single tenants to tenants',
+      );
+    });
 
-    it('serves without the functions for engines where it may not add them, and names the command', async () => {
-      const connection = await createEarlier(`${BEFORE_ADOPTION};
+    it('serves without what it may not add, and names the command', async () => {
+      const connection = await createEarlier(`${BEFORE_LIMITS};
         create function public.fail() returns event_trigger language plpgsql as
-          $$ begin raise exception 'nobody creates functions'; end $$;
+          $$ begin raise exception 'nobody alters tables'; end $$;
         create event trigger fail on ddl_command_start
-          when tag in ('CREATE FUNCTION') execute function public.fail()`);
+          when tag in ('ALTER TABLE') execute function public.fail()`);
       const { services, tenancy } = await start(connection);
       expect(logged(services)).toMatch(
-        /^what carries the entities of tenants' engines could not be added .* run "npx backstage-catalog-tenancy-cli phase5"$/m,
+        /^The tables of schema "tenancy" could not be brought up to date .* run "npx backstage-catalog-tenancy-migrations upgrade"$/m,
       );
       await expect(
         tenancy.pool.query(knex => knex('tenants').select('tenant_slug')),
       ).resolves.toEqual([{ tenant_slug: 'default' }]);
     });
 
-    it('does nothing else that phase 5 lacks, and names the command', async () => {
+    it('does nothing that phase 5 lacks, and names the command', async () => {
       const connection = await createEarlier(
         `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
       );
       await expect(start(connection)).rejects.toThrow(
-        /There is no tenant_members, tenant_engines, engine_processes, engine_leases, engine_status in schema "tenancy": run "npx backstage-catalog-tenancy-cli phase5"/,
+        /There is no tenant_members in schema "tenancy": run "npx backstage-catalog-tenancy-migrations upgrade", or ".*phase5" where/,
       );
     });
   });

@@ -1,6 +1,4 @@
 import type { Creation, Step } from '../../../engine/Step';
-import { escapeIdentifier } from '../../../sql';
-import { readApplicationUsers } from '../15_tenant_members';
 import {
   parentsRelations,
   parentsStatements,
@@ -65,15 +63,11 @@ export const entityTerms: Step = {
 
   async up(context) {
     const { executor, settings } = context;
-    const readers = await readApplicationUsers(executor);
     await executor.transaction({
       title: 'Create entity_terms',
       locks: 'New objects, which no session uses yet.',
       statements: [
         ...termsStatements,
-        `grant select on table entity_terms to ${readers
-          .map(escapeIdentifier)
-          .join(', ')}`,
         ...functionStatements(settings.schema, await createTerms(executor)),
         // With the table: as long as there are these functions, it is not filled.
         ...fillFunctionStatements(settings.schema),

@@ -1,0 +1,133 @@
+import { ownerStatement } from '../roles';
+import { grantToReaders, revokeAllStatement } from '../schema/grants';
+import type { LockMode } from '../session/lockRetries';
+import { escapeIdentifier } from '../sql';
+import { forgetStatement, recordStatement } from './journal';
+import type { Recorded } from './journal';
+import { recording } from './ownership';
+import type { Creation, Phase, StepContext } from './Step';
+
+/**
+ * A migration of this product's own tables, which no phase of the specification knows. It is
+ * one transaction, in which it is recorded too: it is done, or nothing of it is.
+ */
+export interface ProductMigration {
+  /** Recorded in the database; begins with its number. */
+  name: string;
+  /** A description in the imperative. */
+  title: string;
+  /** Which locks it takes, for how long, and why that is safe. */
+  locks: string;
+  /** The tables in use that it locks; in ACCESS EXCLUSIVE mode unless `mode` says another. */
+  tables?: readonly string[];
+  mode?: LockMode;
+  sql: string;
+  /** What it creates: the way back drops that, and its names must be free before. */
+  creates: CreatedByProduct;
+}
+
+interface CreatedByProduct {
+  /** With whether the application may read it; the owner is portal_admin, the key `<table>_pkey`. */
+  tables?: Readonly<Record<string, { read: boolean }>>;
+  /** Indexes beside the primary keys. */
+  indexes?: readonly string[];
+  /** Columns of tables that another one creates. */
+  columns?: Readonly<Record<string, readonly string[]>>;
+}
+
+// A backend that starts waits for locks no longer: it serves without the migration, says so,
+// and tries again at its next start.
+const PATIENCE_MS = 30_000;
+
+/** The objects whose names it takes. */
+export function creationsOf({
+  creates: { tables = {}, indexes = [], columns = {} },
+}: ProductMigration): Creation[] {
+  const relations = [
+    ...Object.keys(tables).flatMap(table => [table, `${table}_pkey`]),
+    ...indexes,
+  ];
+  return [
+    ...relations.map((name): Creation => ({ kind: 'relation', name })),
+    ...Object.entries(columns).flatMap(([table, names]) =>
+      names.map((name): Creation => ({ kind: 'column', name, table })),
+    ),
+  ];
+}
+
+/** All that phases record, the migrations of a phase before its steps. */
+export function recordedBy(phases: readonly Phase[]): Recorded[] {
+  return phases.flatMap(({ steps, productMigrations = [] }) => [
+    ...productMigrations.map(recordedOf),
+    ...steps,
+  ]);
+}
+
+/** A migration as the journal has it. */
+export function recordedOf(migration: ProductMigration): Recorded {
+  return { name: migration.name, creates: () => creationsOf(migration) };
+}
+
+/** Runs one that is not done. */
+export async function runProductMigration(
+  context: StepContext,
+  migration: ProductMigration,
+): Promise<void> {
+  const { title, locks, tables, mode, sql, creates } = migration;
+  const { executor } = recording(context, creationsOf(migration));
+  await executor.transaction({
+    title,
+    locks,
+    tables,
+    mode,
+    patienceMs: PATIENCE_MS,
+    statements: [
+      sql.trim().replace(/;$/, ''),
+      ...Object.entries(creates.tables ?? {}).flatMap(([table, { read }]) => [
+        ownerStatement(table),
+        revokeAllStatement(table),
+        ...(read ? [grantToReaders(table)] : []),
+      ]),
+      ...(executor.dryRun ? [] : [recordStatement(migration)]),
+    ],
+  });
+}
+
+/** Drops what those have created that are done, in one transaction. */
+export async function undoProductMigrations(
+  context: StepContext,
+  done: readonly ProductMigration[],
+): Promise<void> {
+  if (done.length === 0) {
+    return;
+  }
+  const tables = done.flatMap(({ creates }) =>
+    Object.keys(creates.tables ?? {}),
+  );
+  const { executor } = recording(context, done.flatMap(creationsOf));
+  await executor.transaction({
+    title: "Drop the product's own tables",
+    locks:
+      `ACCESS EXCLUSIVE on ${tables.join(
+        ', ',
+      )} and tenants, for a change of the catalog. ` +
+      'An application that reads them waits behind it.',
+    tables: [...tables, 'tenants'],
+    statements: [
+      `drop table if exists ${tables.join(', ')}`,
+      ...done.flatMap(({ creates }) => dropColumns(creates.columns ?? {})),
+      ...(executor.dryRun ? [] : done.map(forgetStatement)),
+    ],
+  });
+}
+
+function dropColumns(
+  columns: Readonly<Record<string, readonly string[]>>,
+): string[] {
+  return Object.entries(columns).map(
+    ([table, names]) =>
+      `alter table if exists ${table} ${names
+        .map(name => `drop column if exists ${escapeIdentifier(name)}`)
+        .join(', ')}`,
+  );
+}

@@ -1,0 +1,89 @@
+import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
+import { columnExists } from '../schema/lookups';
+import { ENGINES_TABLE, MEMBERS_TABLE, TENANT_LIMITS } from '../schema/tables';
+import { formatThings } from '../text';
+
+/** What the product's own tables hold that is nowhere else. */
+interface Loss {
+  table: string;
+  /** One that this product gives the table: another table of the name has none. */
+  column: string;
+  /** Counts with the aliases that `describe` takes. */
+  counts: string;
+  describe(counts: Record<string, number>): string | undefined;
+}
+
+const LOSSES: readonly Loss[] = [
+  {
+    table: MEMBERS_TABLE,
+    column: 'principal',
+    counts: 'count(*) as members, count(distinct tenant_id) as tenants',
+    describe: ({ members, tenants }) =>
+      members > 0
+        ? `${formatThings(members, 'member')} of ${formatThings(
+            tenants,
+            'tenant',
+          )}`
+        : undefined,
+  },
+  {
+    table: ENGINES_TABLE,
+    column: 'catalog_config',
+    counts: 'count(*) as engines, count(catalog_config) as configured',
+    describe: ({ engines, configured }) =>
+      engines > 0
+        ? `the engines of ${formatThings(
+            engines,
+            'tenant',
+          )}, ${configured} with a configuration`
+        : undefined,
+  },
+  {
+    table: 'tenants',
+    column: 'burst',
+    counts: `count(*) filter (where coalesce(${Object.keys(TENANT_LIMITS).join(
+      ', ',
+    )}) is not null) as limited`,
+    describe: ({ limited }) =>
+      limited > 0
+        ? `the limits of ${formatThings(limited, 'tenant')}`
+        : undefined,
+  },
+];
+
+/** What the way back deletes of them: `tenant_members: 3 members of 2 tenants`. */
+export async function readProductLosses(executor: Executor): Promise<string[]> {
+  const losses: string[] = [];
+  for (const { table, column, counts, describe } of LOSSES) {
+    if (await columnExists(executor, table, column)) {
+      const [row] = await executor.read<Record<string, string>>(
+        `select ${counts} from ${table}`,
+      );
+      const loss = describe(
+        Object.fromEntries(
+          Object.entries(row).map(([name, count]) => [name, Number(count)]),
+        ),
+      );
+      losses.push(...(loss ? [`${table}: ${loss}`] : []));
+    }
+  }
+  return losses;
+}
+
+/** @throws {@link RefusedError} while they hold anything, which `--force` deletes */
+export async function refuseProductLosses({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
+  const losses = settings.force ? [] : await readProductLosses(executor);
+  if (losses.length > 0) {
+    throw new RefusedError(
+      `Undoing phase 5 as a whole would delete ${losses.join('; ')}. ` +
+        `Undo the swap alone ("${operatorCommand('rollback')}"), which keeps ` +
+        'them, or give --force to delete them.',
+    );
+  }
+}

@@ -1,0 +1,195 @@
+import type { ProductMigration } from '../engine/ProductMigration';
+
+/**
+ * The tables of this product beside those of the specification, as an ordered list of
+ * migrations. `adopt`, phase 5, `upgrade` and a backend that starts run those that are missing,
+ * one after the other, under the operator's lock.
+ *
+ * To add one, append an entry, and never change one that a release has:
+ *
+ * - `name` takes the next number. It is recorded in `tenancy_migrations`.
+ * - `sql` runs once, in one transaction with the record of the name. The versions before it go
+ *   on beside it, and do not know what it adds.
+ * - `locks` says which locks it takes, for how long, and why that is safe; `tables` are those in
+ *   use among them. A change that reads many rows is not for this list.
+ * - `creates` names new tables, indexes and columns. Their names are refused where they are
+ *   taken, the way back drops them, and `verify` and the start of a backend expect the tables,
+ *   with the right to read that is given here. Columns of a table of this list need no entry.
+ * - What a table holds that is nowhere else belongs into `losses.ts`, and the constraints that
+ *   `verify` expects into `verify/layout.ts`.
+ */
+export const PRODUCT_MIGRATIONS: readonly ProductMigration[] = [
+  {
+    name: '01_tenant_members',
+    title: 'Create the table tenant_members',
+    locks: newTable(),
+    tables: ['tenants'],
+    mode: 'share row exclusive',
+    sql: `
+create table tenant_members (
+  tenant_id uuid not null
+    constraint tenant_members_tenant_id_fkey references tenants (tenant_id) on delete cascade,
+  principal text not null,
+  role text not null
+    constraint tenant_members_role_check check (role in ('member', 'admin')),
+  created_by text not null,
+  created_at timestamptz not null default now(),
+  constraint tenant_members_pkey primary key (tenant_id, principal)
+);
+-- For the tenants of one caller.
+create index tenant_members_principal_idx on tenant_members (principal);
+comment on table tenant_members is 'Who may enter which tenant';
+comment on column tenant_members.principal is 'The reference of a user or group in the catalog of the default tenant, or the subject of an external service';
+comment on column tenant_members.created_by is 'The user or service that added the member';`,
+    creates: {
+      tables: { tenant_members: { read: true } },
+      indexes: ['tenant_members_principal_idx'],
+    },
+  },
+  {
+    name: '02_tenant_engines',
+    title: 'Create the table tenant_engines',
+    locks: newTable(),
+    tables: ['tenants'],
+    mode: 'share row exclusive',
+    sql: `
+create table tenant_engines (
+  tenant_id uuid not null
+    constraint tenant_engines_tenant_id_fkey references tenants (tenant_id) on delete cascade,
+  catalog_config jsonb
+    constraint tenant_engines_catalog_config_check check (jsonb_typeof(catalog_config) = 'object'),
+  config_updated_at timestamptz,
+  config_updated_by text,
+  created_by text not null,
+  created_at timestamptz not null default now(),
+  disabled_at timestamptz,
+  paused_at timestamptz,
+  paused_by text,
+  constraint tenant_engines_pkey primary key (tenant_id)
+);
+comment on table tenant_engines is 'The tenants that a catalog engine feeds; code feeds the others';
+comment on column tenant_engines.catalog_config is 'The configuration of the engine, with references in place of secrets';
+comment on column tenant_engines.config_updated_by is 'The user or service that wrote the configuration';
+comment on column tenant_engines.created_by is 'The user or service that gave the tenant an engine';
+comment on column tenant_engines.disabled_at is 'Since when the tables of the engine are to be removed; it feeds the tenant no more';
+comment on column tenant_engines.paused_at is 'Since when the engine ingests nothing and runs no scheduled task';
+comment on column tenant_engines.paused_by is 'The user or service that paused it';`,
+    creates: { tables: { tenant_engines: { read: true } } },
+  },
+  {
+    name: '03_engine_leases',
+    title: 'Create the tables engine_processes and engine_leases',
+    locks: newTable(),
+    tables: ['tenants'],
+    mode: 'share row exclusive',
+    sql: `
+-- Logged: a crash or a failover that emptied the tables would let a process take tenants whose
+-- leases another one still counts as its own. Each process updates its row every few seconds;
+-- expires_at is in no index, so that the update is a HOT one, and any access to the page prunes
+-- the row's earlier versions: neither a fillfactor nor a vacuum of its own is needed.
+create table engine_processes (
+  process_id uuid not null,
+  name text not null,
+  started_at timestamptz not null default now(),
+  expires_at timestamptz not null,
+  constraint engine_processes_pkey primary key (process_id)
+);
+create table engine_leases (
+  tenant_id uuid not null
+    constraint engine_leases_tenant_id_fkey references tenants (tenant_id) on delete cascade,
+  process_id uuid not null
+    constraint engine_leases_process_id_fkey references engine_processes (process_id) on delete cascade,
+  since timestamptz not null default now(),
+  constraint engine_leases_pkey primary key (tenant_id)
+);
+comment on table engine_processes is 'The processes that divide the background work of tenants among themselves';
+comment on column engine_processes.name is 'For people: host and process id';
+comment on column engine_processes.expires_at is 'When others may end its sessions and take its leases';
+comment on table engine_leases is 'Which process does the background work of which tenant';`,
+    // Engines use them, and their login acts as portal_admin.
+    creates: {
+      tables: {
+        engine_processes: { read: false },
+        engine_leases: { read: false },
+      },
+    },
+  },
+  {
+    name: '04_engine_status',
+    title: 'Create the table engine_status',
+    locks: newTable(),
+    tables: ['tenants'],
+    mode: 'share row exclusive',
+    sql: `
+-- No column but the key is in an index: the updates, one a minute for a tenant at most, are HOT.
+create table engine_status (
+  tenant_id uuid not null
+    constraint engine_status_tenant_id_fkey references tenants (tenant_id) on delete cascade,
+  state text not null,
+  reason text,
+  last_error text,
+  last_error_at timestamptz,
+  caught_up_at timestamptz,
+  process_id uuid,
+  updated_at timestamptz not null default now(),
+  constraint engine_status_pkey primary key (tenant_id)
+);
+comment on table engine_status is 'What the engine of a tenant does in the process that does its background work';
+comment on column engine_status.last_error is 'Why the engine failed last, also after it has started since';
+comment on column engine_status.caught_up_at is 'When the engine last had nothing left that was due';
+comment on column engine_status.process_id is 'The process that wrote the row, in engine_processes while it lives';`,
+    // Reasons of failures may name what a tenant has configured.
+    creates: { tables: { engine_status: { read: false } } },
+  },
+  {
+    name: '05_tenant_limits',
+    title: 'Add the columns for limits of single tenants to tenants',
+    locks:
+      'ACCESS EXCLUSIVE on tenants, for a change of the catalog and a scan of its few rows. ' +
+      'Blocks readers of the registry and writers of rows of tenants meanwhile.',
+    tables: ['tenants'],
+    sql: `
+-- What the API of the registry takes.
+alter table tenants
+  add column concurrency int
+    constraint tenants_concurrency_check check (concurrency between 1 and 10000),
+  add column requests_per_second int
+    constraint tenants_requests_per_second_check check (requests_per_second between 1 and 1000000),
+  add column burst int
+    constraint tenants_burst_check check (burst between 1 and 1000000);
+comment on column tenants.concurrency is 'How many operations the tenant may have under way in each process; null for the configured default';
+comment on column tenants.requests_per_second is 'How many requests a second the tenant may send to each process; null for the configured default';
+comment on column tenants.burst is 'How many of these requests may come at once; null for as many as in a second';`,
+    creates: {
+      columns: { tenants: ['concurrency', 'requests_per_second', 'burst'] },
+    },
+  },
+  {
+    name: '06_viewer_role',
+    title: 'Allow the role viewer in tenant_members',
+    locks:
+      'ACCESS EXCLUSIVE on tenant_members, for a change of the catalog and a scan of its few ' +
+      'rows. Blocks whoever asks for a member that is not in a cache meanwhile.',
+    tables: ['tenant_members'],
+    sql: `
+alter table tenant_members
+  drop constraint if exists tenant_members_role_check,
+  add constraint tenant_members_role_check check (role in ('viewer', 'member', 'admin'));`,
+    creates: {},
+  },
+];
+
+function newTable(): string {
+  return (
+    'New tables. The foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of the ' +
+    'catalog: a change of the registry waits behind it.'
+  );
+}
+
+/** The tables that these create, and whether the application reads them. */
+export const PRODUCT_TABLES = PRODUCT_MIGRATIONS.flatMap(({ creates }) =>
+  Object.entries(creates.tables ?? {}).map(([name, { read }]) => ({
+    name,
+    read,
+  })),
+);

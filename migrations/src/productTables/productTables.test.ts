@@ -1,0 +1,464 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { asLogin } from '../__testUtils__/roles';
+import { runPhases } from '../__testUtils__/runPhases';
+import { stopBefore } from '../__testUtils__/stopBefore';
+import type { ProductMigration } from '../engine/ProductMigration';
+import { OtherOperatorError } from '../errors';
+import { upgrade } from '../migrateTo';
+import { phases } from '../phases';
+import { swap } from '../phases/phase5_partitions/70_swap';
+import { findings, preflight } from '../preflight/__testUtils__/preflight';
+import { silentReporter } from '../Reporter';
+import { readLosses, rollback } from '../rollback/rollback';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { MigrationSession } from '../session/MigrationSession';
+import {
+  applicationName,
+  takeOperatorLock,
+  UPGRADE,
+} from '../session/operatorLock';
+import { verify } from '../verify/verify';
+import { PRODUCT_MIGRATIONS } from './migrations';
+
+const databases = createTestDatabases();
+
+const NAMES = PRODUCT_MIGRATIONS.map(({ name }) => name);
+const PROCESS = '00000000-0000-4000-8000-000000000001';
+
+/** Rows in all of the tables, of two tenants. */
+const FILL = `
+  insert into tenants (tenant_slug, tenant_name, concurrency, burst)
+  values ('acme', 'Acme', 1, null), ('globex', 'Globex', null, 200);
+  insert into tenant_members (tenant_id, principal, role, created_by)
+  select tenant_id, 'user:default/jane', 'member', 'x' from tenants;
+  insert into tenant_engines (tenant_id, created_by, catalog_config)
+  select tenant_id, 'x', case tenant_slug when 'acme' then '{"catalog":{}}'::jsonb end
+    from tenants where tenant_slug <> 'default';
+  insert into engine_processes (process_id, name, expires_at) values ('${PROCESS}', 'one', now());
+  insert into engine_leases (tenant_id, process_id)
+  select tenant_id, '${PROCESS}' from tenants where tenant_slug <> 'default';
+  insert into engine_status (tenant_id, state)
+  select tenant_id, 'failed' from tenants where tenant_slug <> 'default';`;
+
+/** The phases of a version whose product has other migrations. */
+function phasesWith(productMigrations: readonly ProductMigration[]) {
+  return phases.map(phase =>
+    phase.productMigrations ? { ...phase, productMigrations } : phase,
+  );
+}
+
+describe.each(databases.eachSupportedId())('the product tables on %s', id => {
+  const beforePhase5 = catalogTemplate(databases, id, { phase: 4 });
+  const migrated = catalogTemplate(databases, id, { phase: 5 });
+  /** Phase 5 by a version that had none of the tables. */
+  const migratedEarlier = catalogTemplate(databases, id, {
+    phase: 4,
+    prepare: each => runPhases(each, 5, { phases: phasesWith([]) }),
+  });
+
+  let database: CatalogDatabase;
+  const use = async (create: () => Promise<CatalogDatabase>) => {
+    database = await create();
+  };
+  afterEach(() => database.close());
+
+  const openSession = (name: string) =>
+    MigrationSession.open({
+      connection: database.connection,
+      schema: 'tenancy',
+      applicationName: name,
+    });
+  const query = async (sql: string) => (await database.client.query(sql)).rows;
+  const exists = async (table: string) => {
+    const [{ found }] = await query(
+      `select to_regclass('${table}') is not null as found`,
+    );
+    return found;
+  };
+  const recorded = async () => {
+    const rows = await query(
+      'select name from tenancy_migrations order by name collate "C"',
+    );
+    return rows
+      .map(({ name }) => name)
+      .filter(name => NAMES.includes(name) || name.startsWith('5_1'));
+  };
+  const problems = async () => {
+    const { checks } = await database.migrate(verify, { mode: 'read' });
+    return checks.flatMap(each => each.problems);
+  };
+
+  describe('after phase 5', () => {
+    beforeEach(() => use(migrated));
+
+    it('are read by the application where it needs to, and written by portal_admin alone', async () => {
+      await query(FILL);
+      await asLogin(database, 'portal_app', async client => {
+        for (const { creates } of PRODUCT_MIGRATIONS) {
+          for (const [table, { read }] of Object.entries(
+            creates.tables ?? {},
+          )) {
+            const select = client.query(`select from ${table}`);
+            await (read
+              ? expect(select).resolves.toBeDefined()
+              : expect(select).rejects.toThrow(
+                  `permission denied for table ${table}`,
+                ));
+            await expect(client.query(`delete from ${table}`)).rejects.toThrow(
+              `permission denied for table ${table}`,
+            );
+          }
+        }
+        const { rows } = await client.query(
+          'select burst from tenants order by tenant_slug',
+        );
+        expect(rows.map(({ burst }) => burst)).toEqual([null, null, 200]);
+      });
+      await expect(problems()).resolves.toEqual([]);
+    });
+
+    it('lose the rows of a tenant, and of a process, that goes', async () => {
+      await query(FILL);
+      const counts = async () => {
+        const [row] = await query(
+          `select (select count(*)::int from tenant_members) as members,
+                  (select count(*)::int from tenant_engines) as engines,
+                  (select count(*)::int from engine_leases) as leases,
+                  (select count(*)::int from engine_status) as status`,
+        );
+        return Object.values(row);
+      };
+      await query(`delete from tenants where tenant_slug = 'acme'`);
+      await expect(counts()).resolves.toEqual([2, 1, 1, 1]);
+      await query('delete from engine_processes');
+      await expect(counts()).resolves.toEqual([2, 1, 0, 1]);
+    });
+
+    it.each([
+      [
+        `insert into tenant_members (tenant_id, principal, role, created_by)
+         values ('${DEFAULT_TENANT_ID}', 'user:default/x', 'owner', 'x')`,
+        'tenant_members_role_check',
+      ],
+      [
+        `insert into tenant_engines (tenant_id, created_by, catalog_config)
+         values ('${DEFAULT_TENANT_ID}', 'x', '[]')`,
+        'tenant_engines_catalog_config_check',
+      ],
+      ['update tenants set concurrency = 0', 'tenants_concurrency_check'],
+      ['update tenants set burst = -1', 'tenants_burst_check'],
+      [
+        'update tenants set requests_per_second = 1000001',
+        'tenants_requests_per_second_check',
+      ],
+    ])('refuse %s', async (sql, constraint) => {
+      await expect(query(sql)).rejects.toMatchObject({ constraint });
+    });
+
+    it.each([
+      [
+        'drop table tenant_members',
+        /^There is no tenant_members in schema "tenancy": run ".*upgrade"/,
+      ],
+      [
+        'revoke select on tenant_engines from portal_app',
+        /has no SELECT on tenant_engines: run "grant select on table tenancy.tenant_engines to portal_app"/,
+      ],
+      [
+        'grant insert on tenant_members to portal_app',
+        /has rights on tenant_members .*: run "revoke .* on table tenancy.tenant_members from portal_app"/,
+      ],
+      [
+        'grant select on engine_leases to portal_app',
+        /has rights on engine_leases .*: run "revoke/,
+      ],
+      [
+        'alter table tenant_members drop constraint tenant_members_pkey',
+        /^tenant_members has no valid constraint PRIMARY KEY \(tenant_id, principal\)/,
+      ],
+      [
+        'alter table tenant_members drop constraint tenant_members_role_check',
+        /^tenant_members has no valid constraint CHECK/,
+      ],
+      [
+        'alter table engine_leases drop constraint engine_leases_process_id_fkey',
+        /^engine_leases has no valid constraint FOREIGN KEY \(process_id\)/,
+      ],
+      [
+        'alter table tenants drop column burst, drop column concurrency',
+        /^tenants has no column concurrency, burst of type integer, nullable: run ".*upgrade"/,
+      ],
+      [
+        'alter table tenants drop constraint tenants_concurrency_check',
+        /^tenants has no valid constraint CHECK \(\(\(concurrency >= 1\) AND \(concurrency <= 10000\)\)\)\.$/,
+      ],
+    ])('are verified: %s', async (sql, problem) => {
+      await query(sql);
+      await expect(problems()).resolves.toContainEqual(
+        expect.stringMatching(problem),
+      );
+    });
+
+    it('stay where the swap alone is undone, and go with phase 5 only by force', async () => {
+      await query(FILL);
+      await database.migrate(migration => rollback(migration));
+      await expect(query('select from tenant_members')).resolves.toHaveLength(
+        3,
+      );
+      await database.migrate(migration => migration.runPhase(5));
+      const losses = [
+        'tenant_members: 3 members of 3 tenants',
+        'tenant_engines: the engines of 2 tenants, 1 with a configuration',
+        'tenants: the limits of 2 tenants',
+      ];
+      await expect(
+        database.migrate(migration => readLosses(migration, 4)),
+      ).resolves.toEqual(losses);
+      await expect(
+        database.migrate(migration => rollback(migration, 4)),
+      ).rejects.toThrow(
+        `Undoing phase 5 as a whole would delete ${losses.join('; ')}.`,
+      );
+      await expect(recorded()).resolves.toEqual(expect.arrayContaining(NAMES));
+      await database.migrate(migration => rollback(migration, 4), {
+        settings: { force: true },
+      });
+      await expect(recorded()).resolves.toEqual([]);
+      await expect(exists('tenant_members')).resolves.toBe(false);
+      const [tenant] = await query('select * from tenants');
+      expect(Object.keys(tenant)).not.toContain('burst');
+      await database.migrate(migration => migration.runPhase(5));
+      await expect(problems()).resolves.toEqual([]);
+    });
+
+    it('go on under the names that an earlier version has recorded, and go back', async () => {
+      await query(
+        `update tenancy_migrations set name = case name
+           when '01_tenant_members' then '5_15_tenant_members'
+           when '02_tenant_engines' then '5_16_tenant_engines'
+           when '03_engine_leases' then '5_17_engine_leases'
+           when '04_engine_status' then '5_18_engine_status'
+           when '05_tenant_limits' then '5_19_tenant_limits'
+           when '06_viewer_role' then '5_19_viewer_role' else name end`,
+      );
+      await expect(upgrade(database)).resolves.toEqual([]);
+      await expect(problems()).resolves.toEqual([]);
+      await database.migrate(migration => rollback(migration, 4));
+      await expect(exists('tenant_members')).resolves.toBe(false);
+      await expect(recorded()).resolves.toEqual([]);
+    });
+  });
+
+  describe('of a version that has one more', () => {
+    const MORE: ProductMigration = {
+      name: '99_more',
+      title: 'Add a column',
+      locks: 'ACCESS EXCLUSIVE on tenant_members, for a change of the catalog.',
+      tables: ['tenant_members'],
+      sql: `alter table tenant_members add column more int;
+            create table more (id int constraint more_pkey primary key);`,
+      creates: { tables: { more: { read: true } } },
+    };
+    const later = { phases: phasesWith([...PRODUCT_MIGRATIONS, MORE]) };
+    beforeEach(() => use(migrated));
+
+    it('get it in one transaction, with its record', async () => {
+      const failing = {
+        ...MORE,
+        sql: `${MORE.sql} select 1 / 0;`,
+      };
+      await expect(
+        database.migrate(migration => migration.upgrade(), {
+          phases: phasesWith([...PRODUCT_MIGRATIONS, failing]),
+        }),
+      ).rejects.toThrow('division by zero');
+      await expect(exists('more')).resolves.toBe(false);
+      await expect(
+        database.migrate(migration => migration.upgrade(), later),
+      ).resolves.toEqual(['Add a column']);
+      await expect(
+        database.migrate(migration => migration.upgrade(), later),
+      ).resolves.toEqual([]);
+    });
+
+    it('refuse its name where it is taken', async () => {
+      await query('create table more (theirs int)');
+      await expect(
+        database.migrate(migration => migration.upgrade(), later),
+      ).rejects.toMatchObject({
+        exitCode: 3,
+        message: expect.stringContaining('the relation more'),
+      });
+      await database.migrate(migration => rollback(migration), later);
+      await database.migrate(migration => rollback(migration, 0), later);
+      await expect(exists('more')).resolves.toBe(true);
+    });
+
+    it('are refused to a version before it, which does not know it', async () => {
+      await database.migrate(migration => migration.upgrade(), later);
+      await expect(
+        database.migrate(migration => rollback(migration, 4)),
+      ).rejects.toThrow('This version does not know the recorded step 99_more');
+    });
+  });
+
+  describe('of a database that a version without them has migrated', () => {
+    beforeEach(() => use(migratedEarlier));
+
+    it('are missed by the preflight, and come by phase 5', async () => {
+      await expect(preflight(database)).resolves.toContainEqual(
+        expect.objectContaining({
+          level: 'warning',
+          message: expect.stringMatching(/earlier version: 6 migrations/),
+        }),
+      );
+      await expect(
+        database.migrate(migration => migration.completedPhase()),
+      ).resolves.toBe(5);
+      await database.migrate(migration => migration.runPhase(5));
+      await expect(recorded()).resolves.toEqual(expect.arrayContaining(NAMES));
+      await expect(problems()).resolves.toEqual([]);
+      await query(
+        `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme')`,
+      );
+      expect(
+        findings(await preflight(database), 'warning', 'members').map(
+          ({ message }) => message,
+        ),
+      ).toEqual(['1 tenant without members: acme.']);
+    });
+
+    it('are made by one of several processes, for which the others wait', async () => {
+      const done = await Promise.all([1, 2, 3].map(() => upgrade(database)));
+      expect(done.flat()).toEqual(PRODUCT_MIGRATIONS.map(({ title }) => title));
+      await expect(problems()).resolves.toEqual([]);
+    });
+
+    it.each([
+      [UPGRADE, 'is waited for by another command'],
+      ['phase5', 'is not'],
+    ])('%s %s', async command => {
+      const isUpgrade = command === UPGRADE;
+      const holder = await openSession(applicationName(command));
+      const other = await openSession(applicationName('phase5'));
+      await takeOperatorLock(holder, 'tenancy');
+      let pauses = 0;
+      const taken = takeOperatorLock(
+        {
+          query: (sql, values) => other.query(sql, values),
+          pause: async () => {
+            pauses += 1;
+            if (pauses === 20) {
+              await holder.close();
+            }
+          },
+        },
+        'tenancy',
+      );
+      await (isUpgrade
+        ? expect(taken).resolves.toBeUndefined()
+        : expect(taken).rejects.toThrow(OtherOperatorError));
+      expect(pauses >= 20).toBe(isUpgrade);
+      await holder.close();
+      await other.close();
+    });
+
+    it('are read by the other users that the application connects as', async () => {
+      const user = `"members ${process.pid} ${id}"`;
+      await query(
+        `create role ${user}; grant select on entity_parents to ${user}`,
+      );
+      try {
+        await upgrade(database);
+        const [{ may }] = await query(
+          `select has_table_privilege('${user.replace(
+            /"/g,
+            '',
+          )}', 'tenant_members', 'select') as may`,
+        );
+        expect(may).toBe(true);
+      } finally {
+        await query(`drop owned by ${user}; drop role ${user}`);
+      }
+    });
+
+    it('come between the transactions of writers, who do not wait for the longest of them', async () => {
+      const insert = (name: string) =>
+        `insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace,
+                               entity_name, final_entity, hash)
+         values ('${DEFAULT_TENANT_ID}', 'component:default/${name}', 'component', 'default',
+                 '${name}', '{}', 'x')`;
+      const writer = new Client(database.connection);
+      await writer.connect();
+      try {
+        // Its foreign key has locked the row of the tenant, and with that the table.
+        await writer.query(
+          `set search_path = tenancy; begin; ${insert('long')}`,
+        );
+        let isHeldUp = () => {};
+        const heldUp = new Promise<void>(resolve => (isHeldUp = resolve));
+        const done = upgrade({
+          ...database,
+          reporter: { ...silentReporter, waiting: isHeldUp },
+        });
+        await Promise.race([heldUp, done]);
+        for (const name of ['short', 'shorter']) {
+          await query(insert(name));
+        }
+        await writer.query('commit');
+        await done;
+      } finally {
+        await writer.end();
+      }
+      await expect(
+        query(`select from entities where hash = 'x'`),
+      ).resolves.toHaveLength(3);
+    });
+
+    it('are not in the way of the way back, and another table of the name stays', async () => {
+      await query('create table tenant_members (theirs int)');
+      await database.migrate(migration => rollback(migration));
+      await database.migrate(migration => rollback(migration, 4));
+      await expect(exists('tenant_members')).resolves.toBe(true);
+    });
+  });
+
+  describe('before phase 5', () => {
+    beforeEach(() => use(beforePhase5));
+
+    it('are not there, and no upgrade makes them', async () => {
+      await expect(problems()).resolves.toEqual([]);
+      await expect(upgrade(database)).resolves.toEqual([]);
+      await expect(
+        database.migrate(migration => migration.upgrade()),
+      ).rejects.toMatchObject({
+        exitCode: 3,
+        message: expect.stringMatching(/^Phase 5 is not complete.*phase5"/),
+      });
+    });
+
+    it('go where a phase 5 that was killed before its first step is undone', async () => {
+      await stopBefore(database, 5, phases[4].steps[0]);
+      await expect(exists('tenant_members')).resolves.toBe(true);
+      await database.migrate(migration => rollback(migration));
+      await expect(exists('tenant_members')).resolves.toBe(false);
+      await expect(recorded()).resolves.toEqual([]);
+    });
+
+    it('are there before the swap', async () => {
+      await stopBefore(database, 5, swap);
+      await expect(exists('tenant_members')).resolves.toBe(true);
+      await database.migrate(migration => rollback(migration, 4));
+      await expect(exists('tenant_members')).resolves.toBe(false);
+    });
+  });
+});
+
+it('numbers its migrations in their order', () => {
+  expect(NAMES.map(name => Number(name.slice(0, 2)))).toEqual(
+    NAMES.map((_, index) => index + 1),
+  );
+});
