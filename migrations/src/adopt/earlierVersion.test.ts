@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { gunzipSync } from 'node:zlib';
-import { migrateTo } from '../migrateTo';
+import { migrateTo, status } from '../migrateTo';
 import { rollback } from '../rollback/rollback';
 import { column, differences, faultsOf } from './__testUtils__/inspect';
 import { openStockCatalog } from './__testUtils__/stockCatalog';
@@ -58,6 +58,9 @@ describe.each(databases.eachSupportedId())(
         `create table ${acme.schema}.search (like public.search)`,
       );
       try {
+        await expect(status({ connection })).resolves.toMatchObject({
+          phase: 5,
+        });
         await expect(migrateTo(5, { connection })).resolves.toMatchObject({
           phase: 5,
         });
