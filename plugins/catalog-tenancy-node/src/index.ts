@@ -125,10 +125,13 @@ export { type EventLoopWatch } from './work/EventLoopWatch';
 export { type CatalogAdoption } from './startup/CatalogAdoption';
 export { type Tenancy } from './startup/startTenancy';
 export {
+  carriedRole,
   carriedTenant,
   carryTenant,
   currentTenant,
   handleAs,
+  tenantOfPolicyUser,
+  withoutTenant,
   withTenant,
   withTenantOf,
 } from './tenants/calls';
@@ -144,6 +147,9 @@ export {
   parseUpdateTenant,
 } from './tenants/input';
 export {
+  highestRole,
+  isWithinRole,
+  TENANT_ROLES,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
   tenantCreatePermission,

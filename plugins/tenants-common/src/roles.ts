@@ -1,3 +1,10 @@
+import type { Permission } from '@backstage/plugin-permission-common';
+import {
+  tenantCreatePermission,
+  tenantDeletePermission,
+  tenantReadPermission,
+  tenantUpdatePermission,
+} from './permissions';
 import type { TenantRole } from './types';
 
 /**
@@ -21,4 +28,34 @@ export function highestRole(
   roles: readonly TenantRole[],
 ): TenantRole | undefined {
   return TENANT_ROLES.findLast(role => roles.includes(role));
+}
+
+/** They are about the registry of all tenants, and decided by the portal's policy alone. */
+const OF_THE_PORTAL = new Set(
+  [
+    tenantReadPermission,
+    tenantCreatePermission,
+    tenantUpdatePermission,
+    tenantDeletePermission,
+  ].map(({ name }) => name),
+);
+
+/**
+ * Whether a role leaves it to the portal's policy to allow what a permission is for; otherwise it is
+ * denied in the tenant, whatever the policy says. It holds for every permission, also for those of
+ * plugins that this package does not know.
+ *
+ * @public
+ */
+export function isWithinRole(
+  role: TenantRole,
+  { name, attributes }: Pick<Permission, 'name' | 'attributes'>,
+): boolean {
+  if (OF_THE_PORTAL.has(name)) {
+    return true;
+  }
+  if (name.startsWith('tenancy.')) {
+    return role === 'admin';
+  }
+  return role !== 'viewer' || attributes.action === 'read';
 }

@@ -10,6 +10,7 @@ import {
   normalizePrincipal,
   type TenancyConfig,
   type TenantMembers,
+  type TenantRole,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import { calledFor } from '../calls/callTokens';
@@ -17,6 +18,7 @@ import type { TenantTokens } from '../resolution';
 import {
   areOfUser,
   bearerOrCookieCredentials,
+  type Credentials,
   type UserCredentials,
 } from './callers';
 import type { Ownership } from './Ownership';
@@ -80,6 +82,58 @@ export class Admission {
     return areOfUser(credentials)
       ? this.#admitsUser(req, tenant, credentials)
       : this.#admitsService(req, tenant, credentials.principal);
+  }
+
+  /**
+   * The role of a caller in a tenant, which bounds what the portal's policy can allow there; nothing
+   * for one who may not enter it.
+   *
+   * @param req - by which answers of the auth plugin are remembered, where there is one
+   * @throws an error with status 503 where this can't be found out
+   */
+  async roleOf(
+    credentials: Credentials,
+    tenant: ActiveTenant,
+    req?: Request,
+  ): Promise<TenantRole | undefined> {
+    const role = areOfUser(credentials)
+      ? await this.#roleOfUser(credentials, tenant, req)
+      : await this.#roleOfService(credentials.principal, tenant);
+    return role ?? (this.#tenancy.membership === 'open' ? 'member' : undefined);
+  }
+
+  async #roleOfUser(
+    credentials: UserCredentials,
+    tenant: ActiveTenant,
+    req?: Request,
+  ): Promise<TenantRole | undefined> {
+    const { userEntityRef } = credentials.principal;
+    if (this.#administrators.users.has(normalizePrincipal(userEntityRef))) {
+      return 'admin';
+    }
+    const own = await this.#members.roleOf(tenant, [userEntityRef]);
+    if (own === 'admin') {
+      return own;
+    }
+    // A group may have a higher role.
+    const refs = await this.#ownership.refsOf(req, credentials, this.#userInfo);
+    return this.#members.roleOf(tenant, [userEntityRef, ...refs]);
+  }
+
+  async #roleOfService(
+    { subject }: BackstageServicePrincipal,
+    tenant: ActiveTenant,
+  ): Promise<TenantRole | undefined> {
+    if (PLUGIN.test(subject) || this.#administrators.services.has(subject)) {
+      // What a plugin does in its own name is its own affair.
+      return 'admin';
+    }
+    if (subject === `tenant:${tenant.tenantSlug}`) {
+      return 'member';
+    }
+    return USER_OR_GROUP.test(subject)
+      ? undefined
+      : this.#members.roleOf(tenant, [subject]);
   }
 
   /** On behalf of a user counts as the user. */

@@ -5,6 +5,7 @@ import type {
   UserInfoService,
 } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
+import { withoutTenant } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 
 // After that, the groups of a new sign-in count.
@@ -42,11 +43,11 @@ export class Ownership {
    * @throws `ServiceUnavailableError` where the auth plugin does not say
    */
   async refsOf(
-    req: Request,
+    req: Request | undefined,
     credentials: BackstageCredentials<BackstageUserPrincipal>,
     userInfo: UserInfoService,
   ): Promise<readonly string[]> {
-    const token = userTokenOf(req);
+    const token = req && userTokenOf(req);
     if (token === undefined) {
       return this.#ask(credentials, userInfo);
     }
@@ -88,7 +89,9 @@ export class Ownership {
     userInfo: UserInfoService,
   ): Promise<readonly string[]> {
     try {
-      const { ownershipEntityRefs } = await userInfo.getUserInfo(credentials);
+      const { ownershipEntityRefs } = await userInfo.getUserInfo(
+        withoutTenant(credentials),
+      );
       // A resolver may claim anything else, such as the subject of a service.
       return ownershipEntityRefs.filter(ref => USER_OR_GROUP.test(ref));
     } catch (error) {

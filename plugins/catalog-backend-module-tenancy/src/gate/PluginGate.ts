@@ -1,7 +1,4 @@
-import type {
-  BackstageCredentials,
-  LoggerService,
-} from '@backstage/backend-plugin-api';
+import type { LoggerService } from '@backstage/backend-plugin-api';
 import { NotAllowedError, NotFoundError } from '@backstage/errors';
 import {
   type ActiveTenant,
@@ -13,6 +10,7 @@ import {
   type TenantDirectory,
   type TenantGate,
   tenantOf,
+  type TenantRole,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   type Request,
@@ -21,6 +19,7 @@ import {
   Router,
 } from 'express';
 import { refuse } from '../resolution';
+import type { Credentials } from './callers';
 import { refuseValues } from './refuseValues';
 
 /**
@@ -35,7 +34,8 @@ import { refuseValues } from './refuseValues';
  * 4. a tenant that has sent too many requests is refused, where they are limited
  * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
  *    instances, is for the default tenant alone
- * 6. the credentials of the request carry its tenant, into the calls to other plugins
+ * 6. the credentials of the request carry its tenant and the role of the caller there, the tenant
+ *    also into the calls to other plugins
  * 7. a value that the plugin would hand to PostgreSQL unchecked is refused
  * 8. a plugin of which tenants have instances answers with that of the tenant, and the
  *    request does not reach the plugin itself, which is the default tenant's
@@ -46,15 +46,18 @@ export class PluginGate implements TenantGate {
   readonly #pluginId: string;
   readonly #isShared: boolean;
   readonly #logger: LoggerService;
-  readonly #credentialsOf: (
-    req: Request,
-  ) => Promise<BackstageCredentials | undefined>;
+  readonly #credentialsOf: (req: Request) => Promise<Credentials | undefined>;
   readonly #directory: Pick<TenantDirectory, 'findActive'>;
   readonly #instances?: RequestHandler;
   readonly #limitRate?: RequestHandler;
   readonly #onEntered?: (req: Request, res: Response) => void;
   readonly #mayEnter: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
   readonly #resolve: RequestHandler;
+  readonly #roleOf?: (
+    credentials: Credentials,
+    tenant: ActiveTenant,
+    req: Request,
+  ) => Promise<TenantRole | undefined>;
   #isTenantAware = false;
   #hasWarned = false;
 
@@ -66,12 +69,18 @@ export class PluginGate implements TenantGate {
     instances?: RequestHandler;
     logger: LoggerService;
     /** The credentials of a request, if it has any. */
-    credentialsOf: (req: Request) => Promise<BackstageCredentials | undefined>;
+    credentialsOf: (req: Request) => Promise<Credentials | undefined>;
     directory: Pick<TenantDirectory, 'findActive'>;
     /** Finds the tenant of a request, or answers it. */
     resolve: RequestHandler;
     /** Whether the caller of a request may enter its tenant. */
     admits: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
+    /** The role of a caller in the tenant of a request. */
+    roleOf?: (
+      credentials: Credentials,
+      tenant: ActiveTenant,
+      req: Request,
+    ) => Promise<TenantRole | undefined>;
     /** Refuses requests of a tenant that has sent too many. */
     limitRate?: RequestHandler;
     /** Hears of each request that has passed all steps. */
@@ -86,6 +95,7 @@ export class PluginGate implements TenantGate {
     this.#resolve = options.resolve;
     this.#mayEnter = options.admits;
     this.#limitRate = options.limitRate;
+    this.#roleOf = options.roleOf;
     this.#onEntered = options.onEntered;
     this.router = this.createRouter(this.#forward);
   }
@@ -220,7 +230,9 @@ export class PluginGate implements TenantGate {
     if (tenant.tenantId !== DEFAULT_TENANT_ID) {
       const credentials = await this.#credentialsOf(req);
       if (credentials) {
-        carryTenant(credentials, tenant);
+        carryTenant(credentials, tenant, async () =>
+          this.#roleOf?.(credentials, tenant, req),
+        );
       }
     }
     if (this.#isTenantAware) {

@@ -10,6 +10,7 @@ import {
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import {
   type AdministratorsConfig,
+  carriedRole,
   OpenTenantGate,
   readAdministrators,
   readTenancyConfig,
@@ -36,17 +37,25 @@ import { Admission } from './Admission';
 import { carryTenants } from '../calls/carryTenants';
 import { calledFor } from '../calls/callTokens';
 import { limitRate } from '../limits/limitRate';
-import { bearerCredentials } from './callers';
+import { bearerCredentials, type Credentials } from './callers';
 import { guardUpgrades } from './guardUpgrades';
+import {
+  type FindRole,
+  leaveTenants,
+  narrowAuthorize,
+  narrowPermissions,
+} from './narrowPermissions';
 import { OpenSockets } from './OpenSockets';
 import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
+
+const PERMISSION_PLUGIN = 'permission';
 
 /**
  * Plugins of Backstage that know no tenants and hold nothing of theirs. What is not
  * here, and why, is in docs/integrators/gate.md.
  */
-const SHARED_PLUGINS = ['app', 'auth', 'permission', 'tenants'];
+const SHARED_PLUGINS = ['app', 'auth', PERMISSION_PLUGIN, 'tenants'];
 
 /** What the gates of all plugins have in common; nothing while the flag is off. */
 interface GateSettings {
@@ -136,6 +145,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     logger: coreServices.logger,
     members: tenantMembersServiceRef,
     metrics: metricsServiceRef,
+    permissions: coreServices.permissions,
     plugin: coreServices.pluginMetadata,
     plugins: tenantPluginsServiceRef,
     requests: requestsUnderWayServiceRef,
@@ -154,6 +164,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     logger,
     members,
     metrics,
+    permissions,
     plugin,
     plugins,
     requests,
@@ -172,9 +183,18 @@ export const tenantGateServiceFactory = createServiceFactory({
       userInfo,
     });
     carryTenants(auth, id => settings.shared.has(id));
+    const isShared = settings.shared.has(pluginId);
+    const findRole: FindRole = async (credentials, tenant) =>
+      (await carriedRole(credentials)) ??
+      admission.roleOf(credentials as Credentials, tenant);
+    if (isShared) {
+      leaveTenants(permissions);
+    } else {
+      narrowPermissions(permissions, findRole);
+    }
     const gate = new PluginGate({
       pluginId,
-      isShared: settings.shared.has(pluginId),
+      isShared,
       instances: plugins.handlerOf(pluginId),
       onEntered: (req, res) =>
         res.once(
@@ -202,6 +222,8 @@ export const tenantGateServiceFactory = createServiceFactory({
         },
       }),
       admits: (req, tenant) => admission.admits(req, tenant),
+      roleOf: (credentials, tenant, req) =>
+        admission.roleOf(credentials, tenant, req),
       limitRate: settings.limitRate,
     });
     httpRouter.use((_req, res, next) => {
@@ -209,6 +231,11 @@ export const tenantGateServiceFactory = createServiceFactory({
       next();
     });
     httpRouter.use(gate.router);
+    if (pluginId === PERMISSION_PLUGIN) {
+      httpRouter.use(
+        narrowAuthorize(req => bearerCredentials(req, httpAuth), findRole),
+      );
+    }
     guardUpgrades({
       gate,
       httpRouter,

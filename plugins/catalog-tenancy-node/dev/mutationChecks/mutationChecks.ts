@@ -210,6 +210,20 @@ export const mutationChecks: MutationCheck[] = [
     test: `${MODULE}/gate/classes.test.ts`,
   },
   {
+    name: 'the bounds of roles',
+    file: `${MODULE}/gate/narrowPermissions.ts`,
+    find: 'const isAsked = queries.map(({ permission }) => isWithin(role, permission));',
+    replace: 'const isAsked = queries.map(() => role !== undefined);',
+    test: `${MODULE}/gate/roles.test.ts`,
+  },
+  {
+    name: 'that what is of the portal is asked about outside of tenants',
+    file: `${MODULE}/gate/services.ts`,
+    find: 'leaveTenants(permissions);',
+    replace: 'narrowPermissions(permissions, findRole);',
+    test: `${MODULE}/gate/roles.test.ts`,
+  },
+  {
     name: 'the question of the database about members while changes are not heard',
     file: `${NODE}/members/CachingTenantMembers.ts`,
     find: 'if (this.#listener.hears && generation === this.#generation) {',

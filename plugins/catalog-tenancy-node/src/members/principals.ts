@@ -9,6 +9,7 @@ import {
   isError,
   ServiceUnavailableError,
 } from '@backstage/errors';
+import { withoutTenant } from '../tenants/calls';
 
 const EXPECTED =
   'a user as user:<namespace>/<name>, a group as group:<namespace>/<name>, or the ' +
@@ -87,7 +88,10 @@ async function ownershipOf(
   userInfo: UserInfoService,
 ): Promise<string[]> {
   try {
-    const { ownershipEntityRefs } = await userInfo.getUserInfo(credentials);
+    const { ownershipEntityRefs } = await userInfo.getUserInfo(
+      // In a tenant they are what the tenant's own catalog says.
+      withoutTenant(credentials),
+    );
     // A resolver may claim anything else, such as the subject of a service.
     return ownershipEntityRefs.filter(ref => MEMBER_KINDS.test(ref));
   } catch (error) {

@@ -1,22 +1,30 @@
 import type { BackstageCredentials } from '@backstage/backend-plugin-api';
 import type { Request } from 'express';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { TenantRole } from '../members/TenantMembers';
+import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 import type { ActiveTenant } from './TenantDirectory';
 import { tenantOf } from './TenantGate';
 
 // In the registry of symbols, because the gate and a plugin may each bring a copy of
 // this package.
 const STATE = Symbol.for('backstage-plugin-catalog-tenancy-node.calls');
+const ROLES = Symbol.for('backstage-plugin-catalog-tenancy-node.roles');
 const shared = globalThis as {
   [STATE]?: {
     carried: WeakMap<object, ActiveTenant>;
     handling: AsyncLocalStorage<ActiveTenant>;
   };
+  [ROLES]?: WeakMap<object, FindRole>;
 };
 const { carried, handling } = (shared[STATE] ??= {
   carried: new WeakMap(),
   handling: new AsyncLocalStorage(),
 });
+const roles = (shared[ROLES] ??= new WeakMap());
+
+/** Finds the role that a caller has in the tenant that the credentials carry. */
+type FindRole = () => Promise<TenantRole | undefined>;
 
 /**
  * Credentials that carry the tenant of a request: with them, a plugin acts in that
@@ -58,25 +66,81 @@ export function withTenant<TPrincipal>(
 ): BackstageCredentials<TPrincipal> {
   // A copy: some are made once, for all requests. What Backstage hides in credentials
   // is not enumerable.
-  const copy: BackstageCredentials<TPrincipal> = Object.create(
+  const copy = copyOf(credentials);
+  const isSame = carriedTenant(credentials)?.tenantId === tenant.tenantId;
+  carryTenant(copy, tenant, isSame ? roles.get(credentials) : undefined);
+  return copy;
+}
+
+/**
+ * The same credentials as they are outside of every tenant. It is for what belongs to the portal
+ * as a whole, also in the request of a tenant: who somebody is, and what they may do there.
+ *
+ * @public
+ */
+export function withoutTenant<TPrincipal>(
+  credentials: BackstageCredentials<TPrincipal>,
+): BackstageCredentials<TPrincipal> {
+  return carriedTenant(credentials) ? copyOf(credentials) : credentials;
+}
+
+function copyOf<TPrincipal>(
+  credentials: BackstageCredentials<TPrincipal>,
+): BackstageCredentials<TPrincipal> {
+  return Object.create(
     Object.getPrototypeOf(credentials),
     Object.getOwnPropertyDescriptors(credentials),
   );
-  carryTenant(copy, tenant);
-  return copy;
 }
 
 /**
  * Has credentials carry a tenant. It is for gates, which know that the credentials are
  * those of one request.
  *
+ * @param findRole - finds the role of the caller in the tenant, once it is asked for
  * @public
  */
 export function carryTenant(
   credentials: BackstageCredentials,
   tenant: ActiveTenant,
+  findRole?: () => Promise<TenantRole | undefined>,
 ): void {
   carried.set(credentials, tenant);
+  if (findRole) {
+    roles.set(credentials, findRole);
+  }
+}
+
+/**
+ * The role that the caller has in the tenant that credentials carry; nothing where the gate has not
+ * said it.
+ *
+ * @public
+ */
+export async function carriedRole(
+  credentials: BackstageCredentials,
+): Promise<TenantRole | undefined> {
+  return await roles.get(credentials)?.();
+}
+
+/**
+ * The tenant in which a permission policy decides, and the role that the user has there. In the
+ * default tenant there is no role: everything is as the policy says.
+ *
+ * @remarks
+ *
+ * Whatever the policy answers, it can't give a user more than the role has.
+ *
+ * @param user - the second parameter of `PermissionPolicy.handle`
+ * @public
+ */
+export async function tenantOfPolicyUser(
+  user: { credentials: BackstageCredentials } | undefined,
+): Promise<ActiveTenant & { role?: TenantRole }> {
+  const tenant = user && carriedTenant(user.credentials);
+  return tenant && tenant.tenantId !== DEFAULT_TENANT_ID
+    ? { ...tenant, role: await carriedRole(user.credentials) }
+    : { tenantId: DEFAULT_TENANT_ID, tenantSlug: DEFAULT_TENANT_SLUG };
 }
 
 /**
