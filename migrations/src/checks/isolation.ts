@@ -1,6 +1,6 @@
 import { operatorCommand } from '../operatorCommand';
 import { forgetStatement } from '../engine/journal';
-import { ready } from '../phases/phase5_partitions/97_ready';
+import { ready } from '../phases/phase5_partitions/97_mark_ready';
 import { ADMIN_ROLE } from '../roles';
 import {
   ADMIN_POLICY,

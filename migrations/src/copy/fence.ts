@@ -1,5 +1,4 @@
 import type { BriefTransaction } from '../engine/Executor';
-import { STATE_TABLE } from '../engine/MigrationState';
 import { ADMIN_ROLE } from '../roles';
 import { currentTenant } from '../schema/policies';
 import { escapeLiteral } from '../sql';
@@ -120,20 +119,3 @@ export const dropFence = TENANT_TABLES.map(
     statements: [dropFenceOf(table)],
   }),
 );
-
-/**
- * A query for the sessions whose snapshot is older than a transaction.
- *
- * @param key - where the state keeps that transaction, as `xid`
- */
-export function sessionsBefore(key: string): string {
-  return `
-  select a.pid
-    from pg_stat_activity a, ${STATE_TABLE} s
-   where s.key = ${escapeLiteral(key)} and a.datname = current_database()
-     and a.pid <> pg_backend_pid() and a.backend_xmin is not null
-     and age(a.backend_xmin) >= age((mod((s.value ->> 'xid')::numeric, 4294967296))::text::xid)`;
-}
-
-/** A query for the sessions whose snapshot is older than the swap. */
-export const SESSIONS_BEFORE_SWAP = sessionsBefore('swap');

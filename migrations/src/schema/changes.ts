@@ -1,4 +1,4 @@
-import type { StepContext } from '../engine/Step';
+import type { Step, StepContext } from '../engine/Step';
 import { recordBuildStatement } from '../engine/ownership';
 import { escapeIdentifier } from '../sql';
 import { constraintValidity, indexValidity } from './lookups';
@@ -7,7 +7,6 @@ import { constraintValidity, indexValidity } from './lookups';
 export interface IndexDefinition {
   name: string;
   table: string;
-  unique?: boolean;
   /** What follows the name of the table: `(tenant_id) where …`. */
   on: string;
 }
@@ -21,7 +20,7 @@ export interface IndexDefinition {
  */
 export async function createIndexConcurrently(
   { executor }: StepContext,
-  { name, table, unique, on }: IndexDefinition,
+  { name, table, on }: IndexDefinition,
 ): Promise<void> {
   const found = await indexValidity(executor, name);
   if (found === 'invalid') {
@@ -30,7 +29,7 @@ export async function createIndexConcurrently(
   if (found !== 'valid') {
     await executor.execute(recordBuildStatement(name));
     await executor.execute(
-      `create ${unique ? 'unique ' : ''}index concurrently ` +
+      'create index concurrently ' +
         `${escapeIdentifier(name)} on ${escapeIdentifier(table)} ${on}`,
     );
   }
@@ -56,8 +55,8 @@ export interface ConstraintDefinition {
   definition: string;
   /** The table that it references. */
   references?: string;
-  /** Which locks it takes, for the log and the dry run. */
-  locks: string;
+  /** Which locks it takes; for a table in use they are known. */
+  locks?: string;
 }
 
 /**
@@ -68,7 +67,16 @@ export interface ConstraintDefinition {
  */
 export async function addConstraint(
   { executor }: StepContext,
-  { name, table, references, definition, locks }: ConstraintDefinition,
+  {
+    name,
+    table,
+    references,
+    definition,
+    locks = references
+      ? `SHARE ROW EXCLUSIVE on ${table} and ${references}, for a change of the catalog: ` +
+        'writers wait for it, readers do not, and no row is read.'
+      : catalogOnly(table),
+  }: ConstraintDefinition,
 ): Promise<void> {
   const found = await constraintValidity(executor, table, name);
   if (found === 'missing') {
@@ -94,17 +102,149 @@ export async function addConstraint(
 /** Drops a constraint, if it exists. */
 export async function dropConstraint(
   { executor }: StepContext,
-  { name, table, references, locks }: Omit<ConstraintDefinition, 'definition'>,
+  {
+    name,
+    table,
+    references,
+  }: Pick<ConstraintDefinition, 'name' | 'table' | 'references'>,
 ): Promise<void> {
   await executor.transaction({
     title: `Drop the constraint ${name} of ${table}`,
-    locks,
+    locks: references
+      ? `ACCESS EXCLUSIVE on ${table} and ${references}, for a change of the catalog.`
+      : catalogOnly(table),
     tables: tablesOf(table, references),
     statements: [
       `alter table ${escapeIdentifier(table)} drop constraint if exists ` +
         `${escapeIdentifier(name)}`,
     ],
   });
+}
+
+/** A column of a table in use that becomes NOT NULL. */
+interface RequiredColumn {
+  table: string;
+  column: string;
+  /** The name of the constraint that proves it meanwhile. */
+  proof: string;
+}
+
+/**
+ * Makes a column NOT NULL. SET NOT NULL alone scans the table under ACCESS EXCLUSIVE; with a
+ * check constraint that was validated under a weaker lock it skips the scan.
+ *
+ * @param statements - run in the same transaction
+ */
+export async function setNotNull(
+  context: StepContext,
+  { table, column, proof }: RequiredColumn,
+  statements: string[] = [],
+): Promise<void> {
+  const name = escapeIdentifier(column);
+  await addConstraint(context, {
+    name: proof,
+    table,
+    definition: `check (${name} is not null)`,
+  });
+  await context.executor.transaction({
+    title: `Set ${table}.${column} NOT NULL`,
+    locks: `${catalogOnly(table)} The validated constraint proves it.`,
+    tables: [table],
+    statements: [
+      `alter table ${table} alter column ${name} set not null`,
+      `alter table ${table} drop constraint if exists ${escapeIdentifier(
+        proof,
+      )}`,
+      ...statements,
+    ],
+  });
+}
+
+/**
+ * The counterpart of {@link setNotNull}.
+ *
+ * @param column - with `proof`, if a killed one may have left it
+ */
+export async function dropNotNull(
+  { executor }: StepContext,
+  { table, column, proof }: Omit<RequiredColumn, 'proof'> & { proof?: string },
+): Promise<void> {
+  await executor.transaction({
+    title: `Drop NOT NULL of ${table}.${column}`,
+    locks: catalogOnly(table),
+    tables: [table],
+    statements: [
+      `alter table ${table} alter column ${escapeIdentifier(
+        column,
+      )} drop not null`,
+      ...(proof
+        ? [`alter table ${table} drop constraint if exists ${proof}`]
+        : []),
+    ],
+  });
+}
+
+/** A step that builds indexes of tables in use. */
+export function indexStep(
+  step: Pick<Step, 'name' | 'title'>,
+  indexes: readonly IndexDefinition[],
+  isNeeded: (
+    context: StepContext,
+    index: IndexDefinition,
+  ) => Promise<boolean> = async () => true,
+): Step {
+  return {
+    ...step,
+    creates: () => indexes.map(({ name }) => ({ kind: 'relation', name })),
+    async up(context) {
+      for (const index of indexes) {
+        if (await isNeeded(context, index)) {
+          await createIndexConcurrently(context, index);
+        }
+      }
+    },
+    async down(context) {
+      for (const { name } of indexes) {
+        await dropIndexConcurrently(context, name);
+      }
+    },
+  };
+}
+
+/** A step that adds constraints to tables in use. */
+export function constraintStep(
+  step: Pick<Step, 'name' | 'title'>,
+  constraints: readonly ConstraintDefinition[],
+  isNeeded: (
+    context: StepContext,
+    constraint: ConstraintDefinition,
+  ) => Promise<boolean> = async () => true,
+): Step {
+  return {
+    ...step,
+    creates: () =>
+      constraints.map(({ name, table }) => ({
+        kind: 'constraint',
+        name,
+        table,
+      })),
+    async up(context) {
+      for (const constraint of constraints) {
+        if (await isNeeded(context, constraint)) {
+          await addConstraint(context, constraint);
+        }
+      }
+    },
+    async down(context) {
+      for (const constraint of constraints) {
+        await dropConstraint(context, constraint);
+      }
+    },
+  };
+}
+
+function catalogOnly(table: string): string {
+  return `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is read.`;
 }
 
 function tablesOf(table: string, references: string | undefined): string[] {

@@ -7,6 +7,9 @@ export const TENANT_TABLES = [
 
 export type TenantTable = (typeof TENANT_TABLES)[number];
 
+/** Those of them whose rows are about an entity. */
+export const REFERENCING_TABLES = ['relations', 'refresh_state'] as const;
+
 /** The column that names the entity a row is about. */
 export const ENTITY_KEY: Record<TenantTable, string> = {
   entities: 'entity_id',

@@ -1,8 +1,4 @@
-import {
-  createIndexConcurrently,
-  dropIndexConcurrently,
-} from '../../schema/changes';
-import type { Step } from '../../engine/Step';
+import { indexStep } from '../../schema/changes';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 
@@ -17,29 +13,14 @@ export function temporaryIndex(table: TenantTable): string {
  * They cover rows without a tenant only. The backfill adds no entries to them, unlike to
  * an index on all of tenant_id, and leaves them empty.
  */
-export const temporaryIndexes: Step = {
-  name: '1_30_temporary_indexes',
-  title: 'Build the temporary indexes for the backfill',
-
-  creates: () =>
-    TENANT_TABLES.map(table => ({
-      kind: 'relation',
-      name: temporaryIndex(table),
-    })),
-
-  async up(context) {
-    for (const table of TENANT_TABLES) {
-      await createIndexConcurrently(context, {
-        name: temporaryIndex(table),
-        table,
-        on: '(tenant_id) where tenant_id is null',
-      });
-    }
+export const temporaryIndexes = indexStep(
+  {
+    name: '1_30_temporary_indexes',
+    title: 'Build the temporary indexes for the backfill',
   },
-
-  async down(context) {
-    for (const table of TENANT_TABLES) {
-      await dropIndexConcurrently(context, temporaryIndex(table));
-    }
-  },
-};
+  TENANT_TABLES.map(table => ({
+    name: temporaryIndex(table),
+    table,
+    on: '(tenant_id) where tenant_id is null',
+  })),
+);

@@ -1,16 +1,11 @@
 import type { Step, StepContext } from '../../engine/Step';
-import { addConstraint, dropConstraint } from '../../schema/changes';
+import { dropNotNull, setNotNull } from '../../schema/changes';
 import { waitForOlderSnapshots } from '../../engine/olderTransactions';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { checkCounts } from './checkCounts';
 
-/**
- * NOT NULL on tenant_id.
- *
- * SET NOT NULL alone scans the table under ACCESS EXCLUSIVE. A check constraint that was
- * validated under a weaker lock makes it skip the scan, and is dropped after it.
- */
+/** NOT NULL on tenant_id. */
 export const notNull: Step = {
   name: '2_30_not_null',
   title: 'Set tenant_id NOT NULL',
@@ -33,50 +28,20 @@ export const notNull: Step = {
     await waitForOlderSnapshots(context, 'they see rows without a tenant');
     for (const table of TENANT_TABLES) {
       if (!(await isNotNull(context, table))) {
-        await setNotNull(context, table);
+        await setNotNull(context, tenantColumn(table));
       }
     }
   },
 
   async down(context) {
     for (const table of TENANT_TABLES) {
-      await context.executor.transaction({
-        title: `Drop NOT NULL of ${table}.tenant_id`,
-        locks: catalogOnly(table),
-        tables: [table],
-        statements: [
-          `alter table ${table} alter column tenant_id drop not null`,
-        ],
-      });
-      // Left behind by a command that was killed in `up`.
-      await dropConstraint(context, {
-        name: proof(table),
-        table,
-        locks: catalogOnly(table),
-      });
+      await dropNotNull(context, tenantColumn(table));
     }
   },
 };
 
-async function setNotNull(
-  context: StepContext,
-  table: TenantTable,
-): Promise<void> {
-  await addConstraint(context, {
-    name: proof(table),
-    table,
-    definition: 'check (tenant_id is not null)',
-    locks: catalogOnly(table),
-  });
-  await context.executor.transaction({
-    title: `Set ${table}.tenant_id NOT NULL`,
-    locks: `${catalogOnly(table)} The validated constraint proves them.`,
-    tables: [table],
-    statements: [
-      `alter table ${table} alter column tenant_id set not null`,
-      `alter table ${table} drop constraint if exists ${proof(table)}`,
-    ],
-  });
+function tenantColumn(table: TenantTable) {
+  return { table, column: 'tenant_id', proof: proof(table) };
 }
 
 async function isNotNull(
@@ -93,8 +58,4 @@ async function isNotNull(
 
 function proof(table: TenantTable): string {
   return `${table}_tenant_id_check`;
-}
-
-function catalogOnly(table: TenantTable): string {
-  return `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is read.`;
 }

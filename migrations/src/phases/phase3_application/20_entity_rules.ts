@@ -1,7 +1,11 @@
-import { addConstraint, dropConstraint } from '../../schema/changes';
-import type { Creation, Step, StepContext } from '../../engine/Step';
+import {
+  addConstraint,
+  dropConstraint,
+  dropNotNull,
+  setNotNull,
+} from '../../schema/changes';
+import type { Creation, Step } from '../../engine/Step';
 import type { Executor } from '../../engine/Executor';
-import { escapeIdentifier } from '../../sql';
 import { ENTITY_REF_RULE, nullableColumns } from '../../checks/rows';
 import type { NullableColumn } from '../../checks/rows';
 import { comparable, LAYOUT } from '../../layout';
@@ -48,73 +52,34 @@ export const entityRules: Step = {
         name: ENTITY_REF_CHECK,
         table: 'entities',
         definition: `check (${ENTITY_REF_RULE})`,
-        locks: catalogOnly('entities'),
       });
     }
     let remembered =
       (await context.state.get<NullableColumn[]>(STATE_KEY)) ?? [];
     for (const column of await nullableColumns(context.executor)) {
       remembered = [...remembered, column];
-      await setNotNull(context, column, remembered);
+      const proof = proofOf(column.table, column.column);
+      await setNotNull(context, { ...column, proof }, [
+        state.put(STATE_KEY, remembered),
+      ]);
     }
   },
 
   async down(context) {
     const { executor, state } = context;
-    for (const { table, column } of (await state.get<NullableColumn[]>(
-      STATE_KEY,
-    )) ?? []) {
-      await executor.transaction({
-        title: `Drop NOT NULL of ${table}.${column}`,
-        locks: catalogOnly(table),
-        tables: [table],
-        statements: [
-          `alter table ${table} alter column ${escapeIdentifier(column)} ` +
-            'drop not null',
-        ],
-      });
+    for (const column of (await state.get<NullableColumn[]>(STATE_KEY)) ?? []) {
+      await dropNotNull(context, column);
     }
     await executor.execute(state.forget(STATE_KEY));
     if (await state.get(ADDED_KEY)) {
       await dropConstraint(context, {
         name: ENTITY_REF_CHECK,
         table: 'entities',
-        locks: catalogOnly('entities'),
       });
       await executor.execute(state.forget(ADDED_KEY));
     }
   },
 };
-
-// SET NOT NULL alone scans the table under ACCESS EXCLUSIVE; with a validated check
-// constraint it skips the scan.
-async function setNotNull(
-  context: StepContext,
-  nullable: NullableColumn,
-  remembered: NullableColumn[],
-): Promise<void> {
-  const { table, column } = nullable;
-  const proof = proofOf(table, column);
-  const name = escapeIdentifier(column);
-  await addConstraint(context, {
-    name: proof,
-    table,
-    definition: `check (${name} is not null)`,
-    locks: catalogOnly(table),
-  });
-  await context.executor.transaction({
-    title: `Set ${table}.${column} NOT NULL`,
-    locks: catalogOnly(table),
-    tables: [table],
-    statements: [
-      `alter table ${table} alter column ${name} set not null`,
-      `alter table ${table} drop constraint if exists ${escapeIdentifier(
-        proof,
-      )}`,
-      context.state.put(STATE_KEY, remembered),
-    ],
-  });
-}
 
 async function hasRefCheck(executor: Executor): Promise<boolean> {
   const rows = await executor.read(
@@ -128,8 +93,4 @@ async function hasRefCheck(executor: Executor): Promise<boolean> {
 
 function proofOf(table: string, column: string): string {
   return `${table}_${column}_present`;
-}
-
-function catalogOnly(table: string): string {
-  return `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is read.`;
 }

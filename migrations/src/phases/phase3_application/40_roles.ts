@@ -1,7 +1,6 @@
 import type { Step, StepContext } from '../../engine/Step';
 import { grantMissing, sequencesOf, undoGrants } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
-import { CREATE_TENANT_REQUIRED, TENANT_REQUIRED } from '../../schema/policies';
 import {
   createRoleStatement,
   grantAdminToLogin,
@@ -20,8 +19,6 @@ export const roles: Step = {
   name: '3_40_roles',
   title: `Set up the roles ${ADMIN_ROLE} and ${APP_ROLE}`,
 
-  creates: () => [{ kind: 'function', name: TENANT_REQUIRED }],
-
   async up(context) {
     const access = await readRoleAccess(context);
     for (const statement of roleStatements(access)) {
@@ -31,11 +28,7 @@ export const roles: Step = {
     await context.executor.transaction({
       title: `Grant ${APP_ROLE} what the application needs`,
       locks: 'None that conflicts with reads or writes.',
-      statements: [
-        CREATE_TENANT_REQUIRED,
-        `grant execute on function ${TENANT_REQUIRED} to ${APP_ROLE}`,
-        ...(await grantMissing(context, STATE_KEY, grants)),
-      ],
+      statements: await grantMissing(context, STATE_KEY, grants),
     });
   },
 
@@ -43,10 +36,7 @@ export const roles: Step = {
     await context.executor.transaction({
       title: `Revoke from ${APP_ROLE} what was granted`,
       locks: 'None that conflicts with reads or writes.',
-      statements: [
-        ...(await undoGrants(context, STATE_KEY)),
-        `drop function if exists ${TENANT_REQUIRED}`,
-      ],
+      statements: await undoGrants(context, STATE_KEY),
     });
     context.reporter.info(
       `The roles ${ADMIN_ROLE} and ${APP_ROLE} stay, because they belong to the ` +

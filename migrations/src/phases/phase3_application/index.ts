@@ -5,7 +5,6 @@ import { entityIndexes } from './15_entity_indexes';
 import { entityRules } from './20_entity_rules';
 import { entityKeys } from './30_entity_keys';
 import { roles } from './40_roles';
-import { proof } from './50_proof';
 import { refuseShape } from '../../checks/examineShape';
 import { checkRules } from './rules';
 
@@ -17,5 +16,5 @@ export const phase3: Phase = {
     await refuseShape(context, 'Phase 3 cannot begin');
     await checkRules(context);
   },
-  steps: [oneTenant, entityIndexes, entityRules, entityKeys, roles, proof],
+  steps: [oneTenant, entityIndexes, entityRules, entityKeys, roles],
 };

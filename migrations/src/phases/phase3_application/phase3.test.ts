@@ -150,22 +150,6 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     expect(await uniqueIndexes()).toEqual(before);
   });
 
-  it('leaves no trace of its proof', async () => {
-    const database = await create();
-    await runPhases(database, 2);
-    const content = async () =>
-      (
-        await database.client.query(
-          `select (select md5(string_agg(e::text, ',' order by entity_id)) from entities e) as e,
-                  (select md5(string_agg(r::text, ',' order by r::text)) from relations r) as r,
-                  (select md5(string_agg(s::text, ',' order by entity_id)) from refresh_state s) as s`,
-        )
-      ).rows;
-    const before = await content();
-    await runPhases(database, 3);
-    expect(await content()).toEqual(before);
-  });
-
   it('is undone without a trace, and done again', async () => {
     const database = await create();
     await database.client.query(`do $$ begin

@@ -2,7 +2,6 @@ import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
 import { grantedPrivileges, grantStatement } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
-import { TENANT_REQUIRED } from '../../schema/policies';
 import { readRoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../roles';
 import { escapeIdentifier } from '../../sql';
@@ -11,7 +10,6 @@ import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../../session/ownerRole';
 
 const TABLES = [...TENANT_TABLES, 'tenants'] as const;
 const KEPT: readonly string[] = APP_PRIVILEGES;
-const FUNCTION_OWNER = 'phase4.owner.function';
 
 /** What the undo restores. */
 interface FormerOwner {
@@ -35,7 +33,6 @@ export const owners: Step = {
     for (const table of TABLES) {
       await handOver(context, table);
     }
-    await handOverFunction(context);
     await actAsOwner(context, SET_OWNER_ROLE);
   },
 
@@ -44,7 +41,6 @@ export const owners: Step = {
     for (const table of TABLES) {
       await handBack(context, table);
     }
-    await handBackFunction(context);
     await actAsOwner(context, RESET_OWNER_ROLE);
   },
 };
@@ -123,40 +119,6 @@ async function handBack(context: StepContext, table: string): Promise<void> {
   });
 }
 
-async function handOverFunction(context: StepContext): Promise<void> {
-  const { executor, state } = context;
-  const owner = await ownerOfFunction(context);
-  if (owner === ADMIN_ROLE) {
-    return;
-  }
-  await executor.transaction({
-    title: `Hand ${TENANT_REQUIRED} to ${ADMIN_ROLE}`,
-    locks: 'None that conflicts with reads or writes.',
-    statements: [
-      state.put(FUNCTION_OWNER, owner),
-      `alter function ${TENANT_REQUIRED} owner to ${ADMIN_ROLE}`,
-    ],
-  });
-}
-
-async function handBackFunction({
-  executor,
-  state,
-}: StepContext): Promise<void> {
-  const owner = await state.get<string>(FUNCTION_OWNER);
-  if (owner) {
-    await executor.transaction({
-      title: `Hand ${TENANT_REQUIRED} back to ${owner}`,
-      locks: 'None that conflicts with reads or writes.',
-      statements: [
-        'set local role none',
-        `alter function ${TENANT_REQUIRED} owner to ${escapeIdentifier(owner)}`,
-        state.forget(FUNCTION_OWNER),
-      ],
-    });
-  }
-}
-
 // A superuser needs no role.
 async function actAsOwner(
   context: StepContext,
@@ -187,15 +149,6 @@ async function ownerOf(
     `select pg_get_userbyid(relowner) as owner from pg_class
       where oid = to_regclass($1)`,
     [table],
-  );
-  return owner;
-}
-
-async function ownerOfFunction({ executor }: StepContext): Promise<string> {
-  const [{ owner }] = await executor.read<{ owner: string }>(
-    `select pg_get_userbyid(proowner) as owner from pg_proc
-      where oid = to_regprocedure($1)`,
-    [TENANT_REQUIRED],
   );
   return owner;
 }

@@ -2,10 +2,13 @@ import { RefusedError } from '../../errors';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import {
   ADMIN_POLICY,
+  CREATE_TENANT_REQUIRED,
   dropTenantPolicyStatements,
   TENANT_POLICY,
+  TENANT_REQUIRED,
   tenantPolicyStatements,
 } from '../../schema/policies';
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { checkOwnersCanBeRestored } from './30_owners';
 import { formatThings } from '../../text';
@@ -18,14 +21,25 @@ export const policies: Step = {
   name: '4_40_policies',
   title: 'Keep the rows of tenants apart',
 
-  creates: () =>
-    TENANT_TABLES.flatMap(table =>
+  creates: () => [
+    { kind: 'function', name: TENANT_REQUIRED },
+    ...TENANT_TABLES.flatMap(table =>
       [TENANT_POLICY, ADMIN_POLICY].map(
         (name): Creation => ({ kind: 'policy', name, table }),
       ),
     ),
+  ],
 
   async up({ executor }) {
+    await executor.transaction({
+      title: 'Create the function that refuses to work without a tenant',
+      locks: 'A new function, which no session uses yet.',
+      statements: [
+        CREATE_TENANT_REQUIRED,
+        `alter function ${TENANT_REQUIRED} owner to ${ADMIN_ROLE}`,
+        `grant execute on function ${TENANT_REQUIRED} to ${APP_ROLE}`,
+      ],
+    });
     for (const table of TENANT_TABLES) {
       await executor.transaction({
         title: `Enable row-level security on ${table}`,
@@ -53,6 +67,11 @@ export const policies: Step = {
         ],
       });
     }
+    await context.executor.transaction({
+      title: 'Drop the function that refuses to work without a tenant',
+      locks: 'None on tables: no policy calls the function any more.',
+      statements: [`drop function if exists ${TENANT_REQUIRED}`],
+    });
   },
 };
 

@@ -15,8 +15,7 @@ import {
 import { describeCopies } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
 import { LAYOUT } from '../../layout';
-
-const REFERENCING = ['relations', 'refresh_state'] as const;
+import { REFERENCING_TABLES } from '../../schema/tables';
 
 /**
  * Adds the foreign keys of the layout: on the composite key of entities, and on tenants.
@@ -52,7 +51,7 @@ export const foreignKeys: Step = {
    * truncating the partition of entities.
    */
   async down({ executor }) {
-    for (const table of REFERENCING) {
+    for (const table of REFERENCING_TABLES) {
       await executor.transaction({
         title: `Drop the foreign key of the partitioned ${table} to the entities`,
         locks: 'ACCESS EXCLUSIVE on tables that are not in use.',

@@ -23,16 +23,18 @@ import type { Creation, Step, StepContext } from '../../engine/Step';
 import { recordStatement, refuseStatement } from '../../engine/ownership';
 import { RefusedError } from '../../errors';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
-import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import {
+  ENTITY_KEY,
+  REFERENCING_TABLES,
+  TENANT_TABLES,
+} from '../../schema/tables';
 import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
-import { waitForSessionsBeforeSwap } from './80_settle';
+import { waitForSnapshotsBeforeSwap } from './80_wait_for_old_snapshots';
 import { describeCopies } from '../../copy/TableCopy';
 import { refuseLaterPublications } from '../../schema/publications';
 import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
 
-// The foreign keys of the tables of before the swap, see addOldKeys.
-const REFERENCING = ['relations', 'refresh_state'] as const;
 const UNIQUE_INDEX = 'entities_tenant_entity_id_key';
 
 const keyName = (table: string) => `${table}_tenant_entity_fkey`;
@@ -40,7 +42,7 @@ const keyName = (table: string) => `${table}_tenant_entity_fkey`;
 /** The old keys, by the names that the tables have after a rollback. */
 const oldKeys: Creation[] = [
   { kind: 'relation', name: UNIQUE_INDEX },
-  ...REFERENCING.map(
+  ...REFERENCING_TABLES.map(
     (table): Creation => ({ kind: 'constraint', name: keyName(table), table }),
   ),
 ];
@@ -90,7 +92,7 @@ export const swap: Step = {
         outgoing: archiveName(copy.table),
       }));
     }
-    await waitForSessionsBeforeSwap(context);
+    await waitForSnapshotsBeforeSwap(context);
   },
 };
 
@@ -194,7 +196,7 @@ async function addOldKeys(context: StepContext): Promise<void> {
       `create unique index if not exists ${UNIQUE_INDEX} on ${entities} (tenant_id, entity_id)`,
     ],
   });
-  for (const table of REFERENCING) {
+  for (const table of REFERENCING_TABLES) {
     await addConstraint(context, {
       name: keyName(table),
       table: oldName(table),
@@ -208,7 +210,7 @@ async function addOldKeys(context: StepContext): Promise<void> {
 
 /** Drops the old keys after a rollback, which has put the old tables back in use. */
 export async function dropOldKeys(context: StepContext): Promise<void> {
-  for (const table of REFERENCING) {
+  for (const table of REFERENCING_TABLES) {
     await context.executor.transaction({
       title: `Drop the constraint ${keyName(table)} of ${table}`,
       locks: `ACCESS EXCLUSIVE on ${table} and entities, for a change of the catalog.`,

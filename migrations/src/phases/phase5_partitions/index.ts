@@ -12,9 +12,9 @@ import { firstCatchUp } from './40_catch_up';
 import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
 import { swap } from './70_swap';
-import { settled } from './80_settle';
+import { oldSnapshots } from './80_wait_for_old_snapshots';
 import { entityParents, entityTerms, entityTermsFill } from './90_entity_terms';
-import { ready } from './97_ready';
+import { ready } from './97_mark_ready';
 import { engineAdoption } from './98_engine_adoption';
 import { formatThings } from '../../text';
 
@@ -42,7 +42,7 @@ export const phase5: Phase = {
     indexes,
     foreignKeys,
     swap,
-    settled,
+    oldSnapshots,
     entityParents,
     entityTerms,
     entityTermsFill,

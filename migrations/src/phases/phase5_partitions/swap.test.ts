@@ -9,8 +9,8 @@ import { ApplicationConnectedError } from '../../errors';
 import { readApplicationSessions } from '../../rollback/applicationSessions';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';
-import { settled } from './80_settle';
-import { ready } from './97_ready';
+import { oldSnapshots } from './80_wait_for_old_snapshots';
+import { ready } from './97_mark_ready';
 
 const databases = createTestDatabases();
 const TENANT = '00000000-0000-0000-0000-000000000001';
@@ -282,7 +282,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
       // the snapshot of the writer.
       await query(CHANGES);
       await begin();
-      await stopBefore(database, 5, settled);
+      await stopBefore(database, 5, oldSnapshots);
 
       await expect(
         writer.query(
@@ -312,7 +312,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
         reporter: {
           ...silentReporter,
           info: message => {
-            if (message.startsWith('The swap is done. Waiting')) {
+            if (message.endsWith(': they are from before the swap')) {
               waiting = message;
               reader.query('commit');
             }

@@ -26,11 +26,6 @@ const MIGRATIONS = 'migrations/src';
 /** The migration tries the policies out, and would stop at one that does not hold. */
 const untried: Edit[] = [
   {
-    file: `${MIGRATIONS}/phases/phase3_application/50_proof.ts`,
-    find: 'statements: [...PROBE_TABLE, ...act, READ_PROBE],',
-    replace: 'statements: [],',
-  },
-  {
     file: `${MIGRATIONS}/phases/phase4_row_level_security/50_verification.ts`,
     find: 'for (const table of TENANT_TABLES) {',
     replace: 'for (const table of TENANT_TABLES.slice(3)) {',

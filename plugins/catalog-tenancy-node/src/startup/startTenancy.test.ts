@@ -310,7 +310,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
 
     it('does nothing that phase 5 lacks, and names the command', async () => {
       const connection = await createEarlier(
-        `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_ready'`,
+        `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_mark_ready'`,
       );
       await expect(start(connection)).rejects.toThrow(
         /There is no tenant_members in schema "tenancy": run "npx backstage-catalog-tenancy-cli upgrade", or ".*phase5" where/,

@@ -19,7 +19,7 @@ import { fillTerms, forgetFill } from './fill';
 
 /** Creates entity_parents. */
 export const entityParents: Step = {
-  name: '5_90_entity_search',
+  name: '5_90_entity_parents',
   title: 'Create the table of which entity has emitted which',
 
   creates: () =>

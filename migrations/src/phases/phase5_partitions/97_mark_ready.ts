@@ -17,7 +17,7 @@ import { revokeAllStatement } from '../../schema/grants';
  * The table has no columns and no rows, and every role may read it.
  */
 export const ready: Step = {
-  name: '5_97_ready',
+  name: '5_97_mark_ready',
   title: 'Let the application serve tenants',
 
   creates: () => [{ kind: 'relation', name: READY_TABLE }],
