@@ -93,6 +93,28 @@ export interface Config {
 
     /** Plugins of which each tenant has an instance. */
     plugins?: {
+      /**
+       * By the id of a plugin: what its instances have below the key of that name, over what they
+       * have of this configuration. `$${tenant.id}` and `$${tenant.slug}` stand for the tenant.
+       */
+      config?: {
+        [pluginId: string]: {
+          [key: string]:
+            | Secrets
+            | { [key: string]: Secrets | unknown[] | string | number | boolean }
+            | unknown[]
+            | string
+            | number
+            | boolean;
+        };
+      };
+
+      /**
+       * Keys of instances that tenants may configure themselves, such as
+       * `scaffolder.defaultAuthor`; none by default.
+       */
+      tenantKeys?: string[];
+
       pool?: {
         /** Connections that all instances of one plugin share in a process; 10 by default. */
         max?: number;

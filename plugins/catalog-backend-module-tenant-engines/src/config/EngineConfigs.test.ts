@@ -250,7 +250,9 @@ describe('the configuration of an instance', () => {
 
   it('lacks what needs a missing secret, and nothing else', async () => {
     await expect(configs.configOf(tenant, stored)).rejects.toThrow('GONE');
-    const { config, faults } = await configs.configOfInstance(tenant, stored);
+    const { config, faults } = await configs.configOfInstance(tenant, stored, {
+      id: 'search',
+    });
     expect(config.get('integrations')).toEqual({
       gitlab: [expect.objectContaining({ token: 'acme-token' })],
       github: [],
@@ -267,7 +269,9 @@ describe('the configuration of an instance', () => {
       ...stored,
       integrations: { gitlab: [gitlab('gitlab.com', 'PRESENT')] },
     };
-    const { config, faults } = await configs.configOfInstance(tenant, whole);
+    const { config, faults } = await configs.configOfInstance(tenant, whole, {
+      id: 'search',
+    });
     expect(config.get()).toEqual((await configs.configOf(tenant, whole)).get());
     expect(faults).toEqual([]);
   });

@@ -25,7 +25,15 @@ import {
 } from './operatorConfig';
 import { checkOwnCredentials, ownCredentialsReaders } from './ownCredentials';
 import { type ResolvedConfig, resolveReferences } from './references';
+import { checkTenantKeys, fillIn, mergeConfigs } from './pluginConfig';
 import { parseTenantConfig } from './tenantConfig';
+import { areApart, type KnownPlugin } from '../plugins/known/KnownPlugin';
+
+/** Two tenants, to see at the start whether what any two have is apart. */
+const EXAMPLES: ActiveTenant[] = [
+  { tenantId: '00000000-0000-4000-8000-00000000000a', tenantSlug: 'example-a' },
+  { tenantId: '00000000-0000-4000-8000-00000000000b', tenantSlug: 'example-b' },
+];
 
 /**
  * What the engine of each tenant is configured with: by the operator in app-config, or,
@@ -123,60 +131,96 @@ export class EngineConfigs {
     tenant: ActiveTenant,
     stored: JsonObject | undefined,
   ): Promise<Config> {
-    const operated = this.#operator.sources.get(tenant.tenantSlug);
-    if (operated) {
-      return this.#compose(operated);
-    }
-    // Once more: the operator may have taken a host or a secret away since.
-    const resolved = stored && (await this.#resolve(tenant, stored));
-    const config = this.#compose((resolved?.data ?? {}) as EngineSources);
-    this.#secrets.set(config, resolved?.secrets ?? []);
-    return config;
+    return this.#configOf(tenant, stored, sources => this.#engine(sources));
   }
 
   /**
    * The configuration of an instance of another plugin, which needs none of the sources of the
-   * catalog. What of the tenant's integrations can't be used at the moment is left out, such
-   * as one whose secret is missing.
+   * catalog. What of the tenant's own configuration can't be used at the moment is left out, such
+   * as an integration whose secret is missing.
    *
    * @returns with it, why each that is left out can't be used
    */
   async configOfInstance(
     tenant: ActiveTenant,
     stored: JsonObject | undefined,
+    plugin: KnownPlugin,
   ): Promise<{ config: Config; faults: string[] }> {
+    const compose = (sources: EngineSources, own?: JsonObject) =>
+      this.#instance(plugin, tenant, sources, own);
     try {
-      return { config: await this.configOf(tenant, stored), faults: [] };
+      return {
+        config: await this.#configOf(tenant, stored, compose),
+        faults: [],
+      };
     } catch {
       // The engine says why.
     }
     const faults: string[] = [];
-    const isUsable = async (type: string, value: JsonValue) => {
-      try {
-        await this.#resolve(tenant, { integrations: { [type]: value } });
-        return true;
-      } catch (error) {
-        faults.push((error as Error).message);
-        return false;
-      }
-    };
     const integrations: JsonObject = {};
     for (const [type, value] of Object.entries(stored?.integrations ?? {})) {
+      const isUsable = (each: JsonValue) =>
+        this.#isUsable(tenant, { integrations: { [type]: each } }, faults);
       if (!Array.isArray(value)) {
-        if (await isUsable(type, value)) {
+        if (await isUsable(value)) {
           integrations[type] = value;
         }
         continue;
       }
       const usable: JsonValue[] = [];
       for (const item of value) {
-        if (await isUsable(type, [item])) {
+        if (await isUsable([item])) {
           usable.push(item);
         }
       }
       integrations[type] = usable;
     }
-    return { config: await this.configOf(tenant, { integrations }), faults };
+    const own = (stored?.plugins as JsonObject | undefined)?.[plugin.id];
+    const plugins = own === undefined ? {} : { plugins: { [plugin.id]: own } };
+    const config = await this.#configOf(
+      tenant,
+      {
+        integrations,
+        ...((await this.#isUsable(tenant, plugins, faults)) && plugins),
+      },
+      compose,
+    );
+    return { config, faults };
+  }
+
+  /**
+   * Checks that what instances of the plugin keep outside of its database is apart for any two
+   * tenants, whatever tenants configure themselves.
+   *
+   * @throws Error that names the key to set
+   */
+  checkInstances(plugin: KnownPlugin): void {
+    const { adapt, id, storageOf, storageKey } = plugin;
+    if (!adapt || !storageOf) {
+      return;
+    }
+    const [one, other] = EXAMPLES.map(tenant =>
+      storageOf(this.#instance(plugin, tenant, {}).get<JsonObject>()),
+    );
+    if (!areApart(one, other)) {
+      throw new Error(
+        `The instances of the plugin '${id}' would share ${one.join(
+          '/',
+        )}. Put \${tenant.id} into it, below tenancy.plugins.config.${id}`,
+      );
+    }
+    const shared = this.#operator.plugins.tenantKeys.find(key =>
+      [`${key}.`, key].some(
+        each =>
+          each.startsWith(`${storageKey}.`) ||
+          `${storageKey}.`.startsWith(`${key}.`),
+      ),
+    );
+    if (shared !== undefined) {
+      throw new Error(
+        `Invalid tenancy.plugins.tenantKeys: a tenant that configures ${shared} could reach what others have there. Remove it`,
+      );
+    }
   }
 
   /**
@@ -229,8 +273,7 @@ export class EngineConfigs {
   private readers(tenant: ActiveTenant, bounds: SourceBounds) {
     // What app-config has for a tenant, the operator has listed.
     const operated = this.#operator.sources.get(tenant.tenantSlug);
-    const own =
-      operated && AllowedHosts.fromConfig(this.#compose({ ...operated }));
+    const own = operated && AllowedHosts.fromConfig(this.#engine(operated));
     return [
       ownCredentialsReaders(),
       boundedReaders({
@@ -252,6 +295,40 @@ export class EngineConfigs {
     return fileTargetsModule(new Set(targets));
   }
 
+  async #configOf(
+    tenant: ActiveTenant,
+    stored: JsonObject | undefined,
+    compose: (sources: EngineSources, own?: JsonObject) => Config,
+  ): Promise<Config> {
+    const operated = this.#operator.sources.get(tenant.tenantSlug);
+    if (operated) {
+      return compose(operated);
+    }
+    // Once more: the operator may have taken a host or a secret away since.
+    const resolved = stored && (await this.#resolve(tenant, stored));
+    const { plugins, ...sources } = resolved?.data ?? {};
+    const config = compose(
+      sources as EngineSources,
+      plugins as JsonObject | undefined,
+    );
+    this.#secrets.set(config, resolved?.secrets ?? []);
+    return config;
+  }
+
+  async #isUsable(
+    tenant: ActiveTenant,
+    config: JsonObject,
+    faults: string[],
+  ): Promise<boolean> {
+    try {
+      await this.#resolve(tenant, config);
+      return true;
+    } catch (error) {
+      faults.push((error as Error).message);
+      return false;
+    }
+  }
+
   async #resolve(
     { tenantSlug }: ActiveTenant,
     config: JsonObject,
@@ -263,30 +340,69 @@ export class EngineConfigs {
       secretsDirectory,
       env: this.#env,
     });
+    checkTenantKeys(
+      (resolved.data.plugins ?? {}) as JsonObject,
+      this.#operator.plugins.tenantKeys,
+    );
     this.#hosts.check(resolved);
     checkIntervals(resolved.data, minIntervalMs);
     checkOwnCredentials(resolved.data);
     return resolved;
   }
 
-  #compose({ catalog = {}, integrations }: EngineSources): Config {
+  #engine(sources: EngineSources): Config {
+    return new ConfigReader(this.#compose(sources, []), 'tenant-engine');
+  }
+
+  /**
+   * @param own - what the tenant has configured, by the ids of plugins
+   * @throws Error where the instance would reach what the plugin of the backend itself keeps
+   */
+  #instance(
+    { adapt, id, inherits = [], storageOf }: KnownPlugin,
+    tenant: ActiveTenant,
+    sources: EngineSources,
+    own: JsonObject = {},
+  ): Config {
+    const backend = this.#compose(sources, inherits);
+    const operated = this.#operator.plugins.config[id];
+    let data = mergeConfigs(
+      backend,
+      operated ? { [id]: fillIn(operated, tenant) } : {},
+      id in own ? { [id]: own[id] } : {},
+    );
+    data = adapt?.(data, backend, tenant) ?? data;
+    if (storageOf && !areApart(storageOf(data), storageOf(backend))) {
+      throw new Error(
+        `The instance of the plugin '${id}' would share ${storageOf(
+          backend,
+        ).join(
+          '/',
+        )} with the default tenant. Set another place at tenancy.plugins.config.${id}`,
+      );
+    }
+    return new ConfigReader(data, 'tenant-instance');
+  }
+
+  #compose(
+    { catalog = {}, integrations }: EngineSources,
+    inherits: readonly string[],
+  ): JsonObject {
     const backend = pick(this.#backend, [
       ...INHERITED,
       ...this.#operator.inherit,
+      ...inherits,
     ]);
-    return new ConfigReader(
-      structuredClone({
-        ...backend,
-        // The events of an engine are its tenant's: the backend's bus has those of all.
-        events: { useEventBus: 'never' },
-        catalog: {
-          ...(backend.catalog as JsonObject | undefined),
-          processingInterval: this.#operator.processingInterval,
-          ...catalog,
-        },
-        ...(integrations && { integrations }),
-      }) as JsonObject,
-      'tenant-engine',
-    );
+    return structuredClone({
+      ...backend,
+      // The events of an engine are its tenant's: the backend's bus has those of all.
+      events: { useEventBus: 'never' },
+      catalog: {
+        ...(backend.catalog as JsonObject | undefined),
+        processingInterval: this.#operator.processingInterval,
+        ...catalog,
+      },
+      ...(integrations && { integrations }),
+    }) as JsonObject;
   }
 }

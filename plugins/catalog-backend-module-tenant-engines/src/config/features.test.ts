@@ -79,6 +79,10 @@ class Sources {
         }),
         location('to-glob', { type: 'file', target: `${this.folder}/*.yaml` }),
         location('to-file-url', { type: 'url', target: `file://${stolen}` }),
+        component(
+          'from-file',
+          `  annotations: { backstage.io/source-location: "file:${stolen}" }`,
+        ),
       ].join('---\n'),
       '/text.yaml': component(
         'with-text',
@@ -208,6 +212,13 @@ describe('the engine of a tenant', () => {
 
     expect(error).toContain('is not allowed');
     expect(error).not.toContain(SECRET);
+  });
+
+  it('refuses an entity that says that its source is a file', async () => {
+    const error = await errorOf('component:default/from-file');
+
+    expect(error).toContain('says that its source is file:');
+    expect(JSON.stringify(await entities())).not.toContain('from-file');
   });
 
   it.each(['with-text', 'with-path'])(

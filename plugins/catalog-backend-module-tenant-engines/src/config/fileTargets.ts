@@ -3,14 +3,27 @@ import {
   createBackendModule,
 } from '@backstage/backend-plugin-api';
 import {
+  ANNOTATION_LOCATION,
+  ANNOTATION_SOURCE_LOCATION,
+  type Entity,
+  stringifyLocationRef,
+} from '@backstage/catalog-model';
+import { InputError } from '@backstage/errors';
+import {
   type CatalogProcessor,
   catalogProcessingExtensionPoint,
   processingResult,
 } from '@backstage/plugin-catalog-node';
+import { resolve } from 'node:path';
+
+/** TechDocs and the scaffolder read files of the server for an entity whose source is one. */
+const SOURCES = [ANNOTATION_LOCATION, ANNOTATION_SOURCE_LOCATION];
+
+const FIRST_WILDCARD = /[*?[{(!+@].*$/;
 
 /**
  * A module of a tenant's catalog that refuses locations of type `file`, except for these
- * targets.
+ * targets, and entities that claim to come from another file.
  *
  * The catalog itself keeps a file from being registered, but not from being named by
  * an entity: `POST /validate-entity` takes an entity's own word, in
@@ -40,6 +53,20 @@ export function fileTargetsModule(
       );
       return true;
     },
+    // The catalog lets an entity override where it is from.
+    async preProcessEntity(entity, location) {
+      const claimed = fileSourcesOf(entity).find(
+        source =>
+          source !== stringifyLocationRef(location) ||
+          !isWithin(location.target, allowed),
+      );
+      if (claimed !== undefined) {
+        throw new InputError(
+          `The entity says that its source is ${claimed}, which it is not read from. Remove that annotation`,
+        );
+      }
+      return entity;
+    },
   };
   return createBackendModule({
     pluginId: 'catalog',
@@ -53,4 +80,17 @@ export function fileTargetsModule(
       });
     },
   });
+}
+
+/** A target may be a pattern, and the location one of the files that it found. */
+function isWithin(file: string, targets: ReadonlySet<string>): boolean {
+  return [...targets].some(target =>
+    resolve(file).startsWith(target.replace(FIRST_WILDCARD, '')),
+  );
+}
+
+function fileSourcesOf({ metadata }: Entity): string[] {
+  return SOURCES.map(name => metadata.annotations?.[name]).filter(
+    (source): source is string => /^\s*file:/i.test(source ?? ''),
+  );
 }

@@ -89,6 +89,7 @@ export class AllowedHosts {
     const integrations = (config.data.integrations ?? {}) as JsonObject;
     this.#visit(catalog, ['catalog'], config);
     this.#visit(integrations, ['integrations'], config);
+    this.#visit(config.data.plugins ?? {}, ['plugins'], config);
     this.#checkIntegrations(integrations);
   }
 

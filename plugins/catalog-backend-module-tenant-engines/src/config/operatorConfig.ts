@@ -13,12 +13,14 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { z } from 'zod';
 import { checkInherited } from './inherited';
+import type { PluginsConfig } from './pluginConfig';
 import { DEFAULT_BOUNDS, type SourceBounds } from '../sources/bounds';
 import type { Config as Schema } from '../../config';
 
 const TENANTS = 'tenancy.tenants';
 const ENGINES = 'tenancy.engines';
-const INSTANCES = 'tenancy.plugins.pool';
+const INSTANCES = 'tenancy.plugins';
+const POOL = `${INSTANCES}.pool`;
 
 type Tenancy = Required<NonNullable<Schema['tenancy']>>;
 
@@ -43,7 +45,7 @@ const ENGINES_KEYS = {
   },
 } satisfies KeysOf<Tenancy['engines']>;
 
-const INSTANCES_KEYS = POOL_KEYS satisfies KeysOf<
+const INSTANCES_POOL_KEYS = POOL_KEYS satisfies KeysOf<
   NonNullable<Tenancy['plugins']['pool']>
 >;
 
@@ -84,6 +86,11 @@ export const engineSourcesSchema = z.strictObject({
 
 export type EngineSources = z.infer<typeof engineSourcesSchema>;
 
+/** What the registry has for a tenant: with what its instances of plugins have. */
+export const tenantConfigSchema = engineSourcesSchema.extend({
+  plugins: z.record(z.string(), jsonObject).optional(),
+});
+
 const tenantSchema = engineSourcesSchema.extend({
   secrets: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).optional(),
 });
@@ -119,6 +126,20 @@ const enginesSchema = z.object({
     .optional(),
 });
 
+const instancesSchema = z.object({
+  config: z.record(z.string(), jsonObject).optional(),
+  tenantKeys: z
+    .array(
+      z
+        .string()
+        .regex(
+          /^[A-Za-z][\w-]*(\.[A-Za-z][\w-]*)+$/,
+          'expected a key such as scaffolder.defaultAuthor',
+        ),
+    )
+    .optional(),
+});
+
 /** What the operator says about the tenants' engines in app-config. */
 export interface OperatorConfig {
   /** By the slug of their tenant: engines that app-config feeds. */
@@ -129,6 +150,7 @@ export interface OperatorConfig {
   secretsDirectory?: string;
   /** Keys of the backend's configuration that engines and instances have in addition. */
   inherit: readonly string[];
+  plugins: PluginsConfig;
   /** For engines whose configuration names none. */
   processingInterval: JsonValue;
   /** The shortest interval, in milliseconds, that a tenant may configure. */
@@ -146,13 +168,13 @@ export interface OperatorConfig {
 }
 
 /**
- * Reads `tenancy.tenants` and `tenancy.engines`, but for the sizes of pools.
+ * Reads `tenancy.tenants`, `tenancy.engines` and `tenancy.plugins`, but for the sizes of pools.
  *
  * @throws Error that names the key, and no value
  */
 export function readOperatorConfig(config: Config): OperatorConfig {
   refuseUnknownKeys(config.getOptional(ENGINES), ENGINES, ENGINES_KEYS);
-  refuseUnknownKeys(config.getOptional(INSTANCES), INSTANCES, INSTANCES_KEYS);
+  refuseUnknownKeys(config.getOptional(POOL), POOL, INSTANCES_POOL_KEYS);
   for (const [slug, tenant] of Object.entries(
     config.getOptional<JsonObject>(TENANTS) ?? {},
   )) {
@@ -160,6 +182,11 @@ export function readOperatorConfig(config: Config): OperatorConfig {
   }
   const tenants = parse(tenantsSchema, config.getOptional(TENANTS), TENANTS);
   const engines = parse(enginesSchema, config.getOptional(ENGINES), ENGINES);
+  const plugins = parse(
+    instancesSchema,
+    config.getOptional(INSTANCES),
+    INSTANCES,
+  );
   const sources = new Map<string, EngineSources>();
   const variables = new Map<string, readonly string[]>();
   for (const [slug, { secrets, ...tenant }] of Object.entries(tenants)) {
@@ -180,6 +207,10 @@ export function readOperatorConfig(config: Config): OperatorConfig {
     variables,
     secretsDirectory: engines.secretsDirectory,
     inherit: checkInherited(engines.inherit ?? []),
+    plugins: {
+      config: plugins.config ?? {},
+      tenantKeys: plugins.tenantKeys ?? [],
+    },
     processingInterval: readInterval(engines.processingInterval),
     minIntervalMs: durationToMilliseconds(
       minimum === undefined

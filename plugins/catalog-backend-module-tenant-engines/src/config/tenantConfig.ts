@@ -1,6 +1,6 @@
 import { InputError } from '@backstage/errors';
 import type { JsonObject, JsonValue } from '@backstage/types';
-import { describeIssue, engineSourcesSchema, pathOf } from './operatorConfig';
+import { describeIssue, pathOf, tenantConfigSchema } from './operatorConfig';
 
 const MAX_DEPTH = 20;
 const MAX_VALUES = 10_000;
@@ -14,7 +14,7 @@ const FORBIDDEN_KEYS = new Set(['__proto__', 'constructor', 'prototype']);
  */
 export function parseTenantConfig(config: JsonObject): JsonObject {
   checkSize(config);
-  const result = engineSourcesSchema.safeParse(config);
+  const result = tenantConfigSchema.safeParse(config);
   if (!result.success) {
     throw new InputError(describeIssue(result.error));
   }

@@ -18,6 +18,7 @@ import {
 } from '../manager/SupervisedEngine';
 import type { EnginePool } from '../pool/EnginePool';
 import type { WorkByTenant } from '../work/WorkByTenant';
+import type { KnownPlugin } from './known/KnownPlugin';
 import type { PluginSchemas } from './PluginSchemas';
 
 /** A tenant that is to have an instance. */
@@ -38,7 +39,7 @@ export interface InstancesTiming extends SupervisionTiming {
 }
 
 interface PluginInstancesOptions {
-  pluginId: string;
+  plugin: KnownPlugin;
   configs: EngineConfigs;
   /** The plugin, its modules, and factories of services. */
   features: EngineFeature[];
@@ -139,7 +140,7 @@ export class PluginInstances {
   }
 
   get #name(): string {
-    return `instance of the plugin '${this.#options.pluginId}'`;
+    return `instance of the plugin '${this.#options.plugin.id}'`;
   }
 
   #entryOf({ tenantId, tenantSlug }: ActiveTenant): Entry {
@@ -211,6 +212,7 @@ export class PluginInstances {
     const { faults } = await this.#options.configs.configOfInstance(
       tenant,
       tenant.catalogConfig,
+      this.#options.plugin,
     );
     if (faults.join() !== entry.faults?.join()) {
       entry.supervised?.restart();
@@ -262,7 +264,7 @@ export class PluginInstances {
     logger: LoggerService,
     signal: AbortSignal,
   ): Promise<TenantEngine> {
-    const { configs, features, pool, redact, registry, schemas } =
+    const { configs, features, plugin, pool, redact, registry, schemas } =
       this.#options;
     const record = (await registry.list()).find(
       ({ tenantId }) => tenantId === tenant.tenantId,
@@ -274,6 +276,7 @@ export class PluginInstances {
     const { config, faults } = await configs.configOfInstance(
       tenant,
       record.catalogConfig,
+      plugin,
     );
     this.#entryOf(tenant).faults = faults;
     for (const fault of faults) {

@@ -413,28 +413,28 @@ describe('what is listed in onePerTenant', () => {
     ['catalog', /the engines of tenants are its instances/],
     ['a-plugin-with-an-id-too-long', /at most 23 letters, digits and dashes/],
     ['sea"rch', /letters, digits and dashes/],
-    ['techdocs', /all instances would publish to one folder or bucket/],
     ['devtools', /it shows the configuration of the backend/],
     ['kubernetes', /was not tried with tenants.*dataOnlyInDatabase: true/],
   ])('is no plugin such as %s', (pluginId, message) => {
     expect(() => onePerTenant({ [pluginId]: [] })).toThrow(message);
   });
 
-  it.each(['catalog', 'techdocs', 'devtools'])(
-    'is not %s by any declaration',
-    pluginId => {
-      expect(() =>
-        onePerTenant({
-          [pluginId]: { dataOnlyInDatabase: true, features: [] },
-        }),
-      ).toThrow(`The plugin '${pluginId}' is listed in onePerTenant: `);
-    },
-  );
+  it.each(['catalog', 'devtools'])('is not %s by any declaration', pluginId => {
+    expect(() =>
+      onePerTenant({
+        [pluginId]: { dataOnlyInDatabase: true, features: [] },
+      }),
+    ).toThrow(`The plugin '${pluginId}' is listed in onePerTenant: `);
+  });
 
-  it.each(['search', 'scaffolder', 'user-settings', 'notifications'])(
-    'may be %s, which was tried',
-    pluginId => {
-      expect(onePerTenant({ [pluginId]: [] })).not.toEqual([]);
-    },
-  );
+  it.each([
+    'search',
+    'scaffolder',
+    'signals',
+    'techdocs',
+    'user-settings',
+    'notifications',
+  ])('may be %s, which was tried', pluginId => {
+    expect(onePerTenant({ [pluginId]: [] })).not.toEqual([]);
+  });
 });

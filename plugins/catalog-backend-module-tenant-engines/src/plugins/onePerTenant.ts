@@ -30,6 +30,8 @@ import {
   forwardToEngine,
 } from '../routes/forward';
 import { schedulePurge } from '../tables/schedulePurge';
+import type { KnownPlugin } from './known/KnownPlugin';
+import { findPlugin } from './known/knownPlugins';
 import {
   type InstancesTiming,
   type InstanceTenant,
@@ -110,25 +112,6 @@ export type InstanceFeatures =
       dataOnlyInDatabase: true;
     };
 
-/** Plugins that were tried: what they keep is in their database. */
-const TRIED = ['notifications', 'scaffolder', 'search', 'user-settings'];
-
-/** Plugins that no declaration makes safe, and why. */
-const REFUSED: ReadonlyMap<string, string> = new Map([
-  [
-    'catalog',
-    'the engines of tenants are its instances. Put its modules into features',
-  ],
-  [
-    'techdocs',
-    'all instances would publish to one folder or bucket, where a tenant could read the documents of another one. Leave it out',
-  ],
-  [
-    'devtools',
-    'it shows the configuration of the backend to the users of the tenant. Leave it out',
-  ],
-]);
-
 /**
  * Gives each tenant an instance of these plugins.
  *
@@ -140,18 +123,10 @@ export function onePerTenant(
 ) {
   const pluginIds = Object.keys(plugins);
   pluginIds.forEach(assertSchemaName);
-  for (const [pluginId, instance] of Object.entries(plugins)) {
-    const reason =
-      REFUSED.get(pluginId) ??
-      (TRIED.includes(pluginId) || !Array.isArray(instance)
-        ? undefined
-        : `it was not tried with tenants, and could keep data of all of them in one place outside of its database. If it keeps all data in its database, declare it: { dataOnlyInDatabase: true, features: […] }`);
-    if (reason !== undefined) {
-      throw new Error(
-        `The plugin '${pluginId}' is listed in onePerTenant: ${reason}`,
-      );
-    }
-  }
+  const found = Object.entries(plugins).map(([id, instance]) => ({
+    plugin: findPlugin(id, { isDeclared: !Array.isArray(instance) }),
+    features: Array.isArray(instance) ? instance : instance.features,
+  }));
   return [
     createServiceFactory({
       service: forwardedPluginsServiceRef,
@@ -174,22 +149,19 @@ export function onePerTenant(
       deps: { plugins: forwardedPluginsServiceRef },
       factory: ({ plugins: forwarded }) => forwarded,
     }),
-    ...Object.entries(plugins).map(([pluginId, instance]) =>
-      instancesModule(
-        pluginId,
-        Array.isArray(instance) ? instance : instance.features,
-        timing,
-      ),
+    ...found.map(({ plugin, features }) =>
+      instancesModule(plugin, features, timing),
     ),
   ];
 }
 
 /** Runs the instances of one plugin, with the services that this plugin has. */
 function instancesModule(
-  pluginId: string,
+  plugin: KnownPlugin,
   features: EngineFeature[],
   timing?: Partial<InstancesTiming>,
 ) {
+  const pluginId = plugin.id;
   return createBackendModule({
     pluginId,
     moduleId: 'one-per-tenant',
@@ -232,6 +204,7 @@ function instancesModule(
           tenants,
           ...services
         }) {
+          engines.configs.checkInstances(plugin);
           const connection = await connectionOf(pluginId, database);
           const schemas = new PluginSchemas({ connection, pluginId });
           await schedulePurge({
@@ -264,7 +237,7 @@ function instancesModule(
           // After the start of all plugins, which an instance may call at its own.
           rootLifecycle.addStartupHook(() => {
             const instances = PluginInstances.start({
-              pluginId,
+              plugin,
               configs: engines.configs,
               features,
               leases: engines.leases,

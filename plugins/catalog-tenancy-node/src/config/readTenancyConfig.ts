@@ -182,7 +182,7 @@ const CONNECTION_KEYS = {
 /** Of the module of the engines, which judges what is below them. */
 interface EngineKeys {
   engines: true;
-  plugins: { pool: true };
+  plugins: { pool: true; config: true; tenantKeys: true };
   tenants: true;
 }
 
@@ -192,7 +192,7 @@ const KNOWN_KEYS = {
   jwtSecret: true,
   requireMatchingToken: true,
   baseDomains: true,
-  plugins: { shared: true, pool: true },
+  plugins: { shared: true, pool: true, config: true, tenantKeys: true },
   membership: true,
   membershipOfDefault: true,
   admins: true,

@@ -1,0 +1,217 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import type { JsonObject } from '@backstage/types';
+import { findPlugin } from '../plugins/known/knownPlugins';
+import { EngineConfigs } from './EngineConfigs';
+
+const ACME = {
+  tenantId: '5b5a6c3e-8d57-4f0e-9b57-3f2b2c1d0e9f',
+  tenantSlug: 'acme',
+};
+const techdocs = findPlugin('techdocs', { isDeclared: false });
+const scaffolder = findPlugin('scaffolder', { isDeclared: false });
+
+const create = (data: JsonObject) =>
+  EngineConfigs.create({ config: mockServices.rootConfig({ data }), env: {} });
+
+const publisher = (type: string, settings: JsonObject): JsonObject => ({
+  techdocs: { publisher: { type, [type]: settings } },
+});
+
+const publisherOfTenants = (settings: JsonObject): JsonObject => ({
+  tenancy: { plugins: { config: { techdocs: { publisher: settings } } } },
+});
+
+async function publisherOf(configs: EngineConfigs, type: string) {
+  const { config } = await configs.configOfInstance(ACME, undefined, techdocs);
+  return config.get(`techdocs.publisher.${type}`);
+}
+
+describe('the documents of a tenant', () => {
+  it.each<[string, JsonObject, JsonObject]>([
+    [
+      'local',
+      { publishDirectory: '/var/docs' },
+      { publishDirectory: `/var/docs-of-tenants/${ACME.tenantId}` },
+    ],
+    [
+      'awsS3',
+      { bucketName: 'b', bucketRootPath: '/docs/', region: 'eu-west-1' },
+      {
+        bucketName: 'b',
+        bucketRootPath: `docs-of-tenants/${ACME.tenantId}`,
+        region: 'eu-west-1',
+      },
+    ],
+    [
+      'googleGcs',
+      { bucketName: 'b', bucketRootPath: 'a/docs' },
+      {
+        bucketName: 'b',
+        bucketRootPath: `a/docs-of-tenants/${ACME.tenantId}`,
+      },
+    ],
+    [
+      'azureBlobStorage',
+      { containerName: 'docs' },
+      { containerName: `docs-${ACME.tenantId}` },
+    ],
+    [
+      'openStackSwift',
+      { containerName: 'docs', region: 'r' },
+      { containerName: `docs-${ACME.tenantId}`, region: 'r' },
+    ],
+  ])('are beside those of the default tenant: %s', async (type, own, found) => {
+    const configs = create(publisher(type, own));
+    configs.checkInstances(techdocs);
+    expect(await publisherOf(configs, type)).toEqual(found);
+  });
+
+  it('are where the operator says', async () => {
+    const configs = create({
+      ...publisher('awsS3', { bucketName: 'docs' }),
+      ...publisherOfTenants({
+        awsS3: { bucketName: 'docs-${tenant.slug}', bucketRootPath: '/' },
+      }),
+    });
+    configs.checkInstances(techdocs);
+    expect(await publisherOf(configs, 'awsS3')).toEqual({
+      bucketName: 'docs-acme',
+      bucketRootPath: '/',
+    });
+  });
+
+  it.each<[string, JsonObject, RegExp]>([
+    [
+      'without a folder of the default tenant',
+      {},
+      /Set techdocs\.publisher\.local\.publishDirectory, or tenancy\.plugins\.config/,
+    ],
+    [
+      'in a bucket that the default tenant has as a whole',
+      publisher('awsS3', { bucketName: 'docs' }),
+      /Set techdocs\.publisher\.awsS3\.bucketRootPath, or/,
+    ],
+    [
+      'in one place for all',
+      {
+        ...publisher('awsS3', { bucketName: 'docs' }),
+        ...publisherOfTenants({ awsS3: { bucketName: 'of-tenants' } }),
+      },
+      /would share awsS3\/of-tenants\. Put \$\{tenant\.id\} into it/,
+    ],
+    [
+      'within the place of the default tenant',
+      {
+        ...publisher('googleGcs', { bucketName: 'docs' }),
+        ...publisherOfTenants({
+          googleGcs: { bucketRootPath: '${tenant.id}' },
+        }),
+      },
+      /would share googleGcs\/docs with the default tenant/,
+    ],
+    [
+      'around the place of the default tenant',
+      {
+        ...publisher('local', { publishDirectory: '/var/docs/example-a' }),
+        ...publisherOfTenants({ local: { publishDirectory: '/var/docs' } }),
+      },
+      /would share local\/var\/docs\/example-a with the default tenant/,
+    ],
+    [
+      'by a publisher that is not known',
+      publisher('myOwn', {}),
+      /can't have documents by the publisher 'myOwn'/,
+    ],
+    [
+      'where the tenant says',
+      {
+        ...publisher('local', { publishDirectory: '/var/docs' }),
+        tenancy: { plugins: { tenantKeys: ['techdocs.publisher.local'] } },
+      },
+      /a tenant that configures techdocs\.publisher\.local could reach what others/,
+    ],
+  ])('are not %s', (_, data, message) => {
+    expect(() => create(data).checkInstances(techdocs)).toThrow(message);
+  });
+
+  it('are not those of the default tenant, whatever the slug of the tenant', async () => {
+    const configs = create({
+      ...publisher('awsS3', { bucketName: 'docs-acme', bucketRootPath: 'own' }),
+      ...publisherOfTenants({
+        awsS3: { bucketName: 'docs-${tenant.slug}', bucketRootPath: '/' },
+      }),
+    });
+    configs.checkInstances(techdocs);
+    await expect(publisherOf(configs, 'awsS3')).rejects.toThrow(
+      'would share awsS3/docs-acme/own with the default tenant',
+    );
+  });
+});
+
+describe('what a tenant configures of an instance', () => {
+  const configs = create({
+    scaffolder: { defaultAuthor: { name: 'of the portal' } },
+    integrations: { github: [{ host: 'ghe.example.com', token: 'secret' }] },
+    tenancy: {
+      plugins: {
+        config: {
+          scaffolder: {
+            defaultAuthor: { email: '${tenant.slug}@example.com' },
+            defaultCommitMessage: 'for ${tenant.id}',
+          },
+        },
+        tenantKeys: ['scaffolder.defaultAuthor', 'jenkins.baseUrl'],
+      },
+    },
+  });
+  const scaffolderOf = async (plugins: JsonObject) => {
+    const { config, faults } = await configs.configOfInstance(
+      ACME,
+      { plugins },
+      scaffolder,
+    );
+    return { config: config.get('scaffolder'), faults };
+  };
+
+  it('goes over what the operator has for tenants', async () => {
+    const own = { scaffolder: { defaultAuthor: { name: 'Acme' } } };
+    await configs.validate(ACME, { plugins: own });
+    expect(await scaffolderOf(own)).toMatchObject({
+      config: {
+        defaultAuthor: { name: 'Acme', email: 'acme@example.com' },
+        defaultCommitMessage: `for ${ACME.tenantId}`,
+      },
+      faults: [],
+    });
+  });
+
+  it('is nothing of another plugin', async () => {
+    const { config } = await configs.configOfInstance(
+      ACME,
+      { plugins: { jenkins: { baseUrl: 'https://ghe.example.com' } } },
+      scaffolder,
+    );
+    expect(config.has('jenkins')).toBe(false);
+  });
+
+  it.each<[JsonObject, string]>([
+    [
+      { scaffolder: { defaultCommitMessage: 'x' } },
+      'plugins.scaffolder.defaultCommitMessage: expected one of the keys that the operator lets tenants configure: plugins.scaffolder.defaultAuthor, plugins.jenkins.baseUrl',
+    ],
+    [{ techdocs: { builder: 'local' } }, 'plugins.techdocs: expected one of'],
+    [{ scaffolder: {}, jenkins: [] as never }, 'plugins.jenkins'],
+    [
+      { jenkins: { baseUrl: 'https://internal.example.com' } },
+      "plugins.jenkins.baseUrl: the host 'internal.example.com' is none that",
+    ],
+    [{ jenkins: { baseUrl: '${TOKEN}' } }, 'plugins.jenkins.baseUrl'],
+  ])('is refused otherwise, and left out: %j', async (plugins, message) => {
+    await expect(configs.validate(ACME, { plugins })).rejects.toThrow(message);
+    const { config } = await scaffolderOf({ ...plugins });
+    expect(config).toMatchObject({
+      defaultAuthor: { name: 'of the portal', email: 'acme@example.com' },
+      defaultCommitMessage: `for ${ACME.tenantId}`,
+    });
+  });
+});

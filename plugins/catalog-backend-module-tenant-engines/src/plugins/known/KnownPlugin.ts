@@ -1,0 +1,39 @@
+import type { JsonObject } from '@backstage/types';
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+
+/** What a plugin needs, so that each tenant can have an instance of it. */
+export interface KnownPlugin {
+  id: string;
+
+  /** Keys of the backend's configuration that its instances have beside those of engines. */
+  inherits?: readonly string[];
+
+  /**
+   * Gives an instance what it must not share with others, where the configuration does not.
+   *
+   * @param instance - what the instance has, with `tenancy.plugins.config`
+   * @param backend - what the plugin of the backend itself has
+   * @throws Error that names the key to set
+   */
+  adapt?: (
+    instance: JsonObject,
+    backend: JsonObject,
+    tenant: ActiveTenant,
+  ) => JsonObject;
+
+  /**
+   * Where an instance with this configuration keeps data outside of its database, from the
+   * widest part of the place to the narrowest. No place may be within another one's.
+   */
+  storageOf?: (config: JsonObject) => string[];
+
+  /** The key that says where, which tenants may not configure themselves. */
+  storageKey?: string;
+}
+
+/** Whether neither place is within the other. */
+export function areApart(one: string[], other: string[]): boolean {
+  return one
+    .slice(0, other.length)
+    .some((part, index) => part !== other[index]);
+}
