@@ -20,6 +20,8 @@ export function createPortal({ pages = true, policy = true } = {}) {
   backend.add(import('@backstage/plugin-auth-backend-module-oidc-provider'));
 
   backend.add(import('@backstage/plugin-catalog-backend'));
+  // Errors of sources are events, which nothing else logs.
+  backend.add(import('@backstage/plugin-catalog-backend-module-logs'));
   backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
   // The modules that the catalog engines of tenants shall have go into `features`.
   backend.add(

@@ -335,8 +335,10 @@ export interface TenantStatus {
   lag_seconds: number | null;
   /** Since when that item is due; null where nothing is. */
   oldest_due_at: string | null;
-  /** Why locations could not be read, of 20 at most; null without an engine. */
-  source_errors: { location: string; message: string }[] | null;
+  /** What is wrong with locations and their entities, 20 at most; null without an engine. */
+  source_errors: SourceError[] | null;
+  /** How many there are; null where counting them takes too long. */
+  source_error_count: number | null;
   /** Why the engine failed last, also where it has started since. */
   last_error: string | null;
   /** When that was. */
@@ -355,6 +357,22 @@ export interface TenantStatus {
 }
 
 /**
+ * Why a location could not be read, or an entity of it is not valid.
+ *
+ * @public
+ */
+export interface SourceError {
+  /** The target of the location, such as a URL, as it was configured or registered. */
+  location: string;
+  /** What has the error: an entity of the location, or the location itself. */
+  entity_ref: string;
+  /** What the catalog says. */
+  message: string;
+  /** When the catalog tries again; ISO 8601, UTC. A refresh of the entity does so at once. */
+  next_try_at: string;
+}
+
+/**
  * A row of the registry with what the tenant holds and what feeds it.
  *
  * @public
@@ -362,6 +380,8 @@ export interface TenantStatus {
 export interface TenantSummary extends Tenant {
   /** As in {@link TenantStatus.state}; null while the tenant is deleted. */
   state: TenantStatus['state'] | null;
+  /** As in {@link TenantStatus.source_error_count}. */
+  source_error_count: number | null;
   /** Entities that are served: what `max_entities` bounds. */
   entities: number;
 }

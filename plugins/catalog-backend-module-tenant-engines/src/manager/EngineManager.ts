@@ -3,6 +3,7 @@ import type {
   LoggerService,
 } from '@backstage/backend-plugin-api';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
+import catalogLogs from '@backstage/plugin-catalog-backend-module-logs';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type {
   ActiveTenant,
@@ -454,6 +455,8 @@ export class EngineManager {
         }),
         features: [
           catalogPlugin,
+          // Errors of sources are events, which nothing else logs.
+          catalogLogs,
           ...features,
           ...configs.features(tenant),
           boundedSources({

@@ -4,7 +4,13 @@ import {
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
-import { createBackendPlugin } from '@backstage/backend-plugin-api';
+import {
+  coreServices,
+  createBackendPlugin,
+  createServiceFactory,
+  type RootLoggerService,
+} from '@backstage/backend-plugin-api';
+import type { JsonObject } from '@backstage/types';
 import {
   tenantEngineStoreServiceRef,
   type TenantEngines,
@@ -140,9 +146,27 @@ const HARMFUL: [name: string, answer: RequestListener, message: string][] = [
   ],
 ];
 
+/** A logger that keeps the warnings of the backend. */
+function recordWarnings(logged: JsonObject[]) {
+  const create = (context: JsonObject): RootLoggerService => ({
+    error: () => undefined,
+    warn: (message, meta) =>
+      logged.push({ ...context, ...meta, message } as JsonObject),
+    info: () => undefined,
+    debug: () => undefined,
+    child: more => create({ ...context, ...more }),
+  });
+  return createServiceFactory({
+    service: coreServices.rootLogger,
+    deps: {},
+    factory: () => create({}),
+  });
+}
+
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
+  const logged: JsonObject[] = [];
   const answers = new Map<string, RequestListener>();
   let source: Server;
   let backend: CatalogBackend;
@@ -175,6 +199,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
         tenancy: { engines: { sources: { timeout: { seconds: 2 } } } },
       },
       features: [
+        recordWarnings(logged),
         tenantEngines({ features: [] }),
         createBackendPlugin({
           pluginId: 'sources-of-the-test',
@@ -235,9 +260,77 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       expect(sourceErrors).toEqual([
         {
           location: target,
+          entityRef: expect.stringMatching(/^location:default\/generated-/),
           message: expect.stringContaining('tenancy.engines.sources.maxBytes'),
+          nextTryAt: expect.any(Date),
         },
       ]);
+    });
+  });
+
+  it('shows what is wrong with it and its entities, in the words in which a try is refused, and logs it', async () => {
+    const gone: RequestListener = (_req, res) => res.writeHead(404).end();
+    const targets = [
+      urlOf('/good.yaml', send(componentYaml('good'))),
+      urlOf('/a-name.yaml', send(componentYaml('an invalid name'))),
+      urlOf('/gone.yaml', gone),
+      urlOf('/no.yaml', send('{{{{')),
+      // What PostgreSQL can't decode.
+      urlOf(
+        '/odd.yaml',
+        send(
+          componentYaml('odd name').replace(
+            'metadata:',
+            'metadata:\n  title: "\\0 \\ud800"',
+          ),
+        ),
+      ),
+    ];
+    const expected = new Map<string, string>();
+    for (const target of targets) {
+      await backend
+        .as('globex')
+        .post('/locations', { type: 'url', target })
+        .expect(201);
+      const { body } = await backend
+        .as('globex')
+        .post('/locations?dryRun=true', { type: 'url', target });
+      if (body.error) {
+        expected.set(target, body.error.message);
+      }
+    }
+    expect(expected.size).toBe(4);
+    const { tenant_id } = (await backend.tenants.get('globex'))!;
+    await eventually(async () => {
+      const { sourceErrors = [], sourceErrorCount } = await running.report(
+        tenant_id,
+      );
+      expect(sourceErrorCount).toBe(4);
+      for (const { location, message, nextTryAt } of sourceErrors) {
+        expect(location && expected.get(location)).toContain(message);
+        expect(+nextTryAt).toBeGreaterThan(Date.now());
+        expect(logged).toContainEqual(
+          expect.objectContaining({
+            tenant: 'globex',
+            message: expect.stringContaining(message),
+          }),
+        );
+      }
+      expect(new Set(sourceErrors.map(({ location }) => location))).toEqual(
+        new Set(expected.keys()),
+      );
+    });
+
+    // It is tried again once it is refreshed, as the page does.
+    const { sourceErrors } = await running.report(tenant_id);
+    const refOf = sourceErrors!.find(({ location }) => location === targets[1]);
+    answers.set('/a-name.yaml', send(componentYaml('a-valid-name')));
+    await backend
+      .as('globex')
+      .post('/refresh', { entityRef: refOf!.entityRef })
+      .expect(200);
+    await eventually(async () => {
+      expect((await running.report(tenant_id)).sourceErrorCount).toBe(3);
     });
   });
 

@@ -36,10 +36,22 @@ export interface DeploymentFacts {
 
 const ADMIN_ROLE = 'portal_admin';
 
+const QUERY_CANCELED = '57014';
+
 /** A report is for a person or a probe: it may fail, but not wait. */
 const TIMEOUT_MS = 10_000;
 
 const SOURCE_ERRORS = 20;
+
+/** Errors are counted by reading all rows of an engine, for a list that must not wait for it. */
+const COUNT_TIMEOUT_MS = 2_000;
+
+/** What no source has any more is deleted within a minute: its errors are nobody's. */
+const fromErrorsOf = (schema: string) =>
+  `from ${escapeIdentifier(schema)}.refresh_state s
+  where errors like '[{%' and exists (
+        select from ${escapeIdentifier(schema)}.refresh_state_references r
+         where r.target_entity_ref = s.entity_ref)`;
 
 interface StoreOptions {
   /** Of the catalog plugin's own database user, which may act as `portal_admin`. */
@@ -104,7 +116,11 @@ export class EngineStatusStore {
 
   /** What all processes know of the engines of tenants, by the ids of the tenants. */
   async report(tenantIds: string[]): Promise<Map<string, TenantEngineReport>> {
-    const due = await this.readDue(tenantIds);
+    const schemas = await this.#schemasOf(tenantIds);
+    const [due, errors] = await Promise.all([
+      this.#readDueIn(schemas),
+      this.#countErrorsIn(schemas),
+    ]);
     const rows = await this.#asAdmin<NoteRow & { now: Date; tenantId: string }>(
       `select t.tenant_id as "tenantId", now() as now, s.state, s.reason, s.last_error as "lastError",
               s.last_error_at as "lastErrorAt", s.caught_up_at as "caughtUpAt",
@@ -122,7 +138,13 @@ export class EngineStatusStore {
       [tenantIds],
     );
     return new Map(
-      rows.map(row => [row.tenantId, toReport(row, due.get(row.tenantId))]),
+      rows.map(row => [
+        row.tenantId,
+        {
+          ...toReport(row, due.get(row.tenantId)),
+          sourceErrorCount: errors.get(row.tenantId),
+        },
+      ]),
     );
   }
 
@@ -133,18 +155,29 @@ export class EngineStatusStore {
    * @returns nothing for an engine without tables, and `null` where nothing is due
    */
   async readDue(tenantIds: string[]): Promise<Map<string, Date | null>> {
+    return this.#readDueIn(await this.#schemasOf(tenantIds));
+  }
+
+  /** The schemas of engines that have their tables, with their tenants. */
+  async #schemasOf(tenantIds: string[]): Promise<Map<string, string>> {
     const bySchema = new Map(tenantIds.map(id => [engineSchemaOf(id), id]));
-    const { rows: found } = await this.#pool.query<{ schema: string }>(
+    const { rows } = await this.#pool.query<{ schema: string }>(
       `select n.nspname as schema
          from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid
         where n.nspname = any ($1) and c.relname = 'stitch_queue'`,
       [[...bySchema.keys()]],
     );
-    if (found.length === 0) {
+    return new Map(rows.map(({ schema }) => [schema, bySchema.get(schema)!]));
+  }
+
+  async #readDueIn(
+    schemas: Map<string, string>,
+  ): Promise<Map<string, Date | null>> {
+    if (schemas.size === 0) {
       return new Map();
     }
     // Two look-ups in an index for each.
-    const statements = found.map(({ schema }) => {
+    const statements = [...schemas.keys()].map(schema => {
       const first = (table: string, column: string) =>
         `(select min(${column}) from ${escapeIdentifier(
           schema,
@@ -159,28 +192,73 @@ export class EngineStatusStore {
       due: Date | null;
     }>(statements.join('\nunion all\n'));
     return new Map(
-      rows.map(({ schema, due }) => [bySchema.get(schema) ?? schema, due]),
+      rows.map(({ schema, due }) => [schemas.get(schema) ?? schema, due]),
     );
   }
 
-  /** The locations of an engine that could not be read. */
-  async readSourceErrors(tenantId: string): Promise<SourceError[]> {
-    const table = `${escapeIdentifier(engineSchemaOf(tenantId))}.refresh_state`;
-    const { rows: found } = await this.#pool.query(
-      `select from pg_catalog.pg_class where oid = pg_catalog.to_regclass($1)`,
-      [table],
+  /** How many locations and entities of each engine have errors; nothing if that takes long. */
+  async #countErrorsIn(
+    schemas: Map<string, string>,
+  ): Promise<Map<string, number>> {
+    if (schemas.size === 0) {
+      return new Map();
+    }
+    const statements = [...schemas.keys()].map(
+      schema =>
+        `select ${escapeLiteral(
+          schema,
+        )} as schema, count(*)::int as errors ${fromErrorsOf(schema)}`,
     );
-    if (found.length === 0) {
+    const client = await this.#pool.connect();
+    let failure: unknown;
+    try {
+      await client.query('begin');
+      await client.query(`set local statement_timeout = ${COUNT_TIMEOUT_MS}`);
+      const { rows } = await client.query<{ schema: string; errors: number }>(
+        statements.join('\nunion all\n'),
+      );
+      await client.query('commit');
+      return new Map(
+        rows.map(({ schema, errors }) => [
+          schemas.get(schema) ?? schema,
+          errors,
+        ]),
+      );
+    } catch (error) {
+      failure = error;
+      if ((error as { code?: string }).code === QUERY_CANCELED) {
+        return new Map();
+      }
+      throw error;
+    } finally {
+      release(client, failure);
+    }
+  }
+
+  /** The locations of an engine that could not be read, and the entities that are not valid. */
+  async readSourceErrors(tenantId: string): Promise<SourceError[]> {
+    const [schema] = (await this.#schemasOf([tenantId])).keys();
+    if (schema === undefined) {
       return [];
     }
-    // The catalog has no such error in the entity of a location that it could never read.
+    // The catalog serves no entity that was never valid, and so no error of it. What a tenant
+    // writes may have what PostgreSQL can't decode: NUL characters and lone surrogates.
+    const readable = (column: string) =>
+      `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'gi')::json`;
     const { rows } = await this.#pool.query<SourceError>(
-      `select left(coalesce(spec ->> 'target', spec -> 'targets' ->> 0, entity_ref), 2000) as location,
-              left(regexp_replace(errors::jsonb -> 0 ->> 'message',
-                '^Processor Tenant[A-Za-z]+ .*; caused by InputError: ', ''), 2000) as message
-         from ${table}, lateral (select unprocessed_entity::jsonb -> 'spec' as spec) e
-        where entity_ref like 'location:%' and errors like '[{%'
-        order by next_update_at desc limit ${SOURCE_ERRORS}`,
+      `select left(coalesce(
+                substring(entity #>> '{metadata,annotations,backstage.io/managed-by-origin-location}' from '^[a-z]+:(.+)'),
+                entity #>> '{spec,target}', "entityRef"), 2000) as location,
+              "entityRef", "nextTryAt",
+              (select left(string_agg(regexp_replace(e ->> 'message',
+                        '^Processor Tenant[A-Za-z]+ .*; caused by InputError: ', ''), ', '), 2000)
+                 from json_array_elements(errors) e) as message
+         from (select entity_ref as "entityRef", next_update_at as "nextTryAt",
+                      ${readable('unprocessed_entity')} as entity,
+                      ${readable('errors')} as errors
+                 ${fromErrorsOf(schema)}
+                order by entity_ref like 'location:%' desc, entity_ref
+                limit ${SOURCE_ERRORS}) f`,
     );
     return rows;
   }

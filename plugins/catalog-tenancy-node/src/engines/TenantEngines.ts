@@ -54,20 +54,26 @@ export interface TenantEngineReport {
   };
   /** Rows of the engine that could not be carried to the entities of the tenant. */
   faults: number;
-  /** Locations that could not be read, 20 at most; in the report on a single tenant. */
+  /** Locations and entities with errors; nothing where counting them takes too long. */
+  sourceErrorCount?: number;
+  /** The first 20 of them; in the report on a single tenant. */
   sourceErrors?: SourceError[];
 }
 
 /**
- * Why a location could not be read.
+ * Why a location could not be read, or an entity of it is not valid.
  *
  * @public
  */
 export interface SourceError {
-  /** The first target of the location, such as a URL. */
+  /** The target of the location, such as a URL, as it was configured or registered. */
   location: string;
+  /** What has the error: an entity of the location, or the location itself. */
+  entityRef: string;
   /** Of the processing of the catalog, without secrets. */
   message: string;
+  /** When the catalog tries again. */
+  nextTryAt: Date;
 }
 
 /**

@@ -45,7 +45,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
               report: async () => ({ state: 'running', faults: 0 }),
               reports: async ids =>
                 new Map(
-                  ids.map(each => [each, { state: 'running', faults: 0 }]),
+                  ids.map(each => [
+                    each,
+                    { state: 'running', faults: 0, sourceErrorCount: 2 },
+                  ]),
                 ),
             }),
           }),
@@ -81,7 +84,14 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await expect(
         client.listTenantSummaries({ search: 'acme' }, asAdmin),
       ).resolves.toMatchObject({
-        items: [{ tenant_slug: 'acme', state: 'running', entities: 0 }],
+        items: [
+          {
+            tenant_slug: 'acme',
+            state: 'running',
+            source_error_count: 2,
+            entities: 0,
+          },
+        ],
         totalItems: 1,
       });
       await client.deleteTenant('acme', asAdmin);

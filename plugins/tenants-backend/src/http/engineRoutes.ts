@@ -4,6 +4,7 @@ import {
   configRevisionOf,
   parseCatalogConfig,
   parseEnableEngine,
+  type SourceError,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
   type TenantEngineRecord,
@@ -13,6 +14,7 @@ import {
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type {
+  SourceError as TenantSourceError,
   TenantCatalogConfig,
   TenantEngine,
   TenantStatus,
@@ -39,6 +41,16 @@ export interface EngineRoutesOptions {
   operation: MakeOperation;
   store: Pick<TenantStore, 'get' | 'usage'>;
   tenantAdmins: TenantAdmins;
+}
+
+function toSourceError(error: SourceError): TenantSourceError {
+  const { location, entityRef, message, nextTryAt } = error;
+  return {
+    location,
+    entity_ref: entityRef,
+    message,
+    next_try_at: nextTryAt.toISOString(),
+  };
 }
 
 /** Adds the routes of the engine of a tenant, and of its configuration. */
@@ -221,7 +233,8 @@ export function addEngineRoutes(
           faults: report?.faults ?? null,
           lag_seconds: report?.lagSeconds ?? null,
           oldest_due_at: report?.oldestDueAt?.toISOString() ?? null,
-          source_errors: report?.sourceErrors ?? null,
+          source_errors: report?.sourceErrors?.map(toSourceError) ?? null,
+          source_error_count: report?.sourceErrorCount ?? null,
           last_error: report?.lastError ?? null,
           last_error_at: report?.lastErrorAt?.toISOString() ?? null,
           last_full_run_at: report?.caughtUpAt?.toISOString() ?? null,

@@ -350,6 +350,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         lag_seconds: null,
         oldest_due_at: null,
         source_errors: null,
+        source_error_count: null,
         last_error: null,
         last_error_at: null,
         last_full_run_at: null,
@@ -373,6 +374,15 @@ describe.each(databases.eachSupportedId().slice(-1))(
           lagSeconds: 60,
           process: { name: 'host 1', leaseExpiresAt: at(4) },
           faults: 2,
+          sourceErrorCount: 21,
+          sourceErrors: [
+            {
+              location: 'https://example.com/a.yaml',
+              entityRef: 'component:default/a b',
+              message: 'Policy check failed',
+              nextTryAt: at(5),
+            },
+          ],
         });
         const { status, body } = await user(JANE).get('/acme/status');
         expect([status, body]).toEqual([
@@ -387,7 +397,15 @@ describe.each(databases.eachSupportedId().slice(-1))(
             faults: 2,
             lag_seconds: 60,
             oldest_due_at: '2026-11-22T18:03:00.000Z',
-            source_errors: null,
+            source_errors: [
+              {
+                location: 'https://example.com/a.yaml',
+                entity_ref: 'component:default/a b',
+                message: 'Policy check failed',
+                next_try_at: '2026-11-22T18:05:00.000Z',
+              },
+            ],
+            source_error_count: 21,
             last_error: 'It has no token',
             last_error_at: '2026-11-22T18:01:00.000Z',
             last_full_run_at: '2026-11-22T18:02:00.000Z',

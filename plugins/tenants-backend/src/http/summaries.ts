@@ -39,6 +39,8 @@ export async function summarize(
           records.get(tenant.tenant_id),
           reports?.get(tenant.tenant_id),
         ),
+    source_error_count:
+      reports?.get(tenant.tenant_id)?.sourceErrorCount ?? null,
     entities: entities.get(tenant.tenant_id) ?? 0,
   }));
 }

@@ -72,7 +72,12 @@ export const SCHEMAS = {
     { ...tenant, engine_state: { type: 'string', enum: ['starting'] } },
     Object.keys(tenant),
   ),
-  TenantSummary: object({ ...tenant, state: orNull(state), entities: count }),
+  TenantSummary: object({
+    ...tenant,
+    state: orNull(state),
+    source_error_count: orNull(count),
+    entities: count,
+  }),
   TenantUsage: object({
     tenant_slug: slug,
     live_entities: count,
@@ -149,9 +154,12 @@ export const SCHEMAS = {
       type: 'array',
       items: object({
         location: { type: 'string', example: 'https://example.com/a.yaml' },
+        entity_ref: { type: 'string', example: 'component:default/a' },
         message: { type: 'string' },
+        next_try_at: time,
       }),
     }),
+    source_error_count: orNull(count),
     last_error: orNull({ type: 'string' }),
     last_error_at: orNull(time),
     last_full_run_at: orNull(time),

@@ -17,12 +17,20 @@ const COLORS = {
 } as const;
 
 /** What feeds a tenant, in words and with a color. */
-export function State({ state }: { state: TenantStatus['state'] | 'deleted' }) {
+export function State(props: {
+  state: TenantStatus['state'] | 'deleted';
+  /** How many locations and entities have errors. */
+  errors: number | null;
+}) {
+  const { state, errors } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  return (
+  const label = t(`administration.state.${state}`);
+  return errors ? (
     <HeaderMetadataStatus
-      label={t(`administration.state.${state}`)}
-      color={COLORS[state]}
+      label={`${label}, ${t('administration.errors', { count: errors })}`}
+      color={COLORS[state] === 'success' ? 'warning' : COLORS[state]}
     />
+  ) : (
+    <HeaderMetadataStatus label={label} color={COLORS[state]} />
   );
 }

@@ -1,6 +1,8 @@
 /** Texts that all pages of the administration share. */
 export const administrationMessages = {
   refresh: 'Refresh',
+  errors_one: '{{count}} error in its sources',
+  errors_other: '{{count}} errors in its sources',
   state: {
     deleted: 'Deleted',
     catalog_plugin: 'Fed by the catalog of the backend',

@@ -38,6 +38,7 @@ export const summaryOf = (
 ): TenantSummary => ({
   ...tenantOf(slug),
   state: 'running',
+  source_error_count: 0,
   entities: 7,
   ...more,
 });
@@ -53,6 +54,7 @@ export const statusOf = (more: Partial<TenantStatus> = {}): TenantStatus => ({
   lag_seconds: 0,
   oldest_due_at: null,
   source_errors: [],
+  source_error_count: 0,
   last_error: null,
   last_error_at: null,
   last_full_run_at: '2026-11-20T10:00:00.000Z',

@@ -30,6 +30,7 @@ describe('the list of tenants', () => {
         summaryOf('acme', { entities: 1204 }),
         summaryOf('gone', { state: null, deleted_at: '2026-11-21T10:00:00Z' }),
         summaryOf('free', { max_entities: null, state: 'failed' }),
+        summaryOf('broken', { source_error_count: 2 }),
       ),
     );
     await renderPages(api, '/');
@@ -39,6 +40,9 @@ describe('the list of tenants', () => {
     expect(await rowOf('GONE')).toHaveTextContent('Deleted');
     expect(await rowOf('FREE')).toHaveTextContent(
       /Engine has failed7, no limit/,
+    );
+    expect(await rowOf('BROKEN')).toHaveTextContent(
+      'Engine is running, 2 errors in its sources',
     );
     expect(await seriousProblems()).toEqual([]);
   });

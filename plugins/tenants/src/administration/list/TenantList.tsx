@@ -169,7 +169,10 @@ function Rows(props: {
                 {isSummary(tenant) && (
                   <>
                     <Cell>
-                      <State state={tenant.state ?? 'deleted'} />
+                      <State
+                        state={tenant.state ?? 'deleted'}
+                        errors={tenant.state && tenant.source_error_count}
+                      />
                     </Cell>
                     <CellText title={entitiesOf(tenant)} />
                     <CellText

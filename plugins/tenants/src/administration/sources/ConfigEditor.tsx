@@ -1,7 +1,10 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex, Text, TextAreaField } from '@backstage/ui';
 import { LeaveDialog, messageOf, statusOf } from '@internal/pages';
-import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
+import type {
+  ReadCatalogConfig,
+  SourceError,
+} from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
@@ -29,8 +32,10 @@ export function ConfigEditor(props: {
   slug: string;
   /** What the backend has. A newer one does not undo what was typed meanwhile. */
   config: ReadCatalogConfig;
+  /** What is wrong with the locations that were saved. */
+  errors: SourceError[];
   isReadOnly: boolean;
-  onSaved: () => void;
+  onSaved: (saved: ReadCatalogConfig) => void;
 }) {
   const { slug, isReadOnly, onSaved } = props;
   const tenantsApi = useApi(tenantsApiRef);
@@ -72,7 +77,7 @@ export function ConfigEditor(props: {
       });
       startFrom(saved);
       setAnnouncement(t('sources.save.saved'));
-      onSaved();
+      onSaved(saved);
     } catch (failure) {
       if (statusOf(failure) !== 412) {
         setError(failure);
@@ -98,18 +103,25 @@ export function ConfigEditor(props: {
           </Text>
           {parsed.config ? (
             <LocationsForm
+              slug={slug}
               locations={locationsOf(parsed.config)}
-              error={
+              errors={props.errors}
+              refusal={
                 refusal !== undefined && refusedLocation !== undefined
                   ? { index: refusedLocation, message: refusal }
                   : undefined
               }
               isReadOnly={isReadOnly}
               onTyping={setTyping}
-              onAdd={location =>
+              onAdd={(location, entities) =>
                 edit(
                   addLocation(text, location),
-                  t('sources.locations.added', location),
+                  entities === undefined
+                    ? t('sources.locations.added', location)
+                    : t('sources.locations.addedWith', {
+                        ...location,
+                        count: entities,
+                      }),
                 )
               }
               onRemove={index =>

@@ -19,15 +19,16 @@ export function EngineState(props: { status: TenantStatus; error?: Error }) {
   const { status, error } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const { state, reason, entities, faults, last_error, paused_by } = status;
+  const shown = status.source_errors?.length ?? 0;
+  const errors = status.source_error_count ?? shown;
   const lines = [
     reason && t('sources.state.reason', { reason }),
     state === 'paused' &&
       paused_by &&
       t('sources.state.paused_by', { by: paused_by }),
     faults && t('sources.state.faults', { count: faults }),
-    ...(status.source_errors ?? []).map(sourceError =>
-      t('sources.state.sourceError', sourceError),
-    ),
+    errors > 0 && t('sources.state.errors', { count: errors }),
+    errors > shown && t('sources.state.errorsShown', { shown: String(shown) }),
     last_error &&
       last_error !== reason &&
       t('sources.state.lastError', {
@@ -36,13 +37,14 @@ export function EngineState(props: { status: TenantStatus; error?: Error }) {
           : '',
         error: last_error,
       }),
-    state === 'running' && t('sources.state.ingestion'),
     error && t('sources.state.stale', { error: messageOf(error) }),
   ].filter(Boolean);
   return (
     <Alert
       role="status"
-      status={LEVELS[state] ?? 'info'}
+      status={
+        state === 'running' && errors > 0 ? 'warning' : LEVELS[state] ?? 'info'
+      }
       icon
       title={`${t('sources.state.title')}: ${t(`sources.state.${state}`)} · ${t(
         'sources.state.entities',

@@ -1,23 +1,29 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, ButtonIcon, Text, TextField } from '@backstage/ui';
+import { ButtonIcon, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
-import { type FormEvent, useState } from 'react';
+import type { SourceError } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
+import { AddLocation, type OnAdd } from './AddLocation';
 import type { ConfiguredLocation } from './configText';
+import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
 
 /** The locations of a configuration, which somebody edits. */
 export function LocationsForm(props: {
+  slug: string;
   locations: ConfiguredLocation[];
-  /** What the backend says of one of them. */
-  error?: { index: number; message: string };
+  /** Why the backend did not save one of them. */
+  refusal?: { index: number; message: string };
+  /** What is wrong with those that were saved. */
+  errors: SourceError[];
   isReadOnly: boolean;
   /** Whether something is typed that is not added yet. */
   onTyping: (isTyping: boolean) => void;
-  onAdd: (location: { target: string; kinds: string[] }) => void;
+  onAdd: OnAdd;
   onRemove: (index: number) => void;
 }) {
-  const { locations, error, isReadOnly, onTyping, onAdd, onRemove } = props;
+  const { slug, locations, refusal, errors } = props;
+  const { isReadOnly, onTyping, onAdd, onRemove } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
     <>
@@ -36,11 +42,15 @@ export function LocationsForm(props: {
                     {t('sources.locations.kinds', { kinds: kinds.join(', ') })}
                   </Text>
                 )}
-                {error?.index === index && (
+                {refusal?.index === index && (
                   <Text as="span" variant="body-small" color="danger">
-                    {error.message}
+                    {refusal.message}
                   </Text>
                 )}
+                <SourceErrors
+                  slug={slug}
+                  errors={errors.filter(({ location }) => location === target)}
+                />
               </div>
               {!isReadOnly && (
                 <ButtonIcon
@@ -54,69 +64,7 @@ export function LocationsForm(props: {
           ))}
         </ul>
       )}
-      {!isReadOnly && <AddLocation {...{ locations, onTyping, onAdd }} />}
+      {!isReadOnly && <AddLocation {...{ slug, locations, onTyping, onAdd }} />}
     </>
-  );
-}
-
-function AddLocation(props: {
-  locations: ConfiguredLocation[];
-  onTyping: (isTyping: boolean) => void;
-  onAdd: (location: { target: string; kinds: string[] }) => void;
-}) {
-  const { locations, onTyping, onAdd } = props;
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const [target, setTarget] = useState('');
-  const [kinds, setKinds] = useState('');
-  const [problem, setProblem] = useState<string>();
-
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    const url = target.trim();
-    if (!url) {
-      setProblem(t('sources.locations.targetMissing'));
-    } else if (locations.some(location => location.target === url)) {
-      setProblem(t('sources.locations.targetTaken'));
-    } else {
-      onAdd({ target: url, kinds: kinds.split(/[\s,]+/).filter(Boolean) });
-      setTarget('');
-      setKinds('');
-      onTyping(false);
-    }
-  };
-
-  return (
-    <form
-      className={styles.add}
-      aria-label={t('sources.locations.add')}
-      onSubmit={submit}
-      noValidate
-    >
-      <TextField
-        size="medium"
-        label={t('sources.locations.target')}
-        description={t('sources.locations.targetDescription')}
-        placeholder="https://…/catalog-info.yaml"
-        type="url"
-        value={target}
-        onChange={value => {
-          setTarget(value);
-          setProblem(undefined);
-          onTyping(value.trim() !== '');
-        }}
-        validationBehavior="aria"
-        validate={() => problem ?? null}
-      />
-      <TextField
-        size="medium"
-        label={t('sources.locations.allow')}
-        description={t('sources.locations.allowDescription')}
-        value={kinds}
-        onChange={setKinds}
-      />
-      <Button type="submit" variant="secondary" size="medium">
-        {t('sources.locations.submit')}
-      </Button>
-    </form>
   );
 }

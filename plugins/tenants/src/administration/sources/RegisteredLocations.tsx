@@ -1,46 +1,33 @@
 import { Progress } from '@backstage/core-components';
-import { ResponseError } from '@backstage/errors';
-import {
-  configApiRef,
-  discoveryApiRef,
-  fetchApiRef,
-  useApi,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, ButtonIcon, Flex, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import { ActionDialog, messageOf, statusOf } from '@internal/pages';
+import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
+import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
+import {
+  OtherTenantsHostname,
+  type RegisteredLocation,
+  useCatalogOf,
+} from './useCatalogOf';
 
 /** How soon the page asks again while the engine can't answer. */
 const RETRY_MS = 5_000;
 
-interface RegisteredLocation {
-  id: string;
-  type: string;
-  target: string;
-}
-
-/** The hostname decides before the header which tenant a request is for. */
-class OtherTenantsHostname extends Error {
-  constructor(readonly portal: string) {
-    super(`The tenant can't be named at this hostname`);
-  }
-}
-
-/** The locations that members of the tenant have registered with its catalog. */
-export function RegisteredLocations({ slug }: { slug: string }) {
-  const { t } = useTranslationRef(tenantsTranslationRef);
+/** Loads the locations that members of a tenant have registered with its catalog. */
+export function useRegistered(slug: string, isAvailable: boolean) {
   const catalog = useCatalogOf(slug);
-  const { value, error, loading, retry } = useAsyncRetry(
-    () => catalog.list(),
-    [slug],
+  const state = useAsyncRetry(
+    async () => (isAvailable ? catalog.list() : []),
+    [slug, isAvailable],
   );
+  const { error, loading, retry } = state;
   // The engine of a new tenant has to create its tables before it answers, and every engine
   // starts again after a change of its configuration.
   const isEngineAway = statusOf(error) === 503;
@@ -52,6 +39,19 @@ export function RegisteredLocations({ slug }: { slug: string }) {
     },
     isEngineAway ? RETRY_MS : null,
   );
+  return { ...state, isEngineAway };
+}
+
+/** The locations that members of the tenant have registered with its catalog. */
+export function RegisteredLocations(props: {
+  slug: string;
+  registered: ReturnType<typeof useRegistered>;
+  errors: SourceError[];
+}) {
+  const { slug, registered, errors } = props;
+  const { value, error, loading, retry, isEngineAway } = registered;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const catalog = useCatalogOf(slug);
   const [removing, setRemoving] = useState<RegisteredLocation>();
   const [announcement, setAnnouncement] = useState('');
 
@@ -74,7 +74,15 @@ export function RegisteredLocations({ slug }: { slug: string }) {
             <ul className={styles.list}>
               {value.map(location => (
                 <li key={location.id}>
-                  <div className={styles.target}>{location.target}</div>
+                  <div className={styles.target}>
+                    {location.target}
+                    <SourceErrors
+                      slug={slug}
+                      errors={errors.filter(
+                        each => each.location === location.target,
+                      )}
+                    />
+                  </div>
                   <ButtonIcon
                     variant="tertiary"
                     icon={<RiDeleteBinLine />}
@@ -149,41 +157,4 @@ export function RegisteredLocations({ slug }: { slug: string }) {
       />
     );
   }
-}
-
-/** Calls the catalog of one tenant, whichever tenant is open in the page. */
-function useCatalogOf(slug: string) {
-  const configApi = useApi(configApiRef);
-  const discoveryApi = useApi(discoveryApiRef);
-  const fetchApi = useApi(fetchApiRef);
-
-  async function send(path: string, method = 'GET'): Promise<Response> {
-    const baseUrl = await discoveryApi.getBaseUrl('catalog');
-    const portal = configApi.getString('app.baseUrl');
-    const hosts = [portal, configApi.getString('backend.baseUrl')].map(
-      url => new URL(url).host,
-    );
-    if (!hosts.includes(new URL(baseUrl, window.location.href).host)) {
-      throw new OtherTenantsHostname(portal);
-    }
-    const response = await fetchApi.fetch(`${baseUrl}${path}`, {
-      method,
-      headers: { 'X-Tenant-Slug': slug },
-    });
-    if (!response.ok) {
-      throw await ResponseError.fromResponse(response);
-    }
-    return response;
-  }
-
-  return {
-    async list(): Promise<RegisteredLocation[]> {
-      const response = await send('/locations');
-      const locations: { data: RegisteredLocation }[] = await response.json();
-      return locations.map(({ data }) => data);
-    },
-    async remove(id: string): Promise<void> {
-      await send(`/locations/${encodeURIComponent(id)}`, 'DELETE');
-    },
-  };
 }

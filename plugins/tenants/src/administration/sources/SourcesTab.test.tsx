@@ -46,6 +46,7 @@ const STATUS: TenantStatus = {
   lag_seconds: 0,
   oldest_due_at: null,
   source_errors: [],
+  source_error_count: 0,
   last_error: null,
   last_error_at: null,
   last_full_run_at: null,
@@ -76,6 +77,8 @@ async function render(
     catalogUrl?: string;
     /** Whether the first request for the configuration fails. */
     failing?: boolean;
+    /** What is wrong with any location that is tried. */
+    refusedTry?: string;
     /** Whether the engine answers only the second request for the locations. */
     startingEngine?: boolean;
   } = {},
@@ -102,10 +105,17 @@ async function render(
     },
   ];
   const fetchMock = jest.fn(
-    async (_url: RequestInfo | URL, init?: RequestInit) =>
-      init?.method === 'DELETE'
-        ? new Response(null, { status: 204 })
-        : new Response(JSON.stringify(registered), { status: 200 }),
+    async (url: RequestInfo | URL, init?: RequestInit) => {
+      if (init?.method === 'DELETE' || String(url).endsWith('/refresh')) {
+        return new Response(null, { status: 204 });
+      }
+      if (init?.method === 'POST') {
+        return options.refusedTry
+          ? errorResponse(400, 'InputError', options.refusedTry)
+          : new Response(JSON.stringify({ entities: [{ kind: 'API' }] }));
+      }
+      return new Response(JSON.stringify(registered), { status: 200 });
+    },
   );
   if (options.startingEngine) {
     const message = "The catalog engine of 'acme' is starting";
@@ -147,6 +157,10 @@ const add = async (target: string, kinds = '') => {
     await userEvent.paste(kinds);
   }
   await userEvent.click(within(form).getByRole('button', { name: 'Add' }));
+  // It is tried first.
+  await waitFor(() =>
+    expect(within(form).queryByRole('progressbar')).not.toBeInTheDocument(),
+  );
 };
 
 describe('SourcesTab', () => {
@@ -193,7 +207,9 @@ describe('SourcesTab', () => {
   it('adds a location, and saves it on top of what it has read', async () => {
     const { api } = await render();
     await add('https://git.example.com/b.yaml', 'User, Group');
-    expect(screen.getByText('https://git.example.com/b.yaml')).toBeVisible();
+    expect(
+      await screen.findByText('https://git.example.com/b.yaml'),
+    ).toBeVisible();
     expect(api.putCatalogConfig).not.toHaveBeenCalled();
     await click('Save');
     expect(await screen.findByText(/^Saved/)).toBeVisible();
@@ -223,6 +239,85 @@ describe('SourcesTab', () => {
         { ifMatch: '"2"' },
       ),
     );
+  });
+
+  it('tries a location before it is added, and says what it has', async () => {
+    const { fetchMock } = await render();
+    await add('https://git.example.com/b.yaml');
+    expect(
+      await screen.findByText(/has 1 entity, and was added/),
+    ).toBeVisible();
+    expect(fetchMock).toHaveBeenCalledWith(
+      'http://portal.example/api/catalog/locations?dryRun=true',
+      expect.objectContaining({
+        method: 'POST',
+        body: '{"type":"url","target":"https://git.example.com/b.yaml"}',
+        headers: expect.objectContaining({ 'X-Tenant-Slug': 'acme' }),
+      }),
+    );
+  });
+
+  it('adds a location with an error only where one insists', async () => {
+    await render({ refusedTry: 'NotFoundError: no such file' });
+    await add('https://git.example.com/b.yaml');
+    expect(await screen.findByRole('alert')).toHaveTextContent('no such file');
+    expect(screen.queryByText('https://git.example.com/b.yaml')).toBeNull();
+    await click('Add anyway');
+    expect(screen.getByText('https://git.example.com/b.yaml')).toBeVisible();
+    expect(screen.queryByRole('alert')).toBeNull();
+  });
+
+  describe('the errors of sources', () => {
+    const errorOf = (location: string, entity_ref: string) => ({
+      location,
+      entity_ref,
+      message: `what is wrong with ${entity_ref}`,
+      next_try_at: '2026-11-20T10:30:00.000Z',
+    });
+    const status = {
+      source_errors: [
+        errorOf(TARGET, 'location:default/generated-1'),
+        errorOf('https://people.example/a.yaml', 'component:default/a b'),
+        errorOf('https://discovered.example/', 'api:default/c d'),
+      ],
+      source_error_count: 25,
+    };
+
+    it('are at their locations, counted, and with when they are tried again', async () => {
+      await render({ status });
+      for (const target of [TARGET, 'https://people.example/a.yaml']) {
+        const item = (await screen.findByText(target)).closest('li');
+        expect(item).toHaveTextContent(/what is wrong with .*Next try: .*ago/);
+      }
+      expect(
+        screen.getByText(/^https:\/\/discovered\.example\/ · api:default\/c d/),
+      ).toBeVisible();
+      expect(screen.getAllByText(/what is wrong with/)).toHaveLength(3);
+      const state = screen.getByText(/Engine: Running/);
+      expect(state.closest('[role=status]')).toHaveTextContent(
+        /25 locations and entities have errors.*The first 3 are shown/,
+      );
+    });
+
+    it('are tried again on demand', async () => {
+      const { fetchMock } = await render({ status });
+      const item = (
+        await screen.findByText('https://people.example/a.yaml')
+      ).closest('li')!;
+      await userEvent.click(
+        within(item).getByRole('button', { name: 'Try now' }),
+      );
+      expect(
+        await within(item).findByText('The engine tries again now.'),
+      ).toBeVisible();
+      expect(fetchMock).toHaveBeenCalledWith(
+        'http://portal.example/api/catalog/refresh',
+        expect.objectContaining({
+          method: 'POST',
+          body: '{"entityRef":"component:default/a b"}',
+        }),
+      );
+    });
   });
 
   it('removes a location, and takes that back', async () => {

@@ -4,15 +4,21 @@ import { Alert, Button, Flex, Text } from '@backstage/ui';
 import { messageOf } from '@internal/pages';
 import type {
   ReadCatalogConfig,
+  SourceError,
   TenantStatus,
 } from 'backstage-plugin-tenants-common';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { useState } from 'react';
+import useAsyncRetry, {
+  type AsyncStateRetry,
+} from 'react-use/esm/useAsyncRetry';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { ConfigEditor } from './ConfigEditor';
+import { locationsOf } from './configText';
 import { EngineState } from './EngineState';
-import { RegisteredLocations } from './RegisteredLocations';
+import { RegisteredLocations, useRegistered } from './RegisteredLocations';
+import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
 
 /** How often the page looks what the engine does. */
@@ -61,7 +67,7 @@ export function SourcesTab({ slug }: { slug: string }) {
               title={t('sources.catalogPlugin.title')}
               description={t('sources.catalogPlugin.description')}
             />
-            <RegisteredLocations slug={slug} />
+            <Registered slug={slug} />
           </>
         );
       case 'code':
@@ -75,32 +81,78 @@ export function SourcesTab({ slug }: { slug: string }) {
         );
       default:
         return (
-          <>
-            <EngineState status={current} error={status.error} />
-            <Configuration
-              slug={slug}
-              hasEngines={current.state !== 'unknown'}
-              onSaved={status.retry}
-            />
-            {current.state !== 'unknown' && <RegisteredLocations slug={slug} />}
-          </>
+          <EngineSources
+            slug={slug}
+            status={current}
+            error={status.error}
+            onSaved={status.retry}
+          />
         );
     }
   }
 }
 
-function Configuration(props: {
+function Registered({ slug }: { slug: string }) {
+  const registered = useRegistered(slug, true);
+  return <RegisteredLocations {...{ slug, registered }} errors={[]} />;
+}
+
+/** The sources of an engine, with what is wrong with each. */
+function EngineSources(props: {
   slug: string;
-  hasEngines: boolean;
+  status: TenantStatus;
+  error?: Error;
   onSaved: () => void;
 }) {
-  const { slug, hasEngines, onSaved } = props;
+  const { slug, status, error, onSaved } = props;
   const tenantsApi = useApi(tenantsApiRef);
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const { value, error, retry } = useAsyncRetry<ReadCatalogConfig>(
+  const hasEngines = status.state !== 'unknown';
+  const registered = useRegistered(slug, hasEngines);
+  const config = useAsyncRetry<ReadCatalogConfig>(
     () => tenantsApi.getCatalogConfig(slug),
     [tenantsApi, slug],
   );
+  const [saved, setSaved] = useState<ReadCatalogConfig>();
+  const errors = status.source_errors ?? [];
+  const shown = new Set(
+    [
+      ...locationsOf(saved ?? config.value ?? {}),
+      ...(registered.value ?? []),
+    ].map(({ target }) => target),
+  );
+  return (
+    <>
+      <EngineState status={status} error={error} />
+      <SourceErrors
+        slug={slug}
+        errors={errors.filter(({ location }) => !shown.has(location))}
+        withLocation
+      />
+      <Configuration
+        slug={slug}
+        hasEngines={hasEngines}
+        config={config}
+        errors={errors}
+        onSaved={newest => {
+          setSaved(newest);
+          onSaved();
+        }}
+      />
+      {hasEngines && <RegisteredLocations {...{ slug, registered, errors }} />}
+    </>
+  );
+}
+
+function Configuration(props: {
+  slug: string;
+  hasEngines: boolean;
+  config: AsyncStateRetry<ReadCatalogConfig>;
+  errors: SourceError[];
+  onSaved: (saved: ReadCatalogConfig) => void;
+}) {
+  const { slug, hasEngines, config, errors, onSaved } = props;
+  const { value, error, retry } = config;
+  const { t } = useTranslationRef(tenantsTranslationRef);
   if (error) {
     return <Failure error={error} onRetry={retry} />;
   }
@@ -131,6 +183,7 @@ function Configuration(props: {
         key={slug}
         slug={slug}
         config={value}
+        errors={errors}
         isReadOnly={!hasEngines}
         onSaved={onSaved}
       />

@@ -43,13 +43,19 @@ export const sourcesMessages = {
     faults_one: '{{count}} entity could not be taken over',
     faults_other: '{{count}} entities could not be taken over',
     reason: 'Why: {{reason}}',
-    sourceError: 'Could not read {{location}}: {{message}}',
+    errors_one: '{{count}} location or entity has an error',
+    errors_other: '{{count}} locations and entities have errors',
+    errorsShown: 'The first {{shown}} are shown.',
     lastError: 'Last failure, {{at}}: {{error}}',
     paused_by:
       'Paused by {{by}}. What you save takes effect when it is resumed.',
-    ingestion:
-      'Errors of single entities, such as a file that can’t be read, are in the log of the backend.',
     stale: 'The state could not be refreshed: {{error}}',
+  },
+  errors: {
+    next: 'Next try:',
+    tryNow: 'Try now',
+    trying: 'The engine tries again now.',
+    notTried: 'Not tried: {{message}}',
   },
   locations: {
     title: 'Locations',
@@ -70,6 +76,13 @@ export const sourcesMessages = {
     allowDescription:
       'Separated by commas, such as User, Group. Empty: what the rules allow.',
     submit: 'Add',
+    bad: 'This location has an error',
+    notTried: 'The location could not be tried',
+    addAnyway: 'Add anyway',
+    addedWith_one:
+      '{{target}} has {{count}} entity, and was added. Save to have the engine read it.',
+    addedWith_other:
+      '{{target}} has {{count}} entities, and was added. Save to have the engine read it.',
     added: '{{target}} was added. Save to have the engine read it.',
     removed: '{{target}} was removed. Save to have the engine forget it.',
   },

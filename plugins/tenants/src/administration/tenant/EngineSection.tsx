@@ -1,8 +1,12 @@
-import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, Text } from '@backstage/ui';
-
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Button, Link, Text } from '@backstage/ui';
 import { ActionButton, Moment } from '@internal/pages';
 import { tenantsApiRef } from '../../api';
+import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { State } from '../State';
 import { Facts, Section, useFocusableHeading } from './Section';
@@ -24,6 +28,7 @@ export function EngineSection(props: {
   const { slug, name } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const href = useRouteRef(rootRouteRef)?.() ?? '';
   const [heading, focusHeading] = useFocusableHeading();
   const done = (notice: string) => () => {
     onDone(notice);
@@ -94,7 +99,7 @@ export function EngineSection(props: {
         </>
       }
     >
-      <State state={status.state} />
+      <State state={status.state} errors={status.source_error_count} />
       <Text>{t(`tenant.engine.words.${status.state}`)}</Text>
       <Facts
         facts={[
@@ -128,6 +133,14 @@ export function EngineSection(props: {
                 )}
               </>
             ),
+          ],
+          [
+            t('tenant.engine.sourceErrors'),
+            status.source_error_count ? (
+              <Link href={`${href}/${slug}/sources`}>
+                {status.source_error_count}
+              </Link>
+            ) : null,
           ],
           [t('tenant.engine.faults'), status.faults || null],
           [t('tenant.engine.process'), status.process],

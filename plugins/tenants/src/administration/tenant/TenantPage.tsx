@@ -145,7 +145,12 @@ function ActiveTenant(props: {
             ? [
                 {
                   label: t('tenant.state'),
-                  value: <State state={state.value.status.state} />,
+                  value: (
+                    <State
+                      state={state.value.status.state}
+                      errors={state.value.status.source_error_count}
+                    />
+                  ),
                 },
               ]
             : []),
@@ -243,7 +248,10 @@ function DeletedTenant(props: {
         title={name}
         metadata={[
           { label: t('tenant.slug'), value: slug },
-          { label: t('tenant.state'), value: <State state="deleted" /> },
+          {
+            label: t('tenant.state'),
+            value: <State state="deleted" errors={null} />,
+          },
           {
             label: t('tenant.deleted.since'),
             value: deleted_at && <Moment at={deleted_at} />,

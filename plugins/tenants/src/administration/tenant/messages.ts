@@ -92,6 +92,7 @@ export const tenantMessages = {
     process: 'Process',
     pausedAt: 'Paused',
     pausedBy: 'Paused by',
+    sourceErrors: 'Errors in its sources',
     faults: 'Rows that could not be carried over',
     asOf: 'As of',
   },

@@ -1,0 +1,71 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, Text } from '@backstage/ui';
+import { messageOf, Moment } from '@internal/pages';
+import type { SourceError } from 'backstage-plugin-tenants-common';
+import { useState } from 'react';
+import { tenantsTranslationRef } from '../../translation';
+import styles from './sources.module.css';
+import { useCatalogOf } from './useCatalogOf';
+
+/** What is wrong with a location or with entities of it, and when it is tried again. */
+export function SourceErrors(props: {
+  slug: string;
+  errors: SourceError[];
+  /** Whether to say which location each is from. */
+  withLocation?: boolean;
+}) {
+  const { slug, errors, withLocation } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const catalog = useCatalogOf(slug);
+  const [isPending, setPending] = useState(false);
+  const [said, setSaid] = useState('');
+  if (errors.length === 0) {
+    return null;
+  }
+
+  const tryNow = async () => {
+    setPending(true);
+    try {
+      for (const { entity_ref } of errors) {
+        await catalog.refresh(entity_ref);
+      }
+      setSaid(t('sources.errors.trying'));
+    } catch (error) {
+      setSaid(t('sources.errors.notTried', { message: messageOf(error) }));
+    } finally {
+      setPending(false);
+    }
+  };
+
+  return (
+    <div className={styles.errors}>
+      <ul>
+        {errors.map(({ entity_ref, location, message, next_try_at }) => (
+          <li key={entity_ref}>
+            <Text as="p" variant="body-small" color="danger">
+              {message}
+            </Text>
+            <Text as="p" variant="body-small" color="secondary">
+              {withLocation && `${location} · `}
+              {!entity_ref.startsWith('location:') && `${entity_ref} · `}
+              {t('sources.errors.next')} <Moment at={next_try_at} />
+            </Text>
+          </li>
+        ))}
+      </ul>
+      <Button
+        size="small"
+        variant="secondary"
+        isPending={isPending}
+        onPress={tryNow}
+      >
+        {t('sources.errors.tryNow')}
+      </Button>
+      <span role="status">
+        <Text variant="body-small" color="secondary">
+          {said}
+        </Text>
+      </span>
+    </div>
+  );
+}
