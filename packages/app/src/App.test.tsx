@@ -294,6 +294,7 @@ describe('the navigation', () => {
         base_domain: null,
         takes_locations: true,
         closed_plugins: [],
+        own_tenants: { items: [], totalItems: 0 },
         enabled: true,
         ...what,
       }),

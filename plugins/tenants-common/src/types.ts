@@ -243,6 +243,8 @@ export interface OpenTenant {
    * answers are known.
    */
   closed_plugins: string[];
+  /** The first 100 tenants that the caller may enter, by slug, and how many there are. */
+  own_tenants: Page<Membership>;
   /** Whether multi-tenancy is on; otherwise every request belongs to the default tenant. */
   enabled: boolean;
 }

@@ -76,15 +76,17 @@ export function addOwnTenantRoutes(
           base_domain: null,
           takes_locations: true,
           closed_plugins: [],
+          own_tenants: { items: [], totalItems: 0 },
           enabled: false,
         });
         return;
       }
       const tenant = tenantOf(req);
       const isDefault = tenant.tenantId === DEFAULT_TENANT_ID;
-      const [row, entry] = await Promise.all([
+      const [row, entry, own] = await Promise.all([
         store.get(tenant.tenantSlug),
         ownTenants.enter(credentials, tenant),
+        ownTenants.list(credentials, { limit: 100, offset: 0 }),
       ]);
       // Deleted since the gate has let the request in. Or this is the default tenant, of
       // which the gate asks nothing here: this plugin holds nothing of any tenant.
@@ -101,6 +103,7 @@ export function addOwnTenantRoutes(
         base_domain: config.baseDomains[0] ?? null,
         takes_locations: isDefault || (await isFedByEngine(tenant)),
         closed_plugins: isDefault ? [] : gates.closedPlugins(),
+        own_tenants: own,
         enabled: true,
       });
     }),

@@ -142,6 +142,17 @@ describe.each(databases.eachSupportedId().slice(-1))(
           base_domain: null,
           takes_locations: true,
           closed_plugins: ['scaffolder', 'search'],
+          own_tenants: {
+            items: [
+              { tenant_slug: 'acme', tenant_name: 'Acme', role: 'admin' },
+              {
+                tenant_slug: 'default',
+                tenant_name: expect.any(String),
+                role: 'member',
+              },
+            ],
+            totalItems: 2,
+          },
           enabled: true,
         },
       ]);
@@ -242,6 +253,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
             base_domain: null,
             takes_locations: true,
             closed_plugins: [],
+            own_tenants: { items: [], totalItems: 0 },
             enabled: false,
           },
         ]);

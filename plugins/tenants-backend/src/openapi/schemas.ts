@@ -60,6 +60,7 @@ const engine = {
   paused_by: { type: 'string' },
 };
 const engineRequired = ['tenant_slug', 'state', 'configured_by'];
+const membership = { tenant_slug: slug, tenant_name: name, role };
 const sections = {
   catalog: { type: 'object' },
   integrations: { type: 'object' },
@@ -96,7 +97,7 @@ export const SCHEMAS = {
     kind: { type: 'string', enum: ['group', 'user'] },
     display_name: orNull({ type: 'string' }),
   }),
-  Membership: object({ tenant_slug: slug, tenant_name: name, role }),
+  Membership: object(membership),
   OpenTenant: object({
     tenant_slug: slug,
     tenant_name: name,
@@ -109,6 +110,10 @@ export const SCHEMAS = {
     base_domain: orNull({ type: 'string' }),
     takes_locations: flag,
     closed_plugins: { type: 'array', items: { type: 'string' } },
+    own_tenants: object({
+      items: { type: 'array', items: object(membership) },
+      totalItems: count,
+    }),
     enabled: flag,
   }),
   CreateTenant: {

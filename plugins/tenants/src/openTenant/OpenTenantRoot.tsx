@@ -1,6 +1,7 @@
 import { Progress } from '@backstage/core-components';
 import {
   configApiRef,
+  identityApiRef,
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
@@ -26,6 +27,11 @@ import {
   pageNavigation,
 } from './OpenTenantContext';
 import { BrowserPageTenant, pageTenantApiRef } from './PageTenant';
+import {
+  rememberedTenant,
+  rememberTenant,
+  whenPageHasAnswers,
+} from './rememberedTenant';
 import { tenantAddress } from './tenantAddress';
 import { TenantGone } from './TenantGone';
 import { TenantMenu } from './TenantMenu';
@@ -47,8 +53,26 @@ export function OpenTenantRoot({ children }: { children: ReactNode }) {
     [pageTenant, basePath],
   );
 
-  const { value, error } = useAsync(async () => {
+  const identityApi = useApi(identityApiRef);
+  const [shown, setShown] = useState<OpenTenant>();
+  const { value: decided, error: failure } = useAsync(async () => {
+    const { userEntityRef: user } = await identityApi.getBackstageIdentity();
+    const remembered = rememberedTenant({ user, slug });
+    if (remembered) {
+      setShown(remembered);
+      await whenPageHasAnswers();
+    }
     const decision = await decideTenant(tenantsApi, slug);
+    rememberTenant(
+      { user, slug },
+      decision.kind === 'open' ? decision.tenant : undefined,
+    );
+    if (
+      decision.kind === 'open' &&
+      JSON.stringify(decision.tenant) === JSON.stringify(remembered)
+    ) {
+      return { kind: 'open' as const, tenant: remembered };
+    }
     if (decision.kind !== 'other') {
       return decision;
     }
@@ -66,7 +90,10 @@ export function OpenTenantRoot({ children }: { children: ReactNode }) {
       throw new Error(t('openTenant.menu.notKept'));
     }
     return undefined;
-  }, [tenantsApi, slug, basePath, attempt]);
+  }, [tenantsApi, identityApi, slug, basePath, attempt]);
+  // What was remembered stays where the portal does not answer: so do its pages.
+  const error = shown ? undefined : failure;
+  const value = decided ?? (shown && { kind: 'open' as const, tenant: shown });
 
   if (error) {
     return (

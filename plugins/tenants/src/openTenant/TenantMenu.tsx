@@ -38,7 +38,7 @@ export function TenantMenu(props: {
 }) {
   const { tenant, className, children } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const { tenants, totalItems, failed, load } = useOwnTenants();
+  const { tenants, totalItems, failed, load } = useOwnTenants(tenant);
   const openOther = useOpenOther(tenant);
   const [notKept, setNotKept] = useState(false);
   const [isOpen, setOpen] = useState(false);
@@ -71,7 +71,7 @@ export function TenantMenu(props: {
   ];
   const select = (key: unknown) => {
     if (key === RETRY) {
-      load(MOST);
+      load();
     } else if (typeof key === 'string' && !key.includes(' ')) {
       setNotKept(key !== tenant.tenant_slug && !openOther(key));
     }
@@ -82,7 +82,7 @@ export function TenantMenu(props: {
       onOpenChange={opens => {
         setOpen(opens);
         if (opens) {
-          load(MOST);
+          load();
         }
       }}
     >
@@ -128,44 +128,38 @@ export function TenantMenu(props: {
   );
 }
 
-/** The tenants that the user may enter: a few at first, and all that `load` asks for. */
-function useOwnTenants() {
+/** The tenants that the user may enter: those that came with the page, until all are loaded. */
+function useOwnTenants({ own_tenants }: OpenTenant) {
   const tenantsApi = useApi(tenantsApiRef);
   const [state, setState] = useState<{
     tenants: Membership[];
     totalItems: number;
     failed: boolean;
-  }>({ tenants: [], totalItems: 0, failed: false });
+  }>({
+    tenants: own_tenants.items,
+    totalItems: own_tenants.totalItems,
+    failed: false,
+  });
 
-  const load = useCallback(
-    async (limit: number) => {
-      try {
-        for await (const page of pagesOf(tenantsApi, limit)) {
-          setState({ ...page, failed: false });
-          if (limit < MOST) {
-            break;
-          }
-        }
-      } catch {
-        setState(before => ({ ...before, failed: true }));
+  const load = useCallback(async () => {
+    try {
+      for await (const page of pagesOf(tenantsApi)) {
+        setState({ ...page, failed: false });
       }
-    },
-    [tenantsApi],
-  );
-
-  useEffect(() => {
-    load(FEW);
-  }, [load]);
+    } catch {
+      setState(before => ({ ...before, failed: true }));
+    }
+  }, [tenantsApi]);
 
   return { ...state, load };
 }
 
 /** All pages so far, after each. */
-async function* pagesOf(tenantsApi: TenantsApi, limit: number) {
+async function* pagesOf(tenantsApi: TenantsApi) {
   let tenants: Membership[] = [];
   for (;;) {
     const { items, totalItems } = await tenantsApi.listOwnTenants({
-      limit,
+      limit: MOST,
       offset: tenants.length,
     });
     tenants = [...tenants, ...items];

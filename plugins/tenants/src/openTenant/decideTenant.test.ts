@@ -12,6 +12,7 @@ const open = (changes: Partial<OpenTenant> = {}): OpenTenant => ({
   base_domain: null,
   takes_locations: true,
   closed_plugins: [],
+  own_tenants: { items: [], totalItems: 0 },
   enabled: true,
   ...changes,
 });
@@ -48,11 +49,12 @@ describe('the tenant of a page', () => {
       ['the default one, of several', own('acme', 'default', 'initech'), null],
       ['the default one, of none', own('default'), null],
     ])('is %s', async (_name, tenants, slug) => {
-      api.getOpenTenant.mockResolvedValue(open());
-      api.listOwnTenants.mockResolvedValue(tenants);
+      const tenant = open({ own_tenants: tenants });
+      api.getOpenTenant.mockResolvedValue(tenant);
       expect(await decideTenant(api, undefined)).toEqual(
-        slug ? { kind: 'other', slug } : { kind: 'open', tenant: open() },
+        slug ? { kind: 'other', slug } : { kind: 'open', tenant },
       );
+      expect(api.listOwnTenants).not.toHaveBeenCalled();
     });
 
     it('is the default one for who administers tenants', async () => {

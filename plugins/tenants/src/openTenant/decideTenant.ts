@@ -30,14 +30,6 @@ export async function decideTenant(
   tenantsApi: Pick<TenantsApi, 'getOpenTenant' | 'listOwnTenants'>,
   slug: string | undefined,
 ): Promise<Decision> {
-  const listOwn = () =>
-    ifAdmitted(() =>
-      tenantsApi.listOwnTenants(
-        { limit: 100 },
-        // Of no tenant that the page names: that one may be the one that refuses.
-        { tenantSlug: DEFAULT_TENANT_SLUG },
-      ),
-    );
   let tenant: OpenTenant | undefined;
   try {
     tenant = await ifAdmitted(() => tenantsApi.getOpenTenant());
@@ -49,7 +41,13 @@ export async function decideTenant(
     throw error;
   }
   if (!tenant) {
-    const own = await listOwn();
+    const own = await ifAdmitted(() =>
+      tenantsApi.listOwnTenants(
+        { limit: 100 },
+        // Of no tenant that the page names: that one may be the one that refuses.
+        { tenantSlug: DEFAULT_TENANT_SLUG },
+      ),
+    );
     return slug === undefined && own?.totalItems === 1
       ? { kind: 'other', slug: own.items[0].tenant_slug }
       : { kind: 'refused', own };
@@ -69,11 +67,11 @@ export async function decideTenant(
     tenant.named_by === 'default' &&
     tenant.base_domain === null;
   if (isFirstVisit && !tenant.administers_tenants) {
-    const own = await listOwn();
-    const beside = own?.items.filter(
+    const { items, totalItems } = tenant.own_tenants;
+    const beside = items.filter(
       ({ tenant_slug }) => tenant_slug !== DEFAULT_TENANT_SLUG,
     );
-    if (own && own.totalItems <= 2 && beside?.length === 1) {
+    if (totalItems <= 2 && beside.length === 1) {
       return { kind: 'other', slug: beside[0].tenant_slug };
     }
   }

@@ -6,6 +6,7 @@ import {
 } from '@backstage/frontend-test-utils';
 import {
   act,
+  cleanup,
   renderHook,
   screen,
   waitFor,
@@ -23,6 +24,7 @@ import {
   createTenantStorage,
   pageTenantApiRef,
 } from './PageTenant';
+import { rememberTenant } from './rememberedTenant';
 import { TenantSwitcher } from './TenantSwitcher';
 import { useTenantNav } from './useTenantNav';
 
@@ -35,6 +37,7 @@ const ACME: OpenTenant = {
   base_domain: null,
   takes_locations: true,
   closed_plugins: [],
+  own_tenants: { items: [], totalItems: 0 },
   enabled: true,
 };
 
@@ -42,6 +45,11 @@ const membership = (slug: string): Membership => ({
   tenant_slug: slug,
   tenant_name: slug[0].toUpperCase() + slug.slice(1),
   role: 'member',
+});
+
+const ownTenants = (...slugs: string[]) => ({
+  items: slugs.map(membership),
+  totalItems: slugs.length,
 });
 
 const refusal = () =>
@@ -59,13 +67,18 @@ const reload = jest
   .mockImplementation(() => {});
 
 /** The tenants that the user may enter, as the backend gives them by pages. */
-const list = (...slugs: string[]) =>
+const list = (...slugs: string[]) => {
+  tenantsApi.getOpenTenant.mockImplementation(async () => ({
+    ...ACME,
+    own_tenants: ownTenants(...slugs),
+  }));
   tenantsApi.listOwnTenants.mockImplementation(
     async ({ limit = 100, offset = 0 }) => ({
       items: slugs.slice(offset, offset + limit).map(membership),
       totalItems: slugs.length,
     }),
   );
+};
 
 async function render(
   children: ReactNode,
@@ -95,7 +108,7 @@ beforeEach(() => {
   jest.clearAllMocks();
   localStorage.clear();
   BrowserPageTenant.choose('acme');
-  tenantsApi.getOpenTenant.mockReset().mockResolvedValue(ACME);
+  tenantsApi.getOpenTenant.mockReset();
   list('acme', 'default', 'initech');
 });
 
@@ -132,9 +145,9 @@ describe('a page, before its tenant is known', () => {
 
   it('loads itself again, once, for the only tenant of its user', async () => {
     BrowserPageTenant.choose(undefined);
-    list('acme', 'default');
     tenantsApi.getOpenTenant.mockResolvedValue({
       ...ACME,
+      own_tenants: ownTenants('acme', 'default'),
       tenant_slug: 'default',
       named_by: 'default',
     });
@@ -144,11 +157,58 @@ describe('a page, before its tenant is known', () => {
     expect(screen.queryByText('App')).not.toBeInTheDocument();
   });
 
+  it('is open at once where its user was there before, and asks once for what has changed', async () => {
+    await render(<p>App</p>);
+    await screen.findByText('App');
+    expect(tenantsApi.getOpenTenant).toHaveBeenCalledTimes(1);
+    cleanup();
+    let answer: (tenant: OpenTenant) => void = () => {};
+    tenantsApi.getOpenTenant.mockClear().mockReturnValue(
+      new Promise(resolve => {
+        answer = resolve;
+      }),
+    );
+    await render(<p>App</p>);
+    expect(await screen.findByText('Acme')).toBeInTheDocument();
+    await act(async () => answer({ ...ACME, tenant_name: 'Acme Inc.' }));
+    expect(await screen.findByText('Acme Inc.')).toBeInTheDocument();
+    expect(tenantsApi.getOpenTenant).toHaveBeenCalledTimes(1);
+    expect(tenantsApi.listOwnTenants).not.toHaveBeenCalled();
+  });
+
+  it('is closed where the portal has refused it since', async () => {
+    await render(<p>App</p>);
+    await screen.findByText('App');
+    cleanup();
+    tenantsApi.getOpenTenant.mockRejectedValue(await refusal());
+    await render(<p>App</p>);
+    expect(
+      await screen.findByRole('heading', {
+        name: 'You may not enter this tenant',
+      }),
+    ).toBeInTheDocument();
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+    cleanup();
+    tenantsApi.getOpenTenant.mockReturnValue(new Promise(() => {}));
+    await render(<p>App</p>);
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+  });
+
+  it.each([
+    { user: 'user:default/somebody-else', slug: 'acme' },
+    { user: 'user:default/test', slug: 'initech' },
+  ])('is not open at once for %j', async asked => {
+    rememberTenant(asked, ACME);
+    tenantsApi.getOpenTenant.mockReturnValue(new Promise(() => {}));
+    await render(<p>App</p>);
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+  });
+
   it('does not load itself for ever where the browser stores nothing', async () => {
     BrowserPageTenant.choose(undefined);
-    list('acme', 'default');
     tenantsApi.getOpenTenant.mockResolvedValue({
       ...ACME,
+      own_tenants: ownTenants('acme', 'default'),
       tenant_slug: 'default',
       named_by: 'default',
     });
@@ -187,8 +247,8 @@ describe('a page, before its tenant is known', () => {
 
 describe('somebody who may not enter the tenant of the page', () => {
   it('chooses another one', async () => {
-    tenantsApi.getOpenTenant.mockRejectedValue(await refusal());
     list('default', 'initech');
+    tenantsApi.getOpenTenant.mockRejectedValue(await refusal());
     await render(<p>App</p>);
     expect(
       await screen.findByRole('heading', {
@@ -203,8 +263,8 @@ describe('somebody who may not enter the tenant of the page', () => {
   });
 
   it('is told what to do where there is none, and can sign out', async () => {
-    tenantsApi.getOpenTenant.mockRejectedValue(await refusal());
     list();
+    tenantsApi.getOpenTenant.mockRejectedValue(await refusal());
     await render(<p>App</p>);
     expect(
       await screen.findByRole('heading', {
@@ -393,9 +453,7 @@ describe('the name of the tenant', () => {
     );
     await render(<p>App</p>);
     const button = await screen.findByRole('button', menu);
-    expect(tenantsApi.listOwnTenants.mock.calls).toEqual([
-      [{ limit: 100, offset: 0 }],
-    ]);
+    expect(tenantsApi.listOwnTenants).not.toHaveBeenCalled();
     tenantsApi.listOwnTenants.mockRejectedValueOnce(new Error('503'));
     await userEvent.click(button);
     const again = await screen.findByRole('option', { name: /Try again/ });

@@ -82,6 +82,7 @@ export const openTenantOf = (tenant_slug: string): OpenTenant => ({
   base_domain: null,
   takes_locations: true,
   closed_plugins: [],
+  own_tenants: { items: [], totalItems: 0 },
   enabled: true,
 });
 

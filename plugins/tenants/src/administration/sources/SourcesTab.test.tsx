@@ -1,5 +1,9 @@
 import { ResponseError } from '@backstage/errors';
-import { discoveryApiRef, fetchApiRef } from '@backstage/frontend-plugin-api';
+import {
+  discoveryApiRef,
+  fetchApiRef,
+  useApi,
+} from '@backstage/frontend-plugin-api';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
@@ -9,9 +13,24 @@ import type {
   TenantsApi,
   TenantStatus,
 } from 'backstage-plugin-tenants-common';
+import { useCallback } from 'react';
 import { Link, Route, Routes } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
+import { usePolled } from '../tenant/usePolled';
+import { loadState, POLL_MS } from '../tenant/useTenant';
 import { SourcesTab } from './SourcesTab';
+
+const isAlways = () => true;
+
+/** As the page of a tenant has it. */
+function Sources() {
+  const tenantsApi = useApi(tenantsApiRef);
+  const load = useCallback(
+    () => loadState(tenantsApi, 'acme', false),
+    [tenantsApi],
+  );
+  return <SourcesTab slug="acme" state={usePolled(load, isAlways, POLL_MS)} />;
+}
 
 /** With the tab beside it. */
 function Tabs() {
@@ -20,7 +39,7 @@ function Tabs() {
       <Link to="/members">Members</Link>
       <Routes>
         <Route path="/members" element={<p>The members</p>} />
-        <Route path="*" element={<SourcesTab slug="acme" />} />
+        <Route path="*" element={<Sources />} />
       </Routes>
     </>
   );

@@ -11,9 +11,10 @@ import { useState } from 'react';
 import useAsyncRetry, {
   type AsyncStateRetry,
 } from 'react-use/esm/useAsyncRetry';
-import useInterval from 'react-use/esm/useInterval';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import type { Polled } from '../tenant/usePolled';
+import type { TenantState } from '../tenant/useTenant';
 import { ConfigEditor } from './ConfigEditor';
 import { locationsOf } from './configText';
 import { EngineState } from './EngineState';
@@ -21,22 +22,14 @@ import { RegisteredLocations, useRegistered } from './RegisteredLocations';
 import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
 
-/** How often the page looks what the engine does. */
-const REFRESH_MS = 5_000;
-
 /** What feeds a tenant's catalog. */
-export function SourcesTab({ slug }: { slug: string }) {
-  const tenantsApi = useApi(tenantsApiRef);
+export function SourcesTab(props: {
+  slug: string;
+  /** The status of the tenant, which the page asks for again and again. */
+  state: Polled<TenantState>;
+}) {
+  const { slug, state } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const status = useAsyncRetry(
-    () => tenantsApi.getTenantStatus(slug),
-    [tenantsApi, slug],
-  );
-  useInterval(() => {
-    if (!status.loading && document.visibilityState !== 'hidden') {
-      status.retry();
-    }
-  }, REFRESH_MS);
 
   return (
     <Flex direction="column" gap="4" pb="6">
@@ -46,12 +39,12 @@ export function SourcesTab({ slug }: { slug: string }) {
           {t('sources.explanation')}
         </Text>
       </div>
-      {status.value && renderSources(status.value)}
-      {!status.value && status.loading && (
+      {state.value && renderSources(state.value.status)}
+      {!state.value && state.loading && (
         <Progress aria-label={t('sources.loading')} />
       )}
-      {!status.value && status.error && (
-        <Failure error={status.error} onRetry={status.retry} />
+      {!state.value && state.error && (
+        <Failure error={state.error} onRetry={state.refresh} />
       )}
     </Flex>
   );
@@ -84,8 +77,8 @@ export function SourcesTab({ slug }: { slug: string }) {
           <EngineSources
             slug={slug}
             status={current}
-            error={status.error}
-            onSaved={status.retry}
+            error={state.error}
+            onSaved={state.refresh}
           />
         );
     }

@@ -129,12 +129,19 @@ function ActiveTenant(props: {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${slug}`;
-  const hasRow = row !== undefined;
+  const { '*': tab = '' } = useParams();
+  const isSources = tab.startsWith('sources');
+  const withUsage = row !== undefined && tab === '';
   const load = useCallback(
-    () => loadState(tenantsApi, slug, hasRow),
-    [tenantsApi, slug, hasRow],
+    () => loadState(tenantsApi, slug, withUsage),
+    [tenantsApi, slug, withUsage],
   );
-  const state = usePolled(load, isExpected, POLL_MS);
+  // What an engine does with its sources changes at any time.
+  const state = usePolled(
+    load,
+    value => isSources || isExpected(value),
+    POLL_MS,
+  );
   return (
     <>
       <Header
@@ -184,7 +191,10 @@ function ActiveTenant(props: {
             }
           />
           <Route path="/members/*" element={<MembersTab slug={slug} />} />
-          <Route path="/sources/*" element={<SourcesTab slug={slug} />} />
+          <Route
+            path="/sources/*"
+            element={<SourcesTab slug={slug} state={state} />}
+          />
         </Routes>
       </Container>
     </>

@@ -1,7 +1,8 @@
 import { toError } from '@backstage/errors';
 import { useCallback, useEffect, useRef, useState } from 'react';
 
-interface Polled<T> {
+/** What was loaded last, and how that went. */
+export interface Polled<T> {
   /** The last answer; it stays when a later request fails. */
   value?: T;
   /** Why the last request failed. */
@@ -15,7 +16,7 @@ interface Polled<T> {
  * Loads something, and again after an interval for as long as it is expected to change and
  * the page is visible. It stops when what uses it is gone.
  *
- * @param load - the same function as long as it loads the same
+ * @param load - the same function as long as it loads as much; always of the same thing
  * @param isExpected - whether to ask again after this answer
  */
 export function usePolled<T>(
@@ -49,7 +50,6 @@ export function usePolled<T>(
   }, [load]);
 
   useEffect(() => {
-    setState({});
     refresh();
     return () => {
       current.current = undefined;
