@@ -3,60 +3,11 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { refusePublications } from '../schema/publications';
 import { TENANT_TABLES } from '../schema/tables';
-import { enumerate, script } from '../text';
 import { SHAPE_RULES } from './shape';
-import type { Found, ShapeRule } from './shape';
-
-/** Stands before the statements that make again what was dropped. */
-export const AGAIN = 'To make them again after phase 5:';
+import { AGAIN, examineRules } from './Rule';
+import type { Difference } from './Rule';
 
 type Context = Pick<StepContext, 'executor' | 'settings'>;
-
-/** What differs from the layout by one rule. */
-export interface Difference {
-  message: string;
-  advice: string;
-  /** The statements that put it right. */
-  sql?: string;
-  /** The statements that make it again after phase 5. */
-  again?: string;
-  names: string[];
-}
-
-/**
- * Compares the tables with the layout by one rule.
- *
- * @param begun - whether the migration has begun, and so may have added to the tables
- */
-export async function examineRule(
-  { executor, settings }: Context,
-  rule: ShapeRule,
-  begun: boolean,
-): Promise<Difference | undefined> {
-  const found = await executor.read<Found>(rule.sql, [
-    settings.schema,
-    begun,
-    TENANT_TABLES,
-  ]);
-  if (found.length === 0) {
-    return undefined;
-  }
-  const names = found.map(({ name }) => name);
-  const fixes = present(found.map(({ fix }) => fix));
-  // What was dropped last is made again first: views depend on each other.
-  const again = present(found.map(each => each.again)).reverse();
-  return {
-    message: `${rule.message}: ${enumerate(names)}.`,
-    advice: rule.advice,
-    ...(fixes.length > 0 ? { sql: script(fixes) } : {}),
-    ...(again.length > 0 ? { again: script(again) } : {}),
-    names,
-  };
-}
-
-function present(texts: (string | null)[]): string[] {
-  return texts.filter((text): text is string => text !== null);
-}
 
 /**
  * Refuses a phase while tables have another shape than the layout's.
@@ -70,14 +21,7 @@ export async function refuseShape(
 ): Promise<void> {
   await refusePublications(context, what);
   const begun = (await readCompletedSteps(context.executor)).length > 0;
-  const differences: string[] = [];
-  for (const rule of SHAPE_RULES) {
-    const difference = await examineRule(context, rule, begun);
-    if (difference) {
-      differences.push(describe(difference));
-    }
-  }
-  refuse(what, differences);
+  refuse(what, await examineRules(context, SHAPE_RULES, begun));
 }
 
 /**
@@ -87,32 +31,21 @@ export async function refuseShape(
  * @throws {@link RefusedError} with each of them
  */
 export async function refuseShapeToGoBack(context: Context): Promise<void> {
-  const found = await examineToGoBack(context, 'failure');
-  refuse('The tables cannot be swapped', found.map(describe));
+  const rules = SHAPE_RULES.filter(({ back }) => back === 'failure');
+  refuse('The tables cannot be swapped', await examineRules(context, rules));
 }
 
 /** Warns of what the tables of before lack, and worked without. */
 export async function warnOfArchived(context: StepContext): Promise<void> {
-  for (const { message } of await examineToGoBack(context, 'warning')) {
+  const rules = SHAPE_RULES.filter(({ back }) => back === 'warning');
+  for (const { message } of await examineRules(context, rules)) {
     context.reporter.warn(`${message} They stay with the archive.`);
   }
 }
 
-async function examineToGoBack(
-  context: Context,
-  level: 'failure' | 'warning',
-): Promise<Difference[]> {
-  const found: Difference[] = [];
-  for (const rule of SHAPE_RULES.filter(each => each.level.back === level)) {
-    const difference = await examineRule(context, rule, true);
-    found.push(...(difference ? [difference] : []));
-  }
-  return found;
-}
-
-function refuse(what: string, differences: string[]): void {
+function refuse(what: string, differences: Difference[]): void {
   if (differences.length > 0) {
-    throw new RefusedError(`${what}:\n${differences.join('\n')}`);
+    throw new RefusedError(`${what}:\n${differences.map(describe).join('\n')}`);
   }
 }
 

@@ -10,42 +10,10 @@ import { ADMIN_POLICY, TENANT_POLICY } from '../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { TENANT_TABLES } from '../schema/tables';
 import { escapeLiteral } from '../sql';
+import type { Rule } from './Rule';
 
 // What the three tables may not be or have. The preflight, the phases and the way back read
 // these rows, so that whatever a phase refuses is known before phase 1.
-
-/** What a rule finds. */
-export interface Found {
-  /** Such as `history (relations)`. */
-  name: string;
-  /** The statement that puts it right, if one does. */
-  fix: string | null;
-  /** The statement that makes it again after phase 5, if one does. */
-  again: string | null;
-}
-
-/** One difference between tables and the layout. */
-export interface ShapeRule {
-  name: string;
-  /** On the way back, some are left with the archive, and others do not matter. */
-  level: { forward: 'failure'; back?: 'failure' | 'warning' };
-  /**
-   * A query for what differs: name, fix, again. Its parameters are the schema, whether the
-   * migration has begun, and the names of the tables.
-   */
-  sql: string;
-  message: string;
-  advice: string;
-  /** The message of the preflight if nothing differs. */
-  fine: string;
-}
-
-const OURS = `with recursive ours as (
-  select c.oid, c.relname as name, c.relkind as kind, c.reltype as type, c.relowner as owner,
-         format('%I.%I', n.nspname, c.relname) as sql
-    from pg_class c join pg_namespace n on n.oid = c.relnamespace
-   where n.nspname = $1 and c.relname = any ($3::text[])
-     and $2::boolean is not null)`;
 
 const AGAIN_LATER =
   'Drop them, and create them again after phase 5: nothing carries them over.';
@@ -61,14 +29,14 @@ function values(rows: (string | boolean)[][]): string {
 }
 
 /** The kind of the tables, on which the other rules rely. */
-export const storage: ShapeRule = {
+export const storage: Rule = {
   name: 'tables',
-  level: { forward: 'failure' },
+  level: 'failure',
   message: 'These are not ordinary tables of their own',
   advice:
     'Phase 5 partitions ordinary tables without inheritance, whose rows outlive a crash.',
   fine: 'The three are ordinary tables.',
-  sql: `${OURS}
+  sql: `
     select o.name || ': ' || case o.kind when 'p' then 'a partitioned table' when 'f' then 'a foreign table'
              when 'm' then 'a materialized view' else 'a view' end as name,
            null as fix, null as again
@@ -88,14 +56,14 @@ export const storage: ShapeRule = {
      where o.kind = 'r'`,
 };
 
-export const columns: ShapeRule = {
+export const columns: Rule = {
   name: 'columns',
-  level: { forward: 'failure' },
+  level: 'failure',
   message: 'Columns are missing, of another type, or under a name of ours',
   advice:
     'Add them with their values, or change them while the application is stopped.',
   fine: 'The columns are those of the specification; others are carried over.',
-  sql: `${OURS}, expected (name, attribute, type, varying) as ${values(
+  sql: `, expected (name, attribute, type, varying) as ${values(
     TENANT_TABLES.flatMap(table =>
       Object.entries(LAYOUT[table].columns).map(([name, { type }]) => [
         table,
@@ -126,14 +94,14 @@ export const columns: ShapeRule = {
      order by 1`,
 };
 
-const numbered: ShapeRule = {
+const numbered: Rule = {
   name: 'generated values',
-  level: { forward: 'failure' },
+  level: 'failure',
   message: 'Columns are generated, are identities or own a sequence',
   advice:
     'Both sides of the swap need the same numbers: let defaults take them from a sequence that no table owns.',
   fine: 'No column is generated, an identity or the owner of a sequence.',
-  sql: `${OURS}
+  sql: `
     select format('%s.%s', o.name, a.attname) as name,
            case when a.attgenerated <> '' then format('alter table %s drop column %I', o.sql, a.attname)
                 when a.attidentity <> '' then format('begin;
@@ -156,14 +124,14 @@ commit', o.sql, a.attname, n.sequence, n.sequence)
      order by 1`,
 };
 
-const keys: ShapeRule = {
+const keys: Rule = {
   name: 'keys of entities',
-  level: { forward: 'failure' },
+  level: 'failure',
   message: 'Keys of entities are missing',
   advice:
     'entity_id is the primary key, and entity_ref is unique. Look for duplicates first.',
   fine: 'entity_id is the primary key, and entity_ref is unique.',
-  sql: `${OURS}
+  sql: `
     select k.attribute as name,
            format(case when k.is_primary then 'create unique index concurrently entities_pkey on %1$s (entity_id);
 alter table %1$s add primary key using index entities_pkey'
@@ -179,13 +147,14 @@ alter table %1$s add primary key using index entities_pkey'
           and (i.indisprimary or not k.is_primary))`,
 };
 
-const indexes: ShapeRule = {
+const indexes: Rule = {
   name: 'indexes',
-  level: { forward: 'failure', back: 'warning' },
+  level: 'failure',
+  back: 'warning',
   message: 'The tables have indexes beyond the layout',
   advice: AGAIN_LATER,
   fine: 'The tables have no index beyond the layout.',
-  sql: `${OURS}, accepted (name, body, is_unique) as ${values(
+  sql: `, accepted (name, body, is_unique) as ${values(
     TENANT_TABLES.flatMap(table =>
       acceptedIndexes(table).map(({ on, unique }) => [table, on, unique]),
     ),
@@ -215,13 +184,14 @@ const indexes: ShapeRule = {
      order by 1`,
 };
 
-const constraints: ShapeRule = {
+const constraints: Rule = {
   name: 'constraints',
-  level: { forward: 'failure', back: 'warning' },
+  level: 'failure',
+  back: 'warning',
   message: 'The tables have constraints beyond the layout',
   advice: AGAIN_LATER,
   fine: 'The tables have no constraint beyond the layout.',
-  sql: `${OURS}, accepted (name, definition) as ${values(
+  sql: `, accepted (name, definition) as ${values(
     TENANT_TABLES.flatMap(table =>
       acceptedConstraints(table).map(definition => [table, definition]),
     ),
@@ -253,13 +223,14 @@ const constraints: ShapeRule = {
      order by 1`,
 };
 
-const triggers: ShapeRule = {
+const triggers: Rule = {
   name: 'triggers',
-  level: { forward: 'failure', back: 'failure' },
+  level: 'failure',
+  back: 'failure',
   message: 'The tables have triggers',
   advice: AGAIN_LATER,
   fine: 'The tables have no triggers.',
-  sql: `${OURS}
+  sql: `
     select format('%s (%s)', t.tgname, o.name) as name,
            format('drop trigger %I on %s', t.tgname, o.sql) as fix,
            pg_get_triggerdef(t.oid) as again
@@ -268,14 +239,15 @@ const triggers: ShapeRule = {
      order by 1`,
 };
 
-const views: ShapeRule = {
+const views: Rule = {
   name: 'views',
-  level: { forward: 'failure', back: 'failure' },
+  level: 'failure',
+  back: 'failure',
   message: 'Views read the tables',
   advice:
     'Drop them, and create them again after phase 5, so that they read with the rights of their reader.',
   fine: 'No view reads the tables.',
-  sql: `${OURS}, reading (view, depth) as (
+  sql: `, reading (view, depth) as (
     select r.ev_class, 1 from pg_rewrite r
       join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
                       and d.refclassid = 'pg_class'::regclass
@@ -310,14 +282,15 @@ const CREATE_POLICY = `format('create policy %I on %s as %s for %s to %s%s', p.p
   coalesce(' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', '')
     || coalesce(' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')', ''))`;
 
-const rowSecurity: ShapeRule = {
+const rowSecurity: Rule = {
   name: 'row-level security',
-  level: { forward: 'failure', back: 'failure' },
+  level: 'failure',
+  back: 'failure',
   message: 'The tables have row-level security of others',
   advice:
     'Phase 4 enables row-level security. A permissive policy would let rows through beside it.',
   fine: 'The tables have no policies of others.',
-  sql: `${OURS}, policies as (
+  sql: `, policies as (
     select o.name as on_table, o.sql, p.* from ours o join pg_policy p on p.polrelid = o.oid)
     select format('%s (%s)', p.polname, p.on_table) as name,
            format('drop policy %I on %s', p.polname, p.sql) as fix,
@@ -334,13 +307,14 @@ const rowSecurity: ShapeRule = {
      order by 1`,
 };
 
-const dependents: ShapeRule = {
+const dependents: Rule = {
   name: 'dependents',
-  level: { forward: 'failure', back: 'failure' },
+  level: 'failure',
+  back: 'failure',
   message: 'These would stay with the tables that go out of use',
   advice: AGAIN_LATER,
   fine: 'Nothing else depends on the tables.',
-  sql: `${OURS}, types (oid) as (
+  sql: `, types (oid) as (
     select t.oid from ours o join pg_type t on t.oid = o.type
      union all
     select t.typarray from ours o join pg_type t on t.oid = o.type
@@ -383,14 +357,14 @@ const dependents: ShapeRule = {
      order by 1`,
 };
 
-const grants: ShapeRule = {
+const grants: Rule = {
   name: 'grants',
-  level: { forward: 'failure' },
+  level: 'failure',
   message: 'Rights would let rows of other tenants go, or keep the owner out',
   advice:
     'Policies do not restrict TRUNCATE, and portal_admin gets the rights of the owner.',
   fine: 'The rights on the tables are carried over.',
-  sql: `${OURS}
+  sql: `
     select format('TRUNCATE of %s (%s)', g.name, o.name) as name,
            format('revoke truncate on %s from %s cascade', o.sql, g.name) as fix, null as again
       from ours o join pg_class c on c.oid = o.oid, aclexplode(c.relacl) a,
@@ -409,7 +383,7 @@ const grants: ShapeRule = {
 };
 
 /** In the order in which they are reported, the kind of the tables first. */
-export const SHAPE_RULES: readonly ShapeRule[] = [
+export const SHAPE_RULES: readonly Rule[] = [
   storage,
   columns,
   numbered,

@@ -1,22 +1,11 @@
 import type { StepContext } from '../engine/Step';
 import type { TenantTable } from '../schema/tables';
 
-/**
- * A `failure` prevents the migration; a `warning` does not.
- *
- * @public
- */
-export type FindingLevel = 'ok' | 'warning' | 'failure';
-
-/**
- * A finding of a check.
- *
- * @public
- */
+/** What a check has found. A `failure` prevents the migration; a `warning` does not. */
 export interface Finding {
   /** The name of the check: `free disk`. */
   check: string;
-  level: FindingLevel;
+  level: 'ok' | 'warning' | 'failure';
   message: string;
   /** How to resolve it. */
   advice?: string;
@@ -33,8 +22,8 @@ export type Outcome = Omit<Finding, 'check'>;
 
 type More = Omit<Outcome, 'level' | 'message'>;
 
-export function ok(message: string, more: More = {}): Outcome {
-  return { level: 'ok', message, ...more };
+export function ok(message: string): Outcome {
+  return { level: 'ok', message };
 }
 
 export function warning(message: string, more: More = {}): Outcome {
@@ -53,19 +42,12 @@ export interface TableFacts {
   sql: string;
   /** `pg_class.relkind`: `r` for an ordinary table. */
   kind: string;
-  owner: string;
   /** Whether the login may read every row of it. */
   readable: boolean;
 }
 
-/** Facts that several checks use, read once. */
+/** What several checks look at, read once. */
 export interface PreflightFacts {
-  /** `server_version_num`: 140005. */
-  version: number;
-  versionText: string;
-  login: string;
-  superuser: boolean;
-  database: string;
   schemaExists: boolean;
   /** Those of the three that exist. */
   tables: TableFacts[];
@@ -75,18 +57,12 @@ export interface PreflightFacts {
   swapped: boolean;
 }
 
-/**
- * The operator's options for the preflight.
- *
- * @public
- */
+/** The operator's options for the preflight. */
 export interface PreflightOptions {
-  /** Extensions that may be missing: `pg_cron` is the only one that can be. */
+  /** The checks of which a failure is a warning: `pg_cron` is the only one. */
   allowMissing: string[];
   /** Whether the operator has confirmed that a backup was completed. */
   backupCompleted: boolean;
-  /** The age from which a transaction counts as long; 60 by default. */
-  longTransactionSeconds?: number;
 }
 
 /** The context of a check. */
@@ -103,8 +79,6 @@ export interface PreflightCheck {
    * or their rows as well, which the login must be able to read.
    */
   scope: 'server' | 'tables' | 'rows';
-  /** The message without findings. */
-  fine?: string;
   /** Only reads, with the rights that its scope requires. */
   run(context: PreflightContext): Promise<Outcome[]>;
 }

@@ -3,7 +3,7 @@ import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { createCatalogTables } from '../__testUtils__/seed';
 import { runPhases } from '../__testUtils__/runPhases';
-import { assertPreflight, runPreflight } from './runPreflight';
+import { runPreflight } from './runPreflight';
 import { findings, preflight } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();
@@ -25,11 +25,10 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     for (const expected of [
       /^The tables have no triggers/,
       /^No view reads the tables/,
-      /uuid-ossp is not installed yet: phase 1 creates it/,
+      /or phase 1 creates them/,
     ]) {
       expect(told).toContainEqual(expect.stringMatching(expected));
     }
-    expect(() => assertPreflight(report)).not.toThrow();
   });
 
   it('finds the same in the read-only transaction of a dry run', async () => {
@@ -78,12 +77,20 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     const report = await preflight(database, {
       options: { backupCompleted: false },
     });
-    expect(findings(report, 'failure')).toHaveLength(3);
-    const refuse = () => assertPreflight(report);
-    expect(refuse).toThrow(/has found 3 things/);
-    expect(refuse).toThrow(/- backup: .*\n {2}.*--backup-completed/);
-    expect(refuse).toThrow(/drop rule silent on relations;/);
-    expect(refuse).toThrow(/drop materialized view tenancy\.kinds;/);
+    expect(findings(report, 'failure')).toEqual([
+      expect.objectContaining({
+        check: 'backup',
+        advice: expect.stringContaining('--backup-completed'),
+      }),
+      expect.objectContaining({
+        check: 'views',
+        sql: 'drop materialized view tenancy.kinds;',
+      }),
+      expect.objectContaining({
+        check: 'dependents',
+        sql: 'drop rule silent on relations;',
+      }),
+    ]);
   });
 
   it.each([2, 4, 5] as const)('passes after phase %s', async phase => {

@@ -1,27 +1,8 @@
 import type { StepContext } from '../engine/Step';
-import { CancelledError, ConnectionLostError, RefusedError } from '../errors';
-import { SHAPE_RULES, storage } from '../checks/shape';
-import { autovacuum } from './checks/autovacuum';
-import { backup } from './checks/backup';
-import { freeDisk } from './checks/disk';
-import { connectionLimits } from './checks/connections';
-import { encoding, eventTriggers } from './checks/database';
-import { names } from './checks/names';
-import { replication, standbys } from './checks/replication';
-import { loginRights, members } from './checks/rights';
-import { entityRefs, orphans, requiredValues, shape } from './checks/layout';
-import {
-  connection,
-  extensions,
-  pgCron,
-  serverVersion,
-  transactions,
-  writable,
-} from './checks/server';
-import { tables } from './checks/tables';
+import { CancelledError, ConnectionLostError } from '../errors';
+import { CHECKS } from './checks';
 import { readFacts } from './facts';
-import { AGAIN } from '../checks/examineShape';
-import { ok, warning } from './PreflightCheck';
+import { failure, ok, warning } from './PreflightCheck';
 import type {
   Finding,
   Outcome,
@@ -29,32 +10,6 @@ import type {
   PreflightContext,
   PreflightOptions,
 } from './PreflightCheck';
-
-/** The checks, in the order of the report. */
-const CHECKS: PreflightCheck[] = [
-  serverVersion,
-  connection,
-  connectionLimits,
-  writable,
-  encoding,
-  eventTriggers,
-  extensions,
-  pgCron,
-  loginRights,
-  freeDisk,
-  backup,
-  transactions,
-  autovacuum,
-  names,
-  tables,
-  ...SHAPE_RULES.filter(rule => rule !== storage).map(shape),
-  requiredValues,
-  entityRefs,
-  orphans,
-  replication,
-  standbys,
-  members,
-];
 
 /**
  * Runs all checks. They only read, and a failure does not stop them, so an operator learns
@@ -67,74 +22,47 @@ export async function runPreflight(
   const facts = await readFacts(context);
   const report: Finding[] = [];
   for (const check of CHECKS) {
-    const outcomes = await runCheck(check, { ...context, options, facts });
-    report.push(...outcomes.map(each => ({ check: check.name, ...each })));
+    const each = { ...context, options, facts };
+    const outcomes = leftOut(check, each) ?? (await attempt(check, each));
+    report.push(
+      ...outcomes.map(outcome => ({ check: check.name, ...outcome })),
+    );
   }
   return report;
 }
 
-/**
- * Refuses to go on after a failure.
- *
- * @throws {@link RefusedError} with every failure of the report
- */
-export function assertPreflight(report: Finding[]): void {
-  const failures = report.filter(({ level }) => level === 'failure');
-  if (failures.length === 0) {
-    return;
+/** What is said of a check that does not run. */
+function leftOut(
+  { scope }: PreflightCheck,
+  { facts }: PreflightContext,
+): Outcome[] | undefined {
+  if (scope === 'server') {
+    return undefined;
   }
-  const things =
-    failures.length === 1 ? 'one thing' : `${failures.length} things`;
-  throw new RefusedError(
-    `The preflight has found ${things} to put right first:\n${failures
-      .map(describe)
-      .join('\n')}`,
-  );
-}
-
-function describe({ check, message, advice, sql, again }: Finding): string {
-  const indent = (text: string) => text.replace(/^/gm, '    ');
-  return [
-    `- ${check}: ${message}`,
-    ...(advice ? [`  ${advice}`] : []),
-    ...(sql ? [indent(sql)] : []),
-    ...(again ? [`  ${AGAIN}`, indent(again)] : []),
-  ].join('\n');
-}
-
-async function runCheck(
-  check: PreflightCheck,
-  context: PreflightContext,
-): Promise<Outcome[]> {
-  const { facts } = context;
-  if (check.scope !== 'server') {
-    if (facts.swapped) {
-      return [
-        ok(
-          'Not looked at: phase 5 has put the partitioned tables in place, ' +
-            'and this is about the tables before them.',
-        ),
-      ];
-    }
-    // The check `tables` reports what they are.
-    if (facts.tables.every(({ kind }) => kind !== 'r')) {
-      return [];
-    }
-    if (facts.tables.some(({ kind }) => kind !== 'r')) {
-      return [warning('Not looked at: not all of the three are tables.')];
-    }
-  }
-  const unreadable = facts.tables.filter(({ readable }) => !readable);
-  if (check.scope === 'rows' && unreadable.length > 0) {
+  if (facts.swapped) {
     return [
-      warning(
-        `Not looked at: the login ${facts.login} may not read all rows of ` +
-          `${unreadable.map(({ name }) => name).join(', ')}.`,
-        { advice: 'Run the preflight as the owner of the tables.' },
-      ),
+      ok('Not looked at: phase 5 has put the partitioned tables in place.'),
     ];
   }
-  return attempt(check, context);
+  // The check `tables` reports what they are.
+  if (facts.tables.every(({ kind }) => kind !== 'r')) {
+    return [];
+  }
+  if (facts.tables.some(({ kind }) => kind !== 'r')) {
+    return [warning('Not looked at: not all of the three are tables.')];
+  }
+  const unreadable = facts.tables.filter(({ readable }) => !readable);
+  if (scope === 'tables' || unreadable.length === 0) {
+    return undefined;
+  }
+  return [
+    warning(
+      `Not looked at: the login may not read all rows of ${unreadable
+        .map(({ name }) => name)
+        .join(', ')}.`,
+      { advice: 'Run the preflight as the owner of the tables.' },
+    ),
+  ];
 }
 
 /** Runs a check; its error becomes a failure. */
@@ -151,7 +79,7 @@ async function attempt(
   try {
     const outcomes = await check.run(context);
     await inTransaction('release savepoint');
-    return outcomes.length === 0 && check.fine ? [ok(check.fine)] : outcomes;
+    return outcomes;
   } catch (error) {
     if (
       error instanceof ConnectionLostError ||
@@ -162,12 +90,10 @@ async function attempt(
     await inTransaction('rollback to savepoint');
     const reason = error instanceof Error ? error.message : String(error);
     return [
-      {
-        level: 'failure',
-        message: `This could not be looked at: ${reason}`,
+      failure(`This could not be looked at: ${reason}`, {
         advice:
           'Run the preflight as the owner of the tables, or as a superuser.',
-      },
+      }),
     ];
   }
 }

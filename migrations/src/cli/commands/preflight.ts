@@ -1,4 +1,4 @@
-import { AGAIN } from '../../checks/examineShape';
+import { AGAIN } from '../../checks/Rule';
 import { RefusedError } from '../../errors';
 import { operatorCommand } from '../../operatorCommand';
 import { runPreflight } from '../../preflight/runPreflight';

@@ -1,0 +1,104 @@
+import type { StepContext } from '../engine/Step';
+import { TENANT_TABLES } from '../schema/tables';
+import { enumerate, script } from '../text';
+
+/** What breaks a rule. */
+export interface Found {
+  /** Such as `history (relations)`. */
+  name: string;
+  /** The statement that puts it right, if one does. */
+  fix: string | null;
+  /** The statement that makes it again after phase 5, if one does. */
+  again: string | null;
+}
+
+/** What must hold of the server or the tables. */
+export interface Rule {
+  name: string;
+  level: 'failure' | 'warning';
+  /** On the way back of the swap, where it matters there. */
+  back?: 'failure' | 'warning';
+  /** A query behind {@link OURS} for what breaks it: name, fix, again. */
+  sql: string;
+  /** What is wrong; the names follow. */
+  message: string;
+  advice: string;
+  /** The message of the preflight if nothing breaks it. */
+  fine: string;
+}
+
+/**
+ * The beginning of each query: the three tables, as far as they exist. `$1` is the schema, `$2`
+ * whether the migration has begun, and `$3` the names of the tables.
+ */
+export const OURS = `with recursive ours as (
+  select c.oid, c.relname as name, c.relkind as kind, c.reltype as type, c.relowner as owner,
+         format('%I.%I', n.nspname, c.relname) as sql
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+   where n.nspname = $1 and c.relname = any ($3::text[])
+     and $2::boolean is not null)`;
+
+/** Stands before the statements that make again what was dropped. */
+export const AGAIN = 'To make them again after phase 5:';
+
+/** How a rule is broken. */
+export interface Difference {
+  message: string;
+  advice: string;
+  /** The statements that put it right. */
+  sql?: string;
+  /** The statements that make it again after phase 5. */
+  again?: string;
+  names: string[];
+}
+
+/**
+ * Looks for what breaks a rule.
+ *
+ * @param begun - whether the migration has begun, and so may have added to the tables
+ * @param tables - the names of those that it is about
+ */
+export async function examineRule(
+  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
+  rule: Rule,
+  begun: boolean,
+  tables: readonly string[] = TENANT_TABLES,
+): Promise<Difference | undefined> {
+  const found = await executor.read<Found>(`${OURS}${rule.sql}`, [
+    settings.schema,
+    begun,
+    tables,
+  ]);
+  if (found.length === 0) {
+    return undefined;
+  }
+  const names = found.map(({ name }) => name);
+  const fixes = present(found.map(({ fix }) => fix));
+  // What was dropped last is made again first: views depend on each other.
+  const again = present(found.map(each => each.again)).reverse();
+  return {
+    message: `${rule.message}: ${enumerate(names)}.`,
+    advice: rule.advice,
+    ...(fixes.length > 0 ? { sql: script(fixes) } : {}),
+    ...(again.length > 0 ? { again: script(again) } : {}),
+    names,
+  };
+}
+
+/** Looks for what breaks any of them; the migration has begun by default. */
+export async function examineRules(
+  context: Pick<StepContext, 'executor' | 'settings'>,
+  rules: readonly Rule[],
+  begun = true,
+): Promise<Difference[]> {
+  const found: Difference[] = [];
+  for (const rule of rules) {
+    const difference = await examineRule(context, rule, begun);
+    found.push(...(difference ? [difference] : []));
+  }
+  return found;
+}
+
+function present(texts: (string | null)[]): string[] {
+  return [...new Set(texts)].filter((text): text is string => text !== null);
+}

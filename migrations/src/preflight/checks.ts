@@ -1,0 +1,399 @@
+import { readAdoptionStatus } from '../adopt/status';
+import { examineRule } from '../checks/Rule';
+import type { Rule } from '../checks/Rule';
+import { examineRows, readRowRules } from '../checks/rows';
+import { SERVER_RULES } from '../checks/server';
+import { columns, SHAPE_RULES, storage } from '../checks/shape';
+import { Journal, readCompletedSteps } from '../engine/journal';
+import { explainTaken, takenNames } from '../engine/ownership';
+import { recordedBy } from '../engine/ProductMigration';
+import type { Creation } from '../engine/Step';
+import { operatorCommand } from '../operatorCommand';
+import { phases } from '../phases';
+import { findWrongEncoding } from '../phases/phase1_tenant_column/encoding';
+import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
+import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import { relationExists } from '../schema/lookups';
+import { findPublications } from '../schema/publications';
+import {
+  leftToSuperuserStatements,
+  othersRoles,
+  readRoleAccess,
+} from '../schema/roleAccess';
+import {
+  DEFAULT_TENANT_ID,
+  MEMBERS_TABLE,
+  TENANT_TABLES,
+} from '../schema/tables';
+import { describeCatalog, readCatalogTables } from '../status/next';
+import { enumerate, formatBytes, script } from '../text';
+import { failure, ok, warning } from './PreflightCheck';
+import type {
+  Outcome,
+  PreflightCheck,
+  PreflightContext,
+} from './PreflightCheck';
+
+/** What a rule of the server or of the tables finds. */
+function ofRule(rule: Rule, scope: PreflightCheck['scope']): PreflightCheck {
+  return {
+    name: rule.name,
+    scope,
+    async run(context) {
+      const difference = await differenceOf(context, rule);
+      if (!difference) {
+        return [ok(rule.fine)];
+      }
+      const isAllowed = context.options.allowMissing.includes(rule.name);
+      return [
+        { ...difference, level: isAllowed ? 'warning' : rule.level },
+      ] satisfies Outcome[];
+    },
+  };
+}
+
+async function differenceOf(
+  context: PreflightContext,
+  rule: Rule,
+): Promise<Omit<Outcome, 'level'> | undefined> {
+  const begun = context.facts.begunPhase > 0;
+  const found = await examineRule(context, rule, begun);
+  if (!found) {
+    return undefined;
+  }
+  const { names, ...difference } = found;
+  return { ...difference, details: names };
+}
+
+const STATEMENTS = 20;
+
+/** One process of the server serves all of the session, and only this session. */
+const connection: PreflightCheck = {
+  name: 'connection',
+  scope: 'server',
+  async run({ executor, serverPid, settings }) {
+    const pids = new Set<number>();
+    let age = 0;
+    for (let each = 0; each < STATEMENTS; each += 1) {
+      const [row] = await executor.read<{ pid: number; age: number }>(
+        `select pid, extract(epoch from clock_timestamp() - backend_start)::float8 as age
+           from pg_stat_get_activity(pg_backend_pid())`,
+      );
+      pids.add(row.pid);
+      age = row.age;
+    }
+    // An idle pooler hands out the same connection each time. But its greeting names another
+    // process, or the connection is older than this command.
+    const isOther = serverPid !== undefined && !pids.has(serverPid);
+    if (pids.size === 1 && !isOther && age <= process.uptime() + 1) {
+      return [ok('One process of the server serves the session.')];
+    }
+    // Pooling by the session does no harm, and cannot be told apart.
+    const isForced = settings.force && pids.size === 1;
+    return [
+      {
+        level: isForced ? 'warning' : 'failure',
+        message: `Something pools the connections: the command got ${
+          pids.size === 1 ? 'one that was open before' : `${pids.size} of them`
+        }.`,
+        advice:
+          'Connect to the server itself, or give --force if it pools by the session.',
+      },
+    ];
+  },
+};
+
+/** Texts of catalogs are lower-cased, which takes an encoding. */
+const encoding: PreflightCheck = {
+  name: 'encoding',
+  scope: 'server',
+  async run({ executor }) {
+    const wrong = await findWrongEncoding(executor);
+    return [
+      wrong
+        ? failure(wrong.problem, { advice: wrong.advice })
+        : ok('The encoding of the database knows letters.'),
+    ];
+  },
+};
+
+/** The login may set up the two roles, which are those of this product. */
+const roles: PreflightCheck = {
+  name: 'roles',
+  scope: 'server',
+  async run(context) {
+    const access = await readRoleAccess(context);
+    const others = othersRoles(access);
+    if (others) {
+      return [
+        failure(others.problem, {
+          advice:
+            'Rename them, or run this if they are meant for this product.',
+          sql: script(others.statements),
+        }),
+      ];
+    }
+    const statements = await leftToSuperuserStatements(
+      context,
+      access,
+      context.facts.schemaExists,
+    );
+    return [
+      statements.length === 0
+        ? ok(`The login may set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`)
+        : failure(
+            `The login may not set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`,
+            { advice: 'Let a superuser run this.', sql: script(statements) },
+          ),
+    ];
+  },
+};
+
+/** What the phases write until the cleanup, by the size of what they copy. */
+const NEEDED_PER_COPIED = 2.5;
+
+const disk: PreflightCheck = {
+  name: 'free disk',
+  scope: 'tables',
+  async run({ executor, facts }) {
+    const [{ bytes }] = await executor.read<{ bytes: number }>(
+      `select sum(pg_total_relation_size(oid))::float8 as bytes
+         from pg_class where oid = any ($1)`,
+      [facts.tables.map(({ oid }) => oid)],
+    );
+    const needed = formatBytes(bytes * NEEDED_PER_COPIED);
+    return [
+      ok(`The migration needs about ${needed} of free disk on the server.`),
+    ];
+  },
+};
+
+/** A backup, for what no undo can repair. */
+const backup: PreflightCheck = {
+  name: 'backup',
+  scope: 'server',
+  async run({ executor, facts, options }) {
+    if (options.backupCompleted) {
+      return [ok('A completed backup is confirmed.')];
+    }
+    for (const { sql, readable } of facts.tables) {
+      // The login may not look: assume that there are rows.
+      const [{ found }] = readable
+        ? await executor.read<{ found: boolean }>(
+            `select exists (select from ${sql}) as found`,
+          )
+        : [{ found: true }];
+      if (found) {
+        return [
+          failure('A completed backup is not confirmed.', {
+            advice:
+              'Back up the database, see that it can be restored, and give --backup-completed.',
+          }),
+        ];
+      }
+    }
+    return [ok('The tables have no rows yet.')];
+  },
+};
+
+// The check of columns reports names of columns.
+const NAMED: Creation['kind'][] = [
+  'relation',
+  'original',
+  'function',
+  'constraint',
+  'trigger',
+  'policy',
+];
+
+/** The names of all that the migration creates are free, or its own. */
+const names: PreflightCheck = {
+  name: 'names',
+  scope: 'server',
+  async run(context) {
+    const journal = await Journal.read(context.executor, recordedBy(phases));
+    const taken = await takenNames(context, journal, NAMED);
+    return taken.length === 0
+      ? [ok('Nothing stands under the names that the migration uses.')]
+      : [failure(explainTaken(taken), { details: taken })];
+  },
+};
+
+/** All three tables exist, or none, and they are ordinary tables. */
+const tables: PreflightCheck = {
+  name: 'tables',
+  scope: 'server',
+  async run(context) {
+    const { facts, settings } = context;
+    if (facts.swapped) {
+      return [ok('The partitioned tables of phase 5 are in place.')];
+    }
+    const { schema } = settings;
+    const { fitInPublic, missing } = await readCatalogTables(context, 0);
+    if (missing.length === 0) {
+      return ofRule(storage, 'tables').run(context);
+    }
+    if (fitInPublic) {
+      return [
+        {
+          level: settings.force ? 'warning' : 'failure',
+          message: `The schema ${schema} has no table entities, but the schema public has one that fits.`,
+          advice:
+            'Give --schema public. Or --force, if that is not the catalog to migrate.',
+        },
+      ];
+    }
+    if (missing.length < TENANT_TABLES.length) {
+      return [
+        failure(`The schema ${schema} has no ${missing.join(' and no ')}.`, {
+          advice: `Expected all of ${TENANT_TABLES.join(
+            ', ',
+          )}, or none: give the --schema that has them, or another one.`,
+        }),
+      ];
+    }
+    const adoption = await readAdoptionStatus(context);
+    return [
+      ok(
+        `The schema ${schema} has none of the three tables: ${
+          adoption.engineTables
+            ? `they are created beside ${describeCatalog(adoption)}`
+            : 'a fresh database'
+        }.`,
+      ),
+    ];
+  },
+};
+
+/** What rows must satisfy, by the name of the rules. */
+function rows(name: string, fine: string): PreflightCheck {
+  return {
+    name,
+    scope: 'rows',
+    async run(context) {
+      const { executor, facts } = context;
+      // A query of the rows would fail: the checks of tables and columns say why.
+      if (
+        facts.tables.length < TENANT_TABLES.length ||
+        (await differenceOf(context, columns))
+      ) {
+        return [];
+      }
+      const outcomes: Outcome[] = [];
+      for (const rule of await readRowRules(executor)) {
+        const broken =
+          rule.name === name ? await examineRows(executor, rule) : undefined;
+        if (broken) {
+          const { message, sql, examples } = broken;
+          outcomes.push(
+            failure(message, { advice: rule.advice, sql, details: examples }),
+          );
+        }
+      }
+      return outcomes.length > 0 ? outcomes : [ok(fine)];
+    },
+  };
+}
+
+/** After the swap a publication may have the tables, as long as it does not grow with tenants. */
+const publications: PreflightCheck = {
+  name: 'replication',
+  scope: 'server',
+  async run(context) {
+    const found = await findPublications(context);
+    if (found && !context.facts.swapped) {
+      const { message, advice, sql } = found;
+      return [failure(message, { advice, sql })];
+    }
+    return [
+      found && found.growing.length > 0
+        ? warning(
+            `Publications get the tables of each new tenant: ${enumerate(
+              found.growing,
+            )}.`,
+            { advice: 'Let them name their tables.' },
+          )
+        : ok('No publication has the tables.'),
+    ];
+  },
+};
+
+/** The product's own tables are those of this version, once there are some. */
+const productTables: PreflightCheck = {
+  name: 'product tables',
+  scope: 'server',
+  async run({ executor, facts }) {
+    const completed = facts.swapped ? await readCompletedSteps(executor) : [];
+    const missing = PRODUCT_MIGRATIONS.filter(
+      ({ name }) => facts.swapped && !completed.includes(name),
+    ).map(({ title }) => title);
+    return [
+      missing.length === 0
+        ? ok("The product's own tables are up to date, or not created yet.")
+        : warning(
+            `The product's own tables are those of an earlier version: ${enumerate(
+              missing,
+            )}.`,
+            { advice: `Run ${operatorCommand('upgrade')}.`, details: missing },
+          ),
+    ];
+  },
+};
+
+/** Who enters the tenants once the flag is on; before phase 5 nothing tells of it. */
+const members: PreflightCheck = {
+  name: 'members',
+  scope: 'server',
+  async run({ executor, facts }) {
+    if (!facts.swapped) {
+      return [];
+    }
+    // A database of an earlier version may lack it.
+    const hasMembers = (await relationExists(executor, MEMBERS_TABLE))
+      ? `exists (select from ${MEMBERS_TABLE} m where m.tenant_id = t.tenant_id)`
+      : 'false';
+    const empty = await executor.read<{ slug: string }>(
+      `select tenant_slug as slug from tenants t
+        where deleted_at is null and tenant_id <> $1
+          and not ${hasMembers}
+        order by tenant_slug`,
+      [DEFAULT_TENANT_ID],
+    );
+    const slugs = empty.map(({ slug }) => slug);
+    return [
+      slugs.length === 0
+        ? ok(
+            'Every tenant beside the default one has members, or there is none.',
+          )
+        : warning(`Nobody is a member of ${enumerate(slugs)}.`, {
+            advice:
+              'Add members, or set tenancy.membership to open until you have.',
+            details: slugs,
+          }),
+    ];
+  },
+};
+
+/** The checks, in the order of the report. */
+export const CHECKS: PreflightCheck[] = [
+  connection,
+  encoding,
+  ...SERVER_RULES.map(rule => ofRule(rule, 'server')),
+  roles,
+  disk,
+  backup,
+  names,
+  tables,
+  ...SHAPE_RULES.filter(rule => rule !== storage).map(rule =>
+    ofRule(rule, 'tables'),
+  ),
+  rows('required values', 'Every row has the required values.'),
+  rows(
+    'entity references',
+    'Every entity_ref is <entity_kind>:<entity_namespace>/<entity_name>.',
+  ),
+  rows('orphans', 'Every row of relations and refresh_state has its entity.'),
+  publications,
+  productTables,
+  members,
+];
