@@ -17,9 +17,9 @@ import {
   requireEngine,
 } from './engine';
 import type { Engine } from './engine';
-import { createQuotaStatement, QUOTA_SEQUENCE } from './functions/quota';
-import { createTriggers, tablesWithoutTriggers } from './objects';
-import { bringAdoptionAlong } from './prepare';
+import { createQuotaStatement, QUOTA_SEQUENCE } from './quota';
+import { createTriggers, tablesWithoutTriggers } from './triggers';
+import { bringAdoptionAlong } from './functions';
 import { reconcileEntities } from './reconcile';
 import {
   asLogin,

@@ -3,14 +3,14 @@ import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENGINE_TABLES, engineTable, parseTenantId } from './engine';
 import type { Engine } from './engine';
-import { createQuotaStatement, dropQuotaStatement } from './functions/quota';
+import { createQuotaStatement, dropQuotaStatement } from './quota';
 import {
   createTriggerStatements,
   dropTriggers,
   enableTriggers,
   tablesWithoutTriggers,
-} from './objects';
-import type { Read } from './objects';
+} from './triggers';
+import type { Read } from './triggers';
 import { privilegesOn } from './rights';
 import { ADOPTION_STATE, FAULTS, putState } from './state';
 

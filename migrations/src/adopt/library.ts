@@ -7,7 +7,7 @@ import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { phases } from '../phases';
 import { adopt as adoptCatalog } from './adopt';
 import { parseTenantId, requireTenant } from './engine';
-import { bringAdoptionAlong } from './prepare';
+import { bringAdoptionAlong } from './functions';
 import { readAdoptedTenantStatus, readAdoptionStatus } from './status';
 import type { AdoptedTenantStatus, AdoptionStatus } from './status';
 import { retryAdoptionFaults } from './reconcile';

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { QUOTA_SEQUENCE } from './functions/quota';
+import { QUOTA_SEQUENCE } from './quota';
 import { column, differences } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';

@@ -6,7 +6,7 @@ import { enumerate } from '../text';
 import { differingEntities, differingParents } from './compare';
 import { engineArguments, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
-import { NO_ROOM } from './functions/quota';
+import { NO_ROOM } from './quota';
 import { runBriefly } from './retries';
 import { FAULTS, UNKNOWN_KEY } from './state';
 

@@ -9,8 +9,8 @@ import { escapeIdentifier, escapeLiteral } from '../sql';
 import { script } from '../text';
 import { describeEngine, ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
-import { QUOTA_SEQUENCE } from './functions/quota';
-import { tablesWithoutTriggers } from './objects';
+import { QUOTA_SEQUENCE } from './quota';
+import { tablesWithoutTriggers } from './triggers';
 import { putState, readState } from './state';
 
 /**

@@ -11,7 +11,7 @@ import {
   wantedSchema,
 } from './engine';
 import type { Engine } from './engine';
-import { tablesWithoutTriggers } from './objects';
+import { tablesWithoutTriggers } from './triggers';
 import { reading } from './rights';
 import { adoptedEngines, ADOPTION_STATE, FAULTS, readState } from './state';
 

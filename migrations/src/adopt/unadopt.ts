@@ -10,8 +10,8 @@ import {
   findEngines,
 } from './engine';
 import type { Engine } from './engine';
-import { dropQuotaStatement } from './functions/quota';
-import { dropTriggers } from './objects';
+import { dropQuotaStatement } from './quota';
+import { dropTriggers } from './triggers';
 import { asLogin } from './rights';
 import {
   adoptedEngine,

@@ -1,6 +1,6 @@
 import { ADOPTION_STATE, FAULTS, readState } from '../adopt/state';
 import { unadoptAll } from '../adopt/unadopt';
-import { FUNCTION_SIGNATURES } from '../adopt/objects';
+import { FUNCTION_SIGNATURES } from '../adopt/functions';
 import { CHANGE_LOG, dropChangeLog } from '../copy/changeLog';
 import { FENCE_FUNCTION } from '../copy/fence';
 import { REPLAY } from '../copy/replay';

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { createFunctions, readFunctions } from '../adopt/objects';
+import { bringAdoptionAlong } from '../adopt/functions';
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import {
@@ -150,6 +150,8 @@ export async function distribute(
     );
   }
   await prepareNodes(context);
+  // An earlier version of its functions named a transition table where Citus takes none.
+  await bringAdoptionAlong(context);
   const parts = await readAllParts(context);
   const keys = await readLocalKeys(context);
   const definitions = [
@@ -157,10 +159,6 @@ export async function distribute(
     ...FOLLOWING.map(
       each => `alter function ${each} set plan_cache_mode = force_custom_plan`,
     ),
-    // An earlier version of these named a transition table where Citus takes none.
-    ...((await readFunctions(executor)).length > 0
-      ? createFunctions({ schema: settings.schema })
-      : []),
   ];
   const schema = escapeIdentifier(settings.schema);
   const distributeTable = (table: string, like: string) =>

@@ -1,5 +1,8 @@
-import { prepareAdoption } from '../../adopt/prepare';
-import { ADOPTION_CREATIONS, DROP_SHARED } from '../../adopt/objects';
+import {
+  ADOPTION_CREATIONS,
+  DROP_ADOPTION,
+  prepareAdoption,
+} from '../../adopt/functions';
 import { ADOPTION_STATE, FAULTS, putState } from '../../adopt/state';
 import type { Step } from '../../engine/Step';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
@@ -23,7 +26,7 @@ export const engineAdoption: Step = {
       title: 'Drop what carries changes',
       locks: `ACCESS EXCLUSIVE on ${FAULTS} and ${ADOPTION_STATE}, which no session uses any more.`,
       tables: [FAULTS, ADOPTION_STATE],
-      statements: DROP_SHARED,
+      statements: DROP_ADOPTION,
     });
   },
 };

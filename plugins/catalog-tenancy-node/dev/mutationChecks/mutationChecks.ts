@@ -74,9 +74,9 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the tenant in the triggers of adoption',
-    file: `${MIGRATIONS}/adopt/functions/carry.ts`,
-    find: 'delete from ${table} where tenant_id = p_tenant;',
-    replace: 'delete from ${table};',
+    file: 'migrations/sql/adoption.sql',
+    find: '  delete from entities where tenant_id = p_tenant;\n',
+    replace: '  delete from entities;\n',
     test: `${MIGRATIONS}/adopt/tenants.test.ts`,
   },
   {
