@@ -39,12 +39,12 @@ export interface AttachOptions {
  * statements name every object with its schema, and depend on no search path; the
  * transaction goes on as the login of the session.
  *
- * They raise an error where the tables are not empty (55000), the tenant has another engine,
- * or live entities and no engine (23505), or this version of adoption is not prepared (55000).
+ * They raise an error where the tables are not empty (55000), the tenant has another engine
+ * (23505), or this version of adoption is not prepared (55000).
  *
- * A tenant whose engine's schema was dropped gets it again, with empty tables. The entities
- * stay: each is replaced as soon as the engine has it again, and {@link adopt} removes those
- * that it does not have any more.
+ * Entities that the tenant has already stay, such as those of an engine whose schema was
+ * dropped: each is replaced as soon as the engine has it, and {@link adopt} removes those that
+ * it does not have.
  *
  * @throws `TypeError` if the tenant's id is no UUID, or the default tenant's
  * @public
@@ -82,15 +82,6 @@ export function attachEngine(options: AttachOptions): string[] {
       `exists (select from ${attached}
        and value ->> 'schema' <> ${escapeLiteral(engine.schema)})`,
       'the tenant has an engine already',
-      '23505',
-    ),
-    // Citus reads no subquery without a column where its table is distributed.
-    refuseIf(
-      `exists (select 1 from ${ours}.entities where tenant_id = ${escapeLiteral(
-        tenantId,
-      )}
-       and deleted_at is null) and not exists (select 1 from ${attached})`,
-      'the tenant has entities, which its engine does not have',
       '23505',
     ),
     ...ENGINE_TABLES.flatMap(table =>

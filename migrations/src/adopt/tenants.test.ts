@@ -422,14 +422,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
         'the tables of the engine have rows',
       ],
       [
-        'a tenant with entities',
-        `set local role portal_admin;
-         insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
-         values ('${ACME}', 'component:default/a', 'component', 'a', '{}', '');
-         reset role`,
-        'the tenant has entities',
-      ],
-      [
         'a tenant with an engine',
         `set local role portal_admin;
          insert into tenancy.adoption_state values ('${ACME}', 'engine', '{"schema":"x"}');

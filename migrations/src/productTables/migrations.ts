@@ -67,11 +67,11 @@ create table tenant_engines (
   paused_by text,
   constraint tenant_engines_pkey primary key (tenant_id)
 );
-comment on table tenant_engines is 'The tenants that a catalog engine feeds; code feeds the others';
+comment on table tenant_engines is 'How the catalog engines of tenants are configured';
 comment on column tenant_engines.catalog_config is 'The configuration of the engine, with references in place of secrets';
 comment on column tenant_engines.config_updated_by is 'The user or service that wrote the configuration';
-comment on column tenant_engines.created_by is 'The user or service that gave the tenant an engine';
-comment on column tenant_engines.disabled_at is 'Since when the tables of the engine are to be removed; it feeds the tenant no more';
+comment on column tenant_engines.created_by is 'The user or service that configured the engine first';
+comment on column tenant_engines.disabled_at is 'Not used any more';
 comment on column tenant_engines.paused_at is 'Since when the engine ingests nothing and runs no scheduled task';
 comment on column tenant_engines.paused_by is 'The user or service that paused it';`,
     creates: { tables: { tenant_engines: { read: true } } },

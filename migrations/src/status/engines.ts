@@ -3,6 +3,7 @@ import { reading } from '../adopt/rights';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import {
+  DEFAULT_TENANT_ID,
   ENGINE_STATUS_TABLE,
   ENGINES_TABLE,
   LEASES_TABLE,
@@ -92,13 +93,15 @@ export async function readEngines(
                  when s.process_id is distinct from p.process_id then 'starting'
                  else s.state end as state,
             case when s.state = 'failed' then s.reason end as reason
-       from ${ENGINES_TABLE} e
-       join tenants t on t.tenant_id = e.tenant_id
-       left join ${ENGINE_STATUS_TABLE} s on s.tenant_id = e.tenant_id
-       left join ${LEASES_TABLE} l on l.tenant_id = e.tenant_id
+       from tenants t
+       left join ${ENGINES_TABLE} e on e.tenant_id = t.tenant_id
+       left join ${ENGINE_STATUS_TABLE} s on s.tenant_id = t.tenant_id
+       left join ${LEASES_TABLE} l on l.tenant_id = t.tenant_id
        left join ${PROCESSES_TABLE} p
          on p.process_id = l.process_id and p.expires_at > now()
-      where e.disabled_at is null and t.deleted_at is null
+      where t.tenant_id <> '${DEFAULT_TENANT_ID}' and t.deleted_at is null
+        -- In a database without engines there is none of these.
+        and (e.tenant_id is not null or s.tenant_id is not null or l.tenant_id is not null)
       order by t.tenant_slug collate "C"`,
   );
   const lags = await readLags(

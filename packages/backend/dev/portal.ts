@@ -1,4 +1,5 @@
 import {
+  coreServices,
   createBackendModule,
   createBackendPlugin,
 } from '@backstage/backend-plugin-api';
@@ -10,11 +11,9 @@ import {
   createProxyAuthenticator,
   createProxyAuthProviderFactory,
 } from '@backstage/plugin-auth-node';
-import { toFinalEntities } from 'backstage-plugin-catalog-backend-module-tenancy';
 import {
-  catalogStoreServiceRef,
   tenancyServiceRef,
-  tenantEngineStoreServiceRef,
+  tenantEnginesServiceRef,
   tenantMemberStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -31,7 +30,7 @@ const SAMPLES = [
   {
     tenant_slug: SAMPLE_SLUG,
     tenant_name: 'Acme',
-    // Fed by an engine, which app-config.yaml configures.
+    // app-config.yaml configures its engine.
     file: undefined,
     member: 'user:default/anna',
   },
@@ -55,13 +54,13 @@ const sampleTenants = createBackendPlugin({
   register(env) {
     env.registerInit({
       deps: {
-        catalog: catalogStoreServiceRef,
-        engines: tenantEngineStoreServiceRef,
+        engines: tenantEnginesServiceRef,
+        lifecycle: coreServices.rootLifecycle,
         members: tenantMemberStoreServiceRef,
         tenancy: tenancyServiceRef,
         tenants: tenantStoreServiceRef,
       },
-      async init({ catalog, engines, members, tenancy, tenants }) {
+      async init({ engines, lifecycle, members, tenancy, tenants }) {
         if (!tenancy.config.enabled) {
           return;
         }
@@ -78,20 +77,16 @@ const sampleTenants = createBackendPlugin({
               { by: 'npm start' },
             );
           }
-          if (!file) {
-            // An earlier version has written entities there by code.
-            await engines.enable(tenant.tenant_slug, {
-              by: 'npm start',
-              replace: true,
-            });
-            continue;
+          if (file) {
+            const entities = await readEntities(targetPaths.resolveRoot(file));
+            // Engines start after all plugins.
+            lifecycle.addStartupHook(() =>
+              engines.applyMutation(tenant_id, {
+                type: 'full',
+                entities: entities.map(entity => ({ entity })),
+              }),
+            );
           }
-          const entities = await readEntities(targetPaths.resolveRoot(file));
-          await catalog.applyMutation(tenant_id, {
-            type: 'full',
-            source: file,
-            entities: await toFinalEntities(entities),
-          });
         }
       },
     });

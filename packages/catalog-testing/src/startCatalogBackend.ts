@@ -9,14 +9,18 @@ import {
   startTestBackend,
 } from '@backstage/backend-test-utils';
 import { CatalogClient } from '@backstage/catalog-client';
+import type { Entity } from '@backstage/catalog-model';
 import type { JsonObject } from '@backstage/types';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
 import {
   type CatalogStore,
   catalogStoreServiceRef,
+  type TenantDatabase,
+  tenantDatabaseServiceRef,
   type TenantStore,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { type EntityWrite, writeEntities } from '@internal/postgres/testUtils';
 import { merge } from 'lodash';
 import type { ClientConfig } from 'pg';
 import request, { type Test } from 'supertest';
@@ -53,7 +57,7 @@ export interface Caller {
  */
 export async function startCatalogBackend(options: CatalogBackendOptions) {
   const { enabled, features = [] } = options;
-  const services: { store?: CatalogStore; tenants?: TenantStore } = {};
+  const services: Partial<Services> = {};
   const all = [
     catalogPlugin,
     closingDatabaseFactory,
@@ -114,6 +118,9 @@ export async function startCatalogBackend(options: CatalogBackendOptions) {
     get tenants(): TenantStore {
       return present(services.tenants);
     },
+    /** Writes final entities for a tenant, in place of its engine. */
+    write: (tenantId: string, write: EntityWrite<Entity>) =>
+      writeEntities(present(services.database), tenantId, write),
     stop: () => backend.stop(),
   };
 }
@@ -155,13 +162,23 @@ function baseConfig(options: CatalogBackendOptions): JsonObject {
   } as JsonObject;
 }
 
+interface Services {
+  database: TenantDatabase;
+  store: CatalogStore;
+  tenants: TenantStore;
+}
+
 /** What the other plugins of a backend get. */
-function pickUp(services: { store?: CatalogStore; tenants?: TenantStore }) {
+function pickUp(services: Partial<Services>) {
   return createBackendPlugin({
     pluginId: 'other',
     register(env) {
       env.registerInit({
-        deps: { store: catalogStoreServiceRef, tenants: tenantStoreServiceRef },
+        deps: {
+          database: tenantDatabaseServiceRef,
+          store: catalogStoreServiceRef,
+          tenants: tenantStoreServiceRef,
+        },
         async init(deps) {
           Object.assign(services, deps);
         },

@@ -19,6 +19,7 @@ export {
   testedVersions,
   type VersionsOptions,
 } from './TestDatabases';
+export { type EntityWrite, writeEntities } from './writeEntities';
 
 // Ends before Jest ends a test after ten minutes, so that a failure says what was waited
 // for. Mutation checks shorten it: their tests are meant to fail, often by waiting in vain.

@@ -21,8 +21,6 @@ import {
 import { catalogModuleTenancy } from './module';
 import { assertRestrictedAccess, tenantTokenHandler } from './resolution';
 
-export { toFinalEntities } from './toFinalEntities';
-
 /**
  * Everything that makes a catalog one of tenants: the gate in front of every plugin,
  * the module of the plugin `catalog`, the check of the database before anything starts,

@@ -140,7 +140,6 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       ...options,
     });
     ids.set(slug, tenant_id);
-    await store.enable(slug, { by: 'test' });
   };
 
   const configOf = (slug: string, more: JsonObject = {}): JsonObject => ({

@@ -21,7 +21,6 @@ import {
   tenantDatabaseServiceRef,
   tenantEngineChangesServiceRef,
   tenantEnginesServiceRef,
-  tenantEngineStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
@@ -197,7 +196,6 @@ export const catalogModuleTenantEngines = (
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
-          store: tenantEngineStoreServiceRef,
           tenantDatabase: tenantDatabaseServiceRef,
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
@@ -215,7 +213,6 @@ export const catalogModuleTenantEngines = (
           watch,
           rootLifecycle,
           rootLogger,
-          store,
           tenantDatabase,
           tenancy,
           tenants,
@@ -296,8 +293,6 @@ export const catalogModuleTenantEngines = (
               redact: secrets => redact(rootLogger, secrets),
               registry: {
                 list: () => changes.list(),
-                listDisabled: () => changes.listDisabled(),
-                finishDisable: tenantId => store.finishDisable(tenantId),
                 onChange: listener => changes.onChange(listener),
                 changed: () => changes.changed(),
                 get hears() {
@@ -305,7 +300,6 @@ export const catalogModuleTenantEngines = (
                 },
                 notifyWork: tenantId => changes.notifyWork(tenantId),
                 onWork: listener => changes.onWork(listener),
-                enable: (slug, by) => store.enable(slug, by),
               },
               services: { ...services, logger, metrics },
               sources,

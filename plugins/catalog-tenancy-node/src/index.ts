@@ -6,7 +6,6 @@
  */
 
 export type {
-  CatalogMutation,
   CatalogStore,
   EntityAncestry,
   EntityOrder,
@@ -16,7 +15,6 @@ export type {
   FacetCount,
   FacetsQuery,
   ListedEntity,
-  MutationResult,
   QueryEntities,
   ReadOptions,
 } from './catalog/CatalogStore';
@@ -57,7 +55,7 @@ export {
   type TenantTable,
   type TenantTransaction,
 } from './database/TenantDatabase';
-export { parseCatalogConfig, parseEnableEngine } from './engines/input';
+export { parseCatalogConfig } from './engines/input';
 export { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
 export {
   configRevisionOf,
@@ -142,7 +140,6 @@ export {
 } from './tenants/CachingTenantDirectory';
 export {
   parseCreateTenant,
-  parseCreateTenantRequest,
   parseListTenants,
   parseUpdateTenant,
 } from './tenants/input';

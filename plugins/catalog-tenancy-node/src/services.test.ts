@@ -5,7 +5,11 @@ import {
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
-import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  eventually,
+  writeEntities,
+} from '@internal/postgres/testUtils';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
@@ -130,7 +134,7 @@ describe.each(databases.eachSupportedId())('the services on %s', id => {
       directory.findActive(`services-${process.pid}`),
     ).resolves.toMatchObject({ tenantId: tenant_id });
 
-    await store.applyMutation(tenant_id, {
+    await writeEntities(tenantDatabase, tenant_id, {
       type: 'full',
       entities: [
         {

@@ -21,7 +21,7 @@ export const tenantCreatePermission = createPermission({
 });
 
 /**
- * Changing the name or the limits of a tenant, giving it an engine and taking that.
+ * Changing the name or the limits of a tenant, and pausing its engine.
  *
  * @public
  */

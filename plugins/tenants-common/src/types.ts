@@ -90,19 +90,6 @@ export interface CreateTenant {
 }
 
 /**
- * What asks for a tenant to be created.
- *
- * @public
- */
-export interface CreateTenantRequest extends CreateTenant {
-  /**
-   * Whether a catalog engine feeds the tenant; otherwise code does. True by default where
-   * the backend has engines for tenants.
-   */
-  engine?: boolean;
-}
-
-/**
  * What is to change of a tenant: one thing at least. A slug stays for ever, for it
  * is part of addresses and tokens. To take `requests_per_second` away takes `burst` away.
  *
@@ -236,7 +223,7 @@ export interface OpenTenant {
   named_by: 'hostname' | 'token' | 'header' | 'origin' | 'call' | 'default';
   /** The first of `tenancy.baseDomains`, below which tenants have their hostnames. */
   base_domain: string | null;
-  /** Whether locations can be registered: an engine or the catalog plugin feeds the tenant. */
+  /** Whether locations can be registered: the backend has engines, or it is the default tenant. */
   takes_locations: boolean;
   /**
    * The plugins, by id, that refuse the tenant. Only those that run in the process that
@@ -306,7 +293,6 @@ export interface TenantStatus {
   tenant_slug: string;
   /**
    * - `catalog_plugin`: the catalog plugin of the backend feeds it; the default tenant's
-   * - `code`: code feeds it, by mutations
    * - `paused`: its engine is paused
    * - `unassigned`: no live process does the background work of its engine
    * - `starting`, `running`, `failed`, `stopped`: what the engine does in the process that
@@ -315,7 +301,6 @@ export interface TenantStatus {
    */
   state:
     | 'catalog_plugin'
-    | 'code'
     | 'paused'
     | 'unassigned'
     | 'stopped'
@@ -386,26 +371,6 @@ export interface TenantSummary extends Tenant {
   source_error_count: number | null;
   /** Entities that are served: what `max_entities` bounds. */
   entities: number;
-}
-
-/**
- * How a tenant is to be given an engine.
- *
- * @public
- */
-export interface EnableTenantEngine {
-  /** Whether to delete the live entities of the tenant for good; false by default. */
-  replace?: boolean;
-}
-
-/**
- * An engine that was given to a tenant.
- *
- * @public
- */
-export interface EnabledTenantEngine extends TenantEngine {
-  /** How many live entities were deleted. */
-  replaced_entities: number;
 }
 
 /**

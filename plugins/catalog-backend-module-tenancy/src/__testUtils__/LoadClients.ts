@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'timers/promises';
 import type { Entity } from '@backstage/catalog-model';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { waitUntil } from '@internal/postgres/testUtils';
-import type { CatalogStore } from 'backstage-plugin-catalog-tenancy-node';
 import { component } from '@internal/catalog-testing/entities';
 import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 
@@ -64,7 +63,7 @@ export class LoadClients {
         this.#reader(slugs, index),
       ),
       ...slugs.map((slug, index) =>
-        this.#writer(backend.store, slug, ids[index], `writer-${run}`),
+        this.#writer(backend.write, slug, ids[index], `writer-${run}`),
       ),
       this.#tenantCreator(`new-${run}`),
     ];
@@ -161,12 +160,12 @@ export class LoadClients {
   }
 
   /**
-   * Writes two entities in one mutation, and reads both: a mutation is made as a whole or
+   * Writes two entities in one transaction, and reads both: it is made as a whole or
    * not at all, one that succeeded stays, and one that failed was made only if its error
    * said that this may be.
    */
   #writer(
-    store: CatalogStore,
+    write: CatalogBackend['write'],
     tenant: string,
     tenantId: string,
     source: string,
@@ -177,32 +176,30 @@ export class LoadClients {
     return async () => {
       sent += 1;
       const version = sent;
-      const made = await store
-        .applyMutation(tenantId, {
-          type: 'full',
-          source,
-          entities: names.map(name =>
-            component(name, {
-              kind: 'Resource',
-              metadata: {
-                name,
-                annotations: { [TENANT]: tenant, [VERSION]: String(version) },
-              },
-            }),
-          ),
-        })
-        .then(
-          () => true,
-          error => {
-            if (error.name !== 'ServiceUnavailableError') {
-              throw error;
-            }
-            if (error.outcomeUnknown) {
-              possible.push(version);
-            }
-            return false;
-          },
-        );
+      const made = await write(tenantId, {
+        type: 'full',
+        source,
+        entities: names.map(name =>
+          component(name, {
+            kind: 'Resource',
+            metadata: {
+              name,
+              annotations: { [TENANT]: tenant, [VERSION]: String(version) },
+            },
+          }),
+        ),
+      }).then(
+        () => true,
+        error => {
+          if (error.name !== 'ServiceUnavailableError') {
+            throw error;
+          }
+          if (error.outcomeUnknown) {
+            possible.push(version);
+          }
+          return false;
+        },
+      );
       if (made) {
         possible = [version];
       }

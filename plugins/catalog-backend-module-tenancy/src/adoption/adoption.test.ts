@@ -114,7 +114,7 @@ async function createTenant(backend: CatalogBackend) {
     tenant_slug: 'acme',
     tenant_name: 'Acme',
   });
-  await backend.store.applyMutation(tenant_id, {
+  await backend.write(tenant_id, {
     type: 'full',
     entities: [component('a')],
   });

@@ -63,7 +63,7 @@ describe.each(databases.eachSupportedId())(
           tenant_slug: slug,
           tenant_name: slug,
         });
-        await backend.store.applyMutation(tenant_id, {
+        await backend.write(tenant_id, {
           type: 'full',
           entities: [
             ownedBy('shared', slug === 'acme' ? ALICE : 'user:default/bob'),
@@ -194,7 +194,7 @@ describe.each(databases.eachSupportedId())(
           tenant_slug: slug,
           tenant_name: slug,
         });
-        await backend.store.applyMutation(tenant_id, {
+        await backend.write(tenant_id, {
           type: 'full',
           entities: [ownedBy('its', ALICE)],
         });

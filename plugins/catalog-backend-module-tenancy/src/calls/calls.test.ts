@@ -139,7 +139,7 @@ describe.each(databases.eachSupportedId())(
           { principal: ALICE, role: 'member' },
           { by: ALICE },
         );
-        await backend.store.applyMutation(tenant_id, {
+        await backend.write(tenant_id, {
           type: 'full',
           entities: [
             component(`${slug}-only`),

@@ -64,7 +64,7 @@ describe('a generated catalog that the stock engine has ingested', () => {
         tenant_slug: slug,
         tenant_name: slug,
       });
-      await backend.store.applyMutation(tenant_id, {
+      await backend.write(tenant_id, {
         type: 'full',
         entities: entities.map(withoutIdentity),
       });

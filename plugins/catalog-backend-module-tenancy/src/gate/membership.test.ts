@@ -349,7 +349,7 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
     }
     await backend.tenants.delete('gone');
     const acme = (await backend.tenants.get('acme'))!;
-    await backend.store.applyMutation(acme.tenant_id, {
+    await backend.write(acme.tenant_id, {
       type: 'full',
       entities: [
         {

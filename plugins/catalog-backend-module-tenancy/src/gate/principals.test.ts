@@ -87,7 +87,7 @@ describe.each(databases.eachSupportedId())(
         { principal: ALICE, role: 'admin' },
         { by: 'x' },
       );
-      await backend.store.applyMutation(tenant_id, {
+      await backend.write(tenant_id, {
         type: 'full',
         entities: [user('impostor', 'Jane of acme')],
       });

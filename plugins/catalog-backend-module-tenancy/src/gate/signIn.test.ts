@@ -53,7 +53,7 @@ describe.each(databases.eachSupportedId())(
           tenant_name: tenant_slug,
         });
         await addMember(connection, tenant_id, member);
-        await backend.store.applyMutation(tenant_id, {
+        await backend.write(tenant_id, {
           type: 'full',
           entities: [janeIn('intruders')],
         });

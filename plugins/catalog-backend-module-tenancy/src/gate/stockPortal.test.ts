@@ -147,7 +147,7 @@ describe.each(databases.eachSupportedId())('the stock portal on %s', id => {
       tenant_slug: 'acme',
       tenant_name: 'Acme',
     });
-    await backend.store.applyMutation(tenant_id, {
+    await backend.write(tenant_id, {
       type: 'full',
       entities: entitiesWith(MARK_OF_ACME),
     });

@@ -100,7 +100,7 @@ describe.each(databases.eachSupportedId())(
         tenant_slug: 'acme',
         tenant_name: 'Acme',
       }));
-      await backend.store.applyMutation(acme, {
+      await backend.write(acme, {
         type: 'full',
         entities: services(entities.acme),
       });
@@ -206,7 +206,7 @@ describe.each(databases.eachSupportedId())(
     it('writes nothing into the tables that are back', async () => {
       await run('rollback', '--force');
       await expect(
-        backend.store.applyMutation(acme, {
+        backend.write(acme, {
           type: 'full',
           entities: services(1),
         }),

@@ -107,7 +107,7 @@ describe('a backend with a read replica', () => {
   }
 
   const give = (title: string): Promise<unknown> =>
-    backend.store.applyMutation(acme, {
+    backend.write(acme, {
       type: 'full',
       entities: [component('a', { metadata: { name: 'a', title } })],
     });
@@ -174,7 +174,7 @@ describe('a backend with a read replica', () => {
       tenant_slug: 'globex',
       tenant_name: 'Globex',
     });
-    await backend.store.applyMutation(tenant_id, {
+    await backend.write(tenant_id, {
       type: 'full',
       entities: [component('g')],
     });

@@ -83,7 +83,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           tenant_slug: 'acme',
           tenant_name: 'acme',
         }));
-      await backend.store.applyMutation(tenant.tenant_id, {
+      await backend.write(tenant.tenant_id, {
         type: 'full',
         entities: [component('shared')],
       });

@@ -52,7 +52,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         tenant_slug: 'acme',
         tenant_name: 'Acme',
       });
-      await backend.store.applyMutation(tenant_id, {
+      await backend.write(tenant_id, {
         type: 'full',
         entities: Array.from(
           { length: COUNT },
@@ -120,7 +120,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           tenant_slug: 'globex',
           tenant_name: 'Globex',
         }));
-      await backend.store.applyMutation(tenant_id, {
+      await backend.write(tenant_id, {
         type: 'full',
         entities: Array.from({ length: PART_SIZE + 1 }, (_, i) =>
           component(`g${i}`),

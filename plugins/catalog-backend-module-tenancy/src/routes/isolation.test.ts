@@ -30,7 +30,7 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
     const tenant =
       (await backend.tenants.get(slug)) ??
       (await backend.tenants.create({ tenant_slug: slug, tenant_name: slug }));
-    await backend.store.applyMutation(tenant.tenant_id, {
+    await backend.write(tenant.tenant_id, {
       type: 'full',
       entities,
     });

@@ -68,7 +68,7 @@ describe.each(databases.eachSupportedId())(
           tenant_name: slug,
         });
         ids.set(slug, tenant_id);
-        await backend.store.applyMutation(tenant_id, {
+        await backend.write(tenant_id, {
           type: 'full',
           entities: [component('a')],
         });
@@ -133,7 +133,7 @@ describe.each(databases.eachSupportedId())(
         { tenantId: ids.get('quiet') },
         async () => {
           await expect(
-            backend.store.applyMutation(ids.get('quiet')!, {
+            backend.write(ids.get('quiet')!, {
               type: 'delta',
               added: [component('b')],
               removed: [],

@@ -189,14 +189,14 @@ function startBackend(
         },
       },
     });
-    const { store, tenants } = backend;
+    const { tenants, write } = backend;
     for (const slug of TENANTS) {
       // A connection may take longer than clients are to wait for one.
       await eventually(async () => {
         const { tenant_id } =
           (await tenants.get(slug)) ??
           (await tenants.create({ tenant_slug: slug, tenant_name: slug }));
-        await store.applyMutation(tenant_id, {
+        await write(tenant_id, {
           type: 'full',
           source: 'sample',
           entities: sampleOf(slug),

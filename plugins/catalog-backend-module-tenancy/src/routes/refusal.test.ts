@@ -95,7 +95,7 @@ describe.each(databases.eachSupportedId())('refusal on %s', id => {
       tenant_slug: 'acme',
       tenant_name: 'Acme',
     });
-    await backend.store.applyMutation(tenant_id, {
+    await backend.write(tenant_id, {
       type: 'full',
       entities: [component('a')],
     });

@@ -182,7 +182,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           tenant_slug: slug,
           tenant_name: slug,
         });
-        await backend.store.applyMutation(tenant_id, {
+        await backend.write(tenant_id, {
           type: 'full',
           entities: entities(slug),
         });

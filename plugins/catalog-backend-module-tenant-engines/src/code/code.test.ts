@@ -2,6 +2,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { createBackendPlugin } from '@backstage/backend-plugin-api';
@@ -12,7 +13,6 @@ import {
   type ProvidedEntity,
   type TenantEngines,
   tenantEnginesServiceRef,
-  tenantEngineStoreServiceRef,
   type TenantMutation,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Client, type ClientConfig } from 'pg';
@@ -64,15 +64,9 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
           pluginId: 'code-of-the-test',
           register(env) {
             env.registerInit({
-              deps: {
-                engines: tenantEnginesServiceRef,
-                store: tenantEngineStoreServiceRef,
-              },
-              async init({ engines, store }) {
+              deps: { engines: tenantEnginesServiceRef },
+              async init({ engines }) {
                 services.engines = engines;
-                for (const slug of role === 'all' ? ['acme', 'globex'] : []) {
-                  await store.enable(slug, { by: 'test' });
-                }
               },
             });
           },
@@ -88,11 +82,20 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
     await client.connect();
     const { rows } = await client.query(
       `insert into tenancy.tenants (tenant_slug, tenant_name)
-       values ('acme', 'Acme'), ('globex', 'Globex')
+       values ('acme', 'Acme'), ('globex', 'Globex'), ('earlier', 'Earlier')
        returning tenant_slug, tenant_id`,
     );
     rows.forEach(({ tenant_slug, tenant_id }) =>
       ids.set(tenant_slug, tenant_id),
+    );
+    // As an earlier version has written them, without an engine.
+    await insertEntities(
+      connection,
+      ids.get('earlier')!,
+      ['kept', 'replaced'].map(name => ({
+        ...provided(name).entity,
+        metadata: { name, title: 'before' },
+      })),
     );
     worker = await start('all');
     web = await start('none');
@@ -178,6 +181,30 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
         .expect(200);
       expect(body.metadata.title).toBe(title);
     }
+  });
+
+  it('keeps what was written before, until the engine has it', async () => {
+    const titles = async () => {
+      const { body } = await web.backend
+        .as('earlier')
+        .get('/entities?filter=kind=component')
+        .expect(200);
+      return body.map(({ metadata }: Entity) => [
+        metadata.name,
+        metadata.title,
+      ]);
+    };
+    expect((await titles()).sort()).toEqual([
+      ['kept', 'before'],
+      ['replaced', 'before'],
+    ]);
+    const replaced = provided('replaced');
+    replaced.entity.metadata.title = 'after';
+    await handOver({ type: 'full', entities: [replaced] }, worker, 'earlier');
+    expect((await titles()).sort()).toEqual([
+      ['kept', 'before'],
+      ['replaced', 'after'],
+    ]);
   });
 
   it('has taken the entities when it resolves, and all of a mutation or nothing', async () => {

@@ -9,7 +9,6 @@ import type {
   ActiveTenant,
   TenantEngineChanges,
   TenantEngineStatus,
-  TenantEngineStore,
   EventLoopWatch,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { CodeSources } from '../code/CodeSources';
@@ -67,9 +66,7 @@ interface EngineManagerOptions {
   pool: EnginePool;
   /** Has the logs leave out secrets. */
   redact: (secrets: readonly string[]) => void;
-  /** Which tenants have an engine. */
-  registry: TenantEngineChanges &
-    Pick<TenantEngineStore, 'enable' | 'finishDisable'>;
+  registry: TenantEngineChanges;
   services: PluginServices;
   /** The names of the providers that code hands entities to. */
   sources: readonly string[];
@@ -110,9 +107,6 @@ export class EngineManager {
   readonly #parser: SourceParser;
   readonly #reads: ReadsUnderWay;
   readonly #upgrades: TableUpgrades;
-  /** Tenants whose tables are being removed, because their engines were taken from them. */
-  readonly #removals = new Map<string, Promise<void>>();
-  readonly #warned = new Map<string, string>();
   #sweptAt = performance.now();
   #timer?: NodeJS.Timeout;
   #refreshing?: Promise<void>;
@@ -202,7 +196,6 @@ export class EngineManager {
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
-    await Promise.all(this.#removals.values());
     await this.#parser.close();
   }
 
@@ -249,29 +242,19 @@ export class EngineManager {
 
   async #readRegistry(): Promise<void> {
     const { registry } = this.#options;
-    await this.#enableConfigured();
     const wanted = (await registry.list()).filter(({ isActive }) => isActive);
     if (this.#isStopped) {
       return;
     }
     const ids = new Set(wanted.map(({ tenantId }) => tenantId));
-    const stopping = new Map<string, Promise<void>>();
     for (const [tenantId, { supervised }] of this.#entries) {
       if (!ids.has(tenantId)) {
         this.#entries.delete(tenantId);
         this.#options.status.forget(tenantId);
         if (supervised) {
-          // Not awaited: one that takes long keeps no other from its start.
-          stopping.set(tenantId, supervised.stop());
+          // Not awaited: one that takes long keeps no other from its start. It never rejects.
+          supervised.stop();
         }
-      }
-    }
-    for (const { tenantId } of await registry.listDisabled()) {
-      if (!this.#removals.has(tenantId)) {
-        this.#removals.set(
-          tenantId,
-          this.#removeTables(tenantId, stopping.get(tenantId)),
-        );
       }
     }
     for (const { tenantId, tenantSlug, catalogConfig, pausedAt } of wanted) {
@@ -344,60 +327,6 @@ export class EngineManager {
     }
   }
 
-  /**
-   * Removes the tables of an engine that was taken from its tenant, whose entities stay. Where
-   * it fails, the next look at the registry tries again; it never rejects.
-   */
-  async #removeTables(
-    tenantId: string,
-    stopped: Promise<void> | undefined,
-  ): Promise<void> {
-    const { logger, registry, tables } = this.#options;
-    try {
-      await stopped;
-      await tables.drop(tenantId);
-      await registry.finishDisable(tenantId);
-      logger.info(
-        `The tables of the engine of the tenant ${tenantId} are removed`,
-      );
-    } catch (error) {
-      logger.warn(
-        `The tables of the engine of the tenant ${tenantId} can't be removed at the moment: ${describeFailure(
-          error,
-        )}`,
-      );
-    } finally {
-      this.#removals.delete(tenantId);
-    }
-  }
-
-  /** Tenants whose engines are configured in app-config have one. */
-  async #enableConfigured(): Promise<void> {
-    const { configs, registry } = this.#options;
-    if (configs.operatorSlugs.length === 0) {
-      return;
-    }
-    const known = new Set(
-      (await registry.list()).map(({ tenantSlug }) => tenantSlug),
-    );
-    for (const slug of configs.operatorSlugs) {
-      if (!known.has(slug)) {
-        await registry
-          .enable(slug, { by: 'app-config' })
-          .catch(error => this.#warnOnce(slug, describeFailure(error)));
-      }
-    }
-  }
-
-  #warnOnce(slug: string, reason: string): void {
-    if (this.#warned.get(slug) !== reason) {
-      this.#warned.set(slug, reason);
-      this.#options.logger.warn(
-        `tenancy.tenants.${slug} configures an engine, which the tenant can't have: ${reason}`,
-      );
-    }
-  }
-
   #supervise(tenant: ActiveTenant): SupervisedEngine {
     const logger = this.#options.logger.child({ tenant: tenant.tenantSlug });
     return SupervisedEngine.run({
@@ -428,8 +357,7 @@ export class EngineManager {
       ({ isActive, tenantId }) => isActive && tenantId === tenant.tenantId,
     );
     if (!record) {
-      // Its tables may be gone already, and must not come back.
-      throw new Error('The tenant has no engine any more');
+      throw new Error('The tenant is not active any more');
     }
     return record;
   }

@@ -1,10 +1,8 @@
-import { createBackendPlugin } from '@backstage/backend-plugin-api';
 import { startCatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { freePort } from '@internal/postgres';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
-import { tenantEngineStoreServiceRef } from 'backstage-plugin-catalog-tenancy-node';
 import { Client, type ClientConfig, type QueryResultRow } from 'pg';
 import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
 import { componentYaml, SourceServer } from '../__testUtils__/SourceServer';
@@ -32,7 +30,7 @@ describe.each(databases.eachSupportedId())(
     beforeAll(async () => {
       connection = await createTenancyDatabase(databases, id);
       source = await SourceServer.start();
-      await enableEngines();
+      await createTenants();
       baseUrl = `http://127.0.0.1:${await freePort()}`;
     });
 
@@ -42,25 +40,8 @@ describe.each(databases.eachSupportedId())(
     });
 
     /** By a backend that has no engines. */
-    async function enableEngines(): Promise<void> {
-      let enable = async (_slug: string): Promise<unknown> => undefined;
-      const registry = await startCatalogBackend({
-        connection,
-        enabled: true,
-        features: [
-          createBackendPlugin({
-            pluginId: 'enables-engines',
-            register(env) {
-              env.registerInit({
-                deps: { store: tenantEngineStoreServiceRef },
-                async init({ store }) {
-                  enable = slug => store.enable(slug, { by: 'test' });
-                },
-              });
-            },
-          }),
-        ],
-      });
+    async function createTenants(): Promise<void> {
+      const registry = await startCatalogBackend({ connection, enabled: true });
       for (let i = 0; i < TENANTS; i += 1) {
         // Engines start in the order of slugs.
         const slug = `tenant-${String(i).padStart(2, '0')}`;
@@ -69,7 +50,6 @@ describe.each(databases.eachSupportedId())(
           tenant_name: slug,
         });
         tenantIds.set(slug, tenant_id);
-        await enable(slug);
       }
       await registry.stop();
     }

@@ -137,7 +137,7 @@ describe.each(databases.eachSupportedId())(
           tenant_name: slug,
         });
         ids.set(slug, tenant_id);
-        await backend.store.applyMutation(tenant_id, {
+        await backend.write(tenant_id, {
           type: 'full',
           entities: [component(`website-of-${slug}`)],
         });
@@ -395,7 +395,7 @@ describe.each(databases.eachSupportedId())(
       });
 
       it('finds what a tenant gets later', async () => {
-        await backend.store.applyMutation(ids.get('initech')!, {
+        await backend.write(ids.get('initech')!, {
           type: 'full',
           entities: [component('later-of-initech')],
         });

@@ -8,9 +8,7 @@ import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   coreServices,
   createBackendModule,
-  createBackendPlugin,
 } from '@backstage/backend-plugin-api';
-import { tenantEngineStoreServiceRef } from 'backstage-plugin-catalog-tenancy-node';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tenantEngines } from '..';
@@ -41,7 +39,6 @@ describe.each(databases.eachSupportedId())(
     /** What came of each request, by its purpose and the tenant's slug. */
     const outcomes = new Map<string, string>();
     let backend: CatalogBackend;
-    let enable: (slug: string) => Promise<unknown>;
 
     const outcomesOf = (slug: string) =>
       Object.fromEntries(
@@ -117,22 +114,10 @@ describe.each(databases.eachSupportedId())(
         features: [
           schedulerServiceFactory,
           tenantEngines({ features: [provider] }),
-          createBackendPlugin({
-            pluginId: 'enables-engines',
-            register(env) {
-              env.registerInit({
-                deps: { store: tenantEngineStoreServiceRef },
-                async init({ store }) {
-                  enable = slug => store.enable(slug, { by: 'test' });
-                },
-              });
-            },
-          }),
         ],
       });
       for (const slug of slugs) {
         await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
-        await enable(slug);
       }
     });
 

@@ -9,8 +9,6 @@ import {
   waitUntil,
 } from '@internal/postgres/testUtils';
 import {
-  type CatalogStore,
-  catalogStoreServiceRef,
   tenantEngineStoreServiceRef,
   type TenantEngineStore,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -63,7 +61,6 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   let source: SourceServer;
   let backend: CatalogBackend;
   let engines: TenantEngineStore;
-  let code: CatalogStore;
 
   beforeAll(async () => {
     source = await SourceServer.start();
@@ -99,23 +96,19 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
           register(env) {
             env.registerInit({
               deps: {
-                catalog: catalogStoreServiceRef,
                 store: tenantEngineStoreServiceRef,
               },
-              async init({ catalog, store }) {
+              async init({ store }) {
                 engines = store;
-                code = catalog;
               },
             });
           },
         }),
       ],
     });
-    for (const slug of ['acme', 'globex', 'by-code', 'leaky', 'leaving']) {
+    for (const slug of ['acme', 'globex', 'leaky', 'earlier']) {
       await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
     }
-    await engines.enable('acme', { by: 'test' });
-    await engines.enable('globex', { by: 'test' });
   });
 
   afterAll(async () => {
@@ -144,7 +137,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
       'the entity',
       async () => (await statusOf('acme', 'component/default/website')) === 200,
     );
-    for (const slug of ['globex', 'by-code', 'default', undefined]) {
+    for (const slug of ['globex', 'default', undefined]) {
       expect(await statusOf(slug, 'component/default/website')).toBe(404);
     }
     const locations = await backend.as('globex').get('/locations');
@@ -154,10 +147,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   it('take a location of a tenant at the moment in which it was created', async () => {
     const target = source.put('/first.yaml', componentYaml('first'));
     for (const slug of ['new-1', 'new-2', 'new-3', 'new-4']) {
-      await backend.tenants.create(
-        { tenant_slug: slug, tenant_name: slug },
-        { engine: { by: 'test' } },
-      );
+      await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
       const { status } = await backend
         .as(slug)
         .post('/locations', { type: 'url', target });
@@ -165,54 +155,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     }
   });
 
-  it('leave their entities to code when they are taken, and can be given again', async () => {
-    const ref = 'component/default/orphan';
-    const target = source.put('/orphan.yaml', componentYaml('orphan'));
-    const register = async () => {
-      await eventually(async () => {
-        const { status } = await backend
-          .as('leaving')
-          .post('/locations', { type: 'url', target });
-        expect(status).toBe(201);
-      });
-      await eventually(async () =>
-        expect(await statusOf('leaving', ref)).toBe(200),
-      );
-    };
-    const { engine } = await engines.enable('leaving', { by: 'test' });
-    await register();
-
-    await engines.disable('leaving');
-    await eventually(async () => {
-      const { inserted } = await code.applyMutation(engine.tenantId, {
-        type: 'delta',
-        added: [
-          {
-            apiVersion: 'backstage.io/v1alpha1',
-            kind: 'Component',
-            metadata: { name: 'by-hand' },
-          },
-        ],
-        removed: [],
-      });
-      expect(inserted).toBe(1);
-    });
-    expect(await statusOf('leaving', ref)).toBe(200);
-    const { status } = await backend.as('leaving').get('/locations');
-    expect(status).toBe(403);
-
-    await eventually(async () => {
-      await expect(
-        engines.enable('leaving', { by: 'test', replace: true }),
-      ).resolves.toMatchObject({ outcome: 'created' });
-    });
-    expect(await statusOf('leaving', ref)).toBe(404);
-    await register();
-    expect(await statusOf('leaving', 'component/default/by-hand')).toBe(404);
-  });
-
   it('say why one has failed, without the secrets of its tenant', async () => {
-    await engines.enable('leaky', { by: 'test' });
     await engines.putConfig(
       'leaky',
       {
@@ -301,13 +244,5 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
       "GET /deadlock of the tenant 'acme' has met another change at the same moment (40P01): try again",
     );
     expect(text).not.toContain('delete from');
-  });
-
-  it('are refused to a tenant that has none', async () => {
-    const { status, body } = await backend.as('by-code').get('/locations');
-    expect(status).toBe(403);
-    expect(body.error.message).toBe(
-      "GET /locations is not available to the tenant 'by-code': it has no catalog engine",
-    );
   });
 });

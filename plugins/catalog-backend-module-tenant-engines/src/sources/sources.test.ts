@@ -12,10 +12,8 @@ import {
 } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import {
-  tenantEngineStoreServiceRef,
   type TenantEngines,
   tenantEnginesServiceRef,
-  type TenantEngineStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   createServer,
@@ -170,7 +168,6 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
   const answers = new Map<string, RequestListener>();
   let source: Server;
   let backend: CatalogBackend;
-  let engines: TenantEngineStore;
   let running: TenantEngines;
   let base: string;
 
@@ -206,11 +203,9 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
           register(env) {
             env.registerInit({
               deps: {
-                store: tenantEngineStoreServiceRef,
                 all: tenantEnginesServiceRef,
               },
-              async init({ store, all }) {
-                engines = store;
+              async init({ all }) {
                 running = all;
               },
             });
@@ -224,7 +219,6 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
         tenant_name: slug,
         ...(slug === 'acme' && { max_entities: 30 }),
       });
-      await engines.enable(slug, { by: 'test' });
     }
     await eventually(async () => {
       await backend.as('acme').get('/locations').expect(200);

@@ -2,10 +2,11 @@ import {
   engineSchemaOf,
   sessionSettings,
 } from 'backstage-catalog-tenancy-migrations';
-import type {
-  SourceError,
-  TenantEngineReport,
-  TenantEngineStatus,
+import {
+  DEFAULT_TENANT_ID,
+  type SourceError,
+  type TenantEngineReport,
+  type TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { type ClientConfig, Pool, type PoolClient } from 'pg';
 import { escapeIdentifier, escapeLiteral } from '../tables/TablesSession';
@@ -268,16 +269,16 @@ export class EngineStatusStore {
       `select (select count(*)::int from ${this.#name('engine_processes')}
                 where expires_at > now()) as processes,
               (select count(*)::int
-                 from ${this.#name('tenant_engines')} e
-                 join ${this.#name('tenants')} t using (tenant_id)
-                where e.disabled_at is null and e.paused_at is null
-                  and t.deleted_at is null
+                 from ${this.#name('tenants')} t
+                 left join ${this.#name('tenant_engines')} e using (tenant_id)
+                where t.tenant_id <> '${DEFAULT_TENANT_ID}'
+                  and e.paused_at is null and t.deleted_at is null
                   and not exists (
                     select from ${this.#name('engine_leases')} l
                       join ${this.#name(
                         'engine_processes',
                       )} p using (process_id)
-                     where l.tenant_id = e.tenant_id and p.expires_at > now()))
+                     where l.tenant_id = t.tenant_id and p.expires_at > now()))
                 as unassigned,
               (select count(*)::int from ${this.#name('adoption_faults')})
                 as faults,

@@ -279,7 +279,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       sources.set(slug, new TenantSources(slug, server, ''));
       change(slug);
       if (slug !== 'initech') {
-        await store.enable(slug, { by: 'test' });
         await store.putConfig(slug, configOf(slug), { by: 'test' });
       }
     }
@@ -330,12 +329,9 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     }
   });
 
-  it.each([
-    ['initech', 'code'],
-    ['default', 'catalog_plugin'],
-  ])('of %s, which has no engine, is %s', async (slug, state) => {
-    expect(await statusOf(slug)).toMatchObject({
-      state,
+  it('of the default tenant is that the catalog plugin feeds it', async () => {
+    expect(await statusOf('default')).toMatchObject({
+      state: 'catalog_plugin',
       entities: 0,
       lag_seconds: null,
       last_full_run_at: null,
@@ -370,10 +366,15 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
   });
 
   it('of an engine that another process has is what that one has written, as long as it lives', async () => {
-    const { tenant_id } = await backend.tenants.create({
-      tenant_slug: 'umbrella',
-      tenant_name: 'Umbrella',
-    });
+    // Deleted, so that this process takes no lease of it.
+    const {
+      rows: [{ tenant_id }],
+    } = await withDatabase(connection, client =>
+      client.query(
+        `insert into tenancy.tenants (tenant_slug, tenant_name, deleted_at)
+         values ('umbrella', 'Umbrella', now()) returning tenant_id`,
+      ),
+    );
     const lease = (expires: string) =>
       withDatabase(connection, client =>
         client.query(
@@ -453,7 +454,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     for (const number of [1, 2, 3]) {
       const slug = `more-${number}`;
       await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
-      await store.enable(slug, { by: 'test' });
     }
     const running = 'tenancy.engines.count {"state":"running"}';
     await waitUntil(

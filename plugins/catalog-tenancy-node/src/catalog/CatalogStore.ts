@@ -7,11 +7,11 @@ import type { FilterPredicate } from '@backstage/filter-predicates';
  * @public
  */
 export interface ListedEntity {
-  /** `<kind>:<namespace>/<name>`, in lower case where this store has written it. */
+  /** `<kind>:<namespace>/<name>`, in lower case as engines write it. */
   entity_ref: string;
   /** The last part of the ref. */
   entity_name: string;
-  /** When it was first stored: the same if it was deleted since, and came back. */
+  /** When it was first stored. */
   created_at: Date;
 }
 
@@ -282,78 +282,4 @@ export interface CatalogStore {
     entityRef: string,
     options?: ReadOptions,
   ): Promise<EntityAncestry | undefined>;
-
-  /**
-   * Writes entities and their relations: all of a mutation, or nothing.
-   *
-   * Mutations of one tenant wait for each other. A deleted entity keeps neither
-   * relations nor refresh state: it brings its own when it comes back, and has the
-   * id and the creation time of before.
-   *
-   * A tenant that has more live entities than a lowered `max_entities` can still
-   * change and lose them.
-   *
-   * @throws `InputError` for an entity that cannot be stored; `NotAllowedError` if
-   * the tenant would have more live entities than its `max_entities`;
-   * `ConflictError` if an entity belongs to another source, another writer was at
-   * it, or it is the default tenant of an adopted catalog, whose engine writes its
-   * entities; `NotFoundError` if there is no such active tenant; `NotImplementedError` if
-   * the tables of an existing catalog have other columns than a mutation needs
-   */
-  applyMutation(
-    tenantId: string,
-    mutation: CatalogMutation,
-  ): Promise<MutationResult>;
-}
-
-/**
- * A change to the entities of a tenant.
- *
- * The entities are final: as they are read again, with their `relations`. The store
- * gives them their `metadata.uid` and `metadata.etag`. They consist of what JSON has:
- * a number that is not finite, such as the Infinity that `1e400` is read as, a Date or
- * a Map is refused by its path. A property that is undefined is left out.
- *
- * @public
- */
-export type CatalogMutation =
-  | {
-      /** The source has exactly these entities: its others are deleted. */
-      type: 'full';
-      /** All that the source has; each ref once. */
-      entities: Entity[];
-      /**
-       * The owner of the entities, such as the name of an entity provider. Without one
-       * the mutation is about the entities without an owner. Any source can take those,
-       * and deleted ones, which have none either.
-       */
-      source?: string;
-    }
-  | {
-      /** Some entities of the source have changed; all others stay as they are. */
-      type: 'delta';
-      /** What is new or has changed; each ref once. */
-      added: Entity[];
-      /** What is not there, or is deleted already, is left alone. */
-      removed: Array<{ entityRef: string }>;
-      /** As in a full mutation. */
-      source?: string;
-    };
-
-/**
- * How many entities a mutation concerned.
- *
- * @public
- */
-export interface MutationResult {
-  /** Not there before. */
-  inserted: number;
-  /** Live before, with another content. */
-  updated: number;
-  /** Deleted before, and live again. */
-  revived: number;
-  /** Left as they were, for nothing in them has changed. */
-  unchanged: number;
-  /** Live before; marked as deleted, and kept until a purge. */
-  deleted: number;
 }

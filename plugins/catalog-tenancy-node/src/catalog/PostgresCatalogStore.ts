@@ -10,7 +10,6 @@ import type {
 } from '../database/TenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type {
-  CatalogMutation,
   CatalogStore,
   EntityAncestry,
   EntityPage,
@@ -18,12 +17,10 @@ import type {
   FacetCount,
   FacetsQuery,
   ListedEntity,
-  MutationResult,
   QueryEntities,
   ReadOptions,
 } from './CatalogStore';
 import { storedRefs } from './entityRefs';
-import { CatalogWriter } from './mutation/CatalogWriter';
 import { isStorable, readFilter } from './conditions';
 import {
   type AncestryRow,
@@ -64,7 +61,6 @@ interface PageRow {
 export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
   readonly #pool: Pick<TenancyPool, 'query'>;
-  readonly #writer: CatalogWriter;
   readonly #shared = new SharedReads();
   readonly #lookups = new SharedLookups<string>();
   #unicode: Promise<boolean> | undefined;
@@ -75,7 +71,6 @@ export class PostgresCatalogStore implements CatalogStore {
   }) {
     this.#database = options.database;
     this.#pool = options.pool;
-    this.#writer = new CatalogWriter(options.database);
   }
 
   async getEntity(
@@ -236,13 +231,6 @@ export class PostgresCatalogStore implements CatalogStore {
       options,
     );
     return toAncestry(rows, refs);
-  }
-
-  async applyMutation(
-    tenantId: string,
-    mutation: CatalogMutation,
-  ): Promise<MutationResult> {
-    return this.#writer.apply(tenantId, mutation);
   }
 
   /**

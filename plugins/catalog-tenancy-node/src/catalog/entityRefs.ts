@@ -14,15 +14,6 @@ export function storedRefs(entityRef: string): string[] {
   return given === lowerCase ? [lowerCase] : [given, lowerCase];
 }
 
-/**
- * An entity ref as it is stored, in lower case.
- *
- * @throws `InputError` unless it is an entity ref with a kind
- */
-export function toStoredRef(entityRef: string): string {
-  return stringifyEntityRef(parse(entityRef));
-}
-
 function parse(entityRef: string) {
   try {
     return parseEntityRef(entityRef);

@@ -1,4 +1,7 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  writeEntities,
+} from '@internal/postgres/testUtils';
 import { mockAuditor } from '../__testUtils__/serviceMocks';
 import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import type { AdminDatabase } from '../database/AdminDatabase';
@@ -30,7 +33,7 @@ describe('purgeDeletedEntities', () => {
         'update tenants set entity_ttl_days = $2 where tenant_id = $1',
         [tenantId, ttl],
       );
-      await catalog.store.applyMutation(tenantId, {
+      await writeEntities(catalog.database, tenantId, {
         type: 'full',
         entities: days.map(day => component(`d${day}`)),
       });
@@ -163,7 +166,7 @@ describe('purgeDeletedEntities', () => {
           if (runs !== 2) {
             return result;
           }
-          await catalog.store.applyMutation(tenantId, {
+          await writeEntities(catalog.database, tenantId, {
             type: 'delta',
             added: [component('d31')],
             removed: [],

@@ -2,8 +2,6 @@ import type {
   AdminDatabase,
   AdminTransaction,
 } from '../database/AdminDatabase';
-import { chunksOf } from './mutation/writePlan';
-import { lockTenant } from './mutation/CatalogWriter';
 
 /**
  * How many entities of a tenant a purge has removed.
@@ -32,9 +30,8 @@ const EXPIRED = `e.deleted_at < now() - make_interval(days => least(t.entity_ttl
  * `entity_ttl_days`, with whatever belongs to them. A tenant without that number
  * keeps them.
  *
- * Each batch is one transaction on the administrator's path, and keeps
- * mutations of its tenant waiting, so that no entity is removed that comes back.
- * Whatever was removed stays so if a later batch fails.
+ * Each batch is one transaction on the administrator's path. Whatever was removed stays so
+ * if a later batch fails.
  *
  * @param options - `batchSize`: 1000 by default; `signal`: stops it before the next
  * batch
@@ -83,10 +80,12 @@ async function findTenants(
     ),
   );
   const found: Tenant[] = [];
-  for (const some of chunksOf(tenants, { rows: TENANTS_AT_ONCE })) {
-    if (signal?.aborted) {
-      break;
-    }
+  for (
+    let at = 0;
+    at < tenants.length && !signal?.aborted;
+    at += TENANTS_AT_ONCE
+  ) {
+    const some = tenants.slice(at, at + TENANTS_AT_ONCE);
     await admin.run(REASON, async transaction => {
       for (const tenant of some) {
         if (await hasExpired(transaction, tenant.tenant_id)) {
@@ -113,8 +112,11 @@ async function hasExpired(
 }
 
 /**
- * The lock comes first: see {@link lockTenant}. Then deleted rows are locked,
- * which no read shows, for as long as their removal takes.
+ * Locks deleted rows until the commit, which no read shows. Where a row was revived meanwhile,
+ * PostgreSQL checks the condition of the DELETE again, and leaves it.
+ *
+ * Foreign keys are checked with a plan for this tenant: the generic one, which each connection
+ * makes once, would lock the partitions of all tenants.
  */
 async function purgeBatch(
   transaction: AdminTransaction,
@@ -122,7 +124,9 @@ async function purgeBatch(
   batchSize: number,
 ): Promise<number> {
   const { knex } = transaction;
-  await transaction.query(lockTenant(knex, tenantId));
+  await transaction.query(
+    knex.raw(`select set_config('plan_cache_mode', 'force_custom_plan', true)`),
+  );
   const removed = await transaction.query<{ entity_id: string }>(
     knex.raw(
       `delete from entities

@@ -2,6 +2,7 @@ import {
   citusServers,
   createTestDatabases,
   waitUntil,
+  writeEntities,
 } from '@internal/postgres/testUtils';
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -63,14 +64,20 @@ class LoadClient {
   readonly faults: string[] = [];
   readonly parts: Record<string, { reads: Stalls; writes: Stalls }> = {};
   readonly #store: PostgresCatalogStore;
+  readonly #database: PooledTenantDatabase;
   readonly #tenants: string[];
   #part = '';
   #stopped = false;
   #running: Promise<void>[] = [];
   #value = 0;
 
-  constructor(store: PostgresCatalogStore, tenants: string[]) {
+  constructor(
+    store: PostgresCatalogStore,
+    database: PooledTenantDatabase,
+    tenants: string[],
+  ) {
     this.#store = store;
+    this.#database = database;
     this.#tenants = tenants;
     this.begin('before');
   }
@@ -139,7 +146,7 @@ class LoadClient {
     this.journal.set(key, expected);
     expected.possible.push(value);
     try {
-      await this.#store.applyMutation(tenant, {
+      await writeEntities(this.#database, tenant, {
         type: 'delta',
         added: [
           {
@@ -246,6 +253,7 @@ describeOnCitus('Tenants that are read and written', () => {
         database: tenantDatabase,
         pool: database.pool,
       }),
+      tenantDatabase,
       tenants,
     );
     load.start();

@@ -3,7 +3,7 @@ import {
   type ChangeListener,
   notifyStatement,
 } from '../tenants/ChangeListener';
-import { listDisabledEngines, listEngines } from './records';
+import { listEngines } from './records';
 import type {
   TenantEngineChanges,
   TenantEngineRecord,
@@ -49,11 +49,6 @@ export class ListeningTenantEngines implements TenantEngineChanges {
   /** {@inheritDoc TenantEngineChanges.list} */
   list(): Promise<TenantEngineRecord[]> {
     return listEngines(this.#pool);
-  }
-
-  /** {@inheritDoc TenantEngineChanges.listDisabled} */
-  listDisabled(): Promise<{ tenantId: string }[]> {
-    return listDisabledEngines(this.#pool);
   }
 
   /** {@inheritDoc TenantEngineChanges.onChange} */

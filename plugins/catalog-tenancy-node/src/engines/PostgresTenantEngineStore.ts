@@ -2,7 +2,6 @@ import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import type { Knex } from 'knex';
 import { isStorable } from '../catalog/conditions';
-import { isAdopted, lockTenant } from '../catalog/mutation/CatalogWriter';
 import type {
   AdminDatabase,
   AdminTransaction,
@@ -32,11 +31,8 @@ interface TenantRow {
 /**
  * {@link TenantEngineStore} on PostgreSQL.
  *
- * A change holds two locks until the commit, and none on a table. The first is that of the
- * tenant's entities, as a mutation takes it: a mutation under way ends before, and a later
- * one sees what feeds the tenant. The second is on the tenant's row (NO KEY UPDATE, weaker
- * than what foreign keys ask for), so that the tenant is not deleted meanwhile. Each other
- * transaction takes one of the two at most, or both in this order.
+ * A change locks the tenant's row until the commit (NO KEY UPDATE, weaker than what foreign
+ * keys ask for), so that the tenant is not deleted meanwhile and changes come one by one.
  *
  * @public
  */
@@ -68,94 +64,9 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   async get(tenantSlug: string): Promise<TenantEngineRecord | undefined> {
     const tenantId = await this.#findActive(tenantSlug);
     const [row] = await this.#pool.query<EngineRow>(knex =>
-      selectEngines(knex).where('e.tenant_id', tenantId),
+      selectEngines(knex).where('t.tenant_id', tenantId),
     );
     return row && toEngineRecord(row);
-  }
-
-  /** {@inheritDoc TenantEngineStore.enable} */
-  async enable(
-    tenantSlug: string,
-    options: { by: string; replace?: boolean },
-  ): Promise<{
-    engine: TenantEngineRecord;
-    outcome: 'created' | 'unchanged';
-    replaced: number;
-  }> {
-    return this.#change('give a tenant an engine', tenantSlug, async change => {
-      const { transaction, tenantId } = change;
-      if (tenantId === DEFAULT_TENANT_ID) {
-        throw new ConflictError(
-          `The tenant '${tenantSlug}' needs no engine: the catalog plugin of the backend feeds it`,
-        );
-      }
-      const present = await findEngine(change);
-      if (present) {
-        return { engine: present, outcome: 'unchanged' as const, replaced: 0 };
-      }
-      await refuseLeaving(change);
-      // What triggers of an adoption carry is the engine's, and not code's.
-      const isCarried = await isAdopted(transaction, tenantId);
-      const live = isCarried ? 0 : await countLive(change);
-      if (live > 0 && !options.replace) {
-        throw new ConflictError(
-          `The tenant '${tenantSlug}' has ${live} ${
-            live === 1 ? 'entity' : 'entities'
-          } that code has written, and an engine would leave none of them. ` +
-            'Delete them first, or give "replace": true to delete them for good',
-        );
-      }
-      if (!isCarried) {
-        await deleteEntities(change);
-      }
-      await transaction.query(
-        transaction
-          .knex('tenant_engines')
-          .insert({ tenant_id: tenantId, created_by: options.by }),
-      );
-      return {
-        engine: await requireEngine(change),
-        outcome: 'created' as const,
-        replaced: live,
-      };
-    });
-  }
-
-  /** {@inheritDoc TenantEngineStore.disable} */
-  async disable(tenantSlug: string): Promise<{ kept: number }> {
-    return this.#change(
-      'take the engine from a tenant',
-      tenantSlug,
-      async change => {
-        const { transaction, tenantId } = change;
-        await requireEngine(change);
-        await transaction.query(
-          transaction
-            .knex('tenant_engines')
-            .where('tenant_id', tenantId)
-            .update({
-              disabled_at: transaction.knex.fn.now(),
-              catalog_config: null,
-              config_updated_at: null,
-              config_updated_by: null,
-            }),
-        );
-        return { kept: await countLive(change) };
-      },
-    );
-  }
-
-  /** {@inheritDoc TenantEngineStore.finishDisable} */
-  async finishDisable(tenantId: string): Promise<void> {
-    // It locks the row of the table that it deletes, and only who enables waits for it.
-    await this.#admin.run('forget an engine', ({ knex, query }) =>
-      query(
-        knex('tenant_engines')
-          .where('tenant_id', tenantId)
-          .whereNotNull('disabled_at')
-          .delete(),
-      ),
-    );
   }
 
   /** {@inheritDoc TenantEngineStore.putConfig} */
@@ -169,9 +80,8 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
       'configure the engine of a tenant',
       tenantSlug,
       async change => {
-        const { transaction, tenantId } = change;
-        // Under the locks of the change, which let one write after the other read this.
-        const before = await requireEngine(change);
+        // Under the lock of the change, which lets one write after the other read this.
+        const before = await findEngine(change);
         if (
           options.ifRevisionIn?.includes(configRevisionOf(before)) === false
         ) {
@@ -181,17 +91,12 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
             } since it was read: read it again`,
           );
         }
-        await transaction.query(
-          transaction
-            .knex('tenant_engines')
-            .where('tenant_id', tenantId)
-            .update({
-              catalog_config: JSON.stringify(config),
-              config_updated_at: transaction.knex.fn.now(),
-              config_updated_by: options.by,
-            }),
-        );
-        return requireEngine(change);
+        await putRow(change, options.by, {
+          catalog_config: JSON.stringify(config),
+          config_updated_at: change.transaction.knex.fn.now(),
+          config_updated_by: options.by,
+        });
+        return findEngine(change);
       },
     );
   }
@@ -202,7 +107,7 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     options: { by: string },
   ): Promise<TenantEngineRecord> {
     return this.#setPause('pause the engine of a tenant', tenantSlug, {
-      isPaused: true,
+      by: options.by,
       values: knex => ({ paused_at: knex.fn.now(), paused_by: options.by }),
     });
   }
@@ -210,7 +115,6 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   /** {@inheritDoc TenantEngineStore.resume} */
   async resume(tenantSlug: string): Promise<TenantEngineRecord> {
     return this.#setPause('resume the engine of a tenant', tenantSlug, {
-      isPaused: false,
       values: () => ({ paused_at: null, paused_by: null }),
     });
   }
@@ -218,24 +122,21 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   async #setPause(
     reason: string,
     tenantSlug: string,
-    options: { isPaused: boolean; values: (knex: Knex) => object },
+    options: { by?: string; values: (knex: Knex) => object },
   ): Promise<TenantEngineRecord> {
     const { engine } = await this.#change(reason, tenantSlug, async change => {
-      const { transaction, tenantId } = change;
-      const { knex } = transaction;
-      const before = await requireEngine(change);
-      if ((before.pausedAt !== undefined) === options.isPaused) {
+      const before = await findEngine(change);
+      const isPaused = before.pausedAt !== undefined;
+      if (isPaused === (options.by !== undefined)) {
         return { engine: before, outcome: 'unchanged' as const };
       }
-      // It locks the row of the table until the commit. Who enables, disables or configures the
-      // same engine waits for that, behind the locks that each change takes first.
-      await transaction.query(
-        knex('tenant_engines')
-          .where('tenant_id', tenantId)
-          .update(options.values(knex)),
+      await putRow(
+        change,
+        options.by ?? '',
+        options.values(change.transaction.knex),
       );
       return {
-        engine: await requireEngine(change),
+        engine: await findEngine(change),
         outcome: 'changed' as const,
       };
     });
@@ -251,25 +152,25 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     return activeTenant(tenantSlug, rows[0]);
   }
 
-  /** Changes what feeds a tenant as the administrator, and tells what runs the engines. */
+  /** Changes an engine as the administrator, and tells what runs the engines. */
   async #change<T extends object>(
     reason: string,
     tenantSlug: string,
     work: (change: Change) => Promise<T>,
   ): Promise<T> {
-    // The lock of its entities has the id of the tenant, which never changes.
-    const tenantId = await this.#findActive(tenantSlug);
     let changes = false;
     try {
       return await this.#admin.run(reason, async transaction => {
         const { knex } = transaction;
-        await transaction.query(lockTenant(knex, tenantId));
         const [row] = await transaction.query<TenantRow>(
-          selectTenant(knex, tenantSlug)
-            .where('tenant_id', tenantId)
-            .forNoKeyUpdate(),
+          selectTenant(knex, tenantSlug).forNoKeyUpdate(),
         );
-        activeTenant(tenantSlug, row);
+        const tenantId = activeTenant(tenantSlug, row);
+        if (tenantId === DEFAULT_TENANT_ID) {
+          throw new ConflictError(
+            `The tenant '${tenantSlug}' has no engine: the catalog plugin of the backend feeds it`,
+          );
+        }
         const result = await work({ transaction, tenantId, tenantSlug });
         changes = !('outcome' in result && result.outcome === 'unchanged');
         if (changes) {
@@ -290,7 +191,7 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   }
 }
 
-/** A change to what feeds one tenant, under its locks. */
+/** A change to the engine of one tenant, under its lock. */
 interface Change {
   transaction: AdminTransaction;
   tenantId: string;
@@ -300,81 +201,26 @@ interface Change {
 async function findEngine({
   transaction,
   tenantId,
-}: Change): Promise<TenantEngineRecord | undefined> {
+}: Change): Promise<TenantEngineRecord> {
   const [row] = await transaction.query<EngineRow>(
-    selectEngines(transaction.knex).where('e.tenant_id', tenantId),
+    selectEngines(transaction.knex).where('t.tenant_id', tenantId),
   );
-  return row && toEngineRecord(row);
+  return toEngineRecord(row);
 }
 
-async function requireEngine(change: Change): Promise<TenantEngineRecord> {
-  const engine = await findEngine(change);
-  if (!engine) {
-    throw new NotFoundError(
-      `The tenant '${change.tenantSlug}' has no engine: code feeds it`,
-    );
-  }
-  return engine;
-}
-
-/** @throws `ConflictError` while the tables of an earlier engine are being removed */
-async function refuseLeaving({
-  transaction,
-  tenantId,
-  tenantSlug,
-}: Change): Promise<void> {
-  const leaving = await transaction.query(
+/** It locks the row of the table until the commit, behind the lock of the change. */
+async function putRow(
+  { transaction, tenantId }: Change,
+  by: string,
+  values: object,
+): Promise<void> {
+  await transaction.query(
     transaction
       .knex('tenant_engines')
-      .where('tenant_id', tenantId)
-      .select('tenant_id'),
+      .insert({ tenant_id: tenantId, created_by: by, ...values })
+      .onConflict('tenant_id')
+      .merge(values),
   );
-  if (leaving.length > 0) {
-    throw new ConflictError(
-      `The earlier engine of the tenant '${tenantSlug}' is still being removed: try again in some seconds`,
-    );
-  }
-}
-
-async function countLive({ transaction, tenantId }: Change): Promise<number> {
-  const [{ count }] = await transaction.query<{ count: string }>(
-    transaction
-      .knex('entities')
-      .where('tenant_id', tenantId)
-      .whereNull('deleted_at')
-      .count({ count: '*' }),
-  );
-  return Number(count);
-}
-
-/** As a purge: each statement is bounded, and may not take longer than any other. */
-const BATCH_SIZE = 1_000;
-
-/**
- * Deletes all entities of the tenant, those that are marked as deleted too: an engine has
- * entities of the same references under other ids. What belongs to them cascades.
- *
- * The rows stay locked until the commit. Readers do not wait and see them until then, and
- * writers of the tenant wait for the first lock anyway.
- */
-async function deleteEntities({
-  transaction,
-  tenantId,
-}: Change): Promise<void> {
-  const { knex } = transaction;
-  let last = BATCH_SIZE;
-  while (last === BATCH_SIZE) {
-    const deleted = await transaction.query(
-      knex.raw(
-        `delete from entities
-          where tenant_id = ? and entity_id = any (array(
-            select entity_id from entities where tenant_id = ? limit ?))
-         returning entity_id`,
-        [tenantId, tenantId, BATCH_SIZE],
-      ),
-    );
-    last = deleted.length;
-  }
 }
 
 /** @throws `InputError` that names the first text that PostgreSQL can't store */

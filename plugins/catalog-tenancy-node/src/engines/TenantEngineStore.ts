@@ -3,8 +3,8 @@ import type { JsonObject } from '@backstage/types';
 import { createHash } from 'node:crypto';
 
 /**
- * A tenant that a catalog engine feeds. Code feeds every tenant without such a record, by
- * `applyMutation`.
+ * The engine of a tenant: each has one but the default tenant, which the catalog plugin of the
+ * backend feeds.
  *
  * @public
  */
@@ -13,7 +13,7 @@ export interface TenantEngineRecord {
   tenantId: string;
   /** By which people know the tenant. */
   tenantSlug: string;
-  /** Whether the tenant is active; a deleted one keeps its record. */
+  /** Whether the tenant is active; the engine of a deleted one is stopped. */
   isActive: boolean;
   /** The configuration from the registry; secrets are references only. */
   catalogConfig?: JsonObject;
@@ -21,10 +21,6 @@ export interface TenantEngineRecord {
   configUpdatedAt?: Date;
   /** The user or service that wrote it. */
   configUpdatedBy?: string;
-  /** The user or service that gave the tenant an engine. */
-  createdBy: string;
-  /** Since when an engine feeds the tenant. */
-  createdAt: Date;
   /** Since when the engine ingests nothing and runs no scheduled task, if it is paused. */
   pausedAt?: Date;
   /** The user or service that paused it. */
@@ -61,7 +57,7 @@ export class PreconditionFailedError extends CustomErrorBase {
 }
 
 /**
- * Which tenants a catalog engine feeds, and how it is configured. It asks no permissions.
+ * How the catalog engines of tenants are configured. It asks no permissions.
  *
  * What changes them takes the administrator's path.
  *
@@ -76,49 +72,11 @@ export interface TenantEngineStore {
   list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]>;
 
   /**
-   * The record of an active tenant; nothing if code feeds it.
+   * The record of an active tenant; nothing for the default tenant.
    *
    * @throws `NotFoundError` if there is no such tenant, or it is deleted
    */
   get(tenantSlug: string): Promise<TenantEngineRecord | undefined>;
-
-  /**
-   * Gives an active tenant an engine: `applyMutation` refuses the tenant from then on.
-   * What code had deleted, and the registry kept until `entity_ttl_days`, goes for good.
-   *
-   * @param options - `by` is the user or service that does it; with `replace`, the live
-   * entities of the tenant are deleted for good, in the same transaction. Where triggers of
-   * an adoption carry them already, they are the engine's, and stay
-   * @returns how many live entities were deleted; a tenant that has an engine already
-   * stays as it is
-   * @throws `NotFoundError` as in `get`; `ConflictError` for the default tenant, which the
-   * catalog plugin of the backend feeds, for a tenant whose earlier engine is not removed
-   * yet, and without `replace` for a tenant with live entities
-   */
-  enable(
-    tenantSlug: string,
-    options: { by: string; replace?: boolean },
-  ): Promise<{
-    engine: TenantEngineRecord;
-    outcome: 'created' | 'unchanged';
-    replaced: number;
-  }>;
-
-  /**
-   * Takes the engine from an active tenant, with its configuration and its tables. The
-   * entities stay and are code's: `applyMutation` may change them once what runs the engines
-   * has removed its tables, which takes seconds.
-   *
-   * @returns how many live entities stay
-   * @throws `NotFoundError` as in `get`, and for a tenant without an engine
-   */
-  disable(tenantSlug: string): Promise<{ kept: number }>;
-
-  /**
-   * Notes that the tables of an engine that was taken from its tenant are gone. What runs the
-   * engines calls it: until then the tenant gets no new engine.
-   */
-  finishDisable(tenantId: string): Promise<void>;
 
   /**
    * Replaces the configuration of an active tenant's engine. It stores what it is given:
@@ -126,8 +84,8 @@ export interface TenantEngineStore {
    *
    * @param options - `by` is the user or service that does it; with `ifRevisionIn`, the
    * {@link configRevisionOf | revision} of the configuration has to be one of these
-   * @throws `InputError` for what PostgreSQL can't store; `NotFoundError` as in `disable`;
-   * `PreconditionFailedError` if the configuration has another revision, which keeps it
+   * @throws `InputError` for what PostgreSQL can't store; `NotFoundError` as in `get`;
+   * `ConflictError` for the default tenant; `PreconditionFailedError` if the configuration has another revision, which keeps it
    */
   putConfig(
     tenantSlug: string,
@@ -142,7 +100,7 @@ export interface TenantEngineStore {
    *
    * @param options - `by` is the user or service that does it
    * @returns the record; a pause that is there already stays as it is
-   * @throws `NotFoundError` as in `disable`
+   * @throws `NotFoundError` and `ConflictError` as in `putConfig`
    */
   pause(
     tenantSlug: string,
@@ -152,13 +110,13 @@ export interface TenantEngineStore {
   /**
    * Ends the pause of an engine, if there is one.
    *
-   * @throws `NotFoundError` as in `disable`
+   * @throws `NotFoundError` and `ConflictError` as in `putConfig`
    */
   resume(tenantSlug: string): Promise<TenantEngineRecord>;
 }
 
 /**
- * The tenants that an engine feeds, for what runs the engines.
+ * The engines of tenants, for what runs them.
  *
  * @public
  */
@@ -166,13 +124,10 @@ export interface TenantEngineChanges {
   /** As {@link TenantEngineStore.list}: it needs no rights of the administrator. */
   list(): Promise<TenantEngineRecord[]>;
 
-  /** The tenants from which an engine was taken, and whose tables are to be removed. */
-  listDisabled(): Promise<{ tenantId: string }[]>;
-
   /**
    * Calls a listener whenever {@link TenantEngineChanges.list} may answer otherwise than
    * before: after a tenant was created, changed, deleted or restored, and after an engine was
-   * enabled, disabled, configured, paused or resumed, in any process. The call says nothing
+   * configured, paused or resumed, in any process. The call says nothing
    * about what has changed, and may come without a change.
    *
    * While this process can't hear of changes, as behind a pooler of transactions, it calls

@@ -1,15 +1,7 @@
 import type { JsonObject } from '@backstage/types';
-import type {
-  CatalogConfig,
-  EnableTenantEngine,
-} from 'backstage-plugin-tenants-common';
+import type { CatalogConfig } from 'backstage-plugin-tenants-common';
 import { z } from 'zod';
 import { parseInput } from '../tenants/input';
-
-const enableEngineSchema: z.ZodType<EnableTenantEngine> = z.strictObject(
-  { replace: z.boolean({ error: 'true or false' }).optional() },
-  { error: 'an object' },
-);
 
 // Passed on as it is: the engines know what may be in it.
 const section = z
@@ -24,16 +16,6 @@ const catalogConfigSchema: z.ZodType<CatalogConfig> = z.strictObject(
   { catalog: section, integrations: section },
   { error: 'an object with catalog and integrations' },
 );
-
-/**
- * Parses how a tenant is to be given an engine. No body asks for nothing special.
- *
- * @throws InputError that names each bad value and the form that was expected
- * @public
- */
-export function parseEnableEngine(input: unknown): EnableTenantEngine {
-  return parseInput(enableEngineSchema, input ?? {}, 'engine');
-}
 
 /**
  * Parses the form of the configuration of a tenant's engine. What is in its sections is for

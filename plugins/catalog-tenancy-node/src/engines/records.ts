@@ -1,9 +1,10 @@
 import type { JsonObject } from '@backstage/types';
 import type { Knex } from 'knex';
 import type { TenancyPool } from '../pool/TenancyPool';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import type { TenantEngineRecord } from './TenantEngineStore';
 
-/** A row of `tenant_engines` with its tenant, as the driver returns it. */
+/** A tenant with its row of `tenant_engines`, if it has one, as the driver returns it. */
 export interface EngineRow {
   tenant_id: string;
   tenant_slug: string;
@@ -11,26 +12,22 @@ export interface EngineRow {
   catalog_config: JsonObject | null;
   config_updated_at: Date | null;
   config_updated_by: string | null;
-  created_by: string;
-  created_at: Date;
   paused_at: Date | null;
   paused_by: string | null;
 }
 
-/** Of all tenants, unless more is asked for. Those that are taken away are not among them. */
+/** Of all tenants but the default one. Only what was configured or paused has a row. */
 export function selectEngines(knex: Knex) {
-  return knex({ e: 'tenant_engines' })
-    .join({ t: 'tenants' }, 't.tenant_id', 'e.tenant_id')
-    .whereNull('e.disabled_at')
+  return knex({ t: 'tenants' })
+    .leftJoin({ e: 'tenant_engines' }, 'e.tenant_id', 't.tenant_id')
+    .whereNot('t.tenant_id', DEFAULT_TENANT_ID)
     .select(
       't.tenant_slug',
       't.deleted_at',
-      'e.tenant_id',
+      't.tenant_id',
       'e.catalog_config',
       'e.config_updated_at',
       'e.config_updated_by',
-      'e.created_by',
-      'e.created_at',
       'e.paused_at',
       'e.paused_by',
     );
@@ -44,23 +41,9 @@ export function toEngineRecord(row: EngineRow): TenantEngineRecord {
     catalogConfig: row.catalog_config ?? undefined,
     configUpdatedAt: row.config_updated_at ?? undefined,
     configUpdatedBy: row.config_updated_by ?? undefined,
-    createdBy: row.created_by,
-    createdAt: row.created_at,
     pausedAt: row.paused_at ?? undefined,
     pausedBy: row.paused_by ?? undefined,
   };
-}
-
-/** The tenants from which an engine was taken, while its tables are there. */
-export function listDisabledEngines(
-  pool: Pick<TenancyPool, 'query'>,
-): Promise<{ tenantId: string }[]> {
-  return pool.query(knex =>
-    knex('tenant_engines')
-      .whereNotNull('disabled_at')
-      .orderBy('disabled_at')
-      .select({ tenantId: 'tenant_id' }),
-  );
 }
 
 /** All records, ordered by slug: in the same order on every server, whatever its collation. */
@@ -70,7 +53,7 @@ export async function listEngines(
 ): Promise<TenantEngineRecord[]> {
   const rows = await pool.query<EngineRow>(knex => {
     const engines = selectEngines(knex).orderByRaw('t.tenant_slug collate "C"');
-    return tenantIds ? engines.whereIn('e.tenant_id', tenantIds) : engines;
+    return tenantIds ? engines.whereIn('t.tenant_id', tenantIds) : engines;
   });
   return rows.map(toEngineRecord);
 }

@@ -149,10 +149,7 @@ export class PostgresTenantStore implements TenantStore {
   }
 
   /** {@inheritDoc TenantStore.create} */
-  async create(
-    tenant: CreateTenant,
-    { engine }: { engine?: { by: string } } = {},
-  ): Promise<Tenant> {
+  async create(tenant: CreateTenant): Promise<Tenant> {
     const values = parseCreateTenant(tenant);
     const slug = values.tenant_slug;
     return this.#change('create a tenant', slug, async transaction => {
@@ -169,14 +166,6 @@ export class PostgresTenantStore implements TenantStore {
       );
       if (!created) {
         throw takenError(slug, await findTenant(transaction, slug));
-      }
-      if (engine) {
-        await transaction.query(
-          transaction.knex('tenant_engines').insert({
-            tenant_id: created.tenant_id,
-            created_by: engine.by,
-          }),
-        );
       }
       return toTenant(created);
     });

@@ -29,15 +29,10 @@ export interface TenantStore {
   /**
    * Adds a tenant. It has no entities yet.
    *
-   * @param options - with `engine`, a catalog engine feeds the tenant from the beginning, in
-   * the name of the user or service `by`; without it, code does
    * @throws `InputError` for what is out of bounds; `ConflictError` if the slug is
    * taken, also by a deleted tenant
    */
-  create(
-    tenant: CreateTenant,
-    options?: { engine?: { by: string } },
-  ): Promise<Tenant>;
+  create(tenant: CreateTenant): Promise<Tenant>;
 
   /**
    * Changes the name or the limits of an active tenant. More entities than a lowered

@@ -1,7 +1,6 @@
 import { InputError } from '@backstage/errors';
 import {
   parseCreateTenant,
-  parseCreateTenantRequest,
   parseListTenants,
   parseUpdateTenant,
 } from './input';
@@ -137,7 +136,6 @@ describe('a tenant', () => {
     ]) {
       for (const parse of [
         () => parseCreateTenant({ ...VALID, ...limits }),
-        () => parseCreateTenantRequest({ ...VALID, ...limits }),
         () => parseUpdateTenant(limits),
       ]) {
         expect(messageOf(parse)).toMatch(

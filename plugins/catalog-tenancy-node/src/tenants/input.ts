@@ -2,7 +2,6 @@ import { InputError } from '@backstage/errors';
 import { z } from 'zod';
 import { LIMIT_FIELDS, LIMIT_NAMES } from './limits';
 import { LONGEST_SLUG } from './Tenant';
-import type { CreateTenantRequest } from 'backstage-plugin-tenants-common';
 import type { CreateTenant, ListTenants, UpdateTenant } from './TenantStore';
 
 const LARGEST_INT4 = 2_147_483_647;
@@ -53,25 +52,10 @@ const limits = {
   burst: ownLimit(LIMIT_FIELDS.burst),
 };
 
-const createFields = {
-  tenant_slug: tenantSlug,
-  tenant_name: tenantName,
-  ...limits,
-};
-
-const CREATION = 'an object with tenant_slug and tenant_name';
-
 const createTenantSchema: z.ZodType<CreateTenant> = z
-  .strictObject(createFields, { error: CREATION })
-  .refine(hasRateOfBurst, { error: BURST, path: ['burst'] });
-
-const createTenantRequestSchema: z.ZodType<CreateTenantRequest> = z
   .strictObject(
-    {
-      ...createFields,
-      engine: z.boolean({ error: 'true or false' }).optional(),
-    },
-    { error: CREATION },
+    { tenant_slug: tenantSlug, tenant_name: tenantName, ...limits },
+    { error: 'an object with tenant_slug and tenant_name' },
   )
   .refine(hasRateOfBurst, { error: BURST, path: ['burst'] });
 
@@ -124,16 +108,6 @@ const listTenantsSchema: z.ZodType<Required<ListTenants>> = z.strictObject(
  */
 export function parseCreateTenant(input: unknown): CreateTenant {
   return parseInput(createTenantSchema, input, 'tenant');
-}
-
-/**
- * Parses what asks over HTTP for a tenant to be created.
- *
- * @throws InputError that names each bad value and the form that was expected
- * @public
- */
-export function parseCreateTenantRequest(input: unknown): CreateTenantRequest {
-  return parseInput(createTenantRequestSchema, input, 'tenant');
 }
 
 /**

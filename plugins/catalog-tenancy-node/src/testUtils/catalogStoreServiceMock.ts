@@ -32,8 +32,8 @@ export type MockCatalogEntities = Record<string, Entity[]>;
  *
  * It finds entities by their refs, by their kind, and by filters of plain equality, such
  * as `{ kind: 'Component', 'spec.type': 'service' }`. Everything else rejects with a
- * `NotImplementedError` that names it: operators of filters, orders, pages, facets,
- * ancestry and mutations. For those, test on PostgreSQL, or give
+ * `NotImplementedError` that names it: operators of filters, orders, pages, facets
+ * and ancestry. For those, test on PostgreSQL, or give
  * {@link (catalogStoreServiceMock:namespace).mock} the answers.
  *
  * It proves nothing about isolation: see {@link assertTenantIsolation}.
@@ -92,7 +92,6 @@ export function catalogStoreServiceMock(
     readPage: async () => Promise.reject(notMocked('readPage')),
     countFacets: async () => Promise.reject(notMocked('countFacets')),
     getAncestry: async () => Promise.reject(notMocked('getAncestry')),
-    applyMutation: async () => Promise.reject(notMocked('applyMutation')),
   };
 }
 
@@ -130,7 +129,6 @@ export namespace catalogStoreServiceMock {
       readPage: jest.fn(),
       countFacets: jest.fn(),
       getAncestry: jest.fn(),
-      applyMutation: jest.fn(),
     }),
   );
 }

@@ -142,10 +142,6 @@ describe('catalogStoreServiceMock', () => {
     ['readPage', store => store.readPage(TENANT, { limit: 1 })],
     ['countFacets', store => store.countFacets(TENANT, { facets: ['kind'] })],
     ['getAncestry', store => store.getAncestry(TENANT, 'component:a')],
-    [
-      'applyMutation',
-      store => store.applyMutation(TENANT, { type: 'full', entities: [] }),
-    ],
   ])('says that it does not do %s', async (what, ask) => {
     await expect(ask(catalogStoreServiceMock({ entities }))).rejects.toThrow(
       expect.objectContaining({

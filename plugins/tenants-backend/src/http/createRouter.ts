@@ -1,7 +1,7 @@
 import { createBodyReader } from '@internal/http';
-import { InputError, NotFoundError } from '@backstage/errors';
+import { NotFoundError } from '@backstage/errors';
 import {
-  parseCreateTenantRequest,
+  parseCreateTenant,
   parseUpdateTenant,
   retryAfter,
   tenantCreatePermission,
@@ -17,11 +17,7 @@ import { nameOf } from '../authorization/Administrators';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
-import {
-  addEngineRoutes,
-  type EngineRoutesOptions,
-  NO_ENGINES,
-} from './engineRoutes';
+import { addEngineRoutes, type EngineRoutesOptions } from './engineRoutes';
 import { addMemberRoutes, type MemberRoutesOptions } from './memberRoutes';
 import {
   addOwnTenantRoutes,
@@ -85,20 +81,14 @@ export function createRouter(
     operation(
       'create-tenant',
       may(tenantCreatePermission),
-      async (req, res, { by }) => {
-        const { engine = engines.isAvailable, ...request } =
-          parseCreateTenantRequest(await readBody(req, res));
-        if (engine && !engines.isAvailable) {
-          throw new InputError(`engine must be false. ${NO_ENGINES}`);
-        }
+      async (req, res) => {
         const tenant = await store.create(
-          request,
-          engine ? { engine: { by } } : {},
+          parseCreateTenant(await readBody(req, res)),
         );
         setLocation(req, res, tenant.tenant_slug);
         res.status(201).json({
           ...tenant,
-          ...(engine && { engine_state: 'starting' }),
+          ...(engines.isAvailable && { engine_state: 'starting' }),
         });
       },
       async (req, res) => describeCreation(await readBody(req, res)),

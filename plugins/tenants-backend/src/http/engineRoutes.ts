@@ -3,7 +3,6 @@ import { createBodyReader, parseIfMatch } from '@internal/http';
 import {
   configRevisionOf,
   parseCatalogConfig,
-  parseEnableEngine,
   type SourceError,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
@@ -25,7 +24,6 @@ import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { Access, MakeOperation } from './operations';
 import { stateOf } from './summaries';
 
-const readSwitch = createBodyReader({ limit: 10 * 1024 });
 const readConfig = createBodyReader({ limit: 256 * 1024 });
 
 /** What a backend lacks that can't run engines. */
@@ -68,7 +66,7 @@ export function addEngineRoutes(
   } = options;
 
   /** For administrators of all tenants. */
-  const maySwitch: Access<{ by: string }> = {
+  const mayPause: Access<{ by: string }> = {
     changes: true,
     check: async credentials => {
       await administrators.assertMay(credentials, tenantUpdatePermission);
@@ -142,7 +140,7 @@ export function addEngineRoutes(
     const engine = await engineStore.get(tenantSlug);
     if (!engine) {
       throw new NotFoundError(
-        `The tenant '${tenantSlug}' has no engine: code feeds it`,
+        `The tenant '${tenantSlug}' has no engine: the catalog plugin of the backend feeds it`,
       );
     }
     return engine;
@@ -174,40 +172,6 @@ export function addEngineRoutes(
     ),
   );
 
-  router.put(
-    '/:slug/engine',
-    operation(
-      'enable-tenant-engine',
-      maySwitch,
-      async (req, res, { by }) => {
-        const { replace } = parseEnableEngine(await readSwitch(req, res));
-        refuseWithoutEngines();
-        const { engine, outcome, replaced } = await engineStore.enable(
-          req.params.slug,
-          { by, replace },
-        );
-        if (outcome === 'created') {
-          res.status(201).location(`${req.baseUrl}/${req.params.slug}/engine`);
-        }
-        res.json({ ...toEngine(engine), replaced_entities: replaced });
-      },
-      async (req, res) => ({
-        ...parseEnableEngine(await readSwitch(req, res)),
-      }),
-    ),
-  );
-
-  // Without engines too: another backend on this database may have them, and remove the tables.
-  router.delete(
-    '/:slug/engine',
-    operation('disable-tenant-engine', maySwitch, async (req, res) => {
-      const { tenantSlug } = await requireEngine(req.params.slug);
-      refuseOperators(tenantSlug);
-      await engineStore.disable(tenantSlug);
-      res.status(204).end();
-    }),
-  );
-
   router.get(
     '/:slug/status',
     operation(
@@ -225,7 +189,7 @@ export function addEngineRoutes(
         ]);
         res.json({
           tenant_slug: slug,
-          state: stateOf(slug, engine, report),
+          state: stateOf(engine, report),
           reason: engine && !report ? NO_ENGINES : report?.reason ?? null,
           paused_at: engine?.pausedAt?.toISOString() ?? null,
           paused_by: engine?.pausedBy ?? null,
@@ -247,12 +211,12 @@ export function addEngineRoutes(
     ),
   );
 
-  // For administrators of all tenants alone, as the switch: it is their means against an engine
+  // For administrators of all tenants alone: it is their means against an engine
   // that harms others, whose tenant could otherwise resume it. Without engines too, since
   // another backend on this database may have them.
   router.put(
     '/:slug/engine/pause',
-    operation('pause-tenant-engine', maySwitch, async (req, res, { by }) => {
+    operation('pause-tenant-engine', mayPause, async (req, res, { by }) => {
       const { tenantSlug } = await requireEngine(req.params.slug);
       res.json(toEngine(await engineStore.pause(tenantSlug, { by })));
     }),
@@ -260,7 +224,7 @@ export function addEngineRoutes(
 
   router.delete(
     '/:slug/engine/pause',
-    operation('resume-tenant-engine', maySwitch, async (req, res) => {
+    operation('resume-tenant-engine', mayPause, async (req, res) => {
       const { tenantSlug } = await requireEngine(req.params.slug);
       await engineStore.resume(tenantSlug);
       res.status(204).end();

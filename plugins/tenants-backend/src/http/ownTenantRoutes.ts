@@ -1,10 +1,8 @@
 import {
-  type ActiveTenant,
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
   type TenancyConfig,
   type TenantEngines,
-  type TenantEngineStore,
   type TenantGates,
   tenantOf,
   tenantReadPermission,
@@ -27,7 +25,6 @@ export interface OwnTenantRoutesOptions {
   administrators: Administrators;
   config: Pick<TenancyConfig, 'baseDomains' | 'enabled'>;
   engines: Pick<TenantEngines, 'isAvailable'>;
-  engineStore: Pick<TenantEngineStore, 'get'>;
   gates: Pick<TenantGates, 'closedPlugins'>;
   operation: MakeOperation;
   ownTenants: OwnTenants;
@@ -39,16 +36,13 @@ export function addOwnTenantRoutes(
   router: Router,
   options: OwnTenantRoutesOptions,
 ): void {
-  const { administrators, config, engines, engineStore } = options;
+  const { administrators, config, engines } = options;
   const { gates, operation, ownTenants, store } = options;
 
   const anyCaller: Access<CallerCredentials> = {
     changes: false,
     check: async credentials => credentials,
   };
-
-  const isFedByEngine = async ({ tenantSlug }: ActiveTenant) =>
-    engines.isAvailable && (await engineStore.get(tenantSlug)) !== undefined;
 
   router.get(
     '/mine',
@@ -101,7 +95,7 @@ export function addOwnTenantRoutes(
         administers_tenants,
         named_by: tenantSourceOf(req),
         base_domain: config.baseDomains[0] ?? null,
-        takes_locations: isDefault || (await isFedByEngine(tenant)),
+        takes_locations: isDefault || engines.isAvailable,
         closed_plugins: isDefault ? [] : gates.closedPlugins(),
         own_tenants: own,
         enabled: true,

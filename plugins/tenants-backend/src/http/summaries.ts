@@ -1,5 +1,4 @@
 import {
-  DEFAULT_TENANT_SLUG,
   type Tenant,
   type TenantEngineRecord,
   type TenantEngineReport,
@@ -34,11 +33,7 @@ export async function summarize(
     ...tenant,
     state: tenant.deleted_at
       ? null
-      : stateOf(
-          tenant.tenant_slug,
-          records.get(tenant.tenant_id),
-          reports?.get(tenant.tenant_id),
-        ),
+      : stateOf(records.get(tenant.tenant_id), reports?.get(tenant.tenant_id)),
     source_error_count:
       reports?.get(tenant.tenant_id)?.sourceErrorCount ?? null,
     entities: entities.get(tenant.tenant_id) ?? 0,
@@ -47,12 +42,11 @@ export async function summarize(
 
 /** In a backend without engines, another one on this database may have them. */
 export function stateOf(
-  slug: string,
   engine: TenantEngineRecord | undefined,
   report: TenantEngineReport | undefined,
 ): TenantStatus['state'] {
   if (!engine) {
-    return slug === DEFAULT_TENANT_SLUG ? 'catalog_plugin' : 'code';
+    return 'catalog_plugin';
   }
   return engine.pausedAt ? 'paused' : report?.state ?? 'unknown';
 }

@@ -1,8 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import {
   parseCatalogConfig,
-  parseCreateTenantRequest,
-  parseEnableEngine,
+  parseCreateTenant,
   parseFindPrincipals,
   parseListMembers,
   parseListTenants,
@@ -63,13 +62,9 @@ describe('the OpenAPI document', () => {
       burst: 1,
     };
     const requests = {
-      CreateTenant: [
-        parseCreateTenantRequest,
-        { tenant_slug: 'acme', ...valid, engine: true },
-      ],
+      CreateTenant: [parseCreateTenant, { tenant_slug: 'acme', ...valid }],
       UpdateTenant: [parseUpdateTenant, valid],
       PutMember: [parsePutMember, { role: 'admin' }],
-      EnableTenantEngine: [parseEnableEngine, { replace: true }],
       CatalogConfig: [parseCatalogConfig, {}],
     } as const;
     for (const [name, [parse, request]] of Object.entries(requests)) {

@@ -175,27 +175,6 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       success: { 200: answer('The engine', schemaRef('TenantEngine')) },
       errors: [403, 404],
     },
-    put: {
-      summary: 'Give a tenant an engine',
-      body: 'EnableTenantEngine',
-      success: {
-        200: answer(
-          'The engine, from before',
-          schemaRef('EnabledTenantEngine'),
-        ),
-        201: answer(
-          'The new engine',
-          schemaRef('EnabledTenantEngine'),
-          location,
-        ),
-      },
-      errors: [403, 404, 409, 501],
-    },
-    delete: {
-      summary: 'Take the engine from a tenant, whose entities stay',
-      success: { 204: answer('Code feeds the tenant') },
-      errors: [403, 404, 409, 501],
-    },
   },
   '/{slug}/engine/pause': {
     put: {

@@ -39,7 +39,6 @@ const state = {
   type: 'string',
   enum: [
     'catalog_plugin',
-    'code',
     'paused',
     'unassigned',
     'stopped',
@@ -50,16 +49,6 @@ const state = {
   ],
 };
 
-const engine = {
-  tenant_slug: slug,
-  state: { type: 'string', enum: ['stopped', 'starting', 'running', 'failed'] },
-  reason: { type: 'string' },
-  next_attempt_at: time,
-  configured_by: configuredBy,
-  paused_at: time,
-  paused_by: { type: 'string' },
-};
-const engineRequired = ['tenant_slug', 'state', 'configured_by'];
 const membership = { tenant_slug: slug, tenant_name: name, role };
 const sections = {
   catalog: { type: 'object' },
@@ -124,7 +113,6 @@ export const SCHEMAS = {
         max_entities: maxEntities,
         entity_ttl_days: ttlDays,
         ...ownLimits,
-        engine: flag,
       },
       ['tenant_slug', 'tenant_name'],
     ),
@@ -144,7 +132,21 @@ export const SCHEMAS = {
     additionalProperties: false,
   },
   PutMember: { ...object({ role }), additionalProperties: false },
-  TenantEngine: object(engine, engineRequired),
+  TenantEngine: object(
+    {
+      tenant_slug: slug,
+      state: {
+        type: 'string',
+        enum: ['stopped', 'starting', 'running', 'failed'],
+      },
+      reason: { type: 'string' },
+      next_attempt_at: time,
+      configured_by: configuredBy,
+      paused_at: time,
+      paused_by: { type: 'string' },
+    },
+    ['tenant_slug', 'state', 'configured_by'],
+  ),
   TenantStatus: object({
     tenant_slug: slug,
     state,
@@ -172,14 +174,6 @@ export const SCHEMAS = {
     lease_expires_at: orNull(time),
     catalog_version: orNull({ type: 'string', example: '4.0.5' }),
   }),
-  EnabledTenantEngine: object({ ...engine, replaced_entities: count }, [
-    ...engineRequired,
-    'replaced_entities',
-  ]),
-  EnableTenantEngine: {
-    ...object({ replace: { ...flag, default: false } }, []),
-    additionalProperties: false,
-  },
   CatalogConfig: {
     ...object(sections, []),
     additionalProperties: false,

@@ -2,9 +2,7 @@ import type {
   CatalogConfig,
   CatalogPrincipal,
   CreatedTenant,
-  CreateTenantRequest,
-  EnabledTenantEngine,
-  EnableTenantEngine,
+  CreateTenant,
   FindPrincipals,
   ListMembers,
   ListTenants,
@@ -90,7 +88,7 @@ export interface TenantsApi {
 
   /** Creates a tenant. */
   createTenant(
-    request: CreateTenantRequest,
+    request: CreateTenant,
     options?: TenantsRequestOptions,
   ): Promise<CreatedTenant>;
 
@@ -161,21 +159,11 @@ export interface TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<TenantStatus>;
 
-  /** Gets the engine of a tenant, or `undefined` if code feeds the tenant. */
+  /** Gets the engine of a tenant, or `undefined` for the default tenant, and where there is none. */
   getEngine(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantEngine | undefined>;
-
-  /** Gives a tenant an engine. One that has an engine already keeps it. */
-  enableEngine(
-    slug: string,
-    request?: EnableTenantEngine,
-    options?: TenantsRequestOptions,
-  ): Promise<EnabledTenantEngine>;
-
-  /** Takes the engine from a tenant, whose entities stay and are code's from then on. */
-  disableEngine(slug: string, options?: TenantsRequestOptions): Promise<void>;
 
   /**
    * Pauses the engine of a tenant: it ingests nothing and runs no scheduled task, in any

@@ -3,9 +3,7 @@ import type {
   CatalogConfig,
   CatalogPrincipal,
   CreatedTenant,
-  CreateTenantRequest,
-  EnabledTenantEngine,
-  EnableTenantEngine,
+  CreateTenant,
   FindPrincipals,
   ListMembers,
   ListTenants,
@@ -89,7 +87,7 @@ export class TenantsClient implements TenantsApi {
 
   /** {@inheritdoc TenantsApi.createTenant} */
   async createTenant(
-    request: CreateTenantRequest,
+    request: CreateTenant,
     options?: TenantsRequestOptions,
   ): Promise<CreatedTenant> {
     return this.#http.json('', { ...options, method: 'POST', body: request });
@@ -203,28 +201,6 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<TenantEngine | undefined> {
     return this.#getIfThere(`${tenantPath(slug)}/engine`, options);
-  }
-
-  /** {@inheritdoc TenantsApi.enableEngine} */
-  async enableEngine(
-    slug: string,
-    request: EnableTenantEngine = {},
-    options?: TenantsRequestOptions,
-  ): Promise<EnabledTenantEngine> {
-    return this.#http.json(`${tenantPath(slug)}/engine`, {
-      ...options,
-      method: 'PUT',
-      body: request,
-    });
-  }
-
-  /** {@inheritdoc TenantsApi.disableEngine} */
-  async disableEngine(
-    slug: string,
-    options?: TenantsRequestOptions,
-  ): Promise<void> {
-    const path = `${tenantPath(slug)}/engine`;
-    await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
   /** {@inheritdoc TenantsApi.pauseEngine} */

@@ -6,7 +6,6 @@ export const administrationMessages = {
   state: {
     deleted: 'Deleted',
     catalog_plugin: 'Fed by the catalog of the backend',
-    code: 'Fed by code',
     paused: 'Engine is paused',
     unassigned: 'Engine waits for a process',
     stopped: 'Engine is stopped',

@@ -70,7 +70,7 @@ export async function startThreeTenants(options: {
       tenant_name: slug,
     });
     ids.set(slug, tenant_id);
-    await backend.store.applyMutation(tenant_id, {
+    await backend.write(tenant_id, {
       type: 'full',
       entities: entitiesOf(slug),
     });

@@ -142,11 +142,6 @@ export function mockRegistry() {
     getTenantUsage: mock('getTenantUsage', async () => usageOf()),
     pauseEngine: mock('pauseEngine', async () => engine),
     resumeEngine: mock('resumeEngine', async () => {}),
-    enableEngine: mock('enableEngine', async () => ({
-      ...engine,
-      replaced_entities: 0,
-    })),
-    disableEngine: mock('disableEngine', async () => {}),
   };
 }
 

@@ -8,8 +8,6 @@ import {
   DialogHeader,
   Flex,
   NumberField,
-  Radio,
-  RadioGroup,
   TextField,
 } from '@backstage/ui';
 import {
@@ -64,7 +62,6 @@ function CreateTenantForm({
   const [name, setName] = useState('');
   // Until it is typed, it follows the name.
   const [typedSlug, setTypedSlug] = useState<string>();
-  const [fedBy, setFedBy] = useState('engine');
   const [maxEntities, setMaxEntities] = useState(DEFAULT_LIMITS.max_entities);
   const [ttlDays, setTtlDays] = useState(DEFAULT_LIMITS.entity_ttl_days);
   const [isTried, setTried] = useState(false);
@@ -105,7 +102,6 @@ function CreateTenantForm({
       await tenantsApi.createTenant({
         tenant_name: name,
         tenant_slug: slug,
-        engine: fedBy === 'engine',
         // An empty field is not a number: the backend's default holds.
         ...(Number.isFinite(maxEntities) && { max_entities: maxEntities }),
         ...(Number.isFinite(ttlDays) && { entity_ttl_days: ttlDays }),
@@ -160,20 +156,6 @@ function CreateTenantForm({
               }}
               {...check('tenant_slug')}
             />
-          </div>
-          <div data-field="engine">
-            <RadioGroup
-              label={t('list.create.fedBy.label')}
-              value={fedBy}
-              onChange={value => {
-                setFedBy(value);
-                forget('engine');
-              }}
-              {...check('engine')}
-            >
-              <Radio value="engine">{t('list.create.fedBy.engine')}</Radio>
-              <Radio value="code">{t('list.create.fedBy.code')}</Radio>
-            </RadioGroup>
           </div>
           <div data-field="max_entities">
             <NumberField

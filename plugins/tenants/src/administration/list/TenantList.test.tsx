@@ -201,7 +201,6 @@ describe('a new tenant', () => {
     expect(api.createTenant).toHaveBeenCalledWith({
       tenant_name: 'Müller & Co. KG',
       tenant_slug: 'mueller',
-      engine: true,
       max_entities: 50_000,
       entity_ttl_days: 365,
     });

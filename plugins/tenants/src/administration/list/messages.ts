@@ -41,12 +41,6 @@ export const listMessages = {
       form: 'A slug has 1 to 63 characters of a-z, 0-9 and -.',
       reserved: '“{{slug}}” is reserved. Choose another slug.',
     },
-    fedBy: {
-      label: 'What writes its catalog',
-      engine:
-        'A catalog engine: it reads the sources that the tenant’s admins add',
-      code: 'Code of yours, through the catalog store',
-    },
     maxEntities: {
       label: 'Most entities',
       description: 'More are refused. 50,000 by default.',

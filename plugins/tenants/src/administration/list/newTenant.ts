@@ -1,4 +1,4 @@
-import type { CreateTenantRequest } from 'backstage-plugin-tenants-common';
+import type { CreateTenant } from 'backstage-plugin-tenants-common';
 
 const LONGEST_SLUG = 63;
 const LONGEST_NAME = 255;
@@ -8,7 +8,6 @@ const RESERVED_SLUGS = ['www', 'mine'];
 export const FIELDS = [
   'tenant_name',
   'tenant_slug',
-  'engine',
   'max_entities',
   'entity_ttl_days',
 ] as const;
@@ -37,7 +36,7 @@ export function suggestSlug(name: string): string {
 export function findProblems({
   tenant_name: name,
   tenant_slug: slug,
-}: Pick<CreateTenantRequest, 'tenant_name' | 'tenant_slug'>): {
+}: Pick<CreateTenant, 'tenant_name' | 'tenant_slug'>): {
   tenant_name?: 'missing' | 'long';
   tenant_slug?: 'form' | 'reserved';
 } {

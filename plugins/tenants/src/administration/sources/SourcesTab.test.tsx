@@ -435,7 +435,6 @@ describe('SourcesTab', () => {
   });
 
   it.each([
-    [{ state: 'code' }, 'Code feeds this tenant'],
     [{ state: 'catalog_plugin' }, 'The catalog plugin of the portal feeds'],
   ] as const)('offers nothing to configure where %j', async (status, said) => {
     const { api } = await render({ status });

@@ -63,15 +63,6 @@ export function SourcesTab(props: {
             <Registered slug={slug} />
           </>
         );
-      case 'code':
-        return (
-          <Alert
-            status="info"
-            icon
-            title={t('sources.code.title')}
-            description={t('sources.code.description', { slug })}
-          />
-        );
       default:
         return (
           <EngineSources

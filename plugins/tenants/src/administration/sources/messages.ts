@@ -11,11 +11,6 @@ export const sourcesMessages = {
     description:
       'It is the default tenant. The operator configures its sources under catalog and integrations in app-config.',
   },
-  code: {
-    title: 'Code feeds this tenant',
-    description:
-      'A plugin of the backend writes its entities, so there is nothing to configure here. To have locations and providers instead, whom tenancy.admins lists gives the tenant a catalog engine: PUT /api/tenants/{{slug}}/engine.',
-  },
   operator: {
     title: 'The operator configures this engine',
     description:
@@ -29,7 +24,6 @@ export const sourcesMessages = {
   state: {
     title: 'Engine',
     catalog_plugin: 'Fed by the catalog plugin',
-    code: 'Fed by code',
     paused: 'Paused',
     unassigned: 'Waits for a process',
     starting: 'Starting',

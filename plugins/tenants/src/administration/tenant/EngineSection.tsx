@@ -34,12 +34,10 @@ export function EngineSection(props: {
     onDone(notice);
     focusHeading();
   };
-  const hasEngine = !['code', 'catalog_plugin'].includes(status.state);
-  const typed = (label: string) => ({ label, value: slug });
 
   const switches = tenant.row && slug !== DEFAULT_TENANT_SLUG && (
     <>
-      {hasEngine && status.state !== 'paused' && (
+      {status.state !== 'paused' && (
         <ActionButton
           open={t('tenant.pause.open')}
           title={t('tenant.pause.title', { name })}
@@ -61,26 +59,6 @@ export function EngineSection(props: {
           failed={t('tenant.resume.failed')}
           onSubmit={() => tenantsApi.resumeEngine(slug)}
           onDone={done(t('tenant.resume.done'))}
-        />
-      )}
-      {hasEngine ? (
-        <ActionButton
-          open={t('tenant.disable.open')}
-          title={t('tenant.disable.title', { name })}
-          texts={[t('tenant.disable.text')]}
-          typed={typed(t('tenant.disable.typed', { value: slug }))}
-          submit={t('tenant.disable.submit')}
-          destructive
-          failed={t('tenant.disable.failed')}
-          onSubmit={() => tenantsApi.disableEngine(slug)}
-          onDone={done(t('tenant.disable.done'))}
-        />
-      ) : (
-        <EnableDialog
-          slug={slug}
-          name={name}
-          entities={status.entities}
-          onDone={done(t('tenant.enable.done'))}
         />
       )}
     </>
@@ -148,42 +126,5 @@ export function EngineSection(props: {
         ]}
       />
     </Section>
-  );
-}
-
-/** An engine starts empty: what code has written goes for good. */
-function EnableDialog(props: {
-  slug: string;
-  name: string;
-  entities: number;
-  onDone: () => void;
-}) {
-  const { slug, name, entities, onDone } = props;
-  const tenantsApi = useApi(tenantsApiRef);
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  const replace = entities > 0;
-  return (
-    <ActionButton
-      open={t('tenant.enable.open')}
-      title={t('tenant.enable.title', { name })}
-      texts={[
-        t('tenant.enable.text'),
-        ...(replace ? [t('tenant.enable.replace', { count: entities })] : []),
-      ]}
-      typed={
-        replace
-          ? { label: t('tenant.enable.typed', { value: slug }), value: slug }
-          : undefined
-      }
-      submit={t(
-        replace ? 'tenant.enable.submitReplace' : 'tenant.enable.submit',
-      )}
-      destructive={replace}
-      failed={t('tenant.enable.failed')}
-      onSubmit={async () => {
-        await tenantsApi.enableEngine(slug, replace ? { replace } : {});
-      }}
-      onDone={onDone}
-    />
   );
 }

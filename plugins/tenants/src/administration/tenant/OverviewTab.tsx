@@ -87,11 +87,7 @@ function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${props.tenant.slug}`;
   const [wasEmpty] = useState(status.entities === 0);
-  const hasEngine = !['code', 'catalog_plugin'].includes(status.state);
-  let words: 'engine' | 'code' | 'paused' = hasEngine ? 'engine' : 'code';
-  if (status.state === 'paused') {
-    words = 'paused';
-  }
+  const words = status.state === 'paused' ? 'paused' : 'engine';
   return (
     <div role="status">
       {wasEmpty && status.entities > 0 && (
@@ -111,7 +107,7 @@ function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
           })}
           customActions={
             <Flex gap="2" style={{ flexWrap: 'wrap' }}>
-              {hasEngine && (
+              {status.state !== 'catalog_plugin' && (
                 <ButtonLink size="small" href={`${href}/sources`}>
                   {t('tenant.next.sources')}
                 </ButtonLink>

@@ -225,23 +225,6 @@ describe('the page of a tenant', () => {
     expect(api.restoreTenant).toHaveBeenCalledWith('acme');
   });
 
-  it('deletes what code has written only with the slug typed', async () => {
-    const api = mockRegistry();
-    api.getTenantStatus.mockResolvedValue(statusOf({ state: 'code' }));
-    await renderPages(api, '/acme');
-    const dialog = await open('Feed by an engine');
-    expect(dialog).toHaveTextContent('7 entities that code has written');
-    const replace = within(dialog).getByRole('button', {
-      name: 'Delete the entities',
-    });
-    expect(replace).toBeDisabled();
-    await userEvent.type(within(dialog).getByRole('textbox'), 'acme');
-    await userEvent.click(replace);
-    await waitFor(() =>
-      expect(api.enableEngine).toHaveBeenCalledWith('acme', { replace: true }),
-    );
-  });
-
   it('changes what was edited, and nothing else', async () => {
     const api = mockRegistry();
     await renderPages(api, '/acme');
@@ -316,7 +299,7 @@ describe('the page of a tenant', () => {
     );
   });
 
-  it('neither deletes the default tenant nor gives it an engine', async () => {
+  it('neither deletes the default tenant nor pauses an engine of it', async () => {
     const api = mockRegistry();
     api.getTenantStatus.mockResolvedValue(
       statusOf({ state: 'catalog_plugin' }),
@@ -325,7 +308,7 @@ describe('the page of a tenant', () => {
     expect(
       await screen.findByText(/The default tenant cannot be deleted/),
     ).toBeVisible();
-    for (const name of ['Delete tenant', 'Feed by an engine', 'Pause engine']) {
+    for (const name of ['Delete tenant', 'Pause engine']) {
       expect(screen.queryByRole('button', { name })).toBeNull();
     }
   });

@@ -14,7 +14,6 @@ export const tenantMessages = {
     title: 'No entities yet',
     engine:
       'Add sources for its catalog, and members who may enter it. This page looks every {{seconds}} seconds whether the first entities have arrived.',
-    code: 'Its entities arrive as soon as your code writes them. Add members who may enter it. This page looks every {{seconds}} seconds whether the first entities have arrived.',
     paused:
       'Its engine is paused and reads nothing: resume it first. Then add sources and members.',
     sources: 'Add sources',
@@ -71,7 +70,6 @@ export const tenantMessages = {
     failed: 'The state could not be read',
     words: {
       catalog_plugin: 'The catalog plugin of the backend feeds this tenant.',
-      code: 'Code writes the entities of this tenant.',
       paused:
         'The engine reads no source and runs no task until it is resumed.',
       unassigned:
@@ -111,29 +109,6 @@ export const tenantMessages = {
     submit: 'Resume',
     failed: 'The engine was not resumed',
     done: 'The engine is resumed.',
-  },
-  enable: {
-    open: 'Feed by an engine',
-    title: 'Feed {{name}} by an engine?',
-    text: 'A catalog engine reads the sources of the tenant from then on, and code can no longer write its entities.',
-    replace_one:
-      'The tenant has {{count}} entity that code has written. The engine starts empty: that entity is deleted for good, and with it what the tenant keeps of deleted ones. Nothing brings them back.',
-    replace_other:
-      'The tenant has {{count}} entities that code has written. The engine starts empty: they are deleted for good, and with them what the tenant keeps of deleted ones. Nothing brings them back.',
-    typed: 'Type the slug of the tenant, {{value}}',
-    submit: 'Feed by an engine',
-    submitReplace: 'Delete the entities',
-    failed: 'The tenant got no engine',
-    done: 'An engine feeds the tenant.',
-  },
-  disable: {
-    open: 'Take the engine away',
-    title: 'Take the engine from {{name}}?',
-    text: 'The configuration of the engine is deleted, and the locations that were registered with it. The entities stay as they are, and code can change them after some seconds.',
-    typed: 'Type the slug of the tenant, {{value}}',
-    submit: 'Take it away',
-    failed: 'The engine was not taken away',
-    done: 'Code feeds the tenant.',
   },
   remove: {
     heading: 'Delete',
