@@ -21,13 +21,6 @@ interface Created {
   known: string[];
 }
 
-/** The identities of what the migration has created. */
-export async function readCreated(
-  state: StepContext['state'],
-): Promise<string[]> {
-  return (await state.get<Created>(KEY))?.known ?? [];
-}
-
 /** An object that stands under a name. */
 export interface Found {
   kind: Creation['kind'];
