@@ -63,7 +63,8 @@ export {
   toTermKey,
 } from './phases/phase5_partitions/90_entity_terms/keys';
 export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/90_entity_terms/terms';
-export type { TenantRows, WayBack } from './rollback/rollback';
+export type { TenantRows } from './rollback/losses';
+export type { WayBack } from './rollback/wayBack';
 export type { Operator } from './session/operatorLock';
 export type {
   Leftover,

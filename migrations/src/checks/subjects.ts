@@ -1,60 +1,5 @@
-import { FAULTS } from '../adopt/state';
-import { CHANGE_LOG } from '../copy/changeLog';
-import { ADMIN_ROLE, APP_PRIVILEGES } from '../roles';
-import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import { PRODUCT_TABLES } from '../productTables/migrations';
-import { READY_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
-
-/**
- * A table of the migration, and what the application does with it.
- *
- * `own` are in use, with rows of tenants; `search` derived from them; `side` the other sides of
- * a swap; `other` about tenants, without policies. A partition is `part`.
- */
-interface KnownTable {
-  name: string;
-  kind: 'own' | 'search' | 'side' | 'other';
-  /** The table that the error of its policy names. */
-  policy?: string;
-  /** Privileges that the application may have, and needs but for a `side`. */
-  may?: readonly string[];
-  /** The phase from which on it is there; not always, if left out. */
-  since?: 4 | 5;
-}
-
-const READ = ['select'];
-const WRITE = APP_PRIVILEGES;
-
-/** All, in the order of reports. */
-const KNOWN: KnownTable[] = [
-  ...TENANT_TABLES.flatMap((policy): KnownTable[] => [
-    { name: policy, kind: 'own', policy, may: WRITE, since: 4 },
-    { name: oldName(policy), kind: 'side', policy, may: WRITE },
-    { name: partitionedName(policy), kind: 'side', policy, may: WRITE },
-    { name: archiveName(policy), kind: 'side', policy, may: WRITE },
-  ]),
-  ...SEARCH_TABLES.map(
-    (policy): KnownTable => ({
-      name: policy,
-      kind: 'search',
-      policy,
-      may: READ,
-      since: 5,
-    }),
-  ),
-  { name: 'tenants', kind: 'other', may: READ, since: 4 },
-  ...PRODUCT_TABLES.map(
-    ({ name, read }): KnownTable => ({
-      name,
-      kind: 'other',
-      may: read ? READ : [],
-      since: 5,
-    }),
-  ),
-  { name: READY_TABLE, kind: 'other', may: READ, since: 5 },
-  { name: CHANGE_LOG, kind: 'other' },
-  { name: FAULTS, kind: 'other' },
-];
+import { OWN_TABLES } from '../ownTables';
+import { ADMIN_ROLE } from '../roles';
 
 /** The values of {@link SUBJECTS}. */
 export function subjectValues(options: {
@@ -63,7 +8,7 @@ export function subjectValues(options: {
   isPartitioned: boolean;
 }): unknown[] {
   const phase = options.isPartitioned ? 5 : 4;
-  const named = KNOWN.map(({ since = Infinity, ...table }) => ({
+  const named = OWN_TABLES.map(({ since = Infinity, ...table }) => ({
     ...table,
     wanted: since <= phase,
   }));

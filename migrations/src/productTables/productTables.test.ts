@@ -12,7 +12,8 @@ import { phases } from '../phases';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { findings, preflight } from '../preflight/__testUtils__/preflight';
 import { silentReporter } from '../Reporter';
-import { readLosses, rollback } from '../rollback/rollback';
+import { readLosses } from '../rollback/losses';
+import { rollback } from '../rollback/rollback';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { MigrationSession } from '../session/MigrationSession';
 import {

@@ -1,7 +1,7 @@
-import { ADOPTION_STATE, FAULTS, readState } from '../adopt/state';
+import { readState } from '../adopt/state';
 import { unadoptAll } from '../adopt/unadopt';
 import { FUNCTION_SIGNATURES } from '../adopt/functions';
-import { CHANGE_LOG, dropChangeLog } from '../copy/changeLog';
+import { dropChangeLog } from '../copy/changeLog';
 import { FENCE_FUNCTION } from '../copy/fence';
 import { REPLAY } from '../copy/replay';
 import { bookkeepingTables } from '../engine/journal';
@@ -13,34 +13,18 @@ import {
   FILL_FUNCTIONS,
   FUNCTIONS as TERM_FUNCTIONS,
 } from '../phases/phase5_partitions/90_entity_terms/functions';
+import { OWN_TABLES } from '../ownTables';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
 import { TENANT_REQUIRED } from '../schema/policies';
-import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import { PRODUCT_TABLES } from '../productTables/migrations';
-import { READY_TABLE, SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { RESET_OWNER_ROLE } from '../session/ownerRole';
 import { enumerate } from '../text';
 import { dropTenantSchemas } from './tenantSchemas';
 
-const TABLES = [
-  ...TENANT_TABLES.flatMap(table => [
-    table,
-    partitionedName(table),
-    archiveName(table),
-    oldName(table),
-  ]),
-  ...SEARCH_TABLES,
-  ...PRODUCT_TABLES.map(({ name }) => name),
-  READY_TABLE,
-  FAULTS,
-  ADOPTION_STATE,
-  CHANGE_LOG,
-  'tenants',
-];
+const TABLES = OWN_TABLES.map(({ name }) => name);
 
 const FUNCTIONS = [
   ...FUNCTION_SIGNATURES,

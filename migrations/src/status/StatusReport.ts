@@ -1,7 +1,8 @@
 import type { DistributionStatus } from '../sharding/shards';
 import type { AdoptedTenantStatus, AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber } from '../engine/Step';
-import type { TenantRows, WayBack } from '../rollback/rollback';
+import type { TenantRows } from '../rollback/losses';
+import type { WayBack } from '../rollback/wayBack';
 import type { Operator } from '../session/operatorLock';
 import type { EnginesStatus } from './engines';
 import type { SharedPackage } from './packages';

@@ -1,13 +1,13 @@
 import {
   cleanup as dropOldTables,
   RETENTION_HOURS,
-  describeJobElsewhere,
-  scheduleCleanup,
 } from '../../cleanup/cleanup';
+import { scheduleCleanup } from '../../cleanup/schedule';
 import type { PhaseNumber } from '../../engine/Step';
 import { UsageError } from '../../errors';
 import { phases } from '../../phases';
-import { readLosses, rollback as goBack } from '../../rollback/rollback';
+import { readLosses } from '../../rollback/losses';
+import { rollback as goBack } from '../../rollback/rollback';
 import type { ArchivedRows } from '../../rollback/rollback';
 import { readStatus } from '../../status/readStatus';
 import { formatThings } from '../../text';
@@ -56,7 +56,7 @@ export const cleanup: CommandDefinition = {
     forceOption(`do it within ${RETENTION_HOURS} hours of the swap`),
     scheduleOption.conflicts('force'),
   ],
-  async run({ migration, options, reporter, report }) {
+  async run({ migration, options, report }) {
     const { context } = migration;
     if (options.schedule) {
       await scheduleCleanup(context);
@@ -67,10 +67,6 @@ export const cleanup: CommandDefinition = {
     report({ dropped: dropped && !options.dryRun });
     if (!dropped) {
       return 'There was nothing to clean up.';
-    }
-    const job = await describeJobElsewhere(context);
-    if (job) {
-      reporter.info(job);
     }
     return 'The old tables and the change log are gone. The migration is finished.';
   },
@@ -116,15 +112,13 @@ async function runRollback(invocation: Invocation): Promise<string> {
     return `There was nothing to undo.\n${stand}`;
   }
   const phase = await migration.completedPhase();
-  const job = await describeJobElsewhere(migration.context);
   return [
     `Rolled back to phase ${phase}: ${formatThings(
       undone.length,
       'step',
     )} undone.`,
     ...undone.map(name => `  ${name}`),
-    ...archived.filter(({ rows }) => rows > 0).map(describeArchive),
-    ...(job ? [job] : []),
+    ...archived.map(describeArchive),
     stand,
   ].join('\n');
 }

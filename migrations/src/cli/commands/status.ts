@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import { renderAdoptedTenants, renderAdoption } from '../../adopt/status';
-import { describeRows } from '../../rollback/rollback';
+import { describeRows } from '../../rollback/losses';
 import { describeOperator } from '../../session/operatorLock';
 import type { DistributionStatus } from '../../sharding/shards';
 import { renderEngines } from '../../status/engines';

@@ -150,7 +150,6 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     expect(report.archived).toEqual([
       { table: 'entities_partitioned_archive', rows: 1, tenants: 1 },
       { table: 'relations_partitioned_archive', rows: 1, tenants: 1 },
-      { table: 'refresh_state_partitioned_archive', rows: 0, tenants: 0 },
     ]);
     await expect(
       query(`select 1 from entities where tenant_id = '${OTHER}'`),

@@ -1,0 +1,146 @@
+import { adoptedEngine } from '../adopt/state';
+import type { Executor } from '../engine/Executor';
+import type { PhaseNumber, StepContext } from '../engine/Step';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
+import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
+import { readProductLosses } from '../productTables/losses';
+import { columnExists } from '../schema/lookups';
+import { isSwapped, waitingName } from '../schema/partitions';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
+import { escapeIdentifier } from '../sql';
+import { enumerate, formatThings } from '../text';
+import { readCatalogToDrop } from './dropCatalog';
+import { describeTenantSchemas, readTenantSchemas } from './tenantSchemas';
+import { firstToUndo, isBeforeOrAt } from './wayBack';
+
+/**
+ * What a rollback deletes that is nowhere else, a sentence for each: rows of other
+ * tenants, for which the tables of before have no room, members of tenants, their
+ * engines, and the tenants themselves.
+ */
+export async function readLosses(
+  migration: TenancyMigration,
+  to?: PhaseNumber | 0,
+): Promise<string[]> {
+  const { executor } = migration.context;
+  const losses: string[] = [];
+  if ((await readCatalogToDrop(migration.context))?.dropping) {
+    // The losses were accepted by the run that has begun to drop.
+    return losses;
+  }
+  const first = await firstToUndo(migration, to);
+  if (first && isBeforeOrAt(first, partitionedTables)) {
+    const swapped = await isSwapped(executor);
+    for (const table of TENANT_TABLES) {
+      const tenants = await readRowsOfOtherTenants(
+        executor,
+        swapped ? table : await waitingName(executor, table),
+      );
+      if (tenants.length > 0) {
+        losses.push(`${table}: ${describeRows(tenants)}`);
+      }
+    }
+    losses.push(...(await readProductLosses(executor)));
+  }
+  if (first && isBeforeOrAt(first, tenantsTable)) {
+    losses.push(...(await readTenantsToDelete(executor)));
+    losses.push(...describeTenantSchemas(await readTenantSchemas(executor)));
+    losses.push(...(await readOwnRows(migration.context)));
+  }
+  return losses;
+}
+
+/** Tables that were created go with the default tenant's rows, which an adopted catalog has too. */
+async function readOwnRows(context: StepContext): Promise<string[]> {
+  if (
+    !(await readCatalogToDrop(context)) ||
+    (await adoptedEngine(context)) ||
+    !(await columnExists(context.executor, 'entities', 'tenant_id'))
+  ) {
+    return [];
+  }
+  const [{ rows }] = await context.executor.read<{ rows: number }>(
+    'select count(*)::int as rows from entities where tenant_id = $1',
+    [DEFAULT_TENANT_ID],
+  );
+  return rows > 0
+    ? [
+        `entities: ${formatThings(
+          rows,
+          'row',
+        )} of the default tenant, which no adopted catalog has`,
+      ]
+    : [];
+}
+
+async function readTenantsToDelete(executor: Executor): Promise<string[]> {
+  if (!(await columnExists(executor, 'tenants', 'tenant_slug'))) {
+    return [];
+  }
+  const tenants = await executor.read<{ slug: string }>(
+    'select tenant_slug as slug from tenants where tenant_id <> $1 order by 1',
+    [DEFAULT_TENANT_ID],
+  );
+  return tenants.length > 0
+    ? [
+        `tenants: ${formatThings(tenants.length, 'other tenant')} (${enumerate(
+          tenants.map(({ slug }) => slug),
+        )})`,
+      ]
+    : [];
+}
+
+/**
+ * Rows of a tenant other than the default one.
+ *
+ * @public
+ */
+export interface TenantRows {
+  /** Its slug; the id of a tenant that is not registered. */
+  tenant: string;
+  /** How many there are. */
+  rows: number;
+}
+
+// The number of tenants that a sentence names.
+const LISTED = 5;
+
+/**
+ * Counts the rows of the other tenants in a table, those with most rows first. The
+ * partition of the default tenant is left out by PostgreSQL.
+ */
+export async function readRowsOfOtherTenants(
+  executor: Executor,
+  table: string,
+): Promise<TenantRows[]> {
+  // A user's table of that name has no tenant_id.
+  if (!(await columnExists(executor, table, 'tenant_id'))) {
+    return [];
+  }
+  return executor.read<TenantRows>(
+    `select coalesce(t.tenant_slug, r.tenant_id::text) as tenant, r.rows
+       from (select tenant_id, count(*)::float8 as rows
+               from ${escapeIdentifier(table)} where tenant_id <> $1
+              group by tenant_id) r
+       left join tenants t using (tenant_id)
+      order by r.rows desc, 1`,
+    [DEFAULT_TENANT_ID],
+  );
+}
+
+/** `2,000 rows of 2 other tenants (acme 1,500, globex 500)`. */
+export function describeRows(tenants: TenantRows[]): string {
+  const total = tenants.reduce((sum, { rows }) => sum + rows, 0);
+  const named = tenants
+    .slice(0, LISTED)
+    .map(({ tenant, rows }) => `${tenant} ${rows.toLocaleString('en-US')}`);
+  const more = tenants.length - named.length;
+  return (
+    `${formatThings(total, 'row')} of ` +
+    `${formatThings(tenants.length, 'other tenant')} (${[
+      ...named,
+      ...(more > 0 ? [`${more.toLocaleString('en-US')} more`] : []),
+    ].join(', ')})`
+  );
+}

@@ -1,0 +1,107 @@
+import type { Executor } from '../engine/Executor';
+import type { PhaseNumber, Step, StepContext } from '../engine/Step';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { operatorCommand } from '../operatorCommand';
+import { phases } from '../phases';
+import { swap } from '../phases/phase5_partitions/70_swap';
+import { relationExists } from '../schema/lookups';
+import { archiveName, isSwapped, oldName } from '../schema/partitions';
+import { TENANT_TABLES } from '../schema/tables';
+import { readCatalogToDrop } from './dropCatalog';
+
+/**
+ * The way back from where the migration stands.
+ *
+ * @public
+ */
+export interface WayBack {
+  /** A description. */
+  what: string;
+  /** The command for it. */
+  command: string;
+}
+
+/** The next way back; `null` where there is none. */
+export async function readWayBack(
+  migration: Pick<TenancyMigration, 'context' | 'unfinishedUndo'>,
+  completed: string[],
+): Promise<WayBack | null> {
+  const { executor } = migration.context;
+  const command = operatorCommand('rollback');
+  if (await readCatalogToDrop(migration.context)) {
+    return {
+      what: 'the tables of tenants are dropped, and the stock catalog keeps what it has',
+      command: operatorCommand('rollback', '--to 0'),
+    };
+  }
+  if (await migration.unfinishedUndo()) {
+    return { what: 'the rollback that was begun goes on to its end', command };
+  }
+  if (await isSwapped(executor)) {
+    return (await missingOldTable(executor))
+      ? null
+      : {
+          what: 'with MULTI_TENANCY_ENABLED=false, the tables of before the swap take their place',
+          command,
+        };
+  }
+  const first = await safePoint(migration.context, completed);
+  if (first) {
+    const phase = phases.find(({ steps }) => steps.includes(first))!;
+    return { what: `phase ${phase.number} is undone`, command };
+  }
+  return (await relationExists(executor, archiveName('entities')))
+    ? {
+        what: 'the partitioned tables, which are kept beside those in use, are dropped',
+        command: operatorCommand('rollback', '--to 4'),
+      }
+    : null;
+}
+
+/** The first step that a rollback undoes. */
+export async function firstToUndo(
+  migration: Pick<
+    TenancyMigration,
+    'context' | 'unfinishedUndo' | 'completedSteps'
+  >,
+  to: PhaseNumber | 0 | undefined,
+): Promise<Step | undefined> {
+  return to === undefined
+    ? (await migration.unfinishedUndo()) ??
+        (await safePoint(migration.context, await migration.completedSteps()))
+    : phases.find(phase => phase.number > to)?.steps[0];
+}
+
+async function safePoint(
+  { executor }: StepContext,
+  completed: string[],
+): Promise<Step | undefined> {
+  if (await isSwapped(executor)) {
+    return swap;
+  }
+  if (await relationExists(executor, archiveName('entities'))) {
+    // What a killed rollback had left to do, if anything.
+    return completed.includes(swap.name) ? swap : undefined;
+  }
+  const last = [...phases]
+    .reverse()
+    .find(({ steps }) => steps.some(step => completed.includes(step.name)));
+  return last?.steps[0];
+}
+
+export function isBeforeOrAt(step: Step, other: Step): boolean {
+  const all = phases.flatMap(({ steps }) => steps);
+  return all.indexOf(step) <= all.indexOf(other);
+}
+
+/** A table of before the swap that was cleaned up. */
+export async function missingOldTable(
+  executor: Executor,
+): Promise<string | undefined> {
+  for (const table of TENANT_TABLES.map(oldName)) {
+    if (!(await relationExists(executor, table))) {
+      return table;
+    }
+  }
+  return undefined;
+}
