@@ -289,6 +289,7 @@ describe('the navigation', () => {
         tenant_slug: 'acme',
         tenant_name: 'Acme',
         role: 'member',
+        ownership_entity_refs: [],
         administers_tenants: false,
         named_by: 'header',
         base_domain: null,

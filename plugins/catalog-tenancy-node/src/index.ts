@@ -96,6 +96,7 @@ export {
   type TenantMemberStore,
   type TenantRole,
 } from './members/TenantMembers';
+export { type TenantOwnership } from './members/TenantOwnership';
 export {
   AdminAccessError,
   DatabaseStatementError,

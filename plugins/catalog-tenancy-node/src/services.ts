@@ -17,6 +17,10 @@ import { CachingTenantMembers } from './members/CachingTenantMembers';
 import { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 import type { TenantMembers, TenantMemberStore } from './members/TenantMembers';
 import {
+  CatalogTenantOwnership,
+  type TenantOwnership,
+} from './members/TenantOwnership';
+import {
   CachingTenantDirectory,
   TIMING,
 } from './tenants/CachingTenantDirectory';
@@ -316,6 +320,26 @@ export const tenantMembersServiceRef = createServiceRef<TenantMembers>({
       deps: { tenancy: tenancyServiceRef, listener: changesServiceRef },
       factory: ({ tenancy: { pool }, listener }) =>
         new CachingTenantMembers({ pool, listener, ttlMs: TIMING.ttlMs }),
+    }),
+});
+
+/**
+ * Tells what a user owns in a tenant, and belongs to there.
+ *
+ * @public
+ */
+export const tenantOwnershipServiceRef = createServiceRef<TenantOwnership>({
+  id: 'catalog-tenancy.ownership',
+  scope: 'root',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: {
+        members: tenantMembersServiceRef,
+        store: catalogStoreServiceRef,
+      },
+      factory: ({ members, store }) =>
+        new CatalogTenantOwnership({ members, store }),
     }),
 });
 

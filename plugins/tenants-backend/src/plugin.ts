@@ -12,6 +12,7 @@ import {
   tenantGatesServiceRef,
   tenantMembersServiceRef,
   tenantMemberStoreServiceRef,
+  tenantOwnershipServiceRef,
   tenantPermissions,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -45,6 +46,7 @@ export const tenantsPlugin = createBackendPlugin({
         members: tenantMembersServiceRef,
         memberStore: tenantMemberStoreServiceRef,
         metrics: metricsServiceRef,
+        ownership: tenantOwnershipServiceRef,
         permissions: coreServices.permissions,
         permissionsRegistry: coreServices.permissionsRegistry,
         store: tenantStoreServiceRef,
@@ -64,6 +66,7 @@ export const tenantsPlugin = createBackendPlugin({
         members,
         memberStore,
         metrics,
+        ownership,
         permissions,
         permissionsRegistry,
         store,
@@ -81,7 +84,9 @@ export const tenantsPlugin = createBackendPlugin({
             gates,
             identities: new IdentityCatalog(catalog, logger),
             operation: createOperations({ auditor, httpAuth, metrics }),
+            ownership,
             store,
+            userInfo,
             members: memberStore,
             ownTenants: new OwnTenants({
               administrators,

@@ -213,6 +213,11 @@ export interface OpenTenant {
    * being a member.
    */
   role: TenantRole | null;
+  /**
+   * What the caller owns in the tenant: themselves, and the groups that they belong to there. Empty
+   * in the default tenant, where the sign-in says it, and for services.
+   */
+  ownership_entity_refs: string[];
   /** Whether the caller may see all tenants of the registry. */
   administers_tenants: boolean;
   /**

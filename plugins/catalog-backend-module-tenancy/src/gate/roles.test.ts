@@ -81,7 +81,7 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
       'post',
       `${plugin}/may`,
       caller,
-      ASKED,
+      ASKED.map(each => ({ permission: each })),
     );
     return status === 200 ? body : status;
   };

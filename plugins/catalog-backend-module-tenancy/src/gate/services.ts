@@ -24,6 +24,7 @@ import {
   tenantGatesServiceRef,
   tenantLimitsServiceRef,
   tenantMembersServiceRef,
+  tenantOwnershipServiceRef,
   tenantPluginsServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -38,6 +39,7 @@ import { carryTenants } from '../calls/carryTenants';
 import { calledFor } from '../calls/callTokens';
 import { limitRate } from '../limits/limitRate';
 import { bearerCredentials, type Credentials } from './callers';
+import { followTenant } from './followTenant';
 import { guardUpgrades } from './guardUpgrades';
 import {
   type FindRole,
@@ -145,6 +147,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     logger: coreServices.logger,
     members: tenantMembersServiceRef,
     metrics: metricsServiceRef,
+    ownership: tenantOwnershipServiceRef,
     permissions: coreServices.permissions,
     plugin: coreServices.pluginMetadata,
     plugins: tenantPluginsServiceRef,
@@ -164,6 +167,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     logger,
     members,
     metrics,
+    ownership,
     permissions,
     plugin,
     plugins,
@@ -191,6 +195,10 @@ export const tenantGateServiceFactory = createServiceFactory({
       leaveTenants(permissions);
     } else {
       narrowPermissions(permissions, findRole);
+    }
+    // The plugin that asks the policy is told for which tenant.
+    if (!isShared || pluginId === PERMISSION_PLUGIN) {
+      followTenant(userInfo, ownership);
     }
     const gate = new PluginGate({
       pluginId,

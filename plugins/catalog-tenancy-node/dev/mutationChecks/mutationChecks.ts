@@ -212,6 +212,13 @@ export const mutationChecks: MutationCheck[] = [
     test: `${MODULE}/gate/roles.test.ts`,
   },
   {
+    name: 'ownership by the catalog of the tenant',
+    file: `${MODULE}/gate/followTenant.ts`,
+    find: 'return tenant && tenant.tenantId !== DEFAULT_TENANT_ID',
+    replace: 'return tenant && tenant.tenantId === DEFAULT_TENANT_ID',
+    test: `${MODULE}/gate/ownership.test.ts`,
+  },
+  {
     name: 'that what is of the portal is asked about outside of tenants',
     file: `${MODULE}/gate/services.ts`,
     find: 'leaveTenants(permissions);',

@@ -49,21 +49,37 @@ export class CachingTenantMembers implements TenantMembers {
 
   /** {@inheritDoc TenantMembers.roleOf} */
   async roleOf(
-    { tenantId }: ActiveTenant,
+    tenant: ActiveTenant,
     principals: readonly string[],
   ): Promise<TenantRole | undefined> {
+    const roles = await this.rolesOf(tenant, principals);
+    return highestRole([...roles.values()]);
+  }
+
+  /** {@inheritDoc TenantMembers.rolesOf} */
+  async rolesOf(
+    { tenantId }: ActiveTenant,
+    principals: readonly string[],
+  ): Promise<Map<string, TenantRole>> {
     this.#listener.start();
-    const asked = principals.map(normalizePrincipal);
-    const answers = asked.map(each =>
-      this.#answers.get(this.#key(tenantId, each)),
+    const answers = new Map<string, Answer | undefined>(
+      principals
+        .map(normalizePrincipal)
+        .map(principal => [
+          principal,
+          this.#answers.get(this.#key(tenantId, principal)),
+        ]),
     );
-    const unknown = asked.filter((_, index) => answers[index] === undefined);
-    if (unknown.length > 0 && !answers.includes('admin')) {
-      const found = await this.#lookUp(tenantId, unknown);
-      answers.push(...unknown.map(each => found.get(each)));
-    }
-    return highestRole(
-      answers.filter(answer => answer !== undefined && answer !== 'none'),
+    const unknown = [...answers.keys()].filter(
+      principal => answers.get(principal) === undefined,
+    );
+    const found =
+      unknown.length > 0 ? await this.#lookUp(tenantId, unknown) : undefined;
+    return new Map(
+      [...answers].flatMap(([principal, answer]) => {
+        const role = answer ?? found?.get(principal);
+        return role && role !== 'none' ? [[principal, role]] : [];
+      }),
     );
   }
 

@@ -36,6 +36,17 @@ export interface TenantMembers {
   ): Promise<TenantRole | undefined>;
 
   /**
+   * Those of the principals that are members of the tenant, in the form in which they are stored,
+   * with the role of each.
+   *
+   * @throws as {@link TenantMembers.roleOf}
+   */
+  rolesOf(
+    tenant: ActiveTenant,
+    principals: readonly string[],
+  ): Promise<Map<string, TenantRole>>;
+
+  /**
    * Makes the next look-ups of this tenant ask the database. Code that changes members
    * calls it after the change.
    */

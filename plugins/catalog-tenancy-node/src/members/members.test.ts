@@ -377,6 +377,20 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       await expect(members.roleOf(acme, [])).resolves.toBeUndefined();
     });
 
+    it('is told of each member among the principals', async () => {
+      await put('acme', JANE, 'viewer');
+      await put('acme', TEAM, 'admin');
+      const { members } = open(registry.database.pool);
+      await expect(
+        members.rolesOf(acme, ['User:default/jane', JOHN, TEAM]),
+      ).resolves.toEqual(
+        new Map([
+          [JANE, 'viewer'],
+          [TEAM, 'admin'],
+        ]),
+      );
+    });
+
     it('does not ask again while it hears, for members and others', async () => {
       const tested = open(registry.database.pool);
       await tested.begin();

@@ -11,6 +11,7 @@ import {
 import type { JsonObject } from '@backstage/types';
 import {
   AuditedAdminDatabase,
+  highestRole,
   PooledTenantDatabase,
   PostgresTenantEngineStore,
   PostgresTenantMemberStore,
@@ -20,8 +21,10 @@ import {
   tenantDirectoryServiceRef,
   tenantEngineStoreServiceRef,
   type TenantMembers,
+  type TenantRole,
   tenantMembersServiceRef,
   tenantMemberStoreServiceRef,
+  tenantOwnershipServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import request, { type Test } from 'supertest';
@@ -94,6 +97,16 @@ export async function startTenantsBackend(options: {
         factory: () => membersOn(pool),
       }),
       createServiceFactory({
+        service: tenantOwnershipServiceRef,
+        deps: {},
+        factory: () => ({
+          refsOf: async ({ tenantSlug }, { userEntityRef }) => [
+            userEntityRef,
+            `group:default/team-of-${tenantSlug}`,
+          ],
+        }),
+      }),
+      createServiceFactory({
         service: tenantDirectoryServiceRef,
         deps: {},
         factory: () => directoryOn(pool),
@@ -149,17 +162,23 @@ function directoryOn(pool: TenancyPool): TenantDirectory {
 
 /** The same for members. */
 function membersOn(pool: TenancyPool): TenantMembers {
-  return {
-    async roleOf({ tenantId }, principals) {
-      const rows = await pool.query<{ role: 'admin' | 'member' }>(knex =>
+  const rolesOf: TenantMembers['rolesOf'] = async (
+    { tenantId },
+    principals,
+  ) => {
+    const rows = await pool.query<{ principal: string; role: TenantRole }>(
+      knex =>
         knex('tenant_members')
-          .select('role')
+          .select('principal', 'role')
           .where('tenant_id', tenantId)
-          .whereIn('principal', [...principals])
-          .orderBy('role'),
-      );
-      return rows[0]?.role;
-    },
+          .whereIn('principal', [...principals]),
+    );
+    return new Map(rows.map(({ principal, role }) => [principal, role]));
+  };
+  return {
+    roleOf: async (tenant, principals) =>
+      highestRole([...(await rolesOf(tenant, principals)).values()]),
+    rolesOf,
     forget: () => {},
   };
 }

@@ -1,9 +1,13 @@
+import type { UserInfoService } from '@backstage/backend-plugin-api';
 import {
+  type ActiveTenant,
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
+  principalsOf,
   type TenancyConfig,
   type TenantEngines,
   type TenantGates,
+  type TenantOwnership,
   tenantOf,
   tenantReadPermission,
   tenantSourceOf,
@@ -27,8 +31,10 @@ export interface OwnTenantRoutesOptions {
   engines: Pick<TenantEngines, 'isAvailable'>;
   gates: Pick<TenantGates, 'closedPlugins'>;
   operation: MakeOperation;
+  ownership: TenantOwnership;
   ownTenants: OwnTenants;
   store: Pick<TenantStore, 'get'>;
+  userInfo: UserInfoService;
 }
 
 /** Adds the routes of the tenants that a caller may enter, and of the one that is open. */
@@ -37,11 +43,25 @@ export function addOwnTenantRoutes(
   options: OwnTenantRoutesOptions,
 ): void {
   const { administrators, config, engines } = options;
-  const { gates, operation, ownTenants, store } = options;
+  const { gates, operation, ownership, ownTenants, store, userInfo } = options;
 
   const anyCaller: Access<CallerCredentials> = {
     changes: false,
     check: async credentials => credentials,
+  };
+
+  /** What the caller owns in a tenant; in the default one the sign-in has said it. */
+  const refsOf = async (
+    credentials: CallerCredentials,
+    tenant: ActiveTenant,
+  ): Promise<string[]> => {
+    const { principal } = credentials;
+    return tenant.tenantId !== DEFAULT_TENANT_ID && principal.type === 'user'
+      ? ownership.refsOf(tenant, {
+          userEntityRef: principal.userEntityRef,
+          ownershipEntityRefs: await principalsOf(credentials, userInfo),
+        })
+      : [];
   };
 
   router.get(
@@ -65,6 +85,7 @@ export function addOwnTenantRoutes(
           // There may be no table to read it from.
           tenant_name: 'Default tenant',
           role: null,
+          ownership_entity_refs: [],
           administers_tenants,
           named_by: 'default',
           base_domain: null,
@@ -92,6 +113,7 @@ export function addOwnTenantRoutes(
         tenant_slug: row.tenant_slug,
         tenant_name: row.tenant_name,
         role: entry.role ?? null,
+        ownership_entity_refs: await refsOf(credentials, tenant),
         administers_tenants,
         named_by: tenantSourceOf(req),
         base_domain: config.baseDomains[0] ?? null,

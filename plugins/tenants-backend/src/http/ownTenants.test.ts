@@ -135,6 +135,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           tenant_slug: 'acme',
           tenant_name: 'Acme',
           role: 'admin',
+          ownership_entity_refs: [JANE, 'group:default/team-of-acme'],
           administers_tenants: false,
           named_by: 'header',
           base_domain: null,
@@ -163,6 +164,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         {
           tenant_slug: 'default',
           role: null,
+          ownership_entity_refs: [],
           named_by: 'default',
           takes_locations: true,
           closed_plugins: [],
@@ -246,6 +248,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
             tenant_slug: 'default',
             tenant_name: 'Default tenant',
             role: null,
+            ownership_entity_refs: [],
             administers_tenants: false,
             named_by: 'default',
             base_domain: null,

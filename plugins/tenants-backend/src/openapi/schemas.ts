@@ -91,6 +91,7 @@ export const SCHEMAS = {
     tenant_slug: slug,
     tenant_name: name,
     role: orNull(role),
+    ownership_entity_refs: { type: 'array', items: { type: 'string' } },
     administers_tenants: flag,
     named_by: {
       type: 'string',

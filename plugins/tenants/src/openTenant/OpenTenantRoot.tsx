@@ -33,6 +33,7 @@ import {
   whenPageHasAnswers,
 } from './rememberedTenant';
 import { tenantAddress } from './tenantAddress';
+import { TenantIdentity } from './TenantIdentity';
 import { TenantGone } from './TenantGone';
 import { TenantMenu } from './TenantMenu';
 
@@ -154,7 +155,7 @@ function Opened(props: { tenant: OpenTenant; children: ReactNode }) {
       {isRefused && (
         <TenantGone tenant={tenant} onBack={() => setRefused(false)} />
       )}
-      {children}
+      <TenantIdentity tenant={tenant}>{children}</TenantIdentity>
     </OpenTenantContext.Provider>
   );
 }

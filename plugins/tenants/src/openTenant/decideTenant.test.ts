@@ -7,6 +7,7 @@ const open = (changes: Partial<OpenTenant> = {}): OpenTenant => ({
   tenant_slug: 'default',
   tenant_name: 'Default tenant',
   role: null,
+  ownership_entity_refs: [],
   administers_tenants: false,
   named_by: 'default',
   base_domain: null,

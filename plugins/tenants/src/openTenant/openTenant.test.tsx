@@ -1,5 +1,9 @@
 import { ResponseError } from '@backstage/errors';
-import type { AppNode } from '@backstage/frontend-plugin-api';
+import {
+  type AppNode,
+  identityApiRef,
+  useApi,
+} from '@backstage/frontend-plugin-api';
 import {
   renderInTestApp,
   TestApiProvider,
@@ -16,6 +20,7 @@ import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import type { Membership, OpenTenant } from 'backstage-plugin-tenants-common';
 import type { ReactNode } from 'react';
+import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../api';
 import { OpenTenantContext, pageNavigation } from './OpenTenantContext';
 import { OpenTenantRoot } from './OpenTenantRoot';
@@ -32,6 +37,7 @@ const ACME: OpenTenant = {
   tenant_slug: 'acme',
   tenant_name: 'Acme',
   role: 'member',
+  ownership_entity_refs: [],
   administers_tenants: false,
   named_by: 'header',
   base_domain: null,
@@ -80,6 +86,17 @@ const list = (...slugs: string[]) => {
   );
 };
 
+const identityApi = {
+  getBackstageIdentity: async () => ({
+    type: 'user' as const,
+    userEntityRef: 'user:default/test',
+    ownershipEntityRefs: ['user:default/test'],
+  }),
+  getProfileInfo: async () => ({}),
+  getCredentials: async () => ({}),
+  signOut: async () => {},
+};
+
 async function render(
   children: ReactNode,
   pageTenant = new BrowserPageTenant(),
@@ -87,6 +104,7 @@ async function render(
   await renderInTestApp(
     <TestApiProvider
       apis={[
+        [identityApiRef, identityApi],
         [tenantsApiRef, tenantsApi],
         [pageTenantApiRef, pageTenant],
       ]}
@@ -110,6 +128,43 @@ beforeEach(() => {
   BrowserPageTenant.choose('acme');
   tenantsApi.getOpenTenant.mockReset();
   list('acme', 'default', 'initech');
+});
+
+describe('what the user owns', () => {
+  function Owned() {
+    const api = useApi(identityApiRef);
+    const { value } = useAsync(() => api.getBackstageIdentity());
+    return value ? <p>Owned: {value.ownershipEntityRefs.join()}</p> : null;
+  }
+
+  const ofTenant = {
+    ownership_entity_refs: ['user:default/a', 'group:default/b'],
+  };
+
+  it('is what the open tenant says', async () => {
+    tenantsApi.getOpenTenant.mockResolvedValue({ ...ACME, ...ofTenant });
+    await render(<Owned />);
+    expect(
+      await screen.findByText('Owned: user:default/a,group:default/b'),
+    ).toBeInTheDocument();
+  });
+
+  it.each([{ tenant_slug: 'default' }, { enabled: false }])(
+    'is what the sign-in says with %p',
+    async tenant => {
+      BrowserPageTenant.choose(undefined);
+      list('default');
+      tenantsApi.getOpenTenant.mockResolvedValue({
+        ...ACME,
+        ...ofTenant,
+        ...tenant,
+      });
+      await render(<Owned />);
+      expect(
+        await screen.findByText('Owned: user:default/test'),
+      ).toBeInTheDocument();
+    },
+  );
 });
 
 describe('a page, before its tenant is known', () => {

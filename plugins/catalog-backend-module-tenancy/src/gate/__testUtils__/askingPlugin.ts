@@ -3,13 +3,12 @@ import {
   coreServices,
   createBackendPlugin,
 } from '@backstage/backend-plugin-api';
-import type { BasicPermission } from '@backstage/plugin-permission-common';
 import { tenantGateServiceRef } from 'backstage-plugin-catalog-tenancy-node';
 import express, { Router } from 'express';
 
 /**
  * A plugin that says what its caller may do and owns, by the services that Backstage gives it:
- * `POST /may` with permissions, `GET /who`.
+ * `POST /may` with questions for the permission service, `GET /who`.
  */
 export function askingPlugin(
   pluginId: string,
@@ -35,10 +34,7 @@ export function askingPlugin(
           router.post('/may', (req, res, next) => {
             const ask = async () => {
               const credentials = await httpAuth.credentials(req);
-              const queries = (req.body as BasicPermission[]).map(
-                permission => ({ permission }),
-              );
-              return await permissions.authorize(queries, { credentials });
+              return await permissions.authorize(req.body, { credentials });
             };
             ask().then(
               answers => res.json(answers.map(({ result }) => result)),

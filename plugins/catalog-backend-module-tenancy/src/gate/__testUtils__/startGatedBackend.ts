@@ -16,6 +16,7 @@ import {
   tenantLimitsServiceRef,
   tenantMembersServiceRef,
   tenantOf,
+  tenantOwnershipServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { tenantDirectoryServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
 import type { Request } from 'express';
@@ -85,6 +86,7 @@ export function membersFactory(members?: Pick<TenantMembers, 'roleOf'>) {
     factory: () => ({
       forget: () => {},
       roleOf: async () => 'member' as const,
+      rolesOf: async () => new Map(),
       ...members,
     }),
   });
@@ -120,6 +122,13 @@ export async function startGatedBackend(options: {
         service: tenantChangesServiceRef,
         deps: {},
         factory: () => ({ onChange: () => {} }),
+      }),
+      createServiceFactory({
+        service: tenantOwnershipServiceRef,
+        deps: {},
+        factory: () => ({
+          refsOf: async (_tenant, { userEntityRef }) => [userEntityRef],
+        }),
       }),
       createServiceFactory({
         service: tenantLimitsServiceRef,

@@ -77,6 +77,7 @@ export const openTenantOf = (tenant_slug: string): OpenTenant => ({
   tenant_slug,
   tenant_name: tenant_slug.toUpperCase(),
   role: 'admin',
+  ownership_entity_refs: [],
   administers_tenants: true,
   named_by: 'header',
   base_domain: null,

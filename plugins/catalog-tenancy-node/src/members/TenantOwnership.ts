@@ -1,0 +1,80 @@
+import {
+  RELATION_HAS_MEMBER,
+  RELATION_MEMBER_OF,
+} from '@backstage/catalog-model';
+import type { BackstageUserInfo } from '@backstage/backend-plugin-api';
+import type { CatalogStore } from '../catalog/CatalogStore';
+import type { ActiveTenant } from '../tenants/TenantDirectory';
+import { normalizePrincipal } from './principals';
+import type { TenantMembers } from './TenantMembers';
+
+const USER = /^user:[^\s/:]+\/[^\s/:]+$/;
+const GROUP = /^group:/i;
+
+/**
+ * Tells what a user owns in a tenant, and belongs to there.
+ *
+ * It never decides who may enter a tenant: the tenant's own catalog has a say in it.
+ *
+ * @public
+ */
+export interface TenantOwnership {
+  /**
+   * The ownership references of a user in a tenant: the user, the groups of the tenant's catalog
+   * that have the user as a member, and the groups of the identity catalog by which the user is a
+   * member of the tenant. Other groups of the identity catalog own nothing in the tenant.
+   *
+   * @param identity - who the user is, and which groups the sign-in says
+   * @throws {@link DatabaseUnavailableError} if there is no connection in time
+   */
+  refsOf(tenant: ActiveTenant, identity: BackstageUserInfo): Promise<string[]>;
+}
+
+/** {@link TenantOwnership} by the tenant's catalog, asked each time. */
+export class CatalogTenantOwnership implements TenantOwnership {
+  readonly #store: Pick<CatalogStore, 'getEntity' | 'queryEntities'>;
+  readonly #members: Pick<TenantMembers, 'rolesOf'>;
+
+  constructor(options: {
+    store: Pick<CatalogStore, 'getEntity' | 'queryEntities'>;
+    members: Pick<TenantMembers, 'rolesOf'>;
+  }) {
+    this.#store = options.store;
+    this.#members = options.members;
+  }
+
+  /** {@inheritDoc TenantOwnership.refsOf} */
+  async refsOf(
+    tenant: ActiveTenant,
+    { userEntityRef, ownershipEntityRefs }: BackstageUserInfo,
+  ): Promise<string[]> {
+    const groups = ownershipEntityRefs
+      .filter(ref => GROUP.test(ref))
+      .map(normalizePrincipal);
+    const [ofCatalog, roles] = await Promise.all([
+      this.#groupsOf(tenant.tenantId, normalizePrincipal(userEntityRef)),
+      this.#members.rolesOf(tenant, groups),
+    ]);
+    return [...new Set([userEntityRef, ...ofCatalog, ...roles.keys()])];
+  }
+
+  /** As Backstage's sign-in resolvers take them: of the user's entity, or else of the groups'. */
+  async #groupsOf(tenantId: string, userRef: string): Promise<string[]> {
+    if (!USER.test(userRef)) {
+      return [];
+    }
+    const user = await this.#store.getEntity(tenantId, userRef);
+    if (user) {
+      return (user.relations ?? [])
+        .filter(({ type }) => type === RELATION_MEMBER_OF)
+        .map(({ targetRef }) => targetRef)
+        .filter(ref => GROUP.test(ref));
+    }
+    const groups = await this.#store.queryEntities(tenantId, {
+      filter: { kind: 'group', [`relations.${RELATION_HAS_MEMBER}`]: userRef },
+    });
+    return groups.map(({ metadata: { name, namespace = 'default' } }) =>
+      `group:${namespace}/${name}`.toLocaleLowerCase('en-US'),
+    );
+  }
+}
