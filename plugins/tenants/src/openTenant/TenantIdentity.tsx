@@ -38,7 +38,8 @@ function identityIn(tenant: OpenTenant, identityApi: IdentityApi): IdentityApi {
       if (key === 'getBackstageIdentity') {
         return async () => ({
           ...(await target.getBackstageIdentity()),
-          ownershipEntityRefs: tenant.ownership_entity_refs,
+          // A page may remember a tenant from before there was this.
+          ownershipEntityRefs: tenant.ownership_entity_refs ?? [],
         });
       }
       const value = Reflect.get(target, key);
