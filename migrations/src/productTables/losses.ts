@@ -30,6 +30,14 @@ const LOSSES: readonly Loss[] = [
         : undefined,
   },
   {
+    table: 'tenant_invitations',
+    column: 'token_hash',
+    counts:
+      'count(*) filter (where accepted_at is null and expires_at > now()) as open',
+    describe: ({ open }) =>
+      open > 0 ? formatThings(open, 'open invitation') : undefined,
+  },
+  {
     table: ENGINES_TABLE,
     column: 'catalog_config',
     counts: 'count(*) as engines, count(catalog_config) as configured',

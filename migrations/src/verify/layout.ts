@@ -30,6 +30,11 @@ const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
     TENANT_KEY,
     "CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text])))",
   ],
+  tenant_invitations: [
+    'PRIMARY KEY (invitation_id)',
+    TENANT_KEY,
+    "CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text])))",
+  ],
   [ENGINES_TABLE]: [
     'PRIMARY KEY (tenant_id)',
     TENANT_KEY,

@@ -76,6 +76,18 @@ export {
   type TenantPlugins,
   type TenantUpgradeHandler,
 } from './engines/TenantPlugins';
+export {
+  type InvitationToSend,
+  type InvitationSender,
+  type TenantInvitationsExtensionPoint,
+  tenantInvitationsExtensionPoint,
+} from './invitations/extensionPoint';
+export {
+  parseAcceptInvitation,
+  parseCreateInvitation,
+} from './invitations/input';
+export { PostgresTenantInvitationStore } from './invitations/PostgresTenantInvitationStore';
+export { type TenantInvitationStore } from './invitations/TenantInvitations';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 export {
   parseFindPrincipals,

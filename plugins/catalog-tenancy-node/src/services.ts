@@ -13,6 +13,8 @@ import { type TenantDatabase } from './database/TenantDatabase';
 import { readTenancyConfig } from './config/readTenancyConfig';
 import type { TenantLimits } from './pool/TenantLimits';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
+import { PostgresTenantInvitationStore } from './invitations/PostgresTenantInvitationStore';
+import type { TenantInvitationStore } from './invitations/TenantInvitations';
 import { CachingTenantMembers } from './members/CachingTenantMembers';
 import { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 import type { TenantMembers, TenantMemberStore } from './members/TenantMembers';
@@ -364,6 +366,29 @@ export const tenantMemberStoreServiceRef = createServiceRef<TenantMemberStore>({
         new PostgresTenantMemberStore({ pool, admin, members }),
     }),
 });
+
+/**
+ * Invitations into tenants, for other plugins and modules of the same backend. It asks no
+ * permissions: to act as a user, call `/api/tenants` over HTTP.
+ *
+ * @public
+ */
+export const tenantInvitationStoreServiceRef =
+  createServiceRef<TenantInvitationStore>({
+    id: 'catalog-tenancy.invitation-store',
+    scope: 'plugin',
+    defaultFactory: async service =>
+      createServiceFactory({
+        service,
+        deps: {
+          tenancy: tenancyServiceRef,
+          admin: adminDatabaseServiceRef,
+          members: tenantMembersServiceRef,
+        },
+        factory: ({ tenancy: { pool }, admin, members }) =>
+          new PostgresTenantInvitationStore({ pool, admin, members }),
+      }),
+  });
 
 /**
  * What stands in front of all routes of a plugin. A plugin depends on it to declare

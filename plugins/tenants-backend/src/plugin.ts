@@ -5,11 +5,14 @@ import {
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import {
+  type InvitationSender,
   readTenancyConfig,
   tenantDirectoryServiceRef,
   tenantEnginesServiceRef,
   tenantEngineStoreServiceRef,
   tenantGatesServiceRef,
+  tenantInvitationsExtensionPoint,
+  tenantInvitationStoreServiceRef,
   tenantMembersServiceRef,
   tenantMemberStoreServiceRef,
   tenantOwnershipServiceRef,
@@ -21,6 +24,7 @@ import { OwnTenants } from './authorization/OwnTenants';
 import { TenantAdmins } from './authorization/TenantAdmins';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
+import { IdentityAddresses } from './identity/IdentityAddresses';
 import { IdentityCatalog } from './identity/IdentityCatalog';
 
 /**
@@ -31,9 +35,21 @@ import { IdentityCatalog } from './identity/IdentityCatalog';
 export const tenantsPlugin = createBackendPlugin({
   pluginId: 'tenants',
   register(env) {
+    let sender: InvitationSender | undefined;
+    env.registerExtensionPoint(tenantInvitationsExtensionPoint, {
+      setSender(added) {
+        if (sender) {
+          throw new Error(
+            'Invitations have a sender: expected one module that sets it',
+          );
+        }
+        sender = added;
+      },
+    });
     env.registerInit({
       deps: {
         auditor: coreServices.auditor,
+        auth: coreServices.auth,
         catalog: catalogServiceRef,
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
@@ -42,6 +58,7 @@ export const tenantsPlugin = createBackendPlugin({
         gates: tenantGatesServiceRef,
         httpAuth: coreServices.httpAuth,
         httpRouter: coreServices.httpRouter,
+        invitations: tenantInvitationStoreServiceRef,
         logger: coreServices.logger,
         members: tenantMembersServiceRef,
         memberStore: tenantMemberStoreServiceRef,
@@ -54,6 +71,7 @@ export const tenantsPlugin = createBackendPlugin({
       },
       async init({
         auditor,
+        auth,
         catalog,
         config,
         directory,
@@ -62,6 +80,7 @@ export const tenantsPlugin = createBackendPlugin({
         gates,
         httpAuth,
         httpRouter,
+        invitations,
         logger,
         members,
         memberStore,
@@ -77,11 +96,19 @@ export const tenantsPlugin = createBackendPlugin({
         const tenancy = readTenancyConfig(config);
         httpRouter.use(
           createRouter({
+            addresses: new IdentityAddresses({ auth, catalog, logger }),
             administrators,
+            appUrl: (config.getOptionalString('app.baseUrl') ?? '').replace(
+              /\/+$/,
+              '',
+            ),
             config: tenancy,
             engines,
             engineStore,
             gates,
+            invitations,
+            logger,
+            sender,
             identities: new IdentityCatalog(catalog, logger),
             operation: createOperations({ auditor, httpAuth, metrics }),
             ownership,

@@ -151,6 +151,73 @@ export interface TenantMember {
 export type PutMember = Pick<TenantMember, 'role'>;
 
 /**
+ * An invitation into a tenant, as the API shows it.
+ *
+ * @public
+ */
+export interface TenantInvitation {
+  /** A UUID. It accepts nothing. */
+  id: string;
+  /** What the invited person will be there. */
+  role: TenantRole;
+  /**
+   * In lower case: only somebody with this address in the identity catalog can accept. Null
+   * for whoever has the link.
+   */
+  email: string | null;
+  /** The user or service that invites. */
+  created_by: string;
+  /** ISO 8601, UTC, as all times here */
+  created_at: string;
+  /** When it can no longer be accepted. */
+  expires_at: string;
+  /** Whether it can be accepted, was, or never can be. */
+  state: 'open' | 'accepted' | 'expired';
+  /** The user who has accepted it. */
+  accepted_by: string | null;
+  /** When that was. */
+  accepted_at: string | null;
+}
+
+/**
+ * An invitation that was just made.
+ *
+ * @public
+ */
+export interface CreatedInvitation extends TenantInvitation {
+  /** Accepts the invitation, once. It can't be had again. */
+  token: string;
+  /** The page of the portal that accepts it. */
+  link: string;
+  /** Whether it was sent to its address. */
+  sent: boolean;
+}
+
+/**
+ * An invitation that is to be made.
+ *
+ * @public
+ */
+export interface CreateInvitation {
+  /** What the invited person is to be. */
+  role: TenantRole;
+  /** Only somebody with this address in the identity catalog can accept; 254 characters at most. */
+  email?: string;
+  /** For how many days it can be accepted: 1 to 90; 7 by default. */
+  valid_days?: number;
+}
+
+/**
+ * What accepts an invitation.
+ *
+ * @public
+ */
+export interface AcceptInvitation {
+  /** As in {@link CreatedInvitation.token}. */
+  token: string;
+}
+
+/**
  * A user or group of the identity catalog, which is the default tenant's: who can become a
  * member of any tenant.
  *

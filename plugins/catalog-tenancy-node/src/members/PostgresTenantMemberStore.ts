@@ -145,6 +145,9 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
           .merge(['role'])
           .returning(MEMBER_COLUMNS),
       );
+      if (before?.role === 'admin') {
+        await revokeInvitationsBy(change, principal);
+      }
       return {
         member: toMember(after),
         outcome: before ? ('changed' as const) : ('created' as const),
@@ -175,8 +178,11 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
           )} is no member of the tenant '${tenantSlug}'`,
         );
       }
-      if (removed.role === 'admin' && options.keepAdmin) {
-        await refuseLastAdmin(change, parsed);
+      if (removed.role === 'admin') {
+        if (options.keepAdmin) {
+          await refuseLastAdmin(change, parsed);
+        }
+        await revokeInvitationsBy(change, parsed);
       }
     });
   }
@@ -300,6 +306,20 @@ async function refuseLastAdmin(
         'make another member an admin first. Whom tenancy.admins lists may remove the last',
     );
   }
+}
+
+/** With one kept back, who was an admin would be one again. */
+async function revokeInvitationsBy(
+  { transaction, tenantId }: Change,
+  principal: string,
+): Promise<void> {
+  await transaction.query(
+    transaction
+      .knex('tenant_invitations')
+      .where({ tenant_id: tenantId, created_by: principal })
+      .whereNull('accepted_at')
+      .delete(),
+  );
 }
 
 function selectMember(knex: Knex, tenantId: string, principal: string) {

@@ -14,12 +14,14 @@ import {
   highestRole,
   PooledTenantDatabase,
   PostgresTenantEngineStore,
+  PostgresTenantInvitationStore,
   PostgresTenantMemberStore,
   PostgresTenantStore,
   type TenancyPool,
   type TenantDirectory,
   tenantDirectoryServiceRef,
   tenantEngineStoreServiceRef,
+  tenantInvitationStoreServiceRef,
   type TenantMembers,
   type TenantRole,
   tenantMembersServiceRef,
@@ -86,6 +88,19 @@ export async function startTenantsBackend(options: {
         },
         factory: ({ auditor, members }) =>
           new PostgresTenantMemberStore({
+            pool,
+            admin: new AuditedAdminDatabase({ pool, auditor }),
+            members,
+          }),
+      }),
+      createServiceFactory({
+        service: tenantInvitationStoreServiceRef,
+        deps: {
+          auditor: coreServices.auditor,
+          members: tenantMembersServiceRef,
+        },
+        factory: ({ auditor, members }) =>
+          new PostgresTenantInvitationStore({
             pool,
             admin: new AuditedAdminDatabase({ pool, auditor }),
             members,

@@ -18,6 +18,10 @@ import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
 import { addEngineRoutes, type EngineRoutesOptions } from './engineRoutes';
+import {
+  addInvitationRoutes,
+  type InvitationRoutesOptions,
+} from './invitationRoutes';
 import { addMemberRoutes, type MemberRoutesOptions } from './memberRoutes';
 import {
   addOwnTenantRoutes,
@@ -34,6 +38,7 @@ export function createRouter(
   options: {
     store: TenantStore;
   } & EngineRoutesOptions &
+    InvitationRoutesOptions &
     MemberRoutesOptions &
     OwnTenantRoutesOptions,
 ): Router {
@@ -56,6 +61,7 @@ export function createRouter(
 
   // Before those by slug, for it has `mine` in the place of one.
   addOwnTenantRoutes(router, options);
+  addInvitationRoutes(router, options);
   addMemberRoutes(router, options);
   addEngineRoutes(router, options);
 

@@ -21,7 +21,7 @@ import type { CallerCredentials } from '../authorization/Administrators';
 type Catalog = Pick<CatalogService, 'getEntitiesByRefs' | 'queryEntities'>;
 
 /** The default tenant, whatever tenant a request is in. */
-const IDENTITIES = {
+export const IDENTITIES = {
   tenantId: DEFAULT_TENANT_ID,
   tenantSlug: DEFAULT_TENANT_SLUG,
 };

@@ -4,6 +4,7 @@ import { SCHEMAS } from './schemas';
 
 const PATH_PARAMETERS: Record<string, string> = {
   slug: 'The slug of a tenant',
+  id: 'The id of an invitation',
   principal:
     'A user as user:<namespace>/<name>, a group as group:<namespace>/<name>, or the subject of an external service; percent-encoded',
 };

@@ -1,6 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import {
+  parseAcceptInvitation,
   parseCatalogConfig,
+  parseCreateInvitation,
   parseCreateTenant,
   parseFindPrincipals,
   parseListMembers,
@@ -64,6 +66,11 @@ describe('the OpenAPI document', () => {
     const requests = {
       CreateTenant: [parseCreateTenant, { tenant_slug: 'acme', ...valid }],
       UpdateTenant: [parseUpdateTenant, valid],
+      CreateInvitation: [
+        parseCreateInvitation,
+        { role: 'viewer', email: 'a@example.com', valid_days: 1 },
+      ],
+      AcceptInvitation: [parseAcceptInvitation, { token: 't' }],
       PutMember: [parsePutMember, { role: 'admin' }],
       CatalogConfig: [parseCatalogConfig, {}],
     } as const;

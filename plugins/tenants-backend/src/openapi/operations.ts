@@ -72,6 +72,16 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403],
     },
   },
+  '/mine/accepted-invitations': {
+    post: {
+      summary: 'Become a member of the tenant that somebody invites into',
+      body: 'AcceptInvitation',
+      success: {
+        201: answer('The tenant, and the role', schemaRef('Membership')),
+      },
+      errors: [403, 404, 501, 503],
+    },
+  },
   '/{slug}': {
     get: {
       summary: 'Get a tenant, also a deleted one',
@@ -112,6 +122,38 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         200: answer('A page of members', listOf('TenantMember'), pageHeaders),
       },
       errors: [400, 403, 404],
+    },
+  },
+  '/{slug}/invitations': {
+    get: {
+      summary: 'List the invitations of a tenant, the newest first',
+      parameters: page,
+      success: {
+        200: answer(
+          'A page of invitations',
+          listOf('TenantInvitation'),
+          pageHeaders,
+        ),
+      },
+      errors: [400, 403, 404],
+    },
+    post: {
+      summary: 'Invite somebody into a tenant',
+      body: 'CreateInvitation',
+      success: {
+        201: answer(
+          'The invitation, with the token that accepts it, which is told once',
+          schemaRef('CreatedInvitation'),
+        ),
+      },
+      errors: [403, 404, 409, 501],
+    },
+  },
+  '/{slug}/invitations/{id}': {
+    delete: {
+      summary: 'Remove an invitation, which nobody can accept then',
+      success: { 204: answer('It is gone') },
+      errors: [403, 404, 501],
     },
   },
   '/{slug}/principals': {

@@ -55,6 +55,18 @@ const sections = {
   integrations: { type: 'object' },
 };
 
+const invitation = {
+  id: { type: 'string', format: 'uuid' },
+  role,
+  email: orNull({ type: 'string', maxLength: 254 }),
+  created_by: { type: 'string' },
+  created_at: time,
+  expires_at: time,
+  state: { type: 'string', enum: ['open', 'accepted', 'expired'] },
+  accepted_by: orNull({ type: 'string' }),
+  accepted_at: orNull(time),
+};
+
 /** The schemas of requests and answers. */
 export const SCHEMAS = {
   Tenant: object(tenant),
@@ -81,6 +93,28 @@ export const SCHEMAS = {
     created_by: { type: 'string' },
     created_at: time,
   }),
+  TenantInvitation: object(invitation),
+  CreatedInvitation: object({
+    ...invitation,
+    token: { type: 'string' },
+    link: { type: 'string' },
+    sent: flag,
+  }),
+  CreateInvitation: {
+    ...object(
+      {
+        role,
+        email: { type: 'string', maxLength: 254 },
+        valid_days: { type: 'integer', minimum: 1, maximum: 90, default: 7 },
+      },
+      ['role'],
+    ),
+    additionalProperties: false,
+  },
+  AcceptInvitation: {
+    ...object({ token: { type: 'string', maxLength: 200 } }),
+    additionalProperties: false,
+  },
   CatalogPrincipal: object({
     principal: { type: 'string', minLength: 1, maxLength: 512 },
     kind: { type: 'string', enum: ['group', 'user'] },

@@ -1,7 +1,10 @@
 import type {
+  AcceptInvitation,
   CatalogConfig,
   CatalogPrincipal,
+  CreatedInvitation,
   CreatedTenant,
+  CreateInvitation,
   CreateTenant,
   FindPrincipals,
   ListMembers,
@@ -13,6 +16,7 @@ import type {
   ReadCatalogConfig,
   Tenant,
   TenantEngine,
+  TenantInvitation,
   TenantMember,
   TenantStatus,
   TenantSummary,
@@ -139,6 +143,36 @@ export interface TenantsApi {
     principal: string,
     options?: TenantsRequestOptions,
   ): Promise<void>;
+
+  /** Lists the invitations of a tenant, the newest first. */
+  listInvitations(
+    slug: string,
+    query?: ListMembers,
+    options?: TenantsRequestOptions,
+  ): Promise<Page<TenantInvitation>>;
+
+  /** Invites somebody into a tenant. */
+  createInvitation(
+    slug: string,
+    request: CreateInvitation,
+    options?: TenantsRequestOptions,
+  ): Promise<CreatedInvitation>;
+
+  /** Removes an invitation, which nobody can accept then. */
+  revokeInvitation(
+    slug: string,
+    id: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void>;
+
+  /**
+   * Makes the caller a member of the tenant that somebody invites into. It rejects with status
+   * 404 for whatever is wrong with the invitation.
+   */
+  acceptInvitation(
+    request: AcceptInvitation,
+    options?: TenantsRequestOptions,
+  ): Promise<Membership>;
 
   /**
    * Finds users and groups of the identity catalog, which is the default tenant's, that the

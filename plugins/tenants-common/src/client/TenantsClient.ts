@@ -1,8 +1,11 @@
 import { HttpClient, readPage, toSearch } from '@internal/http-client';
 import type {
+  AcceptInvitation,
   CatalogConfig,
   CatalogPrincipal,
+  CreatedInvitation,
   CreatedTenant,
+  CreateInvitation,
   CreateTenant,
   FindPrincipals,
   ListMembers,
@@ -14,6 +17,7 @@ import type {
   ReadCatalogConfig,
   Tenant,
   TenantEngine,
+  TenantInvitation,
   TenantMember,
   TenantStatus,
   TenantSummary,
@@ -176,6 +180,51 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
+  /** {@inheritdoc TenantsApi.listInvitations} */
+  async listInvitations(
+    slug: string,
+    query: ListMembers = {},
+    options?: TenantsRequestOptions,
+  ): Promise<Page<TenantInvitation>> {
+    const path = `${invitationsPath(slug)}${toSearch(query)}`;
+    return readPage(await this.#http.fetch(path, options));
+  }
+
+  /** {@inheritdoc TenantsApi.createInvitation} */
+  async createInvitation(
+    slug: string,
+    request: CreateInvitation,
+    options?: TenantsRequestOptions,
+  ): Promise<CreatedInvitation> {
+    return this.#http.json(invitationsPath(slug), {
+      ...options,
+      method: 'POST',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc TenantsApi.revokeInvitation} */
+  async revokeInvitation(
+    slug: string,
+    id: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void> {
+    const path = `${invitationsPath(slug)}/${encodeURIComponent(id)}`;
+    await this.#http.fetch(path, { ...options, method: 'DELETE' });
+  }
+
+  /** {@inheritdoc TenantsApi.acceptInvitation} */
+  async acceptInvitation(
+    request: AcceptInvitation,
+    options?: TenantsRequestOptions,
+  ): Promise<Membership> {
+    return this.#http.json('/mine/accepted-invitations', {
+      ...options,
+      method: 'POST',
+      body: request,
+    });
+  }
+
   /** {@inheritdoc TenantsApi.findPrincipals} */
   async findPrincipals(
     slug: string,
@@ -270,6 +319,10 @@ async function readTagged<T extends object>(
 
 function tenantPath(slug: string): string {
   return `/${encodeURIComponent(slug)}`;
+}
+
+function invitationsPath(slug: string): string {
+  return `${tenantPath(slug)}/invitations`;
 }
 
 function memberPath(slug: string, principal: string): string {

@@ -1,0 +1,314 @@
+import { ConflictError, NotFoundError } from '@backstage/errors';
+import {
+  type CreateInvitation,
+  highestRole,
+  type ListMembers,
+  type Membership,
+  type TenantInvitation,
+  type TenantRole,
+} from 'backstage-plugin-tenants-common';
+import { createHash, randomBytes } from 'node:crypto';
+import type { Knex } from 'knex';
+import type {
+  AdminDatabase,
+  AdminTransaction,
+} from '../database/AdminDatabase';
+import { parseListMembers } from '../members/input';
+import { normalizePrincipal } from '../members/principals';
+import type { TenantMembers } from '../members/TenantMembers';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { notifyStatement } from '../tenants/ChangeListener';
+import { isTenantSlug } from '../tenants/Tenant';
+import { normalizeAddress, parseCreateInvitation } from './input';
+import type { TenantInvitationStore } from './TenantInvitations';
+
+const MOST_INVITATIONS = 500;
+const KEPT_DAYS = 90;
+const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
+
+/** The columns, in the order in which the API shows them. */
+const COLUMNS = `invitation_id as id, role, email, created_by, created_at, expires_at,
+  case when accepted_at is not null then 'accepted'
+       when expires_at <= now() then 'expired'
+       else 'open' end as state,
+  accepted_by, accepted_at`;
+
+interface InvitationRow
+  extends Omit<TenantInvitation, 'created_at' | 'expires_at' | 'accepted_at'> {
+  created_at: Date;
+  expires_at: Date;
+  accepted_at: Date | null;
+}
+
+interface TenantRow {
+  tenant_id: string;
+  tenant_slug: string;
+  tenant_name: string;
+}
+
+/**
+ * {@link TenantInvitationStore} on PostgreSQL.
+ *
+ * Creating and accepting lock the row of the tenant until the commit (NO KEY UPDATE, for which
+ * no writer of the tenant's rows waits), as changes of members do: these wait for each other.
+ *
+ * @public
+ */
+export class PostgresTenantInvitationStore implements TenantInvitationStore {
+  readonly #pool: TenancyPool;
+  readonly #admin: AdminDatabase;
+  readonly #members: Pick<TenantMembers, 'forget'>;
+
+  constructor(options: {
+    pool: TenancyPool;
+    admin: AdminDatabase;
+    members: Pick<TenantMembers, 'forget'>;
+  }) {
+    this.#pool = options.pool;
+    this.#admin = options.admin;
+    this.#members = options.members;
+  }
+
+  /** {@inheritDoc TenantInvitationStore.list} */
+  async list(
+    tenantSlug: string,
+    page: ListMembers = {},
+  ): Promise<{ items: TenantInvitation[]; totalItems: number }> {
+    const { limit, offset } = parseListMembers(page);
+    const tenants = isTenantSlug(tenantSlug)
+      ? await this.#pool.query<TenantRow>(knex =>
+          selectActive(knex, { tenant_slug: tenantSlug }),
+        )
+      : [];
+    const { tenant_id } = existing(tenants, tenantSlug);
+    const rows = await this.#pool.query<InvitationRow>(knex =>
+      knex('tenant_invitations')
+        .select(knex.raw(COLUMNS))
+        .where({ tenant_id })
+        .orderBy([{ column: 'created_at', order: 'desc' }, 'invitation_id'])
+        .limit(limit)
+        .offset(offset),
+    );
+    const [{ count }] = await this.#pool.query<{ count: string }>(knex =>
+      knex('tenant_invitations').where({ tenant_id }).count({ count: '*' }),
+    );
+    return { items: rows.map(toInvitation), totalItems: Number(count) };
+  }
+
+  /** {@inheritDoc TenantInvitationStore.create} */
+  async create(
+    tenantSlug: string,
+    request: CreateInvitation,
+    { by }: { by: string },
+  ): Promise<{
+    invitation: TenantInvitation;
+    tenantName: string;
+    token: string;
+  }> {
+    const { role, email, valid_days } = parseCreateInvitation(request);
+    const token = randomBytes(32).toString('base64url');
+    return this.#admin.run('create an invitation', async transaction => {
+      const { knex } = transaction;
+      const { tenant_id, tenant_name } = await lockTenant(
+        transaction,
+        tenantSlug,
+      );
+      await transaction.query(
+        knex('tenant_invitations')
+          .where({ tenant_id })
+          .whereRaw('expires_at < now() - make_interval(days => ?)', [
+            KEPT_DAYS,
+          ])
+          .delete(),
+      );
+      const [{ count }] = await transaction.query<{ count: string }>(
+        knex('tenant_invitations').where({ tenant_id }).count({ count: '*' }),
+      );
+      if (Number(count) >= MOST_INVITATIONS) {
+        throw new ConflictError(
+          `The tenant '${tenantSlug}' has ${MOST_INVITATIONS} invitations, the most that it may have: remove some first`,
+        );
+      }
+      const [row] = await transaction.query<InvitationRow>(
+        knex('tenant_invitations')
+          .insert({
+            tenant_id,
+            token_hash: hashOf(token),
+            role,
+            email,
+            created_by: normalizePrincipal(by),
+            expires_at: knex.raw('now() + make_interval(days => ?)', [
+              valid_days,
+            ]),
+          })
+          .returning(knex.raw(COLUMNS)),
+      );
+      return {
+        invitation: toInvitation(row),
+        tenantName: tenant_name,
+        token,
+      };
+    });
+  }
+
+  /** {@inheritDoc TenantInvitationStore.revoke} */
+  async revoke(tenantSlug: string, id: string): Promise<void> {
+    await this.#admin.run('revoke an invitation', async transaction => {
+      const { knex } = transaction;
+      const { tenant_id } = await lockTenant(transaction, tenantSlug);
+      const removed = UUID.test(id)
+        ? await transaction.query(
+            knex('tenant_invitations')
+              .where({ tenant_id, invitation_id: id })
+              .delete()
+              .returning('role'),
+          )
+        : [];
+      if (removed.length === 0) {
+        throw new NotFoundError(
+          `The tenant '${tenantSlug}' has no invitation ${JSON.stringify(id)}`,
+        );
+      }
+    });
+  }
+
+  /** {@inheritDoc TenantInvitationStore.accept} */
+  async accept(
+    token: string,
+    person: { userRef: string; email: string | undefined },
+  ): Promise<Membership> {
+    const email =
+      person.email === undefined ? null : normalizeAddress(person.email);
+    // One statement for whatever is wrong: an outsider can't tell by the time what it was.
+    const [found] = await this.#pool.query<
+      TenantRow & { invitation_id: string }
+    >(knex =>
+      knex.raw(
+        `select i.invitation_id, t.tenant_id, t.tenant_slug, t.tenant_name
+           from tenant_invitations i join tenants t on t.tenant_id = i.tenant_id
+          where i.token_hash = ? and i.accepted_at is null and i.expires_at > now()
+            and (i.email is null or i.email = ?) and t.deleted_at is null`,
+        [hashOf(token), email],
+      ),
+    );
+    if (!found) {
+      throw unusableError();
+    }
+    const { tenant_id, tenant_slug, tenant_name, invitation_id } = found;
+    try {
+      const role = await this.#admin.run(
+        'accept an invitation',
+        async transaction => {
+          const { knex } = transaction;
+          const tenants = await transaction.query(
+            selectActive(knex, { tenant_id }).forNoKeyUpdate(),
+          );
+          if (tenants.length === 0) {
+            throw unusableError();
+          }
+          const accepted = await join(transaction, {
+            tenantId: tenant_id,
+            invitationId: invitation_id,
+            principal: normalizePrincipal(person.userRef),
+          });
+          await transaction.query(
+            notifyStatement(knex, this.#pool.schema, { membersOf: tenant_id }),
+          );
+          return accepted;
+        },
+      );
+      return { tenant_slug, tenant_name, role };
+    } finally {
+      // After a failure too: a commit may have taken effect of which the answer was lost.
+      this.#members.forget(tenant_id);
+    }
+  }
+}
+
+/** Uses up an invitation of a locked tenant, and returns the role that the member has then. */
+async function join(
+  transaction: AdminTransaction,
+  options: { tenantId: string; invitationId: string; principal: string },
+): Promise<TenantRole> {
+  const { tenantId: tenant_id, principal } = options;
+  const { knex } = transaction;
+  // Another one may have been first, or have revoked it, since it was found.
+  const [invitation] = await transaction.query<{
+    role: TenantRole;
+    created_by: string;
+  }>(
+    knex('tenant_invitations')
+      .where({ invitation_id: options.invitationId })
+      .whereNull('accepted_at')
+      .whereRaw('expires_at > now()')
+      .update({ accepted_at: knex.fn.now(), accepted_by: principal })
+      .returning(['role', 'created_by']),
+  );
+  if (!invitation) {
+    throw unusableError();
+  }
+  const [member] = await transaction.query<{ role: TenantRole }>(
+    knex('tenant_members').select('role').where({ tenant_id, principal }),
+  );
+  const { role, created_by } = invitation;
+  if (member && highestRole([member.role, role]) === member.role) {
+    return member.role;
+  }
+  await transaction.query(
+    knex('tenant_members')
+      .insert({ tenant_id, principal, role, created_by })
+      .onConflict(['tenant_id', 'principal'])
+      .merge(['role']),
+  );
+  return role;
+}
+
+/** 256 random bits can't be guessed, so that a hash without a salt keeps them. */
+function hashOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function selectActive(
+  knex: Knex,
+  by: { tenant_id: string } | { tenant_slug: string },
+) {
+  return knex('tenants')
+    .select('tenant_id', 'tenant_slug', 'tenant_name')
+    .where(by)
+    .whereNull('deleted_at');
+}
+
+async function lockTenant(
+  transaction: AdminTransaction,
+  tenantSlug: string,
+): Promise<TenantRow> {
+  const { knex } = transaction;
+  const rows = isTenantSlug(tenantSlug)
+    ? await transaction.query<TenantRow>(
+        selectActive(knex, { tenant_slug: tenantSlug }).forNoKeyUpdate(),
+      )
+    : [];
+  return existing(rows, tenantSlug);
+}
+
+function existing(rows: TenantRow[], tenantSlug: string): TenantRow {
+  if (rows.length === 0) {
+    throw new NotFoundError(`No active tenant with the slug '${tenantSlug}'`);
+  }
+  return rows[0];
+}
+
+function unusableError(): NotFoundError {
+  return new NotFoundError(
+    'This invitation does not exist, is over, or is for somebody else: ask for a new one',
+  );
+}
+
+function toInvitation(row: InvitationRow): TenantInvitation {
+  return {
+    ...row,
+    created_at: row.created_at.toISOString(),
+    expires_at: row.expires_at.toISOString(),
+    accepted_at: row.accepted_at?.toISOString() ?? null,
+  };
+}

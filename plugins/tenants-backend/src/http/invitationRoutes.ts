@@ -1,0 +1,165 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { BasicPermission } from '@backstage/plugin-permission-common';
+import { NotAllowedError } from '@backstage/errors';
+import { createBodyReader } from '@internal/http';
+import {
+  type InvitationSender,
+  parseAcceptInvitation,
+  parseCreateInvitation,
+  type TenantInvitationStore,
+  tenantMemberReadPermission,
+  tenantMemberUpdatePermission,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { CreatedInvitation } from 'backstage-plugin-tenants-common';
+import type { Router } from 'express';
+import { nameOf } from '../authorization/Administrators';
+import type { TenantAdmins } from '../authorization/TenantAdmins';
+import type { IdentityAddresses } from '../identity/IdentityAddresses';
+import { sendPage } from './answers';
+import type { Access, MakeOperation } from './operations';
+import { parsePageQuery } from './query';
+
+const readBody = createBodyReader({ limit: 10 * 1024 });
+
+/** What the routes of invitations work with. */
+export interface InvitationRoutesOptions {
+  addresses: IdentityAddresses;
+  invitations: TenantInvitationStore;
+  /** Of the app, for links. */
+  appUrl: string;
+  logger: LoggerService;
+  operation: MakeOperation;
+  /** Nothing where no module sends invitations. */
+  sender?: InvitationSender;
+  tenantAdmins: TenantAdmins;
+}
+
+/** Adds the routes of invitations, which whoever may change members makes. */
+export function addInvitationRoutes(
+  router: Router,
+  options: InvitationRoutesOptions,
+): void {
+  const { addresses, appUrl, invitations, logger, operation, sender } = options;
+
+  const may = (permission: BasicPermission): Access<{ by: string }> => ({
+    changes: permission.attributes.action !== 'read',
+    check: async (credentials, req) => {
+      await options.tenantAdmins.assertMay(
+        credentials,
+        permission,
+        req.params.slug,
+        'the members',
+      );
+      return { by: nameOf(credentials) };
+    },
+  });
+  const anyUser: Access<string> = {
+    changes: true,
+    check: async ({ principal }) => {
+      if (principal.type !== 'user') {
+        throw new NotAllowedError('Only users accept invitations');
+      }
+      return principal.userEntityRef;
+    },
+  };
+
+  /** Whether it was sent: the link can be copied where it was not. */
+  async function send(
+    slug: string,
+    tenantName: string,
+    { email, link, role, created_by, expires_at }: CreatedInvitation,
+  ): Promise<boolean> {
+    if (!sender || email === null) {
+      return false;
+    }
+    try {
+      await sender.send({
+        email,
+        link,
+        role,
+        tenantSlug: slug,
+        tenantName,
+        invitedBy: created_by,
+        expiresAt: expires_at,
+      });
+      return true;
+    } catch (error) {
+      logger.warn(
+        `An invitation into the tenant '${slug}' could not be sent: ${error}`,
+      );
+      return false;
+    }
+  }
+
+  router.get(
+    '/:slug/invitations',
+    operation(
+      'list-tenant-invitations',
+      may(tenantMemberReadPermission),
+      async (req, res) => {
+        const page = parsePageQuery(req);
+        sendPage(req, res, await invitations.list(req.params.slug, page), page);
+      },
+    ),
+  );
+
+  router.post(
+    '/:slug/invitations',
+    operation(
+      'create-tenant-invitation',
+      may(tenantMemberUpdatePermission),
+      async (req, res, caller) => {
+        const { slug } = req.params;
+        const request = parseCreateInvitation(await readBody(req, res));
+        const { invitation, tenantName, token } = await invitations.create(
+          slug,
+          request,
+          caller,
+        );
+        const created = {
+          ...invitation,
+          token,
+          // In the fragment, which browsers send to nobody.
+          link: `${appUrl}/invitation#${token}`,
+          sent: false,
+        };
+        res
+          .status(201)
+          .set('Cache-Control', 'no-store')
+          .json({ ...created, sent: await send(slug, tenantName, created) });
+      },
+      async (req, res) => ({
+        ...parseCreateInvitation(await readBody(req, res)),
+      }),
+    ),
+  );
+
+  router.delete(
+    '/:slug/invitations/:id',
+    operation(
+      'revoke-tenant-invitation',
+      may(tenantMemberUpdatePermission),
+      async (req, res) => {
+        await invitations.revoke(req.params.slug, req.params.id);
+        res.status(204).end();
+      },
+    ),
+  );
+
+  router.post(
+    '/mine/accepted-invitations',
+    operation(
+      'accept-tenant-invitation',
+      anyUser,
+      async (req, res, userRef) => {
+        const { token } = parseAcceptInvitation(await readBody(req, res));
+        // For every token, so that the answer takes the same time.
+        const email = await addresses.find(userRef);
+        const membership = await invitations.accept(token, { userRef, email });
+        res.locals.accepted = { slug: membership.tenant_slug };
+        res.status(201).json(membership);
+      },
+      async (_req, res) => res.locals.accepted ?? {},
+    ),
+  );
+}

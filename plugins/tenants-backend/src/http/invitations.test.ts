@@ -1,0 +1,417 @@
+import {
+  coreServices,
+  createBackendModule,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { catalogServiceRef } from '@backstage/plugin-catalog-node';
+import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  carriedTenant,
+  DEFAULT_TENANT_SLUG,
+  type TenancyPool,
+  tenantInvitationsExtensionPoint,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { CreatedInvitation } from 'backstage-plugin-tenants-common';
+import {
+  ADMIN,
+  ALICE,
+  type Caller,
+  CI,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const JANE = 'user:default/jane';
+const JOHN = 'user:default/john';
+const ACCEPT = '/mine/accepted-invitations';
+
+const user = (name: string, email?: string) => ({
+  apiVersion: 'backstage.io/v1alpha1',
+  kind: 'User',
+  metadata: { name, namespace: 'default' },
+  spec: { profile: email ? { email } : {}, memberOf: [] },
+});
+
+describe.each(databases.eachSupportedId())('invitations on %s', id => {
+  let database: TenancyDatabase;
+  let pool: TenancyPool;
+  let backend: TenantsBackend;
+  const send = jest.fn();
+  const audited = jest.fn();
+  const asked = jest.fn();
+  const identities = catalogServiceMock({
+    entities: [
+      user('jane', 'Jane@Example.com'),
+      user('john', 'john@example.com'),
+      user('alice'),
+    ],
+  });
+
+  const by = (ref: string): Caller =>
+    backend.as(mockCredentials.user.header(ref));
+
+  beforeAll(async () => {
+    database = await TenancyDatabase.create(databases, id);
+    pool = database.createPool();
+    backend = await startTenantsBackend({
+      pool,
+      config: {
+        app: { baseUrl: 'https://portal.example/' },
+        tenancy: { enabled: true, admins: [ADMIN, CI] },
+      },
+      features: [
+        createServiceFactory({
+          service: catalogServiceRef,
+          deps: {},
+          factory: () => ({
+            ...identities,
+            getEntityByRef: asked.mockImplementation((ref, options) =>
+              identities.getEntityByRef(ref, options),
+            ),
+          }),
+        }),
+        mockServices.auditor.mock({
+          createEvent: async ({ request: _, ...event }) => {
+            audited(event);
+            return {
+              success: async details => audited(details),
+              fail: async details => audited(details),
+            };
+          },
+        }).factory,
+        createBackendModule({
+          pluginId: 'tenants',
+          moduleId: 'mail',
+          register(env) {
+            env.registerInit({
+              deps: {
+                invitations: tenantInvitationsExtensionPoint,
+                logger: coreServices.logger,
+              },
+              async init({ invitations }) {
+                invitations.setSender({ send });
+              },
+            });
+          },
+        }),
+      ],
+    });
+  });
+  afterAll(() => database.close());
+
+  beforeEach(async () => {
+    send.mockReset();
+    audited.mockReset();
+    await database.empty();
+    await database.client.query(
+      `insert into tenants (tenant_slug, tenant_name, deleted_at)
+       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now())`,
+    );
+  });
+
+  const invite = async (
+    request: object = { role: 'member' },
+    { slug = 'acme', as = backend.admin } = {},
+  ): Promise<CreatedInvitation> => {
+    const { status, body } = await as.post(`/${slug}/invitations`, request);
+    expect([status, body.error]).toEqual([201, undefined]);
+    return body;
+  };
+  const accept = (caller: Caller, token: string) =>
+    caller.post(ACCEPT, { token });
+  const members = async (slug = 'acme') => {
+    const { body } = await backend.admin.get(`/${slug}/members`);
+    return body.map((each: any) => `${each.principal}: ${each.role}`);
+  };
+
+  it('creates one, with a link that is told once, and keeps no more of the token than a hash', async () => {
+    const created = await invite({ role: 'viewer', valid_days: 1 });
+    const { token, link, sent, ...invitation } = created;
+    expect(link).toBe(`https://portal.example/invitation#${token}`);
+    expect(Buffer.from(token, 'base64url')).toHaveLength(32);
+    expect(invitation).toMatchObject({
+      role: 'viewer',
+      email: null,
+      created_by: ADMIN,
+      state: 'open',
+      accepted_by: null,
+    });
+    expect(
+      Date.parse(created.expires_at) - Date.parse(created.created_at),
+    ).toBe(24 * 3600 * 1000);
+    expect(sent).toBe(false);
+
+    const listed = await backend.admin.get('/acme/invitations');
+    expect(listed.body).toEqual([invitation]);
+    expect(listed.headers['x-total-count']).toBe('1');
+    const { rows } = await database.client.query(
+      'select row_to_json(i) as row from tenant_invitations i',
+    );
+    const kept = JSON.stringify(rows);
+    expect(kept).not.toContain(token);
+    expect(kept).not.toContain(Buffer.from(token, 'base64url').toString('hex'));
+    expect(JSON.stringify(audited.mock.calls)).not.toContain(token);
+  });
+
+  it('is accepted once, by whoever has the link', async () => {
+    const { token } = await invite();
+    const { status, body } = await accept(backend.alice, token);
+    expect([status, body]).toEqual([
+      201,
+      { tenant_slug: 'acme', tenant_name: 'Acme', role: 'member' },
+    ]);
+    expect(await members()).toEqual([`${ALICE}: member`]);
+    expect(JSON.stringify(audited.mock.calls)).not.toContain(token);
+    for (const caller of [backend.alice, by(JANE)]) {
+      expect((await accept(caller, token)).status).toBe(404);
+    }
+    const { body: listed } = await backend.admin.get('/acme/invitations');
+    expect(listed).toEqual([
+      expect.objectContaining({ state: 'accepted', accepted_by: ALICE }),
+    ]);
+  });
+
+  it('is accepted by one of ten who accept it at the same time', async () => {
+    const { token } = await invite();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, i) =>
+        accept(by(`user:default/u${i}`), token),
+      ),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      201,
+      ...Array(9).fill(404),
+    ]);
+    expect(await members()).toHaveLength(1);
+  });
+
+  it('lowers no role, and raises a lower one', async () => {
+    const first = await invite({ role: 'admin' });
+    await accept(by(JANE), first.token);
+    const lower = await invite({ role: 'viewer' });
+    const { body } = await accept(by(JANE), lower.token);
+    expect(body.role).toBe('admin');
+    await accept(by(JOHN), (await invite({ role: 'viewer' })).token);
+    await accept(by(JOHN), (await invite({ role: 'member' })).token);
+    expect(await members()).toEqual([`${JANE}: admin`, `${JOHN}: member`]);
+  });
+
+  it('with an address, only the user accepts who has it in the identity catalog', async () => {
+    const { token } = await invite({
+      role: 'member',
+      email: 'jane@EXAMPLE.com',
+    });
+    for (const other of [JOHN, ALICE, 'user:default/unknown']) {
+      expect((await accept(by(other), token)).status).toBe(404);
+    }
+    expect((await accept(by(JANE), token)).status).toBe(201);
+    expect(await members()).toEqual([`${JANE}: member`]);
+    expect(carriedTenant(asked.mock.lastCall[1].credentials)).toMatchObject({
+      tenantSlug: DEFAULT_TENANT_SLUG,
+    });
+  });
+
+  it('goes to the sender of the backend, and stays where that fails', async () => {
+    const request = { role: 'member', email: 'jane@example.com' };
+    const { token, link, sent, expires_at } = await invite(request);
+    expect(sent).toBe(true);
+    expect(send.mock.calls).toEqual([
+      [
+        {
+          email: 'jane@example.com',
+          link,
+          role: 'member',
+          tenantSlug: 'acme',
+          tenantName: 'Acme',
+          invitedBy: ADMIN,
+          expiresAt: expires_at,
+        },
+      ],
+    ]);
+    send.mockRejectedValue(new Error('no mail today'));
+    const other = await invite(request);
+    expect(other.sent).toBe(false);
+    for (const each of [token, other.token]) {
+      expect((await accept(by(JANE), each)).status).toBe(201);
+    }
+  });
+
+  describe('tells an outsider nothing', () => {
+    /** One of each kind that nobody can accept any more, and unknown ones. */
+    async function unusable(): Promise<string[]> {
+      const used = await invite();
+      await accept(by(JOHN), used.token);
+      const expired = await invite();
+      await database.client.query(
+        'update tenant_invitations set expires_at = now() where invitation_id = $1',
+        [expired.id],
+      );
+      const revoked = await invite();
+      const revocation = await backend.admin.delete(
+        `/acme/invitations/${revoked.id}`,
+      );
+      expect(revocation.status).toBe(204);
+      const others = await invite({
+        role: 'member',
+        email: 'jane@example.com',
+      });
+      const ofDeleted = await invite({ role: 'member' }, { slug: 'globex' });
+      await backend.admin.delete('/globex');
+      return [
+        used.token,
+        expired.token,
+        revoked.token,
+        others.token,
+        ofDeleted.token,
+        'x'.repeat(43),
+        '',
+        "' or true --\0",
+        expired.id,
+      ];
+    }
+
+    it('in what it answers', async () => {
+      const answers = new Set<string>();
+      for (const token of await unusable()) {
+        const { status, body, headers } = await accept(backend.alice, token);
+        answers.add(
+          JSON.stringify([status, body.error, headers['content-length']]),
+        );
+      }
+      expect([...answers]).toEqual([
+        expect.stringContaining(
+          'This invitation does not exist, is over, or is for somebody else',
+        ),
+      ]);
+      expect(await members()).toEqual([`${JOHN}: member`]);
+    });
+
+    it('in the work that it does', async () => {
+      const tokens = await unusable();
+      const statements = jest.spyOn(pool, 'query');
+      const transactions = jest.spyOn(pool, 'transaction');
+      const work = new Set<string>();
+      for (const token of tokens) {
+        [statements, transactions, asked].forEach(each => each.mockClear());
+        await accept(backend.alice, token);
+        work.add(
+          [statements, transactions, asked]
+            .map(({ mock }) => mock.calls.length)
+            .join(),
+        );
+      }
+      expect([...work]).toEqual(['1,0,1']);
+    });
+  });
+
+  it('nobody but those who may change members makes, sees or revokes them', async () => {
+    await database.client.query(
+      `insert into tenant_members (tenant_id, principal, role, created_by)
+       select tenant_id, p, r, 'x' from tenants,
+              (values ('${JANE}', 'admin'), ('${JOHN}', 'member')) v (p, r)
+        where tenant_slug = 'acme'`,
+    );
+    const { id: invitation } = await invite();
+    const operations = (slug: string) => [
+      (caller: Caller) => caller.get(`/${slug}/invitations`),
+      (caller: Caller) =>
+        caller.post(`/${slug}/invitations`, { role: 'admin' }),
+      (caller: Caller) => caller.delete(`/${slug}/invitations/${invitation}`),
+    ];
+    const answersTo = async (caller: Caller, slug: string) => {
+      const answers = [];
+      for (const call of operations(slug)) {
+        const { status, body } = await call(caller);
+        answers.push(JSON.stringify([status, body.error]));
+      }
+      return answers;
+    };
+    const refused = await answersTo(backend.alice, 'none');
+    expect(refused.every(each => each.startsWith('[403,'))).toBe(true);
+    for (const [caller, slug] of [
+      [backend.alice, 'acme'],
+      [by(JOHN), 'acme'],
+      [by(JANE), 'globex'],
+      [by(JANE), 'gone'],
+    ] as const) {
+      expect(await answersTo(caller, slug)).toEqual(refused);
+    }
+    expect((await backend.anonymous.post(ACCEPT, {})).status).toBe(401);
+    const statuses = [];
+    for (const call of operations('acme')) {
+      statuses.push((await call(by(JANE))).status);
+    }
+    expect(statuses).toEqual([200, 201, 204]);
+    for (const call of operations('gone')) {
+      expect((await call(backend.admin)).status).toBe(404);
+    }
+  });
+
+  it('belongs to its tenant: an admin of another one revokes it not', async () => {
+    const { id: invitation, token } = await invite();
+    const { status } = await backend.admin.delete(
+      `/globex/invitations/${invitation}`,
+    );
+    expect(status).toBe(404);
+    expect((await accept(backend.alice, token)).status).toBe(201);
+  });
+
+  it.each(['removed', 'made a member'])(
+    'whose maker was %s as an admin is void: nobody comes back by a link that was kept',
+    async how => {
+      const add = (role: string) =>
+        backend.admin.put(`/acme/members/${encodeURIComponent(JANE)}`, {
+          role,
+        });
+      await add('admin');
+      const kept = await invite({ role: 'admin' }, { as: by(JANE) });
+      const ofOther = await invite();
+      if (how === 'removed') {
+        await backend.admin.delete(`/acme/members/${encodeURIComponent(JANE)}`);
+      } else {
+        await add('member');
+      }
+      expect((await accept(by(JANE), kept.token)).status).toBe(404);
+      expect((await accept(by(JOHN), ofOther.token)).status).toBe(201);
+    },
+  );
+
+  it('a service accepts none', async () => {
+    const { token } = await invite();
+    const service = backend.as(
+      mockCredentials.service.header({
+        onBehalfOf: mockCredentials.service(CI),
+        targetPluginId: 'tenants',
+      }),
+    );
+    expect((await accept(service, token)).status).toBe(403);
+    expect(await members()).toEqual([]);
+  });
+
+  it.each([
+    [{}, 'role is missing, expected "viewer", "member" or "admin"'],
+    [
+      { role: 'member', email: 'jane' },
+      'email must be an e-mail address of at most 254 characters, got "jane"',
+    ],
+    [
+      { role: 'member', valid_days: 91 },
+      'valid_days must be an integer from 1 to 90, got 91',
+    ],
+    [{ role: 'member', token: 'x' }, 'unknown field "token"'],
+  ])('refuses %j with 400', async (sent, problem) => {
+    const { status, body } = await backend.admin.post(
+      '/acme/invitations',
+      sent,
+    );
+    expect([status, body.error.message]).toEqual([
+      400,
+      `Invalid invitation: ${problem}`,
+    ]);
+  });
+});
