@@ -93,7 +93,14 @@ export function PortalLink() {
   ) : null;
 }
 
-function Notice({ title, children }: { title: string; children: ReactNode }) {
+/** A page in the place of the app, with who is signed in. */
+export function Notice({
+  title,
+  children,
+}: {
+  title: string;
+  children: ReactNode;
+}) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const identityApi = useApi(identityApiRef);
   const { value: user } = useAsync(

@@ -19,6 +19,7 @@ import {
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
+import { AcceptInvitation, isInvitationPage } from './AcceptInvitation';
 import { decideTenant } from './decideTenant';
 import { NoTenantPage } from './NoTenantPage';
 import {
@@ -42,6 +43,15 @@ import { TenantMenu } from './TenantMenu';
  * said which tenant is open.
  */
 export function OpenTenantRoot({ children }: { children: ReactNode }) {
+  const basePath = basePathOf(useApi(configApiRef).getString('app.baseUrl'));
+  return isInvitationPage(basePath) ? (
+    <AcceptInvitation />
+  ) : (
+    <TenantOfPage>{children}</TenantOfPage>
+  );
+}
+
+function TenantOfPage({ children }: { children: ReactNode }) {
   const tenantsApi = useApi(tenantsApiRef);
   const pageTenant = useApi(pageTenantApiRef);
   const { slug } = pageTenant;

@@ -35,6 +35,16 @@ export const openTenantMessages = {
     more: 'There are {{number}} more: open one of these, and find them in its menu.',
     portal: 'Go to {{host}}',
   },
+  invitation: {
+    title: 'You are invited',
+    text: 'Accept the invitation to become a member of a tenant of this portal.',
+    accept: 'Accept',
+    over: 'The invitation can’t be accepted',
+    failed: 'The invitation was not accepted',
+    joined: 'You are a member of {{name}}',
+    role: 'Your role there: {{role}}.',
+    open: 'Open {{name}}',
+  },
   gone: {
     title: 'You can no longer enter {{name}}',
     text: 'The portal refuses this page since a moment ago: the tenant may have been deleted, or you may no longer be a member of it.',

@@ -58,6 +58,7 @@ const PETER: CatalogPrincipal = {
 /** The registry with some members, whose changes it keeps. */
 function registry(...members: TenantMember[]) {
   const api = {
+    listInvitations: async () => ({ items: [], totalItems: 0 }),
     listMembers: jest.fn<
       ReturnType<TenantsApi['listMembers']>,
       Parameters<TenantsApi['listMembers']>

@@ -12,6 +12,7 @@ import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { AddMember } from './AddMember';
+import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
 import styles from './members.module.css';
 import { kindOf, PAGE_SIZE, useMembers } from './useMembers';
@@ -206,6 +207,7 @@ export function MembersTab({ slug }: { slug: string }) {
           </Button>
         </nav>
       )}
+      {!isRefused && <Invitations slug={slug} />}
       {question && renderQuestion(question)}
     </Flex>
   );

@@ -1,0 +1,133 @@
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { screen, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type {
+  CreateInvitation,
+  TenantInvitation,
+  TenantsApi,
+} from 'backstage-plugin-tenants-common';
+import { tenantsApiRef } from '../../api';
+import { Invitations } from './Invitations';
+
+const LINK = 'https://portal.example/invitation#secret';
+
+const invitation = (
+  changes: Partial<TenantInvitation> = {},
+): TenantInvitation => ({
+  id: 'i1',
+  role: 'member',
+  email: null,
+  created_by: 'user:default/anna',
+  created_at: '2026-11-20T10:00:00.000Z',
+  expires_at: '2026-11-27T10:00:00.000Z',
+  state: 'open',
+  accepted_by: null,
+  accepted_at: null,
+  ...changes,
+});
+
+/** Invitations, whose changes it keeps. */
+async function render(...items: TenantInvitation[]) {
+  const api = {
+    listInvitations: jest.fn(async () => ({
+      items: [...items],
+      totalItems: items.length,
+    })),
+    createInvitation: jest.fn(
+      async (_slug: string, request: CreateInvitation) => {
+        const created = invitation({
+          id: 'new',
+          role: request.role,
+          email: request.email ?? null,
+        });
+        items.unshift(created);
+        return {
+          ...created,
+          token: 'secret',
+          link: LINK,
+          sent: request.email !== undefined,
+        };
+      },
+    ),
+    revokeInvitation: jest.fn(async (_slug: string, id: string) => {
+      items.splice(
+        items.findIndex(each => each.id === id),
+        1,
+      );
+    }),
+  };
+  await renderInTestApp(<Invitations slug="acme" />, {
+    apis: [[tenantsApiRef, api as unknown as TenantsApi]],
+  });
+  return api;
+}
+
+const rowOf = async (name: RegExp) =>
+  (await screen.findByRole('rowheader', { name })).closest('tr')!;
+
+describe('Invitations', () => {
+  it('shows for whom each is, and what became of it', async () => {
+    await render(
+      invitation({ email: 'jane@example.com' }),
+      invitation({
+        id: 'i2',
+        state: 'accepted',
+        accepted_by: 'user:default/john',
+        accepted_at: '2026-11-21T10:00:00.000Z',
+      }),
+    );
+    expect(await rowOf(/jane@example.com/)).toHaveTextContent('Open, ends');
+    expect(await rowOf(/Whoever has the link/)).toHaveTextContent(
+      'Accepted by user:default/john',
+    );
+    const { violations } = await axe.run(document.body, {
+      rules: {
+        'color-contrast': { enabled: false },
+        region: { enabled: false },
+        'page-has-heading-one': { enabled: false },
+      },
+    });
+    expect(violations.map(({ id }) => id)).toEqual([]);
+  });
+
+  it('invites, and gives the link to be copied', async () => {
+    const api = await render();
+    const user = userEvent.setup();
+    await screen.findByText('There are no invitations.');
+    await user.click(screen.getByRole('button', { name: 'Invite…' }));
+    const dialog = await screen.findByRole('dialog');
+    await user.type(
+      within(dialog).getByRole('textbox', { name: /E-mail address/ }),
+      ' jane@example.com ',
+    );
+    await user.click(within(dialog).getByRole('button', { name: 'Invite' }));
+    expect(
+      await screen.findByText('The invitation was sent to jane@example.com'),
+    ).toBeVisible();
+    expect(api.createInvitation).toHaveBeenCalledWith('acme', {
+      role: 'member',
+      valid_days: 7,
+      email: 'jane@example.com',
+    });
+    expect(await rowOf(/jane@example.com/)).toBeVisible();
+    expect(screen.getByText(LINK)).toBeVisible();
+    const copied = jest.spyOn(navigator.clipboard, 'writeText');
+    await user.click(screen.getByRole('button', { name: 'Copy the link' }));
+    expect(await screen.findByRole('button', { name: 'Copied' })).toBeVisible();
+    expect(copied).toHaveBeenCalledWith(LINK);
+  });
+
+  it('revokes after a question', async () => {
+    const api = await render(invitation());
+    const row = await rowOf(/Whoever has the link/);
+    await userEvent.click(within(row).getByRole('button'));
+    const dialog = await screen.findByRole('dialog');
+    expect(dialog).toHaveTextContent('Nobody can accept it then');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Remove' }),
+    );
+    expect(await screen.findByText('There are no invitations.')).toBeVisible();
+    expect(api.revokeInvitation).toHaveBeenCalledWith('acme', 'i1');
+  });
+});

@@ -1,0 +1,271 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  Alert,
+  Button,
+  ButtonIcon,
+  Flex,
+  Select,
+  Text,
+  TextField,
+} from '@backstage/ui';
+import { RiDeleteBinLine } from '@remixicon/react';
+import { ActionButton, ActionDialog, Failure, Moment } from '@internal/pages';
+import {
+  type CreatedInvitation,
+  TENANT_ROLES,
+  type TenantInvitation,
+  type TenantRole,
+} from 'backstage-plugin-tenants-common';
+import { useRef, useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsApiRef } from '../../api';
+import { tenantsTranslationRef } from '../../translation';
+import styles from './members.module.css';
+
+const SHOWN = 100;
+const DAYS = ['1', '7', '30', '90'];
+
+/** Invitations into a tenant: who was invited, and a link for somebody else. */
+export function Invitations({ slug }: { slug: string }) {
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const { value, error, retry } = useAsyncRetry(
+    () => tenantsApi.listInvitations(slug, { limit: SHOWN }),
+    [tenantsApi, slug],
+  );
+  const [created, setCreated] = useState<CreatedInvitation>();
+  const [revoked, setRevoked] = useState<TenantInvitation>();
+  const heading = useRef<HTMLHeadingElement>(null);
+
+  const revoke = async ({ id }: TenantInvitation) => {
+    await tenantsApi.revokeInvitation(slug, id);
+    setCreated(last => (last?.id === id ? undefined : last));
+    retry();
+    // The button that asked for it goes with its row.
+    heading.current?.focus();
+  };
+
+  return (
+    <section aria-labelledby="tenant-invitations">
+      <Flex direction="column" gap="4">
+        <h2
+          id="tenant-invitations"
+          ref={heading}
+          tabIndex={-1}
+          className={styles.heading}
+        >
+          {t('members.invitations.title')}
+        </h2>
+        <Text as="p" color="secondary">
+          {t('members.invitations.explanation')}
+        </Text>
+        <div>
+          <InviteButton
+            slug={slug}
+            onCreated={invitation => {
+              setCreated(invitation);
+              retry();
+            }}
+          />
+        </div>
+        <div role="status">
+          {created && <CreatedLink invitation={created} />}
+        </div>
+        {error && (
+          <Failure
+            title={t('members.invitations.failed')}
+            error={error}
+            onRetry={retry}
+          />
+        )}
+        {value?.totalItems === 0 && (
+          <Text as="p">{t('members.invitations.none')}</Text>
+        )}
+        {value && value.totalItems > 0 && (
+          <Table items={value.items} onRevoke={setRevoked} />
+        )}
+        {value && value.totalItems > value.items.length && (
+          <Text as="p" color="secondary">
+            {t('members.invitations.more', {
+              shown: String(value.items.length),
+              total: String(value.totalItems),
+            })}
+          </Text>
+        )}
+      </Flex>
+      {revoked && (
+        <ActionDialog
+          title={t('members.invitations.revoke.title')}
+          texts={[t(`members.invitations.revoke.${revoked.state}`)]}
+          destructive
+          submit={t('members.invitations.revoke.confirm')}
+          failed={t('members.invitations.revoke.failed')}
+          onSubmit={() => revoke(revoked)}
+          onClose={() => setRevoked(undefined)}
+        />
+      )}
+    </section>
+  );
+}
+
+function InviteButton(props: {
+  slug: string;
+  onCreated: (invitation: CreatedInvitation) => void;
+}) {
+  const { slug, onCreated } = props;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<TenantRole>('member');
+  const [days, setDays] = useState('7');
+  return (
+    <ActionButton
+      open={t('members.invitations.invite.open')}
+      title={t('members.invitations.invite.title')}
+      texts={[]}
+      submit={t('members.invitations.invite.submit')}
+      failed={t('members.invitations.invite.failed')}
+      onOpen={() => setEmail('')}
+      onSubmit={async () => {
+        const address = email.trim();
+        onCreated(
+          await tenantsApi.createInvitation(slug, {
+            role,
+            valid_days: Number(days),
+            ...(address && { email: address }),
+          }),
+        );
+      }}
+    >
+      <TextField
+        label={t('members.invitations.invite.email')}
+        description={t('members.invitations.invite.emailHint')}
+        value={email}
+        onChange={setEmail}
+        autoComplete="off"
+      />
+      <Select
+        label={t('members.add.role')}
+        options={TENANT_ROLES.map(id => ({
+          id,
+          label: t(`members.roles.${id}`),
+        }))}
+        value={role}
+        onChange={next => setRole(next as TenantRole)}
+      />
+      <Select
+        label={t('members.invitations.invite.days')}
+        options={DAYS.map(id => ({
+          id,
+          label: t('members.invitations.invite.day', { count: Number(id) }),
+        }))}
+        value={days}
+        onChange={next => setDays(String(next))}
+      />
+    </ActionButton>
+  );
+}
+
+/** The link of a new invitation, which nobody can ask for again. */
+function CreatedLink({ invitation }: { invitation: CreatedInvitation }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [copied, setCopied] = useState<boolean>();
+  const { link, sent, email } = invitation;
+  return (
+    <Alert
+      status="success"
+      icon
+      title={
+        sent && email
+          ? t('members.invitations.link.sent', { email })
+          : t('members.invitations.link.made')
+      }
+      description={
+        <Flex direction="column" gap="2">
+          <Text as="p">{t('members.invitations.link.once')}</Text>
+          <code className={styles.link}>{link}</code>
+          {copied === false && (
+            <Text as="p">{t('members.invitations.link.notCopied')}</Text>
+          )}
+        </Flex>
+      }
+      customActions={
+        <Button
+          size="small"
+          variant="secondary"
+          onPress={() =>
+            navigator.clipboard.writeText(link).then(
+              () => setCopied(true),
+              () => setCopied(false),
+            )
+          }
+        >
+          {t(
+            copied
+              ? 'members.invitations.link.copied'
+              : 'members.invitations.link.copy',
+          )}
+        </Button>
+      }
+    />
+  );
+}
+
+function Table(props: {
+  items: TenantInvitation[];
+  onRevoke: (invitation: TenantInvitation) => void;
+}) {
+  const { items, onRevoke } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const nameOf = ({ email }: TenantInvitation) =>
+    email ?? t('members.invitations.anybody');
+  return (
+    <table className={styles.table}>
+      <thead>
+        <tr>
+          <th scope="col">{t('members.invitations.columns.for')}</th>
+          <th scope="col">{t('members.columns.role')}</th>
+          <th scope="col">{t('members.invitations.columns.state')}</th>
+          <th scope="col" className={styles.actions}>
+            {t('members.columns.actions')}
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {items.map(invitation => (
+          <tr key={invitation.id} className={styles.row}>
+            <th scope="row" className={styles.invited}>
+              <div>{nameOf(invitation)}</div>
+              <Text as="span" variant="body-small" color="secondary">
+                {t('members.added', { by: invitation.created_by })}
+              </Text>
+            </th>
+            <td>{t(`members.roles.${invitation.role}`)}</td>
+            <td className={styles.added}>
+              {invitation.state === 'accepted' && invitation.accepted_by
+                ? t('members.invitations.states.accepted', {
+                    by: invitation.accepted_by,
+                  })
+                : t(
+                    invitation.state === 'open'
+                      ? 'members.invitations.states.open'
+                      : 'members.invitations.states.expired',
+                  )}{' '}
+              <Moment at={invitation.accepted_at ?? invitation.expires_at} />
+            </td>
+            <td className={styles.actions}>
+              <ButtonIcon
+                variant="tertiary"
+                icon={<RiDeleteBinLine />}
+                aria-label={t('members.invitations.revoke.action', {
+                  name: nameOf(invitation),
+                })}
+                onPress={() => onRevoke(invitation)}
+              />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

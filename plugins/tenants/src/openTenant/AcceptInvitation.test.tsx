@@ -1,0 +1,89 @@
+import { ResponseError } from '@backstage/errors';
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { screen } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import axe from 'axe-core';
+import type { TenantsApi } from 'backstage-plugin-tenants-common';
+import { tenantsApiRef } from '../api';
+import { pageNavigation } from './OpenTenantContext';
+import { OpenTenantRoot } from './OpenTenantRoot';
+import { BrowserPageTenant, pageTenantApiRef } from './PageTenant';
+
+const open = jest.spyOn(pageNavigation, 'open').mockImplementation(() => {});
+const api = {
+  acceptInvitation: jest.fn(),
+  getOpenTenant: jest.fn(async () => {
+    throw new Error('no tenant is opened before');
+  }),
+};
+
+async function render() {
+  window.history.pushState({}, '', '/invitation#the-token');
+  await renderInTestApp(
+    <OpenTenantRoot>
+      <p>App</p>
+    </OpenTenantRoot>,
+    {
+      apis: [
+        [tenantsApiRef, api as unknown as TenantsApi],
+        [pageTenantApiRef, new BrowserPageTenant()],
+      ],
+    },
+  );
+}
+
+const accept = async () =>
+  userEvent.click(await screen.findByRole('button', { name: 'Accept' }));
+
+describe('the page of an invitation', () => {
+  beforeEach(() => jest.clearAllMocks());
+  afterEach(() => {
+    window.history.pushState({}, '', '/');
+    localStorage.clear();
+  });
+
+  it('accepts when one says so, whatever tenant was open, and opens the tenant', async () => {
+    BrowserPageTenant.choose('globex');
+    api.acceptInvitation.mockResolvedValue({
+      tenant_slug: 'acme',
+      tenant_name: 'Acme',
+      role: 'viewer',
+    });
+    await render();
+    expect(api.acceptInvitation).not.toHaveBeenCalled();
+    expect(api.getOpenTenant).not.toHaveBeenCalled();
+    await accept();
+    expect(await screen.findByRole('status')).toHaveTextContent('Viewer');
+    expect(api.acceptInvitation).toHaveBeenCalledWith(
+      { token: 'the-token' },
+      { tenantSlug: 'default' },
+    );
+    const { violations } = await axe.run(document.body, {
+      rules: { 'color-contrast': { enabled: false } },
+    });
+    expect(violations.map(({ id }) => id)).toEqual([]);
+    await userEvent.click(screen.getByRole('button', { name: 'Open Acme' }));
+    expect(open).toHaveBeenCalledWith('/');
+    expect(new BrowserPageTenant().slug).toBe('acme');
+  });
+
+  it('says what the portal says of one that can’t be accepted', async () => {
+    api.acceptInvitation.mockRejectedValue(
+      await ResponseError.fromResponse(
+        new Response(
+          JSON.stringify({
+            error: { name: 'NotFoundError', message: 'Ask for a new one' },
+            response: { statusCode: 404 },
+          }),
+          { status: 404, headers: { 'Content-Type': 'application/json' } },
+        ),
+      ),
+    );
+    await render();
+    await accept();
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Ask for a new one',
+    );
+    expect(screen.queryByText('App')).not.toBeInTheDocument();
+  });
+});

@@ -1,0 +1,87 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, Text } from '@backstage/ui';
+import { Failure, statusOf } from '@internal/pages';
+import type { Membership } from 'backstage-plugin-tenants-common';
+import { useState } from 'react';
+import { tenantsApiRef } from '../api';
+import { tenantsTranslationRef } from '../translation';
+import { Notice } from './NoTenantPage';
+import { useOpenOther } from './OpenTenantContext';
+
+const DEFAULT_TENANT_SLUG = 'default';
+
+/** Whether this is the page to which the links of invitations lead. */
+export function isInvitationPage(basePath: string): boolean {
+  return window.location.pathname === `${basePath}invitation`;
+}
+
+/**
+ * Accepts the invitation that the fragment of the address names. It stands in the place of the
+ * app: the person may not be able to enter any tenant yet.
+ */
+export function AcceptInvitation() {
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const openOther = useOpenOther(undefined);
+  const [isPending, setPending] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const [joined, setJoined] = useState<Membership>();
+  const [isKept, setKept] = useState(true);
+
+  async function accept() {
+    setPending(true);
+    setError(undefined);
+    try {
+      setJoined(
+        await tenantsApi.acceptInvitation(
+          { token: window.location.hash.slice(1) },
+          // Of no tenant that the page names: that one may refuse the person.
+          { tenantSlug: DEFAULT_TENANT_SLUG },
+        ),
+      );
+    } catch (failure) {
+      setError(failure);
+    } finally {
+      setPending(false);
+    }
+  }
+
+  if (joined) {
+    const { tenant_name: name, tenant_slug: slug } = joined;
+    return (
+      <Notice title={t('openTenant.invitation.joined', { name })}>
+        <Text as="p" role="status">
+          {t('openTenant.invitation.role', {
+            role: t(`members.roles.${joined.role}`),
+          })}
+        </Text>
+        {!isKept && <Text role="alert">{t('openTenant.menu.notKept')}</Text>}
+        <div>
+          <Button onPress={() => setKept(openOther(slug))}>
+            {t('openTenant.invitation.open', { name })}
+          </Button>
+        </div>
+      </Notice>
+    );
+  }
+  return (
+    <Notice title={t('openTenant.invitation.title')}>
+      <Text as="p">{t('openTenant.invitation.text')}</Text>
+      {error !== undefined && (
+        <Failure
+          title={t(
+            statusOf(error) === 404
+              ? 'openTenant.invitation.over'
+              : 'openTenant.invitation.failed',
+          )}
+          error={error}
+        />
+      )}
+      <div>
+        <Button isPending={isPending} onPress={accept}>
+          {t('openTenant.invitation.accept')}
+        </Button>
+      </div>
+    </Notice>
+  );
+}
