@@ -16,7 +16,11 @@ import {
   enginesServiceFactory,
   tenantEnginesServiceFactory,
 } from './module';
-import { type InstanceFeatures, onePerTenant } from './plugins/onePerTenant';
+import {
+  featuresOf,
+  type InstanceFeatures,
+  onePerTenant,
+} from './plugins/onePerTenant';
 
 export type { EngineFeature, InstanceFeatures };
 
@@ -44,6 +48,8 @@ export interface TenantEnginesOptions {
    * Other plugins of which each tenant gets an instance, by their ids: the plugin and its
    * modules. The plugin that is added to the backend itself serves the default tenant alone.
    * Those that were not tried with tenants need a word of yours, {@link InstanceFeatures}.
+   * `'default'` takes a plugin that was tried, and the modules that were, from the dependencies of
+   * the backend; in place of the list, all such plugins.
    *
    * ```ts
    * onePerTenant: {
@@ -52,10 +58,11 @@ export interface TenantEnginesOptions {
    *     import('@backstage/plugin-search-backend-module-pg'),
    *     import('@backstage/plugin-search-backend-module-catalog'),
    *   ],
+   *   techdocs: 'default',
    * },
    * ```
    */
-  onePerTenant?: Record<string, InstanceFeatures>;
+  onePerTenant?: 'default' | Record<string, InstanceFeatures | 'default'>;
 }
 
 /**
@@ -87,7 +94,7 @@ export function tenantEngines(
               undefined,
               options.sources,
             ),
-            ...onePerTenant(options.onePerTenant ?? {}),
+            ...onePerTenant(featuresOf(options.onePerTenant ?? {})),
           ]
         : [],
   });

@@ -43,7 +43,6 @@ export const INHERITED = [
   'scaffolder.EXPERIMENTAL_workspaceSerialization',
   'scaffolder.EXPERIMENTAL_workspaceSerializationProvider',
   'scaffolder.auditor.taskParameterMaxLength',
-  'scaffolder.concurrentTasksLimit',
   'scaffolder.defaultAuthor',
   'scaffolder.defaultCommitMessage',
   'scaffolder.defaultEnvironment.parameters',

@@ -20,6 +20,7 @@ import type { EnginePool } from '../pool/EnginePool';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import type { KnownPlugin } from './known/KnownPlugin';
 import type { PluginSchemas } from './PluginSchemas';
+import type { TenantEvents } from './TenantEvents';
 
 /** A tenant that is to have an instance. */
 export interface InstanceTenant extends ActiveTenant {
@@ -32,8 +33,8 @@ export interface InstancesTiming extends SupervisionTiming {
   /** How often the registry is looked at in any case; 60,000 by default. */
   checkMs: number;
   /**
-   * After how long without a request this process stops an instance whose scheduled tasks
-   * another process runs; 600,000 by default.
+   * After how long without a request this process stops an instance that has nothing else to do
+   * here; 600,000 by default.
    */
   idleMs: number;
 }
@@ -41,6 +42,7 @@ export interface InstancesTiming extends SupervisionTiming {
 interface PluginInstancesOptions {
   plugin: KnownPlugin;
   configs: EngineConfigs;
+  events: TenantEvents;
   /** The plugin, its modules, and factories of services. */
   features: EngineFeature[];
   leases: TenantLeases;
@@ -76,7 +78,7 @@ const STARTS = 4;
 
 /**
  * The instances of one plugin in this process, of active tenants other than the default one:
- * those whose leases it holds, and those that had a request lately.
+ * those that had a request lately, and those with work in the background whose leases it holds.
  */
 export class PluginInstances {
   readonly #options: PluginInstancesOptions;
@@ -86,6 +88,8 @@ export class PluginInstances {
   readonly #endOfEvents: (() => void)[];
   #timer?: NodeJS.Timeout;
   #refreshing?: Promise<void>;
+  /** The tenants whose instance has work without a request. */
+  #busy: ReadonlySet<string> = new Set();
   #isStale = false;
   #isStopped = false;
 
@@ -105,8 +109,10 @@ export class PluginInstances {
     const checkAgain = () => {
       if (!this.#isStopped) {
         this.#timer = setTimeout(() => {
-          this.#stopIdle();
-          this.#refresh().then(checkAgain);
+          this.#refresh().then(() => {
+            this.#stopIdle();
+            checkAgain();
+          });
         }, this.#timing.checkMs);
       }
     };
@@ -168,13 +174,28 @@ export class PluginInstances {
       this.#isStale = false;
       const startedAt = performance.now();
       try {
-        this.#apply(await registry.list(), startedAt);
+        const tenants = await registry.list();
+        this.#busy = await this.#findBusy();
+        this.#apply(tenants, startedAt);
       } catch (error) {
         logger.warn(
           `The tenants can't be read at the moment: ${describeFailure(error)}`,
         );
       }
     }
+  }
+
+  /** An instance that was never used has nothing to do, and no schema. */
+  async #findBusy(): Promise<ReadonlySet<string>> {
+    const { plugin, schemas } = this.#options;
+    const { background } = plugin;
+    if (background === 'none') {
+      return new Set();
+    }
+    const found = background
+      ? await schemas.listWithRows(background)
+      : await schemas.list();
+    return new Set(found.map(({ tenantId }) => tenantId));
   }
 
   #apply(tenants: InstanceTenant[], readAt: number): void {
@@ -219,20 +240,29 @@ export class PluginInstances {
     }
   }
 
-  /** Those whose scheduled tasks this process runs. */
+  /** Those whose work in the background is for this process. */
   #startHeld(): void {
     for (const [tenantId, entry] of this.#entries) {
-      if (!entry.supervised && this.#options.leases.isHeld(tenantId)) {
+      if (!entry.supervised && this.#worksHere(tenantId)) {
         entry.supervised = this.#supervise(entry.tenant);
       }
     }
   }
 
+  #worksHere(tenantId: string): boolean {
+    return this.#busy.has(tenantId) && this.#options.leases.isHeld(tenantId);
+  }
+
   #stopIdle(): void {
     const before = performance.now() - this.#timing.idleMs;
+    const { background } = this.#options.plugin;
     for (const [tenantId, entry] of this.#entries) {
+      const isBusy =
+        this.#worksHere(tenantId) ||
+        // It may be what a request has begun here.
+        (typeof background === 'object' && this.#busy.has(tenantId));
       if (
-        !this.#options.leases.isHeld(tenantId) &&
+        !isBusy &&
         entry.lastRequestAt < before &&
         !entry.supervised?.engine?.hasSockets
       ) {
@@ -264,8 +294,8 @@ export class PluginInstances {
     logger: LoggerService,
     signal: AbortSignal,
   ): Promise<TenantEngine> {
-    const { configs, features, plugin, pool, redact, registry, schemas } =
-      this.#options;
+    const { configs, events, features, plugin, pool, redact } = this.#options;
+    const { registry, schemas } = this.#options;
     const record = (await registry.list()).find(
       ({ tenantId }) => tenantId === tenant.tenantId,
     );
@@ -287,13 +317,18 @@ export class PluginInstances {
       );
     }
     redact(configs.secretsOf(config));
+    await plugin.prepare?.(config.get());
     try {
       return await schemas.whileStarting(tenant.tenantId, signal, () =>
         TenantEngine.start({
           tenant,
           config,
           database: pool.forSchema(schemas.nameOf(tenant.tenantId)),
-          features: [...features, ...configs.featuresOfInstance(tenant)],
+          features: [
+            ...features,
+            ...configs.featuresOfInstance(tenant),
+            events.featureOf(tenant.tenantId),
+          ],
           logger: quiet(logger),
           services: this.#options.services,
           signal,

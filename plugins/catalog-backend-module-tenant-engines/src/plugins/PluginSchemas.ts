@@ -106,6 +106,37 @@ export class PluginSchemas {
     });
   }
 
+  /** Those of them whose table has such rows. It reads each table that is there, briefly. */
+  async listWithRows({
+    table,
+    where,
+  }: {
+    table: string;
+    where: string;
+  }): Promise<{ tenantId: string }[]> {
+    return this.#withSession(async session => {
+      const schemas = await session.query<{ id: string; name: string }>(
+        `select substr(n.nspname, 8, 32)::uuid::text as id, n.nspname as name
+           from pg_catalog.pg_namespace n
+           join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $2
+          where n.nspname ~ $1`,
+        [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`, table],
+      );
+      const found: { tenantId: string }[] = [];
+      for (const { id, name } of schemas) {
+        const rows = await session.query(
+          `select from ${escapeIdentifier(name)}.${escapeIdentifier(
+            table,
+          )} where ${where} limit 1`,
+        );
+        if (rows.length > 0) {
+          found.push({ tenantId: id });
+        }
+      }
+      return found;
+    });
+  }
+
   /** Removes the schema of a tenant for good, with all tables in it. */
   async drop(tenantId: string): Promise<void> {
     const name = this.nameOf(tenantId);

@@ -24,6 +24,9 @@ import {
 } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
 import request from 'supertest';
 import {
@@ -35,7 +38,8 @@ import {
   createNotesPlugin,
   fallThroughModule,
 } from './__testUtils__/notesPlugin';
-import { onePerTenant } from './onePerTenant';
+import { installedPlugins } from './known/installed';
+import { featuresOf, onePerTenant } from './onePerTenant';
 import { PluginSchemas } from './PluginSchemas';
 
 const GUEST = 'user:default/guest';
@@ -197,6 +201,27 @@ describe.each(databases.eachSupportedId())(
           `tenant:${ids.get('initech')}:count`,
         ].sort(),
       );
+    });
+
+    it('makes none for a tenant that never asks for it', async () => {
+      const { tenant_id } = await backend.tenants.create({
+        tenant_slug: 'quiet',
+        tenant_name: 'Quiet',
+      });
+      const before = notes.runs.get('acme') ?? 0;
+      await waitUntil(
+        'later tasks of another',
+        () => (notes.runs.get('acme') ?? 0) > before + 1,
+      );
+      expect(notes.runs.has('quiet')).toBe(false);
+      expect(
+        await query(
+          'notes',
+          `select nspname from pg_namespace where nspname = '${engineSchemaOf(
+            tenant_id,
+          )}_notes'`,
+        ),
+      ).toEqual([]);
     });
 
     it.each(['GET', 'POST', 'OPTIONS'])(
@@ -414,7 +439,10 @@ describe('what is listed in onePerTenant', () => {
     ['a-plugin-with-an-id-too-long', /at most 23 letters, digits and dashes/],
     ['sea"rch', /letters, digits and dashes/],
     ['devtools', /it shows the configuration of the backend/],
-    ['kubernetes', /was not tried with tenants.*dataOnlyInDatabase: true/],
+    ['jenkins', /was not tried with tenants.*dataOnlyInDatabase: true/],
+    ['kubernetes', /has the identity of the portal for clusters/],
+    ['events', /receives webhooks at one path for all tenants/],
+    ['mcp-actions', /runs the actions of plugins of the backend/],
   ])('is no plugin such as %s', (pluginId, message) => {
     expect(() => onePerTenant({ [pluginId]: [] })).toThrow(message);
   });
@@ -436,5 +464,48 @@ describe('what is listed in onePerTenant', () => {
     'notifications',
   ])('may be %s, which was tried', pluginId => {
     expect(onePerTenant({ [pluginId]: [] })).not.toEqual([]);
+  });
+});
+
+describe('what is default in onePerTenant', () => {
+  const idsOf = (features: object) => Object.keys(features).sort();
+
+  it('is taken from the dependencies of the backend', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'backend-'));
+    try {
+      await symlink(
+        resolve(__dirname, '../../../../node_modules'),
+        join(folder, 'node_modules'),
+      );
+      const dependencies = Object.fromEntries(
+        [
+          'user-settings-backend',
+          'search-backend',
+          'search-backend-module-pg',
+          'events-backend',
+        ].map(name => [`@backstage/plugin-${name}`, '*']),
+      );
+      await writeFile(
+        join(folder, 'package.json'),
+        JSON.stringify({ dependencies }),
+      );
+      await mkdir(join(folder, 'src'));
+      const installed = () => installedPlugins(join(folder, 'src/index.ts'));
+      const all = featuresOf('default', installed);
+      expect(idsOf(all)).toEqual(['search', 'user-settings']);
+      expect(all.search).toHaveLength(2);
+      expect(onePerTenant(all)).not.toEqual([]);
+      expect(featuresOf({ search: 'default', notes: [] }, installed)).toEqual({
+        search: all.search,
+        notes: [],
+      });
+      for (const id of ['techdocs', 'jenkins']) {
+        expect(() => featuresOf({ [id]: 'default' }, installed)).toThrow(
+          `The plugin '${id}' of onePerTenant is 'default', and the backend does not depend`,
+        );
+      }
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });

@@ -30,6 +30,7 @@ import {
   forwardToEngine,
 } from '../routes/forward';
 import { schedulePurge } from '../tables/schedulePurge';
+import { installedPlugins } from './known/installed';
 import type { KnownPlugin } from './known/KnownPlugin';
 import { findPlugin } from './known/knownPlugins';
 import {
@@ -38,6 +39,7 @@ import {
   PluginInstances,
 } from './PluginInstances';
 import { assertSchemaName, connectionOf, PluginSchemas } from './PluginSchemas';
+import { TenantEvents } from './TenantEvents';
 
 const PAGE = 500;
 
@@ -112,6 +114,27 @@ export type InstanceFeatures =
       dataOnlyInDatabase: true;
     };
 
+/** Takes what is `'default'` from the dependencies of the backend. */
+export function featuresOf(
+  plugins: 'default' | Record<string, InstanceFeatures | 'default'>,
+  installed = installedPlugins,
+): Record<string, InstanceFeatures> {
+  if (plugins === 'default') {
+    return installed();
+  }
+  return Object.fromEntries(
+    Object.entries(plugins).map(([id, features]) => {
+      const found = features === 'default' ? installed()[id] : features;
+      if (!found) {
+        throw new Error(
+          `The plugin '${id}' of onePerTenant is 'default', and the backend does not depend on a plugin of that name that was tried. List its features`,
+        );
+      }
+      return [id, found];
+    }),
+  );
+}
+
 /**
  * Gives each tenant an instance of these plugins.
  *
@@ -122,6 +145,7 @@ export function onePerTenant(
   timing?: Partial<InstancesTiming>,
 ) {
   const pluginIds = Object.keys(plugins);
+  const events = new TenantEvents();
   pluginIds.forEach(assertSchemaName);
   const found = Object.entries(plugins).map(([id, instance]) => ({
     plugin: findPlugin(id, { isDeclared: !Array.isArray(instance) }),
@@ -150,7 +174,7 @@ export function onePerTenant(
       factory: ({ plugins: forwarded }) => forwarded,
     }),
     ...found.map(({ plugin, features }) =>
-      instancesModule(plugin, features, timing),
+      instancesModule(plugin, features, events, timing),
     ),
   ];
 }
@@ -159,6 +183,7 @@ export function onePerTenant(
 function instancesModule(
   plugin: KnownPlugin,
   features: EngineFeature[],
+  events: TenantEvents,
   timing?: Partial<InstancesTiming>,
 ) {
   const pluginId = plugin.id;
@@ -239,6 +264,7 @@ function instancesModule(
             const instances = PluginInstances.start({
               plugin,
               configs: engines.configs,
+              events,
               features,
               leases: engines.leases,
               logger,

@@ -140,10 +140,7 @@ async function start(
       catalogModuleTenantEngines([]),
       ...onePerTenant(
         {
-          signals: {
-            dataOnlyInDatabase: true,
-            features: [signalsPlugin, publisher],
-          },
+          signals: [signalsPlugin, publisher],
         },
         timing,
       ),
@@ -258,8 +255,6 @@ async function start(
 
   it('keeps an instance without requests while a page is connected', async () => {
     const idle = await start(await createTenancyDatabase(databases, id), {
-      // Others do the background work of tenants.
-      engines: { role: 'none' },
       timing: { checkMs: 50, idleMs: 2000 },
     });
     try {

@@ -6,9 +6,9 @@ import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
 import { startCatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
-import { merge } from 'lodash';
 import type { ClientConfig } from 'pg';
 import request from 'supertest';
+import { mergeConfigs } from '../../config/pluginConfig';
 import {
   catalogModuleTenantEngines,
   enginesServiceFactory,
@@ -34,7 +34,11 @@ export async function startThreeTenants(options: {
   /** Of the backend itself. */
   features: BackendFeature[];
   plugins: Record<string, InstanceFeatures>;
+  /** Of the engines. */
+  modules?: BackendFeature[];
   entitiesOf: (tenant: string) => Entity[];
+  /** Whether the configuration has sources of the tenants but the default one. */
+  fedByEngines?: boolean;
   timing?: Partial<InstancesTiming>;
 }) {
   const { connection, entitiesOf } = options;
@@ -44,7 +48,7 @@ export async function startThreeTenants(options: {
     connection,
     enabled: true,
     webSockets: true,
-    config: merge(
+    config: mergeConfigs(
       {
         ...guest.config,
         backend: { database: { prefix: `${connection.database}_` } },
@@ -59,7 +63,7 @@ export async function startThreeTenants(options: {
       ...options.features,
       enginesServiceFactory,
       tenantEnginesServiceFactory,
-      catalogModuleTenantEngines([]),
+      catalogModuleTenantEngines(options.modules ?? []),
       ...onePerTenant(options.plugins, options.timing),
     ],
   });
@@ -70,6 +74,9 @@ export async function startThreeTenants(options: {
       tenant_name: slug,
     });
     ids.set(slug, tenant_id);
+    if (options.fedByEngines) {
+      continue;
+    }
     await backend.write(tenant_id, {
       type: 'full',
       entities: entitiesOf(slug),

@@ -5,6 +5,16 @@ import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 export interface KnownPlugin {
   id: string;
 
+  /** The package of the plugin, and of modules of it that were tried too. */
+  packages?: readonly string[];
+
+  /**
+   * What an instance has to do without a request. With `none` it runs while there are requests;
+   * with a table in its schema, also while that has such rows. By default an instance that was
+   * used once runs all the time, in the process that works for its tenant.
+   */
+  background?: 'none' | { table: string; where: string };
+
   /** Keys of the backend's configuration that its instances have beside those of engines. */
   inherits?: readonly string[];
 
@@ -20,6 +30,9 @@ export interface KnownPlugin {
     backend: JsonObject,
     tenant: ActiveTenant,
   ) => JsonObject;
+
+  /** Prepares what the configuration names, before each start of an instance. */
+  prepare?: (instance: JsonObject) => Promise<void>;
 
   /**
    * Where an instance with this configuration keeps data outside of its database, from the

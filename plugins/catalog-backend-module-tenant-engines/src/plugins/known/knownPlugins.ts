@@ -1,14 +1,36 @@
 import type { KnownPlugin } from './KnownPlugin';
+import { scaffolder } from './scaffolder';
 import { techdocs } from './techdocs';
 
 /** Plugins that were tried with tenants. */
-const KNOWN: readonly KnownPlugin[] = [
-  { id: 'notifications' },
-  { id: 'scaffolder' },
-  { id: 'search' },
-  { id: 'signals' },
+export const KNOWN_PLUGINS: readonly KnownPlugin[] = [
+  {
+    id: 'notifications',
+    packages: ['@backstage/plugin-notifications-backend'],
+    // Old ones are removed the next time that the tenant has requests.
+    background: 'none',
+  },
+  scaffolder,
+  {
+    id: 'search',
+    packages: [
+      '@backstage/plugin-search-backend',
+      '@backstage/plugin-search-backend-module-catalog',
+      '@backstage/plugin-search-backend-module-pg',
+      '@backstage/plugin-search-backend-module-techdocs',
+    ],
+  },
+  {
+    id: 'signals',
+    packages: ['@backstage/plugin-signals-backend'],
+    background: 'none',
+  },
   techdocs,
-  { id: 'user-settings' },
+  {
+    id: 'user-settings',
+    packages: ['@backstage/plugin-user-settings-backend'],
+    background: 'none',
+  },
 ];
 
 /** Plugins that no declaration makes safe, and why. */
@@ -21,6 +43,15 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
     'devtools',
     'it shows the configuration of the backend to the users of the tenant. Leave it out',
   ],
+  ['events', 'it receives webhooks at one path for all tenants. Leave it out'],
+  [
+    'kubernetes',
+    'it has the identity of the portal for clusters without credentials, which an entity of the tenant can name. Leave it out',
+  ],
+  [
+    'mcp-actions',
+    'it runs the actions of plugins of the backend, which are those of the default tenant. Leave it out',
+  ],
 ]);
 
 /** @throws Error with the reason why tenants can't have the plugin */
@@ -28,7 +59,7 @@ export function findPlugin(
   id: string,
   options: { isDeclared: boolean },
 ): KnownPlugin {
-  const known = KNOWN.find(each => each.id === id);
+  const known = KNOWN_PLUGINS.find(each => each.id === id);
   const reason =
     REFUSED.get(id) ??
     (known || options.isDeclared

@@ -17,6 +17,8 @@ const LONGEST_CONTAINER = 63;
 
 export const techdocs: KnownPlugin = {
   id: 'techdocs',
+  packages: ['@backstage/plugin-techdocs-backend'],
+  background: 'none',
   // With the credentials of its publisher, which the tenant can not read.
   inherits: [
     'techdocs.builder',

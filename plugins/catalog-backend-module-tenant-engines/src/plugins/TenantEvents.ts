@@ -1,0 +1,64 @@
+import {
+  type BackendFeature,
+  coreServices,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import {
+  DefaultEventsService,
+  type EventsService,
+  eventsServiceRef,
+} from '@backstage/plugin-events-node';
+import { decorateKnown } from '../engine/decorate';
+
+/**
+ * Brings what an instance publishes to the other instances of its tenant in this process, such as
+ * the signal of a notification to the instance that has the pages connected.
+ */
+export class TenantEvents {
+  readonly #instances = new Map<string, Set<EventsService>>();
+
+  /** The events of one instance, for as long as it runs. */
+  featureOf(tenantId: string): BackendFeature {
+    return createServiceFactory({
+      service: eventsServiceRef,
+      deps: {
+        lifecycle: coreServices.rootLifecycle,
+        logger: coreServices.logger,
+        plugin: coreServices.pluginMetadata,
+      },
+      factory: ({ lifecycle, logger, plugin }) => {
+        const own = DefaultEventsService.create({
+          logger,
+          useEventBus: 'never',
+        });
+        lifecycle.addShutdownHook(this.#join(tenantId, own));
+        return decorateKnown<EventsService>('events', own, {
+          publish: async params => {
+            await Promise.all(
+              [...(this.#instances.get(tenantId) ?? [])].map(each =>
+                each.publish(params),
+              ),
+            );
+          },
+          subscribe: options =>
+            own.subscribe({
+              ...options,
+              id: `${plugin.getId()}.${options.id}`,
+            }),
+        });
+      },
+    });
+  }
+
+  /** @returns a function that ends it */
+  #join(tenantId: string, events: EventsService): () => void {
+    const others = this.#instances.get(tenantId) ?? new Set();
+    this.#instances.set(tenantId, others.add(events));
+    return () => {
+      others.delete(events);
+      if (others.size === 0 && this.#instances.get(tenantId) === others) {
+        this.#instances.delete(tenantId);
+      }
+    };
+  }
+}
