@@ -147,10 +147,10 @@ export {
   withTenantOf,
 } from './tenants/calls';
 export {
-  CachingTenantDirectory,
-  type CachingTenantDirectoryOptions,
-  type DirectoryTiming,
-} from './tenants/CachingTenantDirectory';
+  RegistrySnapshot,
+  type RegistrySnapshotOptions,
+  type RegistryTiming,
+} from './tenants/RegistrySnapshot';
 export {
   parseCreateTenant,
   parseListTenants,

@@ -15,20 +15,15 @@ import type { TenantLimits } from './pool/TenantLimits';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
 import { PostgresTenantInvitationStore } from './invitations/PostgresTenantInvitationStore';
 import type { TenantInvitationStore } from './invitations/TenantInvitations';
-import { CachingTenantMembers } from './members/CachingTenantMembers';
 import { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 import type { TenantMembers, TenantMemberStore } from './members/TenantMembers';
 import {
   CatalogTenantOwnership,
   type TenantOwnership,
 } from './members/TenantOwnership';
-import {
-  CachingTenantDirectory,
-  TIMING,
-} from './tenants/CachingTenantDirectory';
-import { ChangeListener, type RegistryChange } from './tenants/ChangeListener';
-import { ListeningTenantLimits } from './tenants/ListeningTenantLimits';
+import { type RegistryChange } from './tenants/ChangeListener';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
+import { RegistrySnapshot } from './tenants/RegistrySnapshot';
 import { RequestsUnderWay } from './tenants/RequestsUnderWay';
 import { EventLoopWatch } from './work/EventLoopWatch';
 import { type TenantDirectory } from './tenants/TenantDirectory';
@@ -39,7 +34,6 @@ import {
   type TenantGates,
 } from './tenants/TenantGate';
 import { type TenantStore } from './tenants/TenantStore';
-import { ListeningTenantEngines } from './engines/ListeningTenantEngines';
 import { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
 import type {
   TenantEngineChanges,
@@ -145,9 +139,9 @@ export const adminDatabaseServiceRef = createServiceRef<AdminDatabase>({
     }),
 });
 
-/** What tells the caches of this process of changes to the registry. */
-const changesServiceRef = createServiceRef<ChangeListener>({
-  id: 'catalog-tenancy.changes',
+/** What this process knows of the registry. */
+const registrySnapshotServiceRef = createServiceRef<RegistrySnapshot>({
+  id: 'catalog-tenancy.registry-snapshot',
   scope: 'root',
   defaultFactory: async service =>
     createServiceFactory({
@@ -158,14 +152,12 @@ const changesServiceRef = createServiceRef<ChangeListener>({
         lifecycle: coreServices.rootLifecycle,
       },
       async factory({ tenancy: { pool, config }, logger, lifecycle }) {
-        const { ttlMs: _, ...timing } = TIMING;
-        const listener = new ChangeListener({ ...timing, pool, logger });
+        const snapshot = RegistrySnapshot.create({ pool, logger });
         if (!config.enabled) {
-          // The caches answer without it, on connections that do not stay.
-          await listener.close();
+          await snapshot.deafen();
         }
-        lifecycle.addShutdownHook(() => listener.close());
-        return listener;
+        lifecycle.addShutdownHook(() => snapshot.close());
+        return snapshot;
       },
     }),
 });
@@ -196,17 +188,13 @@ export const tenantChangesServiceRef = createServiceRef<TenantChanges>({
   defaultFactory: async service =>
     createServiceFactory({
       service,
-      deps: { listener: changesServiceRef },
-      factory: ({ listener }) => ({
-        onChange(call) {
-          // After the caches, which may have subscribed later.
-          const callLater = (change?: RegistryChange) =>
-            queueMicrotask(() => call(change));
-          listener.subscribe({
-            onChange: callLater,
-            onHearing: () => callLater(),
-          });
-        },
+      deps: { snapshot: registrySnapshotServiceRef },
+      factory: ({ snapshot }) => ({
+        onChange: listener =>
+          snapshot.subscribe({
+            onChange: listener,
+            onHearing: () => listener(),
+          }),
       }),
     }),
 });
@@ -224,21 +212,11 @@ export const tenantLimitsServiceRef = createServiceRef<TenantLimits>({
       service,
       deps: {
         tenancy: tenancyServiceRef,
-        listener: changesServiceRef,
-        logger: coreServices.rootLogger,
-        lifecycle: coreServices.rootLifecycle,
+        snapshot: registrySnapshotServiceRef,
       },
-      factory({ tenancy, listener, logger, lifecycle }) {
-        const { pool, config, limits } = tenancy;
+      factory({ tenancy: { config, limits }, snapshot }) {
         if (config.enabled) {
-          const feed = new ListeningTenantLimits({
-            limits,
-            pool,
-            listener,
-            logger,
-          });
-          feed.start();
-          lifecycle.addShutdownHook(() => feed.close());
+          snapshot.follow(limits);
         }
         return limits;
       },
@@ -298,13 +276,8 @@ export const tenantDirectoryServiceRef = createServiceRef<TenantDirectory>({
   defaultFactory: async service =>
     createServiceFactory({
       service,
-      deps: { tenancy: tenancyServiceRef, listener: changesServiceRef },
-      factory: ({ tenancy: { pool }, listener }) =>
-        CachingTenantDirectory.listening({
-          pool,
-          listener,
-          ttlMs: TIMING.ttlMs,
-        }),
+      deps: { snapshot: registrySnapshotServiceRef },
+      factory: ({ snapshot }) => snapshot,
     }),
 });
 
@@ -319,9 +292,8 @@ export const tenantMembersServiceRef = createServiceRef<TenantMembers>({
   defaultFactory: async service =>
     createServiceFactory({
       service,
-      deps: { tenancy: tenancyServiceRef, listener: changesServiceRef },
-      factory: ({ tenancy: { pool }, listener }) =>
-        new CachingTenantMembers({ pool, listener, ttlMs: TIMING.ttlMs }),
+      deps: { snapshot: registrySnapshotServiceRef },
+      factory: ({ snapshot }) => snapshot,
     }),
 });
 
@@ -475,9 +447,8 @@ export const tenantEngineChangesServiceRef =
     defaultFactory: async service =>
       createServiceFactory({
         service,
-        deps: { tenancy: tenancyServiceRef, listener: changesServiceRef },
-        factory: ({ tenancy: { pool }, listener }) =>
-          new ListeningTenantEngines({ pool, listener }),
+        deps: { snapshot: registrySnapshotServiceRef },
+        factory: ({ snapshot }) => snapshot,
       }),
   });
 

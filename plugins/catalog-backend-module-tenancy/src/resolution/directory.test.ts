@@ -3,7 +3,7 @@ import { freePort } from '@internal/postgres';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   AuditedAdminDatabase,
-  CachingTenantDirectory,
+  RegistrySnapshot,
   PooledTenantDatabase,
   PostgresTenantStore,
   TenancyPool,
@@ -46,7 +46,7 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
       pool: { max: 2, idleTimeoutMs: 30_000, connectionTimeoutMs: 10_000 },
       logger,
     });
-    const directory = CachingTenantDirectory.create({ pool, logger });
+    const directory = RegistrySnapshot.create({ pool, logger });
     closing.push(async () => {
       await directory.close();
       await pool.close();

@@ -10,7 +10,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
-  CachingTenantDirectory,
+  RegistrySnapshot,
   DEFAULT_TENANT_ID,
   tenancyServiceRef,
   tenantDirectoryServiceRef,
@@ -195,7 +195,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           lifecycle: coreServices.rootLifecycle,
         },
         factory({ tenancy, lifecycle }) {
-          const caching = CachingTenantDirectory.create({
+          const caching = RegistrySnapshot.create({
             pool: tenancy.pool,
             logger: mockServices.logger.mock({
               debug: () => events.emit('hears'),

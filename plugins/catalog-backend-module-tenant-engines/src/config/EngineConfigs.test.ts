@@ -82,7 +82,6 @@ describe('the configuration of an engine', () => {
     });
 
     expect(configs.isConfiguredByOperator('acme')).toBe(true);
-    expect(configs.operatorSlugs).toEqual(['acme']);
     expect(JSON.stringify(config.get())).not.toContain('stored');
   });
 
@@ -329,6 +328,5 @@ describe('app-config of the engines', () => {
     });
 
     expect(configs.isConfiguredByOperator('acme')).toBe(false);
-    expect(configs.operatorSlugs).toEqual([]);
   });
 });

@@ -89,11 +89,6 @@ export class EngineConfigs {
     );
   }
 
-  /** The slugs of the tenants whose engine app-config feeds. */
-  get operatorSlugs(): string[] {
-    return [...this.#operator.sources.keys()];
-  }
-
   /** How this process takes part in the division of tenants. */
   get leases(): OperatorConfig['leases'] {
     return this.#operator.leases;

@@ -192,7 +192,7 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the look at deleted tenants',
-    file: `${NODE}/tenants/CachingTenantDirectory.ts`,
+    file: `${NODE}/tenants/RegistrySnapshot.ts`,
     find: ".whereNull('deleted_at'),",
     replace: '',
     test: `${MODULE}/resolution/directory.test.ts`,
@@ -227,9 +227,9 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the question of the database about members while changes are not heard',
-    file: `${NODE}/members/CachingTenantMembers.ts`,
-    find: 'if (this.#listener.hears && generation === this.#generation) {',
-    replace: 'if (generation === this.#generation) {',
+    file: `${NODE}/tenants/RememberedAnswers.ts`,
+    find: 'found && this.#hears() && generation',
+    replace: 'found && generation',
     test: `${NODE}/members/members.test.ts`,
   },
   {

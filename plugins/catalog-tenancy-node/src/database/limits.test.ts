@@ -13,10 +13,8 @@ import type { OperationLimits } from '../config/readTenancyConfig';
 import { TenantBusyError } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { TenantLimits } from '../pool/TenantLimits';
-import { TIMING } from '../tenants/CachingTenantDirectory';
-import { ChangeListener } from '../tenants/ChangeListener';
-import { ListeningTenantLimits } from '../tenants/ListeningTenantLimits';
 import { PostgresTenantStore } from '../tenants/PostgresTenantStore';
+import { RegistrySnapshot } from '../tenants/RegistrySnapshot';
 import { PoolWatch } from './__testUtils__/PoolWatch';
 import { AuditedAdminDatabase } from './AuditedAdminDatabase';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
@@ -160,26 +158,16 @@ describe.each(databases.eachSupportedId())(
       async function follow() {
         const limits = new TenantLimits();
         open(10, { concurrency: 2, queue: 100 }, limits);
-        const listener = new ChangeListener({
-          ...TIMING,
+        const snapshot = RegistrySnapshot.create({
           pool,
-          logger: mockLogger(),
-        });
-        const feed = new ListeningTenantLimits({
-          limits,
-          pool,
-          listener,
           logger: mockLogger(),
           timing: { hearingMs: 3_600_000, deafMs: 3_600_000 },
         });
-        feed.start();
-        await waitUntil('the process to hear', async () => listener.hears);
+        snapshot.follow(limits);
+        await waitUntil('the process to hear', async () => snapshot.hears);
         return {
           limits,
-          close: async () => {
-            await listener.close();
-            await feed.close();
-          },
+          close: () => snapshot.close(),
         };
       }
 

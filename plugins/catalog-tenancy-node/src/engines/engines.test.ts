@@ -3,9 +3,7 @@ import type { JsonObject } from '@backstage/types';
 import { mockLogger } from '../__testUtils__/serviceMocks';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { Registry } from '../tenants/__testUtils__/registry';
-import { TIMING } from '../tenants/CachingTenantDirectory';
-import { ChangeListener } from '../tenants/ChangeListener';
-import { ListeningTenantEngines } from './ListeningTenantEngines';
+import { RegistrySnapshot } from '../tenants/RegistrySnapshot';
 import { PostgresTenantEngineStore } from './PostgresTenantEngineStore';
 
 const databases = createTestDatabases();
@@ -39,23 +37,27 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     await registry.createTenant('globex');
   });
 
-  const listeners: ChangeListener[] = [];
-  afterEach(() => Promise.all(listeners.splice(0).map(each => each.close())));
+  const opened: RegistrySnapshot[] = [];
+  afterEach(() => Promise.all(opened.splice(0).map(each => each.close())));
 
   /** In a process that is not the one that makes the changes. */
-  async function listen() {
-    const listener = new ChangeListener({
-      ...TIMING,
+  function open(timing: { hearingMs?: number; deafMs?: number } = {}) {
+    const engines = RegistrySnapshot.create({
       pool: otherPool,
       logger: mockLogger(),
+      timing,
     });
-    listeners.push(listener);
-    const engines = new ListeningTenantEngines({ pool: otherPool, listener });
+    opened.push(engines);
+    return engines;
+  }
+
+  async function listen() {
+    const engines = open();
     const calls = jest.fn();
     const stop = engines.onChange(calls);
     await waitUntil(
       'the process to hear, and to say so',
-      () => listener.hears && calls.mock.calls.length > 0,
+      () => engines.hears && calls.mock.calls.length > 0,
     );
     return { engines, calls, stop };
   }
@@ -235,22 +237,13 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     });
 
     it('are asked about from time to time where nothing can be heard', async () => {
-      const listener = new ChangeListener({
-        ...TIMING,
-        pool: otherPool,
-        logger: mockLogger(),
-      });
-      await listener.close();
-      const engines = new ListeningTenantEngines({
-        pool: otherPool,
-        listener,
-        timing: { hearingMs: 3_600_000, deafMs: 1 },
-      });
+      const engines = open({ hearingMs: 3_600_000, deafMs: 1 });
+      await engines.deafen();
       const calls = jest.fn();
       const stop = engines.onChange(calls);
       await waitUntil('two calls', () => calls.mock.calls.length > 1);
       stop();
-      expect(listener.hears).toBe(false);
+      expect(engines.hears).toBe(false);
     });
   });
 });

@@ -44,7 +44,7 @@ export interface TenantMembers {
   rolesOf(
     tenant: ActiveTenant,
     principals: readonly string[],
-  ): Promise<Map<string, TenantRole>>;
+  ): Promise<ReadonlyMap<string, TenantRole>>;
 
   /**
    * Makes the next look-ups of this tenant ask the database. Code that changes members

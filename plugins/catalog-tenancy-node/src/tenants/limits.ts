@@ -45,19 +45,6 @@ export async function readTenantLimits(
   return new Map(rows.map(row => [row.tenant_id, toLimits(row) ?? {}]));
 }
 
-/** The limits of one tenant; nothing if there is no such tenant. */
-export async function readLimitsOf(
-  pool: Pick<TenancyPool, 'query'>,
-  tenantSlug: string,
-): Promise<{ tenantId: string; limits?: OwnLimits } | undefined> {
-  const [row] = await pool.query<LimitRow>(knex =>
-    knex('tenants')
-      .select('tenant_id', ...selectLimits(knex))
-      .where('tenant_slug', tenantSlug),
-  );
-  return row && { tenantId: row.tenant_id, limits: toLimits(row) };
-}
-
 function toLimits({
   concurrency,
   requests_per_second: requestsPerSecond,

@@ -3,10 +3,7 @@ import type { ClientConfig } from 'pg';
 import { EventEmitter, once } from 'node:events';
 import { mockLogger } from '../../__testUtils__/serviceMocks';
 import type { BuildStatement, TenancyPool } from '../../pool/TenancyPool';
-import {
-  CachingTenantDirectory,
-  type DirectoryTiming,
-} from '../CachingTenantDirectory';
+import { RegistrySnapshot, type RegistryTiming } from '../RegistrySnapshot';
 
 /**
  * A directory on a pool, of which a test sees when it begins and ceases to hear, and
@@ -14,7 +11,7 @@ import {
  * notification, or the lack of them, can make it forget.
  */
 export class DirectoryUnderTest {
-  readonly directory: CachingTenantDirectory;
+  readonly directory: RegistrySnapshot;
   readonly #events = new EventEmitter();
   /** Resolves when look-ups may get their answer; they have asked before. */
   hold: Promise<void> = Promise.resolve();
@@ -26,7 +23,7 @@ export class DirectoryUnderTest {
     options: {
       connection?: ClientConfig;
       schema?: string;
-      timing?: Partial<DirectoryTiming>;
+      timing?: Partial<RegistryTiming>;
     } = {},
   ) {
     const logger = mockLogger({
@@ -34,7 +31,7 @@ export class DirectoryUnderTest {
       warn: () => this.#events.emit('deaf'),
     });
     const schema = options.schema ?? pool.schema;
-    this.directory = CachingTenantDirectory.create({
+    this.directory = RegistrySnapshot.create({
       pool: {
         connection: options.connection ?? pool.connection,
         schema,

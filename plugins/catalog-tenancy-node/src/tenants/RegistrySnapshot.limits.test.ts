@@ -6,9 +6,7 @@ import {
 import { mockLogger } from '../__testUtils__/serviceMocks';
 import { TenantLimits } from '../pool/TenantLimits';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { TIMING } from './CachingTenantDirectory';
-import { ChangeListener } from './ChangeListener';
-import { ListeningTenantLimits } from './ListeningTenantLimits';
+import { RegistrySnapshot } from './RegistrySnapshot';
 import { Registry } from './__testUtils__/registry';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -36,25 +34,19 @@ describe.each(databases.eachSupportedId())(
     function start(options: { deaf?: boolean; pool?: TenancyPool } = {}) {
       const { deaf, pool = registry.database.pool } = options;
       const logger = mockLogger();
-      const listener = new ChangeListener({ ...TIMING, pool, logger });
-      const feed = new ListeningTenantLimits({
-        limits,
+      const snapshot = RegistrySnapshot.create({
         pool,
-        listener,
         logger,
         timing: { hearingMs: 3_600_000, deafMs: deaf ? 10 : 3_600_000 },
       });
-      open.push(async () => {
-        await listener.close();
-        await feed.close();
-      });
-      return { feed, listener, logger };
+      open.push(() => snapshot.close());
+      return { snapshot, logger };
     }
 
     const hearing = async () => {
-      const { feed, listener } = start();
-      feed.start();
-      await waitUntil('the process to hear', async () => listener.hears);
+      const { snapshot } = start();
+      snapshot.follow(limits);
+      await waitUntil('the process to hear', async () => snapshot.hears);
     };
 
     it('is what the registry has when it begins to hear, and each change from then on', async () => {
@@ -109,9 +101,9 @@ describe.each(databases.eachSupportedId())(
 
     it('is read from time to time where nothing is heard', async () => {
       const { tenant_id } = await registry.createTenant('acme');
-      const { feed, listener } = start({ deaf: true });
-      await listener.close();
-      feed.start();
+      const { snapshot } = start({ deaf: true });
+      await snapshot.deafen();
+      snapshot.follow(limits);
       await registry.store.update('acme', { concurrency: 7 });
       await eventually(async () =>
         expect(limits.of(tenant_id)).toEqual({ concurrency: 7 }),
@@ -135,13 +127,13 @@ describe.each(databases.eachSupportedId())(
           ? Promise.reject(new Error('no answer'))
           : pool.query(...args);
       });
-      const { feed, listener, logger } = start({
+      const { snapshot, logger } = start({
         deaf: true,
         pool: { ...pool, query } as unknown as TenancyPool,
       });
       limits.set(tenant_id, { concurrency: 1 });
-      await listener.close();
-      feed.start();
+      await snapshot.deafen();
+      snapshot.follow(limits);
       await waitUntil('several attempts', async () => asked > 2);
       expect(limits.of(tenant_id)).toEqual({ concurrency: 1 });
       expect(logger.warn).toHaveBeenCalledTimes(1);
