@@ -1,6 +1,7 @@
 import type { Step } from '../../engine/Step';
 import { TENANT_TABLES } from '../../schema/tables';
-import { Backfill, cursorKey, fillStatements } from './Backfill';
+import { firstBatch, walkBlocks } from '../../copy/walkBlocks';
+import { backfillOf, cursorKey } from './backfillOf';
 import { checkCounts } from './checkCounts';
 
 /**
@@ -14,16 +15,11 @@ export const backfill: Step = {
 
   async up(context) {
     for (const table of TENANT_TABLES) {
+      const walk = backfillOf(table, context);
       await context.executor.work({
         title: `Fill tenant_id in the rows of ${table} that have none`,
-        script: [
-          '-- Each range of pages, and then what is left, in batches',
-          ...fillStatements(table, {
-            rows: `limit ${context.settings.batchSize} for no key update skip locked`,
-            timeoutMs: context.settings.maxPauseMs,
-          }),
-        ],
-        run: session => new Backfill(context, session, table).run(),
+        script: [firstBatch(walk)],
+        run: session => walkBlocks(context, session, walk),
       });
     }
     await checkCounts(context);

@@ -1,26 +1,36 @@
-import { BulkCopy } from '../../copy/BulkCopy';
+import {
+  describeCopies,
+  insertInto,
+  ofTenant,
+  writtenColumns,
+} from '../../copy/TableCopy';
+import type { TableCopy } from '../../copy/TableCopy';
+import { firstBatch, walkBlocks } from '../../copy/walkBlocks';
+import type { Walk } from '../../copy/walkBlocks';
 import type { Step } from '../../engine/Step';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
-import { describeCopies } from '../../copy/TableCopy';
+import type { TenantTable } from '../../schema/tables';
+import { escapeIdentifier } from '../../sql';
 
-/** Copies the rows while the application changes them. */
+/**
+ * Copies the rows while the application changes them.
+ *
+ * The change log must run before it begins. A row that changes, or moves to another block,
+ * during the copy may be copied in an old version, twice or not at all; its key is in the
+ * log, and the replay corrects it.
+ */
 export const copyRows: Step = {
   name: '5_30_copy',
   title: 'Copy the rows into the partitions of the default tenant',
 
   async up(context) {
     const { executor } = context;
-    for (const copy of await describeCopies(executor)) {
-      const bulk = new BulkCopy(
-        context,
-        copy,
-        defaultTenantPartition(copy.table),
-      );
+    for (const walk of (await describeCopies(executor)).map(copyInBlocks)) {
       await executor.work({
-        title: `Copy the rows of ${copy.source}`,
-        script: executor.dryRun ? await bulk.script() : [],
-        run: session => bulk.run(session),
+        title: walk.title,
+        script: [firstBatch(walk)],
+        run: session => walkBlocks(context, session, walk),
       });
     }
   },
@@ -28,9 +38,32 @@ export const copyRows: Step = {
   // The copies are dropped with their tables.
   async down({ executor, state }) {
     for (const table of TENANT_TABLES) {
-      await executor.execute(
-        state.forget(`copy:${defaultTenantPartition(table)}`),
-      );
+      await executor.execute(state.forget(stateKey(table)));
     }
   },
 };
+
+function copyInBlocks(copy: TableCopy): Walk {
+  // The partition, which saves routing the rows.
+  const into = defaultTenantPartition(copy.table);
+  return {
+    title: `Copy ${copy.source}`,
+    table: copy.source,
+    stateKey: stateKey(copy.table),
+    // A row that has moved may come twice; its key is in the log. Entities have a unique
+    // key that catches it, the others only if their indexes exist already.
+    batch: range => `with copied as (
+  ${insertInto(copy, into)}
+  select ${writtenColumns(copy).join(', ')}
+    from ${escapeIdentifier(copy.source)}
+   where ${ofTenant(copy)} and ${range}
+      on conflict do nothing returning 1
+) select count(*)::int as done from copied`,
+    // ACCESS EXCLUSIVE on a copy that no session uses yet.
+    reset: `truncate ${escapeIdentifier(into)}`,
+  };
+}
+
+function stateKey(table: TenantTable): string {
+  return `copy:${defaultTenantPartition(table)}`;
+}

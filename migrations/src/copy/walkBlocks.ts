@@ -1,0 +1,154 @@
+import type { Progress } from '../Reporter';
+import type { StepContext } from '../engine/Step';
+import { limitWaits, withLockRetries } from '../session/lockRetries';
+import type { MigrationSession } from '../session/MigrationSession';
+import { estimateRows } from '../session/tableSize';
+import { escapeIdentifier } from '../sql';
+
+/** How far a walk has come, stored with each batch. */
+interface Cursor {
+  /** The file of the table; VACUUM FULL and CLUSTER change it. */
+  file: number;
+  /** The first block that is not done yet. */
+  next: number;
+  /** Blocks from here on did not exist when the walk began. */
+  end: number;
+}
+
+/** What is done to the rows of a table, in ranges of blocks, while others write. */
+export interface Walk {
+  /** `Copy entities`, for the progress and for waits. */
+  title: string;
+  table: string;
+  /** Where the cursor is kept. */
+  stateKey: string;
+  /**
+   * The statements for the blocks of a condition; the last one returns as `done` how many rows
+   * it has done.
+   */
+  batch(range: string): string;
+  /** What is left at the end, such as rows that were passed over. */
+  rest?(session: MigrationSession, progress: Progress): Promise<void>;
+  /** Undoes what was done: the blocks of another file do not tell which rows that were. */
+  reset?: string;
+}
+
+/**
+ * Walks through a table from where an earlier walk was stopped. Each batch is one transaction
+ * with its cursor, so each row that stays in its block is done once.
+ */
+export async function walkBlocks(
+  context: StepContext,
+  session: MigrationSession,
+  walk: Walk,
+): Promise<void> {
+  const { title, stateKey } = walk;
+  const { settings, reporter, state } = context;
+  const stored = await state.get<Cursor>(stateKey);
+  const size = await measure(session, walk);
+  let cursor =
+    stored?.file === size.file
+      ? stored
+      : await session.transaction('begin', () =>
+          restart(context, session, walk, size),
+        );
+  const rows = await estimateRows(session, walk.table, size.end);
+  const rowsPerBlock = Math.max(rows / Math.max(size.end, 1), 1);
+  const blocks = Math.max(Math.round(settings.batchSize / rowsPerBlock), 1);
+  const progress = reporter.progress(
+    title,
+    Math.round((rows * (cursor.end - cursor.next)) / (size.end || 1)),
+  );
+  try {
+    while (cursor.next < cursor.end) {
+      const batch = await runBatch(context, session, walk, cursor, blocks);
+      progress.advance(batch.done);
+      cursor = batch.cursor;
+    }
+    await walk.rest?.(session, progress);
+  } finally {
+    progress.finish();
+  }
+}
+
+/** The first batch, for a dry run. */
+export function firstBatch(walk: Walk): string {
+  return `-- Each range of blocks of ${walk.table} in a batch\n${walk.batch(
+    inBlocks(0, 1),
+  )}`;
+}
+
+async function runBatch(
+  context: StepContext,
+  session: MigrationSession,
+  walk: Walk,
+  cursor: Cursor,
+  blocks: number,
+): Promise<{ done: number; cursor: Cursor }> {
+  const { state, reporter, settings } = context;
+  const table = escapeIdentifier(walk.table);
+  const advanced = { ...cursor, next: cursor.next + blocks };
+  return withLockRetries(
+    {
+      title: walk.title,
+      session,
+      reporter,
+      tables: [table],
+      mode: 'rows',
+      maxPauseMs: settings.maxPauseMs,
+    },
+    timeoutMs =>
+      session.transaction('begin', async () => {
+        // ACCESS SHARE conflicts only with ACCESS EXCLUSIVE, so no rewrite can change the
+        // table's blocks before the batch commits.
+        await session.query(
+          `${limitWaits(timeoutMs)};\nlock table ${table} in access share mode`,
+        );
+        const size = await measure(session, walk);
+        if (size.file !== cursor.file) {
+          return {
+            done: 0,
+            cursor: await restart(context, session, walk, size),
+          };
+        }
+        // In one message: rows may be locked.
+        const [{ done }] = await session.query<{ done: number }>(
+          `${state.put(walk.stateKey, advanced)};\n${walk.batch(
+            inBlocks(cursor.next, Math.min(advanced.next, cursor.end)),
+          )}`,
+        );
+        return { done, cursor: advanced };
+      }),
+  );
+}
+
+async function restart(
+  { state }: StepContext,
+  session: MigrationSession,
+  { stateKey, reset }: Walk,
+  { file, end }: Pick<Cursor, 'file' | 'end'>,
+): Promise<Cursor> {
+  const cursor = { file, next: 0, end };
+  if (reset) {
+    await session.query(reset);
+  }
+  await session.query(state.put(stateKey, cursor));
+  return cursor;
+}
+
+async function measure(
+  session: MigrationSession,
+  { table }: Walk,
+): Promise<Pick<Cursor, 'file' | 'end'>> {
+  const [size] = await session.query<Pick<Cursor, 'file' | 'end'>>(
+    `select pg_relation_filenode(oid)::bigint::float8 as file,
+            (pg_relation_size(oid) / current_setting('block_size')::int)::float8 as end
+       from pg_class where oid = to_regclass(quote_ident($1))`,
+    [table],
+  );
+  return size;
+}
+
+function inBlocks(from: number, to: number): string {
+  return `ctid >= '(${from},0)' and ctid < '(${to},0)'`;
+}
