@@ -9,11 +9,11 @@ import { REPLAY } from '../copy/replay';
 import type { BriefTransaction } from '../engine/Executor';
 import type { Creation, StepContext } from '../engine/Step';
 import { Journal } from '../engine/journal';
+import { recording } from '../engine/LiveExecutor';
 import { recordedBy } from '../engine/ProductMigration';
 import {
   explainTaken,
   foreignNames,
-  recording,
   renewRecord,
 } from '../engine/ownership';
 import { RefusedError } from '../errors';

@@ -4,7 +4,7 @@ import type { LockMode } from '../session/lockRetries';
 import { escapeIdentifier } from '../sql';
 import { forgetStatement, recordStatement } from './journal';
 import type { Recorded } from './journal';
-import { recording } from './ownership';
+import { recording } from './LiveExecutor';
 import type { Creation, Phase, StepContext } from './Step';
 
 /**

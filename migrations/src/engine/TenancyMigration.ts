@@ -18,7 +18,7 @@ import {
 } from './journal';
 import { DryRunExecutor } from './DryRunExecutor';
 import type { StepExecutor } from './Executor';
-import { LiveExecutor } from './LiveExecutor';
+import { LiveExecutor, recording } from './LiveExecutor';
 import { MigrationState } from './MigrationState';
 import {
   recordedBy,
@@ -29,14 +29,15 @@ import {
 import type { ProductMigration } from './ProductMigration';
 import {
   createdRelations,
+  creationsOf,
   explainTaken,
+  FORGET_BUILDS,
   FORGET_CREATED,
+  hasCreated,
+  recordStatement as recordCreations,
   refuseForeignRelations,
   refuseTakenNames,
   renewRecord,
-  runRecorded,
-  undoBegun,
-  undoRecorded,
 } from './ownership';
 import { silentReporter } from '../Reporter';
 import type { Reporter } from '../Reporter';
@@ -213,7 +214,7 @@ export class TenancyMigration {
       await this.runMigrations(missing);
       for (const step of phase.steps.filter(each => !journal.isDone(each))) {
         context.executor.announce(step, 'up');
-        await runRecorded(context, step);
+        await this.run(step);
         await this.record(step);
       }
     });
@@ -331,7 +332,9 @@ export class TenancyMigration {
           await this.undo(step);
         } else {
           executor.announce(step, 'begun');
-          await undoBegun(context, journal, step);
+          if (await hasCreated(context, journal, step)) {
+            await this.down(step);
+          }
         }
         if (step === home?.steps[0]) {
           await this.undoMigrations(migrations);
@@ -371,6 +374,22 @@ export class TenancyMigration {
     }
   }
 
+  private async run(step: Step): Promise<void> {
+    const { context } = this;
+    const creations = await creationsOf(context, [step]);
+    await step.up(recording(context, creations));
+    if (creations.length > 0) {
+      await context.executor.execute(recordCreations(creations));
+      await context.executor.execute(FORGET_BUILDS);
+    }
+  }
+
+  /** Fails where something else stands in the place of what the step has created. */
+  private async down(step: Step): Promise<void> {
+    const { context } = this;
+    await step.down(recording(context, await creationsOf(context, [step])));
+  }
+
   private async undo(step: Step): Promise<void> {
     const { context } = this;
     const { executor } = context;
@@ -379,7 +398,7 @@ export class TenancyMigration {
     // when a command goes forward again.
     await this.forget(step);
     try {
-      await undoRecorded(context, step);
+      await this.down(step);
     } catch (error) {
       if (error instanceof RefusedError) {
         await this.record(step);

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import { RefusedError } from '../errors';
 import { doBlock, escapeLiteral } from '../sql';
 import type { Journal, Recorded } from './journal';
-import type { BriefTransaction, Executor } from './Executor';
+import type { Executor } from './Executor';
 import { STATE_TABLE } from './MigrationState';
 import type { Creation, Step, StepContext } from './Step';
 
@@ -89,7 +89,8 @@ export async function findCreations(
     : executor.read<Found>(identities('$1'), [JSON.stringify(creations)]);
 }
 
-async function creationsOf(
+/** What steps create. */
+export async function creationsOf(
   context: StepContext,
   steps: readonly Pick<Recorded, 'creates'>[],
 ): Promise<Creation[]> {
@@ -263,51 +264,13 @@ on conflict (key) do update set value = jsonb_set(s.value, '{known}', (s.value -
 }
 
 /** The statement that ends {@link recordBuildStatement}. */
-const FORGET_BUILDS = `update ${STATE_TABLE} set value = jsonb_set(value, '{known}', (
+export const FORGET_BUILDS = `update ${STATE_TABLE} set value = jsonb_set(value, '{known}', (
   select coalesce(jsonb_agg(i), '[]') from jsonb_array_elements(value -> 'known') i
    where i #>> '{}' not like 'building %'))
  where key = '${KEY}'`;
 
-/**
- * The context in which each transaction fails unless the names of creations are free or
- * ours, and records what it creates.
- */
-export function recording(
-  context: StepContext,
-  creations: Creation[],
-): StepContext {
-  const { executor } = context;
-  if (executor.dryRun || creations.length === 0) {
-    return context;
-  }
-  const check = refuseStatement(creations);
-  const record = recordStatement(creations);
-  const explained = (work: Promise<void>) =>
-    work.catch(error => {
-      throw explain(error);
-    });
-  return {
-    ...context,
-    executor: {
-      dryRun: false,
-      read: (sql, values) => executor.read(sql, values),
-      work: work => explained(executor.work(work)),
-      execute: statement =>
-        explained(
-          executor.execute(check).then(() => executor.execute(statement)),
-        ),
-      transaction: (transaction: BriefTransaction) =>
-        explained(
-          executor.transaction({
-            ...transaction,
-            statements: [check, ...transaction.statements, record],
-          }),
-        ),
-    },
-  };
-}
-
-function explain(error: unknown): unknown {
+/** What the database says where a name is taken, in words. */
+export function explainDuplicate(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;
   }
@@ -316,47 +279,23 @@ function explain(error: unknown): unknown {
     : error;
 }
 
-/** Runs a step, whose names must be free or ours. */
-export async function runRecorded(
-  context: StepContext,
-  step: Step,
-): Promise<void> {
-  const creations = await creationsOf(context, [step]);
-  await step.up(recording(context, creations));
-  if (creations.length > 0) {
-    await context.executor.execute(recordStatement(creations));
-    await context.executor.execute(FORGET_BUILDS);
-  }
-}
-
-/** Undoes a step: fails where something else stands in the place of what it has created. */
-export async function undoRecorded(
-  context: StepContext,
-  step: Step,
-): Promise<void> {
-  await step.down(recording(context, await creationsOf(context, [step])));
-}
-
 /**
- * Undoes a step that was begun and not recorded, unless the tables and functions under its
- * names are all others': it has created nothing then.
+ * Whether a step that was begun and not recorded has created anything: the tables and functions
+ * under its names are not all others'.
  */
-export async function undoBegun(
+export async function hasCreated(
   context: StepContext,
   journal: Journal,
   step: Step,
-): Promise<void> {
+): Promise<boolean> {
   const kinds: Creation['kind'][] = ['relation', 'function'];
   const others = await foreignNames(context, journal, [step], kinds);
+  const creations = await creationsOf(context, [step]);
   const standing = await findCreations(
     context.executor,
-    (
-      await creationsOf(context, [step])
-    ).filter(({ kind }) => kinds.includes(kind)),
+    creations.filter(({ kind }) => kinds.includes(kind)),
   );
-  if (others.length === 0 || others.length < standing.length) {
-    await undoRecorded(context, step);
-  }
+  return others.length === 0 || others.length < standing.length;
 }
 
 /** An object in words: `the trigger x of entities`. */
