@@ -1,3 +1,4 @@
+import { engineSchemaOf } from '../adopt/engine';
 import { asLogin } from '../adopt/rights';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
@@ -27,6 +28,22 @@ export function describeTenantSchemas(names: string[]): string[] {
           'schema',
         )} (${enumerate(names.slice(0, 5))}${names.length > 5 ? ', …' : ''})`,
       ];
+}
+
+/** Drops the schemas of one tenant in this database. */
+export async function dropSchemasOf(
+  context: StepContext,
+  tenantId: string,
+): Promise<void> {
+  const { executor } = context;
+  const rows = await executor.read<{ name: string }>(SCHEMAS, [
+    `^${engineSchemaOf(tenantId)}(_|$)`,
+  ]);
+  await asLogin(context, async () => {
+    for (const { name } of rows) {
+      await executor.execute(dropSchema(name));
+    }
+  });
 }
 
 /** Drops them, each in a transaction of its own: one may have hundreds of objects. */

@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { unadopt } from '../../adopt/unadopt';
 import type { Step, StepContext } from '../../engine/Step';
 import { RefusedError, VerificationError } from '../../errors';
-import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../../schema/tables';
+import { dropSchemasOf } from '../../rollback/tenantSchemas';
+import {
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
+  LEASES_TABLE,
+} from '../../schema/tables';
 import { escapeLiteral } from '../../sql';
 import { Application, SMOKE_TENANT } from './Application';
 import { timeLookup } from './entityLookup';
@@ -34,11 +40,14 @@ export const smokeTests: Step = {
   },
 };
 
+const STOP_PATIENCE_MS = 10_000;
+const POLL_MS = 100;
+
 /** The output of a dry run: the requests, which are not SQL. */
 function describeRequests(baseUrl: string): string {
   return `Send these requests to ${baseUrl}, and run what follows only if all succeed.
 (1) GET /api/catalog/entities with X-Tenant-Slug: default lists the existing entities.
-(2) POST /api/tenants with {"tenant_slug":"smoke-test","tenant_name":"Smoke test","engine":false} creates a tenant.
+(2) POST /api/tenants with {"tenant_slug":"smoke-test","tenant_name":"Smoke test"} creates a tenant.
 (3) GET /api/catalog/entities with X-Tenant-Slug: smoke-test lists nothing, "[]".
 DELETE /api/tenants/smoke-test deletes that tenant again.`;
 }
@@ -137,19 +146,27 @@ async function testNewTenant(
  * go. If that fails, a warning says how to delete them, and the next run tries again.
  */
 async function deleteSmokeTenants(
-  { executor, reporter }: StepContext,
+  context: StepContext,
   application: Application,
 ): Promise<void> {
+  const { executor, reporter } = context;
   const ofTests = `tenant_slug like 'smoke-test-%' and tenant_name = ${escapeLiteral(
     SMOKE_TENANT,
   )}`;
   const find = () =>
-    executor.read<{ slug: string }>(
-      `select tenant_slug as slug from tenants where ${ofTests}`,
+    executor.read<{ tenantId: string; slug: string; isDeleted: boolean }>(
+      `select tenant_id::text as "tenantId", tenant_slug as slug,
+              deleted_at is not null as "isDeleted"
+         from tenants where ${ofTests}`,
     );
   for (const { slug } of await find()) {
     // The warning says it, if that fails.
     await application.deleteTenant(slug).catch(() => undefined);
+  }
+  for (const tenant of await find()) {
+    if (tenant.isDeleted) {
+      await removeEngine(context, tenant);
+    }
   }
   // It locks those rows, which nothing refers to, for the statement.
   await executor.execute(
@@ -160,4 +177,30 @@ async function deleteSmokeTenants(
       `A tenant of the smoke tests stays, and holds nothing. Delete it: delete from tenants where ${ofTests};`,
     );
   }
+}
+
+/** An engine may have started within the tests: its tables go once no process works for it. */
+async function removeEngine(
+  context: StepContext,
+  tenant: { tenantId: string; slug: string },
+): Promise<void> {
+  await context.executor.work({
+    title: `Wait for the engine of "${tenant.slug}" to stop`,
+    script: [],
+    async run(session) {
+      const end = performance.now() + STOP_PATIENCE_MS;
+      const isHeld = async () =>
+        (
+          await session.query(
+            `select from ${LEASES_TABLE} where tenant_id = $1`,
+            [tenant.tenantId],
+          )
+        ).length > 0;
+      while (performance.now() < end && (await isHeld())) {
+        await session.pause(POLL_MS);
+      }
+    },
+  });
+  await unadopt(context, tenant);
+  await dropSchemasOf(context, tenant.tenantId);
 }

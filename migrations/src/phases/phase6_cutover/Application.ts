@@ -75,8 +75,6 @@ export class Application {
         body: JSON.stringify({
           tenant_slug: slug,
           tenant_name: SMOKE_TENANT,
-          // An engine would make tables, which stay until the purge.
-          engine: false,
         }),
       }),
     );

@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { engineSchemaOf } from '../../adopt/engine';
 import { RefusedError, VerificationError } from '../../errors';
 import { MigrationSession } from '../../session/MigrationSession';
 import { smokeTests } from './10_smoke_tests';
@@ -57,7 +58,18 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     ]);
   });
 
-  it('sends what the specification says, and leaves nothing', async () => {
+  it('sends what the specification says, and leaves nothing, also of an engine that has started', async () => {
+    application.misbehave = async ({ method }, answer) => {
+      if (method !== 'POST') {
+        return undefined;
+      }
+      const reply = await answer();
+      const { tenant_id: tenantId } = reply.body as { tenant_id: string };
+      await database.client.query(
+        `create schema ${engineSchemaOf(tenantId)} create table a (b text)`,
+      );
+      return reply;
+    };
     await runCutover(database, { baseUrl, token: `${TOKEN}\n` });
     const { received } = application;
     const { body } = received[2];
@@ -74,10 +86,13 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     expect(received.map(({ authorization }) => authorization)).toEqual(
       Array(5).fill(`Bearer ${TOKEN}`),
     );
-    // An engine would make tables.
-    expect(body).toMatchObject({ engine: false });
+    expect(body).toEqual({
+      tenant_slug: slug,
+      tenant_name: expect.any(String),
+    });
     const { rows } = await database.client.query(
-      `select tenant_slug from tenants where tenant_slug <> 'default'`,
+      `select tenant_slug from tenants where tenant_slug <> 'default'
+        union all select nspname from pg_namespace where nspname ~ '^tenant_'`,
     );
     expect(rows).toEqual([]);
   });
