@@ -295,7 +295,14 @@ describe('the navigation', () => {
         base_domain: null,
         takes_locations: true,
         closed_plugins: [],
-        own_tenants: { items: [], totalItems: 0 },
+        own_tenants: {
+          items: ['Acme', 'Initech'].map(name => ({
+            tenant_slug: name.toLowerCase(),
+            tenant_name: name,
+            role: 'member' as const,
+          })),
+          totalItems: 2,
+        },
         enabled: true,
         ...what,
       }),

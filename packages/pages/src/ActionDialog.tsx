@@ -22,6 +22,7 @@ import {
 import styles from './ActionDialog.module.css';
 import { Failure } from './Failure';
 import { pagesTranslationRef } from './translation';
+import { useIsSlow } from './useIsSlow';
 
 /** What is done after the user was asked. */
 export interface Action {
@@ -72,7 +73,12 @@ export function ActionButton({
         }
       }}
     >
-      <Button variant="secondary">{open}</Button>
+      <Button
+        variant="secondary"
+        className={action.destructive ? styles.dangerOutline : undefined}
+      >
+        {open}
+      </Button>
       <Dialog {...DIALOG}>
         <ActionForm {...action} onClose={() => setOpen(false)} />
       </Dialog>
@@ -106,6 +112,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
   const [text, setText] = useState('');
   const [error, setError] = useState<Error>();
   const [isPending, setPending] = useState(false);
+  const isSlow = useIsSlow(isPending);
   const isDisabled = props.isDisabled || (typed && text !== typed.value);
 
   // The dialog itself has the focus where it has no field.
@@ -154,10 +161,17 @@ function ActionForm(props: Action & { onClose: () => void }) {
             />
           )}
           {error && <Failure title={failed} error={error} />}
+          <div role="status">
+            {isSlow && <Text as="p">{t('slow.doing')}</Text>}
+          </div>
         </Flex>
       </DialogBody>
       <DialogFooter>
-        <Button variant="secondary" slot="close" isDisabled={isPending}>
+        <Button
+          variant="secondary"
+          slot="close"
+          isDisabled={isPending && !isSlow}
+        >
           {cancel ?? t('cancel')}
         </Button>
         <Button

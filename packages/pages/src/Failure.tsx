@@ -1,6 +1,6 @@
 import { ResponseError, toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button } from '@backstage/ui';
+import { Alert, Button, ButtonLink } from '@backstage/ui';
 import { pagesTranslationRef } from './translation';
 
 /** What the backend says of a failure, without what the client puts around it. */
@@ -24,6 +24,9 @@ export function useFailureText(): (error: unknown) => string {
     if (status === undefined && error instanceof TypeError) {
       return t('failure.unreachable');
     }
+    if (status === 401) {
+      return t('failure.sessionEnded');
+    }
     const message = messageOf(error);
     return status === 403 ? t('failure.refused', { message }) : message;
   };
@@ -46,11 +49,23 @@ export function Failure(props: {
       title={title}
       description={textOf(error)}
       customActions={
-        onRetry && (
-          <Button size="small" variant="tertiary" onPress={onRetry}>
-            {t('retry')}
-          </Button>
-        )
+        <>
+          {statusOf(error) === 401 && (
+            <ButtonLink
+              size="small"
+              variant="secondary"
+              href="/"
+              target="_blank"
+            >
+              {t('failure.signIn')}
+            </ButtonLink>
+          )}
+          {onRetry && (
+            <Button size="small" variant="secondary" onPress={onRetry}>
+              {t('retry')}
+            </Button>
+          )}
+        </>
       }
     />
   );

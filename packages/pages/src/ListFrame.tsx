@@ -2,6 +2,7 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, SearchField, Text, VisuallyHidden } from '@backstage/ui';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import useDebounce from 'react-use/esm/useDebounce';
+import { EmptyState } from './EmptyState';
 import { Failure } from './Failure';
 import { Loading } from './Loading';
 import { pagesTranslationRef } from './translation';
@@ -39,7 +40,7 @@ export function ListFrame<TItem>(props: {
       {error && !loading && (
         <Failure title={texts.failed} error={error} onRetry={retry} />
       )}
-      {loading && !isThere && <Loading height={240} />}
+      {loading && !isThere && <Loading />}
       {isThere && found.items.length > 0 && (
         <>
           <div aria-busy={loading}>{children(found.items, loading)}</div>
@@ -153,26 +154,30 @@ function Nothing(props: {
   const { t } = useTranslationRef(pagesTranslationRef);
   if (isBeyond) {
     return (
-      <Flex direction="column" align="start" gap="3">
-        <Text>{t('list.beyond')}</Text>
-        <Button variant="secondary" onPress={() => onQuery({ page: 1 })}>
-          {t('list.first')}
-        </Button>
-      </Flex>
+      <EmptyState
+        text={t('list.beyond')}
+        action={
+          <Button variant="secondary" onPress={() => onQuery({ page: 1 })}>
+            {t('list.first')}
+          </Button>
+        }
+      />
     );
   }
   if (search) {
     return (
-      <Flex direction="column" align="start" gap="3">
-        <Text>{texts.noMatch(search)}</Text>
-        <Button
-          variant="secondary"
-          onPress={() => onQuery({ search: '', page: 1 })}
-        >
-          {t('list.clear')}
-        </Button>
-      </Flex>
+      <EmptyState
+        text={texts.noMatch(search)}
+        action={
+          <Button
+            variant="secondary"
+            onPress={() => onQuery({ search: '', page: 1 })}
+          >
+            {t('list.clear')}
+          </Button>
+        }
+      />
     );
   }
-  return <Text>{texts.none}</Text>;
+  return <EmptyState text={texts.none} />;
 }

@@ -1,4 +1,5 @@
 import { appLanguageApiRef, useApi } from '@backstage/frontend-plugin-api';
+import { useMemo } from 'react';
 
 const UNITS = [
   ['day', 86_400],
@@ -7,23 +8,36 @@ const UNITS = [
   ['second', 1],
 ] as const;
 
-/** A time: how long ago it is, and when exactly. */
-export function Moment({ at }: { at: string }) {
+/** Formats a time to the second, in the language of the page. */
+export function useExactTime(): (at: string) => string {
   const { language } = useApi(appLanguageApiRef).getLanguage();
-  const date = new Date(at);
-  const exact = new Intl.DateTimeFormat(language, {
-    dateStyle: 'medium',
-    timeStyle: 'medium',
-  }).format(date);
-  const seconds = Math.round((date.getTime() - Date.now()) / 1000);
+  return useMemo(() => {
+    const { format } = new Intl.DateTimeFormat(language, {
+      dateStyle: 'medium',
+      timeStyle: 'medium',
+    });
+    return at => format(new Date(at));
+  }, [language]);
+}
+
+/** A time: how long ago it is, and when exactly. */
+export function Moment(props: {
+  at: string;
+  /** Whether there is little room: when exactly is in a tooltip. */
+  brief?: boolean;
+}) {
+  const { at, brief } = props;
+  const { language } = useApi(appLanguageApiRef).getLanguage();
+  const exact = useExactTime()(at);
+  const seconds = Math.round((new Date(at).getTime() - Date.now()) / 1000);
   const [unit, size] =
     UNITS.find(([, each]) => Math.abs(seconds) >= each) ?? UNITS[3];
   const relative = new Intl.RelativeTimeFormat(language, {
     numeric: 'auto',
   }).format(Math.trunc(seconds / size), unit);
   return (
-    <time dateTime={at}>
-      {relative} ({exact})
+    <time dateTime={at} title={brief ? exact : undefined}>
+      {brief ? relative : `${relative} (${exact})`}
     </time>
   );
 }

@@ -1,7 +1,21 @@
+import { configApiRef, useApi } from '@backstage/frontend-plugin-api';
 import { Header, type HeaderProps } from '@backstage/ui';
+import { useEffect } from 'react';
 import styles from './PageHeader.module.css';
 
-/** The header of a page. On a narrow screen, what there is to do is below the title. */
+/**
+ * The header of a page, whose title is that of the browser's tab too. On a narrow screen, what
+ * there is to do is below the title.
+ */
 export function PageHeader(props: HeaderProps) {
+  const { title } = props;
+  const portal = useApi(configApiRef).getOptionalString('app.title');
+  useEffect(() => {
+    const before = document.title;
+    document.title = [title, portal].filter(Boolean).join(' | ');
+    return () => {
+      document.title = before;
+    };
+  }, [title, portal]);
   return <Header {...props} className={styles.header} />;
 }

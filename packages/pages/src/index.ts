@@ -5,12 +5,15 @@
  */
 
 export { type Action, ActionButton, ActionDialog } from './ActionDialog';
+export { EmptyState } from './EmptyState';
 export { Failure, messageOf, statusOf, useFailureText } from './Failure';
 export { LeaveDialog } from './LeaveDialog';
 export { ListFrame, SearchInput } from './ListFrame';
 export { Loading } from './Loading';
-export { Moment } from './Moment';
+export { Moment, useExactTime } from './Moment';
 export { PageHeader } from './PageHeader';
 export { NOTHING_PICKED, type Picked, Picker } from './Picker';
 export { pagesTranslationRef } from './translation';
+export { useIsSlow } from './useIsSlow';
+export { useListQuery } from './useListQuery';
 export { type Search, useSearch } from './useSearch';

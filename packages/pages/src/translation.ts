@@ -5,12 +5,21 @@ export const pagesTranslationRef = createTranslationRef({
   id: 'tenancy-pages',
   messages: {
     loading: 'Loading…',
+    slow: {
+      loading:
+        'The backend has not answered yet. This page goes on as soon as it does; you can leave it meanwhile.',
+      doing:
+        'The backend has not answered yet. Closing this does not stop what was asked for.',
+    },
     retry: 'Try again',
     cancel: 'Cancel',
     failure: {
       unreachable:
-        'The backend does not answer. Nothing was lost here: try again when it is back.',
+        'The backend does not answer. What you typed stays: try again when it is back.',
       refused: 'You may not do this. {{message}}',
+      sessionEnded:
+        'Your session has ended. Sign in again in another tab and try again here: what you typed stays.',
+      signIn: 'Sign in again',
     },
     list: {
       search: 'Search',

@@ -892,7 +892,7 @@ describe('the layout as JSON', () => {
     await userEvent.click(screen.getByRole('radio', { name: 'JSON' }));
     const text = screen.getByLabelText('The layout as JSON');
     fireEvent.change(text, { target: { value: '[{]' } });
-    expect(screen.getByText(/This is no JSON/)).toBeInTheDocument();
+    expect(screen.getByText(/Not valid JSON/)).toBeInTheDocument();
     fireEvent.change(text, {
       target: { value: JSON.stringify([{ ...item('a', 0, 0, ''), x: -1 }]) },
     });

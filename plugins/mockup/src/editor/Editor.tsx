@@ -234,7 +234,11 @@ export function Editor(props: {
         )}
       </Toolbar>
       {view === 'edit' && (
-        <div className={styles.work}>
+        <div
+          className={
+            isReadOnly ? `${styles.work} ${styles.viewed}` : styles.work
+          }
+        >
           {!isReadOnly && (
             <Palette
               components={components}

@@ -1,4 +1,3 @@
-import { Progress } from '@backstage/core-components';
 import {
   identityApiRef,
   storageApiRef,
@@ -7,8 +6,8 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
-import { Container, Flex, Header, Link, Text } from '@backstage/ui';
-import { Failure } from '@internal/pages';
+import { Container, Flex, Link, Text } from '@backstage/ui';
+import { Failure, Loading, PageHeader } from '@internal/pages';
 import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -77,7 +76,7 @@ export function EditorPage() {
   if (opened.value === 'missing') {
     return (
       <>
-        <Header title={t('editor.missing.title')} />
+        <PageHeader title={t('editor.missing.title')} />
         <Container>
           <Flex direction="column" gap="3">
             <Text as="p">{t('editor.missing.text')}</Text>
@@ -112,7 +111,7 @@ export function EditorPage() {
           onRetry={opened.retry}
         />
       ) : (
-        <Progress aria-label={t('editor.loading')} />
+        <Loading label={t('editor.loading')} />
       )}
     </Container>
   );

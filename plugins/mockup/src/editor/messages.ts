@@ -34,6 +34,7 @@ export const editorMessages = {
     undrafted:
       'Not saved yet, and this browser keeps no draft. Save before you leave.',
     never: 'Nothing is saved yet.',
+    slow: 'Saving: the backend has not answered yet. You can go on editing.',
   },
   toolbar: {
     label: 'Actions',
@@ -122,7 +123,7 @@ export const editorMessages = {
       'A list of items. What you type is checked, and changes the mockup once you apply it.',
     apply: 'Apply',
     reset: 'Start over',
-    invalid: 'This is no JSON: {{message}}',
+    invalid: 'Not valid JSON: {{message}}',
     unapplied: 'You have not applied what you typed.',
   },
   save: {

@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntity } from '@backstage/plugin-catalog-react';
-import { Alert, Flex, Skeleton, Text } from '@backstage/ui';
-import { Failure } from '@internal/pages';
+import { Alert, Flex } from '@backstage/ui';
+import { EmptyState, Failure, Loading } from '@internal/pages';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
@@ -18,7 +18,9 @@ export function EntityMockups() {
   const { entity } = useEntity();
   const ids = mockupIdsOf(entity);
   if (ids.length === 0) {
-    return <Text>{t('entity.none', { annotation: MOCKUPS_ANNOTATION })}</Text>;
+    return (
+      <EmptyState text={t('entity.none', { annotation: MOCKUPS_ANNOTATION })} />
+    );
   }
   return (
     <Flex direction="column" gap="4">
@@ -59,7 +61,7 @@ function NamedMockup({ id }: { id: string }) {
   if (found.loading) {
     return (
       <li>
-        <Skeleton width="100%" height={240} />
+        <Loading />
       </li>
     );
   }

@@ -53,7 +53,7 @@ export function HistoryFrame<TValue>(props: {
     <>
       <PageHeader title={read?.mockup.name ?? t('history.versions')} />
       <Container>
-        {loading && <Loading height={240} />}
+        {loading && <Loading />}
         {error && !loading && (
           <Failure title={t('history.failed')} error={error} onRetry={retry} />
         )}

@@ -9,7 +9,13 @@ import {
   Link,
   Text,
 } from '@backstage/ui';
-import { Failure, Loading, Moment, PageHeader } from '@internal/pages';
+import {
+  EmptyState,
+  Failure,
+  Loading,
+  Moment,
+  PageHeader,
+} from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useState } from 'react';
 import { useNavigate, useParams } from 'react-router-dom';
@@ -123,12 +129,16 @@ function Versions(props: { read: ReadMockup }) {
               onRetry={items.length > 0 ? loaded.readMore : loaded.reload}
             />
           )}
-          {isLoading && items.length === 0 && <Loading height={240} />}
+          {isLoading && items.length === 0 && <Loading />}
           {versions && !isLoading && items.length === 0 && (
-            <Flex direction="column" align="start" gap="3">
-              <Text as="p">{t('history.none')}</Text>
-              <ButtonLink href={mockupHref}>{t('history.toEditor')}</ButtonLink>
-            </Flex>
+            <EmptyState
+              text={t('history.none')}
+              action={
+                <ButtonLink href={mockupHref}>
+                  {t('history.toEditor')}
+                </ButtonLink>
+              }
+            />
           )}
           {versions && items.length > 0 && error === undefined && (
             <More

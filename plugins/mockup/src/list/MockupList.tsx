@@ -33,7 +33,7 @@ import { mockupTranslationRef } from '../translation';
 import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
-import { ORDERS, PAGE_SIZE, useListQuery, useMockups } from './useMockups';
+import { ORDERS, PAGE_SIZE, useMockupQuery, useMockups } from './useMockups';
 
 interface Attempt {
   /** What is said where it fails. */
@@ -46,7 +46,7 @@ export function MockupList() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const mockupApi = useApi(mockupApiRef);
   const navigate = useNavigate();
-  const [query, setQuery] = useListQuery();
+  const [query, setQuery] = useMockupQuery();
   const mockups = useMockups(query);
   const [asked, setAsked] = useState<
     | { of: 'create' | 'import' }
@@ -153,7 +153,7 @@ export function MockupList() {
           <Flex align="end" gap="4" style={{ flexWrap: 'wrap' }}>
             <SearchInput
               search={query.search}
-              onSearch={search => setQuery({ search, page: 1 }, 'replace')}
+              onSearch={search => setQuery({ search }, 'replace')}
               placeholder={t('list.placeholder')}
             />
             <Select
@@ -163,19 +163,14 @@ export function MockupList() {
                 label: t(`list.of.${id}`),
               }))}
               value={query.of}
-              onChange={of =>
-                setQuery({ of: of === 'mine' ? 'mine' : 'all', page: 1 })
-              }
+              onChange={of => setQuery({ of: of === 'mine' ? 'mine' : 'all' })}
             />
             <Select
               label={t('list.order.label')}
               options={ORDERS.map(id => ({ id, label: t(`list.order.${id}`) }))}
               value={query.order}
               onChange={order =>
-                setQuery({
-                  order: ORDERS.find(each => each === order),
-                  page: 1,
-                })
+                setQuery({ order: ORDERS.find(each => each === order) })
               }
             />
           </Flex>

@@ -19,6 +19,7 @@ import {
   PageHeader,
   SearchInput,
   statusOf,
+  useListQuery,
 } from '@internal/pages';
 import type { TrashedMockup } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
@@ -28,14 +29,14 @@ import { Person } from '../components/Person';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import styles from './TrashPage.module.css';
-import { PAGE_SIZE, useListQuery } from './useMockups';
+import { PAGE_SIZE } from './useMockups';
 
 /** The mockups that were deleted, until they are gone for good. */
 export function TrashPage() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const mockupApi = useApi(mockupApiRef);
   const listHref = useRouteRef(rootRouteRef)?.();
-  const [query, setQuery] = useListQuery();
+  const [query, setQuery] = useListQuery({});
   const { search, page } = query;
   const trash = useAsyncRetry(
     () =>
@@ -92,7 +93,7 @@ export function TrashPage() {
           <Flex>
             <SearchInput
               search={search}
-              onSearch={next => setQuery({ search: next, page: 1 }, 'replace')}
+              onSearch={next => setQuery({ search: next }, 'replace')}
               placeholder={t('list.placeholder')}
             />
           </Flex>
@@ -215,6 +216,7 @@ function TrashRow(props: {
         <Button
           variant="tertiary"
           size="small"
+          className={styles.danger}
           aria-label={t('list.purge.open', { name })}
           onPress={onPurge}
         >

@@ -1,11 +1,11 @@
-import { Progress } from '@backstage/core-components';
 import {
   configApiRef,
   identityApiRef,
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Container } from '@backstage/ui';
+import { Container } from '@backstage/ui';
+import { Failure, Loading } from '@internal/pages';
 import { makeStyles } from '@material-ui/core/styles';
 import { RiBuilding2Line, RiExpandUpDownLine } from '@remixicon/react';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
@@ -20,14 +20,18 @@ import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { AcceptInvitation, isInvitationPage } from './AcceptInvitation';
-import { decideTenant } from './decideTenant';
+import { type Decision, decideTenant } from './decideTenant';
 import { NoTenantPage } from './NoTenantPage';
 import {
   basePathOf,
   OpenTenantContext,
   pageNavigation,
 } from './OpenTenantContext';
-import { BrowserPageTenant, pageTenantApiRef } from './PageTenant';
+import {
+  BrowserPageTenant,
+  type PageTenant,
+  pageTenantApiRef,
+} from './PageTenant';
 import {
   rememberedTenant,
   rememberTenant,
@@ -37,6 +41,25 @@ import { tenantAddress } from './tenantAddress';
 import { TenantIdentity } from './TenantIdentity';
 import { TenantGone } from './TenantGone';
 import { TenantMenu } from './TenantMenu';
+
+const decisions = new WeakMap<
+  PageTenant,
+  { attempt: number; decision: Promise<Decision> }
+>();
+
+/** Backstage shows the root of an app twice while it starts: a page asks once all the same. */
+function decideOnce(
+  pageTenant: PageTenant,
+  attempt: number,
+  decide: () => Promise<Decision>,
+): Promise<Decision> {
+  let asked = decisions.get(pageTenant);
+  if (asked?.attempt !== attempt) {
+    asked = { attempt, decision: decide() };
+    decisions.set(pageTenant, asked);
+  }
+  return asked.decision;
+}
 
 /**
  * Around the whole app, once its user has signed in: shows nothing of it before the portal has
@@ -73,7 +96,9 @@ function TenantOfPage({ children }: { children: ReactNode }) {
       setShown(remembered);
       await whenPageHasAnswers();
     }
-    const decision = await decideTenant(tenantsApi, slug);
+    const decision = await decideOnce(pageTenant, attempt, () =>
+      decideTenant(tenantsApi, slug),
+    );
     rememberTenant(
       { user, slug },
       decision.kind === 'open' ? decision.tenant : undefined,
@@ -101,35 +126,27 @@ function TenantOfPage({ children }: { children: ReactNode }) {
       throw new Error(t('openTenant.menu.notKept'));
     }
     return undefined;
-  }, [tenantsApi, identityApi, slug, basePath, attempt]);
+  }, [tenantsApi, identityApi, pageTenant, slug, basePath, attempt]);
   // What was remembered stays where the portal does not answer: so do its pages.
   const error = shown ? undefined : failure;
   const value = decided ?? (shown && { kind: 'open' as const, tenant: shown });
 
   if (error) {
     return (
-      <Container>
-        <Alert
-          role="alert"
-          status="danger"
-          icon
-          mt="8"
+      <Container mt="8">
+        <Failure
           title={t('openTenant.failed.title')}
-          description={`${t('openTenant.failed.text')} (${error.message})`}
-          customActions={
-            <Button onPress={() => setAttempt(attempt + 1)}>
-              {t('openTenant.retry')}
-            </Button>
-          }
+          error={error}
+          onRetry={() => setAttempt(attempt + 1)}
         />
       </Container>
     );
   }
   if (!value) {
     return (
-      <div role="status" aria-label={t('openTenant.loading')}>
-        <Progress />
-      </div>
+      <Container>
+        <Loading label={t('openTenant.loading')} />
+      </Container>
     );
   }
   if (value.kind === 'refused') {

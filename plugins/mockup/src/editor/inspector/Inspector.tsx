@@ -1,8 +1,7 @@
-import { Progress } from '@backstage/core-components';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
-import { Failure, messageOf } from '@internal/pages';
+import { Failure, Loading, messageOf } from '@internal/pages';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { type Dispatch, forwardRef, useCallback, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -132,7 +131,7 @@ function PropsFields(props: {
     return <Form id={item.i} schema={schema} value={item.props} {...rest} />;
   }
   if (loading || !error) {
-    return <Progress aria-label={t('editor.loading')} />;
+    return <Loading label={t('editor.loading')} />;
   }
   return (
     <>

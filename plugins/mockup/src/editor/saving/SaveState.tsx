@@ -1,6 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
 import { RiCheckLine } from '@remixicon/react';
+import { useIsSlow } from '@internal/pages';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import type { Saved } from '../model/content';
@@ -17,7 +18,11 @@ export function SaveState(props: {
   const { saved, isChanged, isDrafted, isPending, onSave } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const isNew = saved.versionId === undefined;
+  const isSlow = useIsSlow(isPending);
   const status = () => {
+    if (isSlow) {
+      return 'slow';
+    }
     if (!isChanged) {
       return isNew ? 'never' : 'saved';
     }

@@ -19,24 +19,33 @@ import {
   TableRoot,
 } from '@backstage/ui';
 import { RiAddLine } from '@remixicon/react';
-import { ListFrame, PageHeader, SearchInput } from '@internal/pages';
+import {
+  ListFrame,
+  Moment,
+  PageHeader,
+  SearchInput,
+  useListQuery,
+} from '@internal/pages';
 import type {
   Membership,
   TenantSummary,
 } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import { useNavigate, useSearchParams } from 'react-router-dom';
+import { useNavigate } from 'react-router-dom';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { State } from '../State';
 import { CreateTenantDialog } from './CreateTenantDialog';
-import { type ListQuery, PAGE_SIZE, useTenantRows } from './useTenantRows';
+import { PAGE_SIZE, useTenantRows } from './useTenantRows';
+
+const CHOICES = { deleted: ['false', 'true'] } as const;
 
 /** The tenants of the portal, as far as the user administers them. */
 export function TenantList() {
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const [query, setQuery] = useListQuery();
-  const tenants = useTenantRows(query);
+  const [query, setQuery] = useListQuery(CHOICES);
+  const isDeleted = query.deleted === 'true';
+  const tenants = useTenantRows({ ...query, deleted: isDeleted });
   const rows = tenants.value;
   const [isCreating, setCreating] = useState(false);
   const navigate = useNavigate();
@@ -66,14 +75,16 @@ export function TenantList() {
           <Flex align="end" gap="4" style={{ flexWrap: 'wrap' }}>
             <SearchInput
               search={query.search}
-              onSearch={search => setQuery({ search, page: 1 }, 'replace')}
+              onSearch={search => setQuery({ search }, 'replace')}
               placeholder={t('list.placeholder')}
             />
             {rows?.of !== 'own' && (
               <Switch
                 label={t('list.deleted')}
-                isSelected={query.deleted}
-                onChange={deleted => setQuery({ deleted, page: 1 })}
+                isSelected={isDeleted}
+                onChange={deleted =>
+                  setQuery({ deleted: deleted ? 'true' : 'false' })
+                }
               />
             )}
           </Flex>
@@ -97,32 +108,6 @@ export function TenantList() {
   );
 }
 
-/** What is shown is in the address, so that back, reload and links work. */
-function useListQuery(): [
-  ListQuery,
-  (changes: Partial<ListQuery>, how?: 'push' | 'replace') => void,
-] {
-  const [params, setParams] = useSearchParams();
-  const page = Number(params.get('page') ?? 1);
-  const query = {
-    search: params.get('search') ?? '',
-    deleted: params.get('deleted') === 'true',
-    page: Number.isSafeInteger(page) && page > 0 ? page : 1,
-  };
-  const setQuery = (changes: Partial<ListQuery>, how = 'push') => {
-    const { search, deleted, page: newPage } = { ...query, ...changes };
-    setParams(
-      {
-        ...(search && { search }),
-        ...(deleted && { deleted: 'true' }),
-        ...(newPage > 1 && { page: String(newPage) }),
-      },
-      { replace: how === 'replace' },
-    );
-  };
-  return [query, setQuery];
-}
-
 function Rows(props: {
   items: (Membership | TenantSummary)[];
   isStale: boolean;
@@ -132,7 +117,6 @@ function Rows(props: {
   const { language } = useApi(appLanguageApiRef).getLanguage();
   const { items } = props;
   const numbers = new Intl.NumberFormat(language);
-  const dates = new Intl.DateTimeFormat(language, { dateStyle: 'medium' });
   const columns = ['name', 'slug', 'state', 'entities', 'created'] as const;
   const shown = items.some(isSummary) ? columns : columns.slice(0, 2);
 
@@ -175,9 +159,9 @@ function Rows(props: {
                       />
                     </Cell>
                     <CellText title={entitiesOf(tenant)} />
-                    <CellText
-                      title={dates.format(new Date(tenant.created_at))}
-                    />
+                    <Cell>
+                      <Moment at={tenant.created_at} brief />
+                    </Cell>
                   </>
                 )}
               </Row>

@@ -6,6 +6,7 @@ import {
   RiServerLine,
   RiUserLine,
 } from '@remixicon/react';
+import { Moment } from '@internal/pages';
 import {
   TENANT_ROLES,
   type TenantMember,
@@ -72,12 +73,7 @@ export function MemberRow(props: {
         />
       </td>
       <td className={styles.added}>
-        <time dateTime={member.created_at}>
-          {new Date(member.created_at).toLocaleString(undefined, {
-            dateStyle: 'medium',
-            timeStyle: 'short',
-          })}
-        </time>{' '}
+        <Moment at={member.created_at} brief />{' '}
         <Text as="span" variant="body-small" color="secondary">
           {t('members.added', { by: member.created_by })}
         </Text>

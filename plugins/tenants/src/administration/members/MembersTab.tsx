@@ -1,11 +1,10 @@
-import { Progress } from '@backstage/core-components';
 import {
   identityApiRef,
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex, Text } from '@backstage/ui';
-import { ActionDialog, messageOf, statusOf } from '@internal/pages';
+import { ActionDialog, Failure, Loading, statusOf } from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { useCallback, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
@@ -129,22 +128,13 @@ export function MembersTab({ slug }: { slug: string }) {
         {announcement && <Text color="secondary">{announcement}</Text>}
       </div>
       {(failure || error) && (
-        <Alert
-          role="alert"
-          status="danger"
-          icon
+        <Failure
           title={failure?.title ?? t('members.failed')}
-          description={messageOf(failure?.error ?? error)}
-          customActions={
-            failure ? undefined : (
-              <Button size="small" variant="secondary" onPress={retry}>
-                {t('members.retry')}
-              </Button>
-            )
-          }
+          error={failure?.error ?? error}
+          onRetry={failure ? undefined : retry}
         />
       )}
-      {!value && loading && <Progress aria-label={t('members.loading')} />}
+      {!value && loading && <Loading label={t('members.loading')} />}
       {value && total === 0 && (
         <Alert
           status="info"

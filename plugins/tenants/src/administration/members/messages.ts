@@ -5,7 +5,6 @@ export const membersMessages = {
     'A viewer reads. A member also creates and changes things. An admin also changes the members and the sources of the catalog.',
   loading: 'Loading the members',
   failed: 'The members could not be loaded',
-  retry: 'Try again',
   none: {
     title: 'Nobody is a member yet',
     description:

@@ -1,7 +1,12 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, TextField } from '@backstage/ui';
-import { messageOf, statusOf } from '@internal/pages';
-import { type FormEvent, useState } from 'react';
+import { Alert, Button, Text, TextField } from '@backstage/ui';
+import {
+  messageOf,
+  statusOf,
+  useFailureText,
+  useIsSlow,
+} from '@internal/pages';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { tenantsTranslationRef } from '../../translation';
 import type { ConfiguredLocation } from './configText';
 import styles from './sources.module.css';
@@ -28,10 +33,22 @@ export function AddLocation(props: {
   const [problem, setProblem] = useState<string>();
   const [failure, setFailure] = useState<unknown>();
   const [isTrying, setTrying] = useState(false);
+  const isSlow = useIsSlow(isTrying);
+  const textOf = useFailureText();
+  const current = useRef<symbol>();
+  useEffect(
+    () => () => {
+      current.current = undefined;
+    },
+    [],
+  );
   const url = target.trim();
   const allowed = kinds.split(/[\s,]+/).filter(Boolean);
 
   const add = (entities?: number) => {
+    // What is tried out by now is not waited for any more.
+    current.current = undefined;
+    setTrying(false);
     onAdd({ target: url, kinds: allowed }, entities);
     setTarget('');
     setKinds('');
@@ -52,11 +69,20 @@ export function AddLocation(props: {
       setProblem(t('sources.locations.targetTaken'));
       return;
     }
+    const own = Symbol('try');
+    current.current = own;
+    const isCurrent = () => current.current === own;
     setTrying(true);
     setFailure(undefined);
     try {
-      add(await catalog.tryOut(url));
+      const entities = await catalog.tryOut(url);
+      if (isCurrent()) {
+        add(entities);
+      }
     } catch (error) {
+      if (!isCurrent()) {
+        return;
+      }
       // The rule that allows these kinds is not saved yet.
       if (
         allowed.length > 0 &&
@@ -67,10 +93,17 @@ export function AddLocation(props: {
         setFailure(error);
       }
     } finally {
-      setTrying(false);
+      if (isCurrent()) {
+        setTrying(false);
+      }
     }
   };
 
+  const addAnyway = (
+    <Button size="small" variant="secondary" onPress={() => add()}>
+      {t('sources.locations.addAnyway')}
+    </Button>
+  );
   return (
     <form
       className={styles.add}
@@ -111,10 +144,26 @@ export function AddLocation(props: {
       >
         {t('sources.locations.submit')}
       </Button>
+      <div role="status" className={styles.tried}>
+        {isTrying && !isSlow && (
+          <Text color="secondary">{t('sources.locations.trying')}</Text>
+        )}
+      </div>
+      {isSlow && (
+        <Alert
+          role="status"
+          className={styles.tried}
+          status="info"
+          icon
+          title={t('sources.locations.slow')}
+          description={t('sources.locations.slowText')}
+          customActions={addAnyway}
+        />
+      )}
       {failure !== undefined && (
         <Alert
           role="alert"
-          className={styles.failedTry}
+          className={styles.tried}
           status={statusOf(failure) === 400 ? 'danger' : 'warning'}
           icon
           title={t(
@@ -122,12 +171,8 @@ export function AddLocation(props: {
               ? 'sources.locations.bad'
               : 'sources.locations.notTried',
           )}
-          description={messageOf(failure)}
-          customActions={
-            <Button size="small" variant="secondary" onPress={() => add()}>
-              {t('sources.locations.addAnyway')}
-            </Button>
-          }
+          description={textOf(failure)}
+          customActions={addAnyway}
         />
       )}
     </form>

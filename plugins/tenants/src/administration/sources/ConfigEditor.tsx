@@ -1,11 +1,18 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Button, Flex, Text, TextAreaField } from '@backstage/ui';
-import { LeaveDialog, messageOf, statusOf } from '@internal/pages';
+import {
+  Failure,
+  LeaveDialog,
+  messageOf,
+  statusOf,
+  useExactTime,
+  useIsSlow,
+} from '@internal/pages';
 import type {
   ReadCatalogConfig,
   SourceError,
 } from 'backstage-plugin-tenants-common';
-import { useState } from 'react';
+import { type SetStateAction, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
@@ -40,11 +47,13 @@ export function ConfigEditor(props: {
   const { slug, isReadOnly, onSaved } = props;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const exactly = useExactTime();
   const [base, setBase] = useState(props.config);
   const [text, setText] = useState(() => toText(props.config));
   const [theirs, setTheirs] = useState<ReadCatalogConfig>();
   const [isPending, setIsPending] = useState(false);
   const [error, setError] = useState<unknown>();
+  const isSlow = useIsSlow(isPending);
   const [announcement, setAnnouncement] = useState('');
   const [isTyping, setTyping] = useState(false);
 
@@ -53,7 +62,7 @@ export function ConfigEditor(props: {
   const refusal = statusOf(error) === 400 ? messageOf(error) : undefined;
   const refusedLocation = refusal ? locationIn(refusal) : undefined;
 
-  const edit = (next: string, said = '') => {
+  const edit = (next: SetStateAction<string>, said = '') => {
     setText(next);
     setError(undefined);
     setAnnouncement(said);
@@ -115,7 +124,8 @@ export function ConfigEditor(props: {
               onTyping={setTyping}
               onAdd={(location, entities) =>
                 edit(
-                  addLocation(text, location),
+                  // It was tried meanwhile, and the text may be another one.
+                  current => addLocation(current, location),
                   entities === undefined
                     ? t('sources.locations.added', location)
                     : t('sources.locations.addedWith', {
@@ -181,18 +191,14 @@ export function ConfigEditor(props: {
       )}
       <div className={isChanged ? styles.unsaved : undefined}>
         {error !== undefined && (
-          <Alert
-            role="alert"
-            status="danger"
-            icon
-            className={styles.refusal}
-            title={t('sources.save.failed')}
-            description={messageOf(error)}
-          />
+          <div className={styles.refusal}>
+            <Failure title={t('sources.save.failed')} error={error} />
+          </div>
         )}
         <div role="status" className={styles.said}>
           <Text color="secondary">
-            {announcement ||
+            {(isSlow && t('sources.save.slow')) ||
+              announcement ||
               (isChanged ? t('sources.save.unsaved') : saidOf(base))}
           </Text>
         </div>
@@ -230,7 +236,7 @@ export function ConfigEditor(props: {
     return updated_at
       ? t('sources.save.wasSaved', {
           by: updated_by ?? '',
-          at: new Date(updated_at).toLocaleString(),
+          at: exactly(updated_at),
         })
       : t('sources.save.never');
   }

@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Alert, Text } from '@backstage/ui';
-import { messageOf } from '@internal/pages';
+import { useExactTime, useFailureText } from '@internal/pages';
 import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 
@@ -18,6 +18,8 @@ const LEVELS: Partial<
 export function EngineState(props: { status: TenantStatus; error?: Error }) {
   const { status, error } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const exactly = useExactTime();
+  const textOf = useFailureText();
   const { state, reason, entities, faults, last_error, paused_by } = status;
   const shown = status.source_errors?.length ?? 0;
   const errors = status.source_error_count ?? shown;
@@ -32,12 +34,10 @@ export function EngineState(props: { status: TenantStatus; error?: Error }) {
     last_error &&
       last_error !== reason &&
       t('sources.state.lastError', {
-        at: status.last_error_at
-          ? new Date(status.last_error_at).toLocaleString()
-          : '',
+        at: status.last_error_at ? exactly(status.last_error_at) : '',
         error: last_error,
       }),
-    error && t('sources.state.stale', { error: messageOf(error) }),
+    error && t('sources.state.stale', { error: textOf(error) }),
   ].filter(Boolean);
   return (
     <Alert

@@ -1,8 +1,13 @@
-import { Progress } from '@backstage/core-components';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, ButtonIcon, Flex, Text } from '@backstage/ui';
+import { Alert, ButtonIcon, Flex, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
-import { ActionDialog, messageOf, statusOf } from '@internal/pages';
+import {
+  ActionDialog,
+  Failure,
+  Loading,
+  messageOf,
+  statusOf,
+} from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -64,7 +69,7 @@ export function RegisteredLocations(props: {
             {t('sources.registered.explanation')}
           </Text>
           {loading && !value && (
-            <Progress aria-label={t('sources.registered.loading')} />
+            <Loading label={t('sources.registered.loading')} height={60} />
           )}
           {error && renderFailure(error)}
           {!error && value?.length === 0 && (
@@ -138,22 +143,22 @@ export function RegisteredLocations(props: {
         />
       );
     }
+    if (isEngineAway) {
+      return (
+        <Alert
+          role="status"
+          status="info"
+          icon
+          title={t('sources.registered.engineAway')}
+          description={messageOf(failure)}
+        />
+      );
+    }
     return (
-      <Alert
-        role={isEngineAway ? 'status' : 'alert'}
-        status={isEngineAway ? 'info' : 'danger'}
-        icon
-        title={t(
-          isEngineAway
-            ? 'sources.registered.engineAway'
-            : 'sources.registered.failed',
-        )}
-        description={messageOf(failure)}
-        customActions={
-          <Button size="small" variant="secondary" onPress={retry}>
-            {t('sources.retry')}
-          </Button>
-        }
+      <Failure
+        title={t('sources.registered.failed')}
+        error={failure}
+        onRetry={retry}
       />
     );
   }

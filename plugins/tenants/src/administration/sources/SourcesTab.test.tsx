@@ -276,6 +276,40 @@ describe('SourcesTab', () => {
     );
   });
 
+  it('keeps what is typed while a location is tried, and can go on without an answer', async () => {
+    const { fetchMock } = await render();
+    const field = await yaml();
+    let answer: (response: Response) => void = () => {};
+    fetchMock.mockReturnValueOnce(
+      new Promise(resolve => {
+        answer = resolve;
+      }),
+    );
+    const form = screen.getByRole('form', { name: 'Add a location' });
+    await userEvent.click(within(form).getAllByRole('textbox')[0]);
+    await userEvent.paste('https://slow/b.yaml');
+    await userEvent.click(within(form).getByRole('button', { name: 'Add' }));
+    expect(screen.getByText('Reading the location…')).toBeVisible();
+    await userEvent.click(field);
+    await userEvent.paste('integrations: {}\n');
+    await act(async () => answer(Response.json({ entities: [] })));
+    expect(await screen.findByText('https://slow/b.yaml')).toBeVisible();
+    expect((field as HTMLTextAreaElement).value).toContain('integrations');
+
+    jest.useFakeTimers({ advanceTimers: true });
+    try {
+      fetchMock.mockReturnValueOnce(new Promise(() => {}));
+      await userEvent.click(within(form).getAllByRole('textbox')[0]);
+      await userEvent.paste('https://silent/c.yaml');
+      await userEvent.click(within(form).getByRole('button', { name: 'Add' }));
+      await act(() => jest.advanceTimersByTimeAsync(5_000));
+      await click('Add anyway');
+      expect(screen.getByText('https://silent/c.yaml')).toBeVisible();
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('adds a location with an error only where one insists', async () => {
     await render({ refusedTry: 'NotFoundError: no such file' });
     await add('https://git.example.com/b.yaml');

@@ -1,7 +1,6 @@
-import { Progress } from '@backstage/core-components';
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Flex, Text } from '@backstage/ui';
-import { messageOf } from '@internal/pages';
+import { Alert, Flex, Text } from '@backstage/ui';
+import { Failure, Loading } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   SourceError,
@@ -41,10 +40,14 @@ export function SourcesTab(props: {
       </div>
       {state.value && renderSources(state.value.status)}
       {!state.value && state.loading && (
-        <Progress aria-label={t('sources.loading')} />
+        <Loading label={t('sources.loading')} />
       )}
       {!state.value && state.error && (
-        <Failure error={state.error} onRetry={state.refresh} />
+        <Failure
+          title={t('sources.failed')}
+          error={state.error}
+          onRetry={state.refresh}
+        />
       )}
     </Flex>
   );
@@ -138,10 +141,12 @@ function Configuration(props: {
   const { value, error, retry } = config;
   const { t } = useTranslationRef(tenantsTranslationRef);
   if (error) {
-    return <Failure error={error} onRetry={retry} />;
+    return (
+      <Failure title={t('sources.failed')} error={error} onRetry={retry} />
+    );
   }
   if (!value) {
-    return <Progress aria-label={t('sources.loading')} />;
+    return <Loading label={t('sources.loading')} />;
   }
   if (value.configured_by === 'operator') {
     return (
@@ -172,23 +177,5 @@ function Configuration(props: {
         onSaved={onSaved}
       />
     </>
-  );
-}
-
-function Failure({ error, onRetry }: { error: Error; onRetry: () => void }) {
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  return (
-    <Alert
-      role="alert"
-      status="danger"
-      icon
-      title={t('sources.failed')}
-      description={messageOf(error)}
-      customActions={
-        <Button size="small" variant="secondary" onPress={onRetry}>
-          {t('sources.retry')}
-        </Button>
-      }
-    />
   );
 }

@@ -5,7 +5,6 @@ export const sourcesMessages = {
     'What the catalog engine of this tenant reads: locations, providers, and the integrations that these use.',
   loading: 'Loading the sources',
   failed: 'The sources could not be loaded',
-  retry: 'Try again',
   catalogPlugin: {
     title: 'The catalog plugin of the portal feeds this tenant',
     description:
@@ -72,6 +71,9 @@ export const sourcesMessages = {
     submit: 'Add',
     bad: 'This location has an error',
     notTried: 'The location could not be tried',
+    trying: 'Reading the location…',
+    slow: 'The location has not answered yet',
+    slowText: 'It is waited for. You can add it without.',
     addAnyway: 'Add anyway',
     addedWith_one:
       '{{target}} has {{count}} entity, and was added. Save to have the engine read it.',
@@ -90,6 +92,7 @@ export const sourcesMessages = {
   },
   save: {
     unsaved: 'Not saved yet',
+    slow: 'Saving: the backend has not answered yet',
     saved: 'Saved. The engine restarts with it.',
     submit: 'Save',
     discard: 'Discard changes',

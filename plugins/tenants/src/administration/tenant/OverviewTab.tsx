@@ -3,8 +3,8 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, ButtonLink, Flex, Skeleton, Text } from '@backstage/ui';
-import { ActionButton, Failure } from '@internal/pages';
+import { Alert, ButtonLink, Flex, Text } from '@backstage/ui';
+import { ActionButton, Failure, Loading } from '@internal/pages';
 import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
@@ -52,7 +52,7 @@ export function OverviewTab(props: {
           onRetry={refresh}
         />
       )}
-      {!value && loading && <Skeleton width="100%" height={240} />}
+      {!value && loading && <Loading />}
       {value && <FirstEntities tenant={tenant} state={value} />}
       {value && (
         <EngineSection

@@ -11,11 +11,9 @@ import {
   ButtonLink,
   Container,
   Flex,
-  Header,
-  Skeleton,
   Text,
 } from '@backstage/ui';
-import { Failure, Moment } from '@internal/pages';
+import { Failure, Loading, Moment, PageHeader } from '@internal/pages';
 import type { Tenant } from 'backstage-plugin-tenants-common';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
@@ -80,9 +78,9 @@ function PageOf({ slug }: { slug: string }) {
       )}
       {!tenant && (
         <>
-          <Header title={slug} />
+          <PageHeader title={slug} />
           <Container>
-            {isFirst && <Skeleton width="100%" height={240} />}
+            {isFirst && <Loading />}
             {error && !loading && (
               <Failure
                 title={t('tenant.failed')}
@@ -144,7 +142,7 @@ function ActiveTenant(props: {
   );
   return (
     <>
-      <Header
+      <PageHeader
         title={name}
         metadata={[
           { label: t('tenant.slug'), value: slug },
@@ -254,7 +252,7 @@ function DeletedTenant(props: {
 
   return (
     <>
-      <Header
+      <PageHeader
         title={name}
         metadata={[
           { label: t('tenant.slug'), value: slug },

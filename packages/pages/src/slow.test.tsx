@@ -1,0 +1,67 @@
+import { ResponseError } from '@backstage/errors';
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { act, screen } from '@testing-library/react';
+import { ActionDialog } from './ActionDialog';
+import { Failure } from './Failure';
+import { Loading } from './Loading';
+import { SLOW_MS } from './useIsSlow';
+
+describe('a page whose backend does not answer', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ advanceTimers: true });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  const wait = (ms: number) => act(() => jest.advanceTimersByTimeAsync(ms));
+
+  it('says within five seconds what it waits for', async () => {
+    expect(SLOW_MS).toBeLessThan(5_000);
+    await renderInTestApp(<Loading />);
+    expect(screen.queryByText(/has not answered/)).toBeNull();
+    await wait(SLOW_MS);
+    expect(screen.getByText(/has not answered yet/)).toBeVisible();
+  });
+
+  it('lets a dialog be closed that waits', async () => {
+    const onClose = jest.fn();
+    await renderInTestApp(
+      <ActionDialog
+        title="Delete?"
+        texts={[]}
+        submit="Delete"
+        failed="Not deleted"
+        onSubmit={() => new Promise(() => {})}
+        onClose={onClose}
+      />,
+    );
+    act(() => screen.getByRole('button', { name: 'Delete' }).click());
+    expect(screen.getByRole('button', { name: 'Cancel' })).toBeDisabled();
+    await wait(SLOW_MS);
+    expect(screen.getByText(/does not stop what was asked/)).toBeVisible();
+    act(() => screen.getByRole('button', { name: 'Cancel' }).click());
+    expect(onClose).toHaveBeenCalled();
+  });
+
+  it('asks to sign in again where the session has ended', async () => {
+    const error = await ResponseError.fromResponse(
+      Response.json(
+        {
+          error: { name: 'AuthenticationError', message: 'Illegal token' },
+          response: { statusCode: 401 },
+        },
+        { status: 401 },
+      ),
+    );
+    await renderInTestApp(<Failure title="Not saved" error={error} />);
+    expect(screen.getByRole('alert')).toHaveTextContent(
+      /Your session has ended.*what you typed stays/,
+    );
+    expect(screen.queryByText(/Illegal token/)).toBeNull();
+    expect(screen.getByRole('link', { name: /Sign in again/ })).toHaveAttribute(
+      'target',
+      '_blank',
+    );
+  });
+});
