@@ -9,12 +9,12 @@
  */
 
 export { migrateTo, status, upgrade } from './migrateTo';
-export type { MigrateOptions, MigrateResult } from './migrateTo';
-export {
-  attachEngine,
-  detachEngine,
-  restoreEngineTriggers,
-} from './adopt/attach';
+export type {
+  MigrateOptions,
+  MigrateResult,
+  MigrationStatus,
+} from './migrateTo';
+export { attachEngine, restoreEngineTriggers } from './adopt/attach';
 export type { AttachOptions } from './adopt/attach';
 export { engineSchemaOf } from './adopt/engine';
 export {
@@ -32,11 +32,6 @@ export type {
 export { isDistributed } from './schema/citus';
 export { distribute } from './sharding/library';
 export { examineShards } from './sharding/shards';
-export type {
-  DistributionStatus,
-  NodeStatus,
-  TenantPlace,
-} from './sharding/shards';
 export type { DistributeOptions } from './sharding/library';
 export type { Distribution } from './sharding/distribute';
 export { connectionOfCatalog, locateCatalog } from './session/catalogLocation';
@@ -50,7 +45,6 @@ export {
 } from './session/connectionOfKnex';
 export { sessionSettings } from './session/sessionSettings';
 export type { Progress, Reporter } from './Reporter';
-export type { PhaseNumber } from './engine/Step';
 export { examineIsolation } from './checks/examineIsolation';
 export type { Isolation, IsolationOptions } from './checks/examineIsolation';
 export { describeFinding } from './checks/Finding';
@@ -63,20 +57,6 @@ export {
   toTermKey,
 } from './phases/phase5_partitions/90_entity_terms/keys';
 export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/90_entity_terms/terms';
-export type { TenantRows } from './rollback/losses';
-export type { WayBack } from './rollback/wayBack';
-export type { Operator } from './session/operatorLock';
-export type {
-  Leftover,
-  StatusReport,
-  StepStatus,
-  SwapStatus,
-  TableStatus,
-  WorkStatus,
-} from './status/StatusReport';
-export type { EnginesStatus, NoticedEngine } from './status/engines';
-export { describeDifferences, readSharedPackages } from './status/packages';
-export type { SharedPackage } from './status/packages';
 export {
   ApplicationConnectedError,
   CancelledError,

@@ -6,7 +6,6 @@ import { createEmptyCatalog, dropEmptyTables } from './phases/emptyCatalog';
 import { UPGRADE } from './session/operatorLock';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
-import type { StatusReport } from './status/StatusReport';
 
 /**
  * The options of a migration. Only the connection has no default.
@@ -138,6 +137,22 @@ export async function upgrade(
 }
 
 /**
+ * Where a migration stands.
+ *
+ * @public
+ */
+export interface MigrationStatus {
+  /** The last phase that is complete, 0 before the first. */
+  phase: number;
+  /** The phase that has begun and is not complete. */
+  phaseBegun: number | null;
+  /** What comes next, and the operator's command for it. */
+  next: { what: string; command: string | null };
+  /** The names of its tables that are there. */
+  tables: string[];
+}
+
+/**
  * Tells where the migration of a database stands. It changes nothing and locks
  * nothing.
  *
@@ -145,8 +160,10 @@ export async function upgrade(
  */
 export async function status(
   options: Pick<MigrateOptions, 'connection' | 'schema'>,
-): Promise<StatusReport> {
-  return withMigration(options, inMode('read'), readStatus);
+): Promise<MigrationStatus> {
+  const report = await withMigration(options, inMode('read'), readStatus);
+  const { phase, phaseBegun, next, tables } = report;
+  return { phase, phaseBegun, next, tables: tables.map(({ name }) => name) };
 }
 
 function inMode(mode: 'read' | 'change') {

@@ -1,5 +1,6 @@
 import type { StepContext } from '../engine/Step';
 import { TENANT_TABLES } from '../schema/tables';
+import { escapeLiteral } from '../sql';
 import { enumerate, script } from '../text';
 
 /** What breaks a rule. */
@@ -37,6 +38,17 @@ export const OURS = `with recursive ours as (
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
    where n.nspname = $1 and c.relname = any ($3::text[])
      and $2::boolean is not null)`;
+
+/** Rows as SQL, for what the layout expects. */
+export function values(rows: (string | boolean)[][]): string {
+  const texts = rows.map(
+    row =>
+      `(${row
+        .map(each => (typeof each === 'string' ? escapeLiteral(each) : each))
+        .join(', ')})`,
+  );
+  return `(values ${texts.join(', ')})`;
+}
 
 /** Stands before the statements that make again what was dropped. */
 export const AGAIN = 'To make them again after phase 5:';

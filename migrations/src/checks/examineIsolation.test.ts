@@ -253,9 +253,9 @@ end $$`;
       ])('reports a missing %s with the GRANT', async (right, named, grant) => {
         await change(`revoke ${right} from portal_app`);
         const { problems } = await verified();
-        expect(problems).toEqual([
+        expect(problems).toContain(
           `The database user 'portal_app' has no ${named}: run "${grant}".`,
-        ]);
+        );
         await change(grant);
         await expect(verified()).resolves.toMatchObject({ problems: [] });
       });
@@ -265,10 +265,10 @@ end $$`;
           'revoke execute on function tenant_required(text) from public, portal_app',
         );
         const { problems } = await verified();
-        expect(problems).toEqual([
+        expect(problems).toContain(
           `The database user 'portal_app' has no EXECUTE on tenant_required: run "grant execute ` +
             'on function tenancy.tenant_required(text) to portal_app".',
-        ]);
+        );
       });
 
       it('names several rights at once', async () => {

@@ -1,7 +1,7 @@
 import { APP_ROLE } from '../roles';
 import { run } from './Finding';
 import type { IsolationFinding, QueryRows } from './Finding';
-import { CHECKS, RIGHTS } from './isolation';
+import { CHECKS } from './isolation';
 import type { Check, Fault } from './isolation';
 import { SUBJECTS, subjectValues } from './subjects';
 
@@ -49,29 +49,9 @@ export interface IsolationOptions {
 export async function examineIsolation(
   options: IsolationOptions,
 ): Promise<Isolation> {
-  const found = await examine(CHECKS, options);
-  const ofLevel = (level: Check['level']) =>
-    found.filter(each => each.level === level).map(({ finding }) => finding);
-  return {
-    missing: ofLevel('missing'),
-    findings: ofLevel('findings'),
-    deviations: ofLevel('deviations'),
-    warnings: ofLevel('warnings'),
-  };
-}
-
-/** The rights that the database user needs and does not have. */
-export async function findMissingRights(
-  options: Omit<IsolationOptions, 'isPartitioned'>,
-): Promise<IsolationFinding[]> {
-  const found = await examine(RIGHTS, { ...options, isPartitioned: false });
-  return found.map(({ finding }) => finding);
-}
-
-async function examine(checks: Check[], options: IsolationOptions) {
   const { read, schema, user } = options;
   const found: { level: Check['level']; finding: IsolationFinding }[] = [];
-  for (const check of checks) {
+  for (const check of CHECKS) {
     const faults = await read<Omit<Fault, 'schema'>>(
       `${SUBJECTS} ${check.sql}`,
       subjectValues(options),
@@ -83,7 +63,14 @@ async function examine(checks: Check[], options: IsolationOptions) {
       })),
     );
   }
-  return found;
+  const ofLevel = (level: Check['level']) =>
+    found.filter(each => each.level === level).map(({ finding }) => finding);
+  return {
+    missing: ofLevel('missing'),
+    findings: ofLevel('findings'),
+    deviations: ofLevel('deviations'),
+    warnings: ofLevel('warnings'),
+  };
 }
 
 function findingOf(

@@ -93,8 +93,8 @@ const restore = (schema: string, statements: string[]) => ({
   ]),
 });
 
-/** That the database user has what it needs. */
-export const RIGHTS: Check[] = [
+/** All, in the order of the report. */
+export const CHECKS: Check[] = [
   {
     name: 'the database user exists',
     level: 'missing',
@@ -137,11 +137,6 @@ export const RIGHTS: Check[] = [
           having count(*) > 0`,
     message: ({ object }) => `has no ${object}`,
   },
-];
-
-/** All, in the order of the report. */
-export const CHECKS: Check[] = [
-  ...RIGHTS,
   {
     name: 'the application sees tables without policies',
     level: 'missing',

@@ -9,7 +9,7 @@ import {
 import { ADMIN_POLICY, TENANT_POLICY } from '../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { TENANT_TABLES } from '../schema/tables';
-import { escapeLiteral } from '../sql';
+import { values } from './Rule';
 import type { Rule } from './Rule';
 
 // What the three tables may not be or have. The preflight, the phases and the way back read
@@ -18,15 +18,10 @@ import type { Rule } from './Rule';
 const AGAIN_LATER =
   'Drop them, and create them again after phase 5: nothing carries them over.';
 
-function values(rows: (string | boolean)[][]): string {
-  const texts = rows.map(
-    row =>
-      `(${row
-        .map(each => (typeof each === 'string' ? escapeLiteral(each) : each))
-        .join(', ')})`,
-  );
-  return `(values ${texts.join(', ')})`;
-}
+/** The definition of an index `i` behind USING, without storage parameters, which do not matter. */
+export const INDEX_BODY = `regexp_replace(regexp_replace(
+  substring(pg_get_indexdef(i.indexrelid) from ' USING (.*)$'),
+  '[^ (]+\\.gin_trgm_ops', 'gin_trgm_ops'), ' WITH \\([^)]*\\)', '')`;
 
 /** The kind of the tables, on which the other rules rely. */
 export const storage: Rule = {
@@ -161,9 +156,7 @@ const indexes: Rule = {
   )}, found as (
     select o.name as on_table, o.sql, i.*, x.relname, k.conname, k.oid as constraint,
            format('%I.%I', n.nspname, x.relname) as index,
-           regexp_replace(regexp_replace(
-             substring(pg_get_indexdef(i.indexrelid) from ' USING (.*)$'),
-             '[^ (]+\\.gin_trgm_ops', 'gin_trgm_ops'), ' WITH \\([^)]*\\)', '') as body
+           ${INDEX_BODY} as body
       from ours o join pg_index i on i.indrelid = o.oid
       join pg_class x on x.oid = i.indexrelid join pg_namespace n on n.oid = x.relnamespace
       left join pg_constraint k on k.conindid = i.indexrelid and k.conrelid = o.oid

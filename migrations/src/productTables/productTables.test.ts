@@ -190,7 +190,7 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       ],
       [
         'alter table tenants drop column burst, drop column concurrency',
-        /^tenants has no column concurrency, burst of type integer, nullable: run ".*upgrade"/,
+        /^tenants has no column concurrency of type integer, nullable: run ".*upgrade"/,
       ],
       [
         'alter table tenants drop constraint tenants_concurrency_check',

@@ -5,13 +5,8 @@ import type { TenantRows } from '../rollback/losses';
 import type { WayBack } from '../rollback/wayBack';
 import type { Operator } from '../session/operatorLock';
 import type { EnginesStatus } from './engines';
-import type { SharedPackage } from './packages';
 
-/**
- * A step and, once it is done, when that was.
- *
- * @public
- */
+/** A step and, once it is done, when that was. */
 export interface StepStatus {
   /** As it is recorded in the database. */
   name: string;
@@ -23,11 +18,7 @@ export interface StepStatus {
   doneAt: Date | null;
 }
 
-/**
- * A table, with numbers from PostgreSQL's statistics: rows are estimates.
- *
- * @public
- */
+/** A table, with numbers from PostgreSQL's statistics: rows are estimates. */
 export interface TableStatus {
   /** Its name at this moment. */
   name: string;
@@ -39,11 +30,7 @@ export interface TableStatus {
   partitions: number;
 }
 
-/**
- * How far a backfill or a copy has come, in pages of the table.
- *
- * @public
- */
+/** How far a backfill or a copy has come, in pages of the table. */
 export interface WorkStatus {
   /** What is done: `Backfill of entities`. */
   name: string;
@@ -53,11 +40,7 @@ export interface WorkStatus {
   pages: number;
 }
 
-/**
- * The swap of phase 5, and the tables of before it.
- *
- * @public
- */
+/** The swap of phase 5, and the tables of before it. */
 export interface SwapStatus {
   /** Whether the partitioned tables are in use. */
   swapped: boolean;
@@ -71,31 +54,14 @@ export interface SwapStatus {
   cleanupFrom: Date | null;
 }
 
-/**
- * Something temporary, or unfinished, that a later command is expected to remove.
- *
- * @public
- */
+/** A partitioned table that is not in use, which a later command is expected to remove. */
 export interface Leftover {
-  /** What sort of object it is. */
-  kind:
-    | 'temporary index'
-    | 'invalid index'
-    | 'constraint not validated'
-    | 'table';
-  /** The name of the object. */
   name: string;
-  /** The table that it belongs to. */
-  table: string;
-  /** Of a table, what it holds of tenants for which the tables in use have no room. */
-  otherTenants?: TenantRows[];
+  /** What it holds of tenants for which the tables in use have no room. */
+  otherTenants: TenantRows[];
 }
 
-/**
- * Where the migration of a schema stands.
- *
- * @public
- */
+/** Where the migration of a schema stands. */
 export interface StatusReport {
   /** The schema that was looked at. */
   schema: string;
@@ -127,8 +93,6 @@ export interface StatusReport {
   adoptedTenants: AdoptedTenantStatus[];
   /** The engines of tenants; `null` where their tables can't be read. */
   engines: EnginesStatus | null;
-  /** What engines run with, as installed where the command runs; empty without engines. */
-  packages: SharedPackage[];
   /** What is left to be removed. */
   leftovers: Leftover[];
   /** Where the rows of tenants are, if Citus has distributed the tables over nodes. */

@@ -1,6 +1,3 @@
-import { engineSchemaOf } from '../adopt/engine';
-import { reading } from '../adopt/rights';
-import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import {
   DEFAULT_TENANT_ID,
@@ -9,44 +6,26 @@ import {
   LEASES_TABLE,
   PROCESSES_TABLE,
 } from '../schema/tables';
-import { escapeIdentifier, escapeLiteral } from '../sql';
-import { enumerate, formatSeconds, formatThings, formatTime } from '../text';
+import { enumerate, formatThings, formatTime } from '../text';
 
-/**
- * The engine of a tenant that an operator should know of.
- *
- * @public
- */
-export interface NoticedEngine {
-  /** The id of its tenant. */
-  tenantId: string;
-  /** The slug of its tenant. */
+/** The engine of a tenant that an operator should know of. */
+interface NoticedEngine {
   slug: string;
-  /** As in {@link EnginesStatus.states}. */
   state: string;
   /** Why it failed, while it has. */
   reason: string | null;
-  /** For how long its oldest item is due; `null` where that can't be read. */
-  lagSeconds: number | null;
-  /** Since when it is paused. */
   pausedAt: Date | null;
-  /** The user or service that paused it. */
   pausedBy: string | null;
 }
 
-/**
- * What the engines of active tenants do.
- *
- * @public
- */
+/** What the engines of active tenants do. */
 export interface EnginesStatus {
-  /** How many tenants have one. */
   engines: number;
   /** How many are in each state: `running`, `failed`, `paused`, `unassigned` and others. */
   states: Record<string, number>;
   /** The live processes, and of how many tenants each does the background work. */
   processes: { name: string; tenants: number }[];
-  /** Those that failed, have no process, are far behind or are paused, in this order. */
+  /** Those that failed, have no process or are paused, in this order. */
   noticed: NoticedEngine[];
 }
 
@@ -58,11 +37,8 @@ const TABLES = [
   'tenants',
 ];
 
-/** An engine that is less behind is not worth a line. */
-const LAGGING_SECONDS = 600;
-const SCHEMAS_PER_QUERY = 100;
-/** Behind the failed, the unassigned, those that lag and the paused. */
-const NOT_URGENT = 4;
+/** The states to look at, in their order. */
+const NOTICED = ['failed', 'unassigned', 'paused'];
 
 /**
  * Reads what the engines do; it takes no lock that anything waits for.
@@ -83,9 +59,9 @@ export async function readEngines(
   if (!readable) {
     return null;
   }
-  const engines = await executor.read<Omit<NoticedEngine, 'lagSeconds'>>(
+  const engines = await executor.read<NoticedEngine>(
     // A row of which no process is known was written where there are no leases.
-    `select t.tenant_id::text as "tenantId", t.tenant_slug as slug,
+    `select t.tenant_slug as slug,
             e.paused_at as "pausedAt", e.paused_by as "pausedBy",
             case when e.paused_at is not null then 'paused'
                  when p.process_id is null and (s.tenant_id is null or s.process_id is not null)
@@ -104,10 +80,6 @@ export async function readEngines(
         and (e.tenant_id is not null or s.tenant_id is not null or l.tenant_id is not null)
       order by t.tenant_slug collate "C"`,
   );
-  const lags = await readLags(
-    context,
-    engines.map(({ tenantId }) => tenantId),
-  );
   const states: Record<string, number> = {};
   for (const { state } of engines) {
     states[state] = (states[state] ?? 0) + 1;
@@ -121,92 +93,10 @@ export async function readEngines(
         where p.expires_at > now()
         group by p.process_id, p.name order by p.name collate "C", p.process_id`,
     ),
-    noticed: engines
-      .map(engine => ({
-        ...engine,
-        lagSeconds: lags.get(engine.tenantId) ?? null,
-      }))
-      .filter(engine => urgencyOf(engine) < NOT_URGENT)
-      .sort(
-        (one, other) =>
-          urgencyOf(one) - urgencyOf(other) ||
-          (other.lagSeconds ?? 0) - (one.lagSeconds ?? 0),
-      ),
+    noticed: NOTICED.flatMap(state =>
+      engines.filter(engine => engine.state === state),
+    ),
   };
-}
-
-function urgencyOf({ state, lagSeconds }: NoticedEngine): number {
-  const order = ['failed', 'unassigned', undefined, 'paused'].indexOf(state);
-  if (order >= 0) {
-    return order;
-  }
-  return (lagSeconds ?? 0) > LAGGING_SECONDS ? 2 : NOT_URGENT;
-}
-
-/** Of the engines whose tables the login may read, in seconds. */
-async function readLags(
-  { executor }: Pick<StepContext, 'executor'>,
-  tenantIds: string[],
-): Promise<Map<string, number>> {
-  const bySchema = new Map(tenantIds.map(id => [engineSchemaOf(id), id]));
-  const [first] = await executor.read<{ schema: string }>(
-    `select n.nspname as schema
-       from pg_namespace n join pg_class c on c.relnamespace = n.oid
-      where n.nspname = any ($1) and c.relname = 'final_entities' limit 1`,
-    [[...bySchema.keys()]],
-  );
-  if (!first) {
-    return new Map();
-  }
-  const engine = { tenantId: tenantIds[0], schema: first.schema };
-  // The schemas are the login's, all of them.
-  return reading({ executor }, engine, async () => {
-    const readable = await executor.read<{ schema: string }>(
-      `select n.nspname as schema
-         from pg_namespace n join pg_class c on c.relnamespace = n.oid
-        where n.nspname = any ($1) and c.relname in ('refresh_state', 'stitch_queue')
-          and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
-        group by n.nspname having count(*) = 2`,
-      [[...bySchema.keys()]],
-    );
-    const lags = new Map<string, number>();
-    for (let from = 0; from < readable.length; from += SCHEMAS_PER_QUERY) {
-      const rows = await readDue(
-        executor,
-        readable.slice(from, from + SCHEMAS_PER_QUERY),
-      );
-      for (const { schema, seconds } of rows) {
-        lags.set(bySchema.get(schema) ?? schema, seconds);
-      }
-    }
-    return lags;
-  });
-}
-
-/** Two look-ups in an index for each schema. */
-async function readDue(
-  executor: Executor,
-  schemas: { schema: string }[],
-): Promise<{ schema: string; seconds: number }[]> {
-  const first = (schema: string, table: string, column: string) =>
-    `(select min(${column}) from ${escapeIdentifier(
-      schema,
-    )}.${table} where ${column} <= now())`;
-  return executor.read(
-    schemas
-      .map(
-        ({ schema }) =>
-          `select ${escapeLiteral(schema)} as schema,
-                  coalesce(extract(epoch from now() - least(
-                    ${first(schema, 'refresh_state', 'next_update_at')},
-                    ${first(
-                      schema,
-                      'stitch_queue',
-                      'next_stitch_at',
-                    )})), 0)::int as seconds`,
-      )
-      .join('\nunion all\n'),
-  );
 }
 
 // A portal may have hundreds of tenants.
@@ -240,18 +130,13 @@ export function renderEngines(status: EnginesStatus | null): string {
 }
 
 function describe(engine: NoticedEngine): string {
-  const { lagSeconds, pausedAt, pausedBy, reason, state } = engine;
-  const behind = lagSeconds ? `, ${formatSeconds(lagSeconds)} behind` : '';
+  const { pausedAt, pausedBy, reason, state } = engine;
   switch (state) {
     case 'failed':
-      return `failed${behind}: ${reason}`;
-    case 'unassigned':
-      return `no process does its background work${behind}`;
+      return `failed: ${reason}`;
     case 'paused':
-      return `paused by ${pausedBy} since ${
-        pausedAt ? formatTime(pausedAt) : 'an unknown time'
-      }${behind}`;
+      return `paused by ${pausedBy} since ${formatTime(pausedAt!)}`;
     default:
-      return `${state}${behind}`;
+      return 'no process does its background work';
   }
 }

@@ -7,7 +7,6 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
 import { phases } from '../phases';
-import { temporaryIndex } from '../phases/phase1_tenant_column/30_temporary_indexes';
 import { readRowsOfOtherTenants } from '../rollback/losses';
 import { readWayBack } from '../rollback/wayBack';
 import { relationExists } from '../schema/lookups';
@@ -23,7 +22,6 @@ import type {
 } from './StatusReport';
 import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
-import { readPackagesOfPortal } from './packages';
 import { decideNext, readCatalogTables, readSwap } from './next';
 
 /**
@@ -68,7 +66,6 @@ export async function readStatus(
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
     engines: await readEngines(migration.context),
-    packages: readPackagesOfPortal(process.cwd()),
     leftovers: await readLeftovers(executor),
     distribution:
       (await readDistribution(
@@ -161,52 +158,17 @@ async function readChangeLog(
   return log ?? null;
 }
 
-const LEFTOVERS = `
-  select 'temporary index' as kind, i.relname as name, t.relname as "table"
-    from pg_index x join pg_class i on i.oid = x.indexrelid
-    join pg_class t on t.oid = x.indrelid
-   where t.relnamespace = quote_ident(current_schema())::regnamespace
-     and i.relname = any ($1) and x.indisvalid
-  union all
-  select 'invalid index', i.relname, t.relname
-    from pg_index x join pg_class i on i.oid = x.indexrelid
-    join pg_class t on t.oid = x.indrelid
-   where t.relnamespace = quote_ident(current_schema())::regnamespace
-     and t.relname = any ($2) and not x.indisvalid
-  union all
-  select 'constraint not validated', c.conname, t.relname
-    from pg_constraint c join pg_class t on t.oid = c.conrelid
-   where t.relnamespace = quote_ident(current_schema())::regnamespace
-     and t.relname = any ($2) and not c.convalidated
-  union all
-  select 'table', relname, relname from pg_class
-   where relnamespace = quote_ident(current_schema())::regnamespace
-     and relkind in ('r', 'p') and relname = any ($3)
-   order by 1, 3, 2`;
-
-/**
- * What a step leaves for a later one, or left because it was interrupted. The rows of
- * an archive are counted: those of other tenants, which are nowhere else.
- */
+/** Rows of other tenants in an archive are nowhere else. */
 async function readLeftovers(executor: Executor): Promise<Leftover[]> {
-  const found = await executor.read<Leftover>(LEFTOVERS, [
-    TENANT_TABLES.map(temporaryIndex),
-    [...TENANT_TABLES, ...TENANT_TABLES.map(partitionedName)],
-    TENANT_TABLES.flatMap(table => [
-      partitionedName(table),
-      archiveName(table),
-    ]),
-  ]);
   const leftovers: Leftover[] = [];
-  for (const leftover of found) {
-    leftovers.push(
-      leftover.kind === 'table'
-        ? {
-            ...leftover,
-            otherTenants: await readRowsOfOtherTenants(executor, leftover.name),
-          }
-        : leftover,
-    );
+  for (const name of TENANT_TABLES.flatMap(table => [
+    partitionedName(table),
+    archiveName(table),
+  ])) {
+    if (await relationExists(executor, name)) {
+      const otherTenants = await readRowsOfOtherTenants(executor, name);
+      leftovers.push({ name, otherTenants });
+    }
   }
   return leftovers;
 }

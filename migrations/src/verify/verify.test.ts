@@ -96,4 +96,30 @@ describe.each(databases.eachSupportedId())('verify on %s', id => {
       expect.stringContaining('0 rows of entity_terms are seen instead of'),
     ]);
   });
+
+  it.each([
+    [
+      'alter table entities drop column stitch_ticket',
+      'entities has no column stitch_ticket of type text, nullable.',
+    ],
+    [
+      'alter table entities alter hash drop not null',
+      'entities has no column hash of type text, not null.',
+    ],
+    [
+      'drop index entities_partitioned_live_kind_idx',
+      'entities has no valid index btree (tenant_id, entity_kind, created_at DESC) WHERE (deleted_at IS NULL).',
+    ],
+    [
+      'alter table relations drop constraint relations_entity_fkey',
+      'relations has no valid constraint FOREIGN KEY (tenant_id, originating_entity_id) REFERENCES entities(tenant_id, entity_id) ON DELETE CASCADE.',
+    ],
+    [
+      'alter table relations detach partition relations_catch_all',
+      'relations has no partition for tenants without one of their own.',
+    ],
+  ])('finds what the layout lacks after: %s', async (statement, problem) => {
+    await database.client.query(statement);
+    await expect(problems()).resolves.toContain(problem);
+  });
 });

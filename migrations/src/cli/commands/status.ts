@@ -4,7 +4,6 @@ import { describeRows } from '../../rollback/losses';
 import { describeOperator } from '../../session/operatorLock';
 import type { DistributionStatus } from '../../sharding/shards';
 import { renderEngines } from '../../status/engines';
-import { renderPackages } from '../../status/packages';
 import { readStatus } from '../../status/readStatus';
 import type {
   Leftover,
@@ -48,7 +47,6 @@ export function renderStatus(
     adoption && renderAdoption(adoption),
     renderAdoptedTenants(report.adoptedTenants),
     renderEngines(report.engines),
-    renderPackages(report.packages),
     renderRest(report),
     tables.length === 0
       ? 'None of the tables exists.'
@@ -174,14 +172,11 @@ function renderRest({ work, changeLog, leftovers }: StatusReport): string {
   ].join('\n');
 }
 
-function describeLeftover(leftover: Leftover): string {
-  const { kind, name, table: on, otherTenants } = leftover;
-  if (kind !== 'table') {
-    return `${kind} ${name} of ${on}`;
-  }
-  const others = otherTenants?.length
-    ? `${describeRows(otherTenants)}, which are nowhere else, and `
-    : '';
+function describeLeftover({ name, otherTenants }: Leftover): string {
+  const others =
+    otherTenants.length > 0
+      ? `${describeRows(otherTenants)}, which are nowhere else, and `
+      : '';
   return `table ${name}. It holds ${others}a copy of the default tenant's rows`;
 }
 

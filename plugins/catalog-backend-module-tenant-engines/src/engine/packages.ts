@@ -1,10 +1,29 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import {
-  describeDifferences,
-  readSharedPackages,
-  type SharedPackage,
-} from 'backstage-catalog-tenancy-migrations';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
+
+/** What the engines of tenants load of Backstage, and the rest of a backend as well. */
+const SHARED = [
+  '@backstage/plugin-catalog-backend',
+  '@backstage/plugin-catalog-node',
+  '@backstage/plugin-events-node',
+  '@backstage/backend-app-api',
+  '@backstage/backend-defaults',
+  '@backstage/backend-plugin-api',
+];
+
+/**
+ * A package of Backstage that engines run with.
+ */
+export interface SharedPackage {
+  /** Its name on npm. */
+  name: string;
+  /** Of the copy that engines load. */
+  version: string;
+  /** Of the copy that the backend loads itself, if that is another one. */
+  otherVersion: string | null;
+}
 
 /** The newest releases of Backstage's packages that the tests run on. */
 export const NEWEST_TESTED: Record<string, string> = {
@@ -12,12 +31,32 @@ export const NEWEST_TESTED: Record<string, string> = {
   '@backstage/backend-defaults': '0.19.0',
 };
 
-/** What the engines of this process run with, by the copies that this package loads. */
-export function readEnginePackages(): SharedPackage[] {
-  return readSharedPackages(
-    require.main?.filename ?? join(process.cwd(), 'package.json'),
-    __filename,
-  );
+/**
+ * What engines run with, by the copies that this package loads. They have to be those of the
+ * backend: otherwise tenants run another catalog than the default tenant.
+ *
+ * @param backend - the path of a file of the backend
+ * @param engines - of a file of this package
+ */
+export function readEnginePackages(
+  backend: string = require.main?.filename ??
+    join(process.cwd(), 'package.json'),
+  engines: string = __filename,
+): SharedPackage[] {
+  return SHARED.flatMap(name => {
+    const ours = find(engines, name);
+    if (!ours) {
+      return [];
+    }
+    const theirs = find(backend, name) ?? ours;
+    return [
+      {
+        name,
+        version: versionOf(ours),
+        otherVersion: theirs === ours ? null : versionOf(theirs),
+      },
+    ];
+  });
 }
 
 /** Says once, at the start, what engines run with, and what may go wrong with it. */
@@ -27,8 +66,13 @@ export function logPackages(
 ): void {
   const versions = packages.map(({ name, version }) => `${name} ${version}`);
   logger.info(`The engines of tenants run with ${versions.join(', ')}`);
-  for (const difference of describeDifferences(packages)) {
-    logger.warn(difference);
+  for (const { name, version, otherVersion } of packages) {
+    if (otherVersion !== null) {
+      logger.warn(
+        `The engines of tenants run with ${name} ${version}, and the backend with another copy, ` +
+          `${otherVersion}. Install one copy: "yarn dedupe ${name}", or one version in "resolutions".`,
+      );
+    }
   }
   const newer = packages.filter(
     ({ name, version }) =>
@@ -46,4 +90,16 @@ export function logPackages(
         .join(', ')}`,
     );
   }
+}
+
+function find(from: string, name: string): string | undefined {
+  try {
+    return realpathSync(createRequire(from).resolve(`${name}/package.json`));
+  } catch {
+    return undefined;
+  }
+}
+
+function versionOf(path: string): string {
+  return createRequire(path)(path).version;
 }

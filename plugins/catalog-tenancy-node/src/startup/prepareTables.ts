@@ -184,7 +184,7 @@ export async function describePhase(
 ): Promise<string> {
   // That user may be another one than the operator's.
   const found = await status(database).catch(() => undefined);
-  if (!found?.tables.some(({ name }) => name === 'entities')) {
+  if (!found?.tables.includes('entities')) {
     return UNREADABLE;
   }
   const { phase, phaseBegun, next } = found;
