@@ -132,6 +132,7 @@ export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';
 export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
+export { Coalescer, type CoalescedOptions } from './work/Coalescer';
 export { type EventLoopWatch } from './work/EventLoopWatch';
 export { type CatalogAdoption } from './startup/CatalogAdoption';
 export { type Tenancy } from './startup/startTenancy';

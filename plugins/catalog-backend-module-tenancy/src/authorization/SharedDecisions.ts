@@ -1,18 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { PermissionsService } from '@backstage/backend-plugin-api';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { Coalescer } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 
 type AuthorizeConditional = PermissionsService['authorizeConditional'];
 type Decisions = ReturnType<AuthorizeConditional>;
-
-interface Question {
-  /** Of what is under way. */
-  answer: Decisions;
-  /** Of what is asked once that has been answered. */
-  next?: Decisions;
-}
 
 const BEARER = /^Bearer[ ]+(\S+)$/i;
 
@@ -32,7 +26,7 @@ const MOST_KEPT = 10_000;
  * after it was asked. A refusal and an error hold for nobody who comes after them.
  */
 export class SharedDecisions {
-  readonly #asked = new Map<string, Question>();
+  readonly #asked = new Coalescer();
   readonly #kept: LRUCache<string, Decisions> | undefined;
   readonly #permissions: Pick<PermissionsService, 'authorizeConditional'>;
 
@@ -75,6 +69,7 @@ export class SharedDecisions {
         // Services get their answer without a call.
         return token !== undefined && isUser(principal)
           ? this.#share(
+              tenantId,
               // With who it is: credentials may come from elsewhere than this header.
               digest([tenantId, token, principal, queries]),
               ask,
@@ -84,36 +79,17 @@ export class SharedDecisions {
     };
   }
 
-  #share(key: string, ask: () => Decisions): Decisions {
-    const kept = this.#kept?.get(key);
-    if (kept) {
-      return kept;
-    }
-    const question = this.#asked.get(key);
-    if (!question) {
-      return this.#ask(key, ask);
-    }
-    const again = () => this.#ask(key, ask);
-    question.next ??= question.answer.then(again, again);
-    return question.next;
-  }
-
-  #ask(key: string, ask: () => Decisions): Decisions {
-    // It rejects where `ask` throws, or the question would be under way for ever.
-    const answer: Decisions = new Promise(resolve => resolve(ask()));
-    const question: Question = { answer };
-    this.#asked.set(key, question);
-    // Called before the next one is asked, which takes its place.
-    const settle = () => {
-      if (!question.next) {
-        this.#asked.delete(key);
-      }
-    };
-    answer.then(settle, settle);
-    if (this.#kept) {
-      this.#keep(this.#kept, key, answer);
-    }
-    return answer;
+  #share(tenantId: string, key: string, ask: () => Decisions): Decisions {
+    return (
+      this.#kept?.get(key) ??
+      this.#asked.ask(tenantId, key, () => {
+        const answer = ask();
+        if (this.#kept) {
+          this.#keep(this.#kept, key, answer);
+        }
+        return answer;
+      })
+    );
   }
 
   /** From the moment of the question: the permission backend may decide right then. */

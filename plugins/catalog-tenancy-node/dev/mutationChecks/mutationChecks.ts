@@ -119,10 +119,10 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the tenant of what equal reads share',
-    file: `${NODE}/catalog/SharedReads.ts`,
-    find: 'JSON.stringify([tenantId, ...question])',
-    replace: 'JSON.stringify([typeof tenantId, ...question])',
-    test: `${NODE}/catalog/SharedReads.test.ts`,
+    file: `${NODE}/work/Coalescer.ts`,
+    find: 'JSON.stringify([tenantId, question]),\n      [],',
+    replace: 'JSON.stringify([typeof tenantId, question]),\n      [],',
+    test: `${NODE}/work/Coalescer.ask.test.ts`,
   },
   {
     name: 'the user and tenant of a decision that requests share',

@@ -35,8 +35,7 @@ import {
 } from './reads/others';
 import { selectEntities } from './reads/list';
 import { selectPage } from './reads/page';
-import { SharedLookups } from './SharedLookups';
-import { SharedReads, type SharedRows } from './SharedReads';
+import { Coalescer } from '../work/Coalescer';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 
@@ -61,8 +60,7 @@ interface PageRow {
 export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
   readonly #pool: Pick<TenancyPool, 'query'>;
-  readonly #shared = new SharedReads();
-  readonly #lookups = new SharedLookups<string>();
+  readonly #coalescer = new Coalescer();
   #unicode: Promise<boolean> | undefined;
 
   constructor(options: {
@@ -148,16 +146,18 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<Array<string | null>> {
     const condition = readFilter(filter);
     const wanted = entityRefs.map(refsOrNone);
-    const found = await this.#lookups.read(
+    const found = await this.#coalescer.lookUp(
       tenantId,
-      condition,
+      ['refs', condition],
       [...new Set(wanted.flat())],
-      async (refs, sharedOptions) => {
-        const rows = await this.#share<{ entity_ref: string; json: string }>(
+      async (refs, shared) => {
+        const rows = await this.#database.query<{
+          entity_ref: string;
+          json: string;
+        }>(
           tenantId,
-          ['refs', { refs, filter }],
           scope => selectEntitiesByRefs(scope, { refs, condition }),
-          sharedOptions,
+          { ...ON_ANY_SERVER, ...shared },
         );
         return new Map(rows.map(row => [row.entity_ref, row.json]));
       },
@@ -246,9 +246,9 @@ export class PostgresCatalogStore implements CatalogStore {
     ],
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
     options: ReadOptions,
-  ): Promise<SharedRows<TRow>> {
+  ): Promise<readonly Readonly<TRow>[]> {
     const question = [what, { ...query, filter: readFilter(query.filter) }];
-    return this.#shared.read(
+    return this.#coalescer.ask<readonly Readonly<TRow>[]>(
       tenantId,
       question,
       shared =>

@@ -1,5 +1,4 @@
-import type { ReadOptions } from './CatalogStore';
-import { type Found, SharedLookups } from './SharedLookups';
+import { Coalescer, type CoalescedOptions } from './Coalescer';
 
 const TENANT = '11111111-1111-4111-8111-111111111111';
 const OTHER = '22222222-2222-4222-8222-222222222222';
@@ -14,8 +13,8 @@ class Database {
     fail(error: Error): void;
   }> = [];
 
-  readonly send = (refs: string[], { signal }: ReadOptions) =>
-    new Promise<Found<number>>((resolve, reject) => {
+  readonly send = (refs: string[], { signal }: CoalescedOptions) =>
+    new Promise<ReadonlyMap<string, number>>((resolve, reject) => {
       const { committed } = this;
       signal?.addEventListener('abort', () => reject(signal.reason));
       this.underWay.push({
@@ -26,12 +25,12 @@ class Database {
     });
 }
 
-describe('SharedLookups', () => {
-  let lookups: SharedLookups<number>;
+describe('What several callers look up by a Coalescer', () => {
+  let lookups: Coalescer;
   let database: Database;
 
   beforeEach(() => {
-    lookups = new SharedLookups();
+    lookups = new Coalescer();
     database = new Database();
   });
 
@@ -39,8 +38,8 @@ describe('SharedLookups', () => {
     refs: string[],
     tenantId = TENANT,
     question: unknown = FILTER,
-    options?: ReadOptions,
-  ) => lookups.read(tenantId, question, refs, database.send, options);
+    options?: CoalescedOptions,
+  ) => lookups.lookUp(tenantId, question, refs, database.send, options);
 
   const readFor = (caller: AbortController, ref: string) =>
     read([ref], TENANT, FILTER, { signal: caller.signal });
@@ -127,7 +126,7 @@ describe('SharedLookups', () => {
       throw new Error('not sent');
     };
     for (const each of [1, 2].map(() =>
-      lookups.read(TENANT, FILTER, ['a'], refused),
+      lookups.lookUp(TENANT, FILTER, ['a'], refused),
     )) {
       await expect(each).rejects.toThrow('not sent');
     }

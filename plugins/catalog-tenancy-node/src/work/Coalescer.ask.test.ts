@@ -1,4 +1,4 @@
-import { SharedReads } from './SharedReads';
+import { Coalescer } from './Coalescer';
 
 const TENANT = '11111111-1111-4111-8111-111111111111';
 const OTHER = '22222222-2222-4222-8222-222222222222';
@@ -23,17 +23,17 @@ class Database {
     });
 }
 
-describe('SharedReads', () => {
-  let reads: SharedReads;
+describe('What several callers ask a Coalescer', () => {
+  let reads: Coalescer;
   let database: Database;
 
   beforeEach(() => {
-    reads = new SharedReads();
+    reads = new Coalescer();
     database = new Database();
   });
 
   const read = (tenantId = TENANT, question: unknown[] = QUESTION) =>
-    reads.read(tenantId, question, database.send);
+    reads.ask(tenantId, question, database.send);
 
   it('sends a read at once where none is under way', async () => {
     const only = read();
@@ -94,7 +94,7 @@ describe('SharedReads', () => {
     const refused = () => {
       throw new Error('not sent');
     };
-    const both = [1, 2].map(() => reads.read(TENANT, QUESTION, refused));
+    const both = [1, 2].map(() => reads.ask(TENANT, QUESTION, refused));
     for (const each of both) {
       await expect(each).rejects.toThrow('not sent');
     }
@@ -106,7 +106,7 @@ describe('SharedReads', () => {
   it('shares nothing between tenants', async () => {
     const tenants = [TENANT, OTHER, TENANT, OTHER];
     const answers = tenants.map(tenant =>
-      reads.read(tenant, QUESTION, async () => [{ tenant }]),
+      reads.ask(tenant, QUESTION, async () => [{ tenant }]),
     );
     await expect(Promise.all(answers)).resolves.toEqual(
       tenants.map(tenant => [{ tenant }]),
@@ -121,7 +121,7 @@ describe('SharedReads', () => {
       ['page', { limit: 20, filter: 'what the caller may read' }],
     ];
     const answers = [...questions, ...questions].map(question =>
-      reads.read(TENANT, question, async () => [{ question }]),
+      reads.ask(TENANT, question, async () => [{ question }]),
     );
     await expect(Promise.all(answers)).resolves.toEqual(
       [...questions, ...questions].map(question => [{ question }]),
@@ -130,7 +130,7 @@ describe('SharedReads', () => {
 
   it('keeps nothing after the last answer', async () => {
     const asked = Array.from({ length: 300 }, (_, index) =>
-      reads.read(TENANT, [index % 100], async () => {
+      reads.ask(TENANT, [index % 100], async () => {
         if (index % 3 === 0) {
           throw new Error('failed');
         }
@@ -151,7 +151,7 @@ describe('SharedReads', () => {
     });
 
     const readAs = (caller: AbortController, continues?: boolean) => {
-      const answer = reads.read(
+      const answer = reads.ask(
         TENANT,
         QUESTION,
         options => {
