@@ -15,12 +15,15 @@ import {
   type TenantEngineChanges,
   type TenantEngines,
   type TenantMutation,
+  catalogStoreServiceRef,
   eventLoopWatchServiceRef,
   requestsUnderWayServiceRef,
   tenancyServiceRef,
+  tenantChangesServiceRef,
   tenantDatabaseServiceRef,
   tenantEngineChangesServiceRef,
   tenantEnginesServiceRef,
+  tenantMemberStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
@@ -30,6 +33,7 @@ import { describeFailure } from './engine/failures';
 import { logPackages, readEnginePackages } from './engine/packages';
 import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './manager/EngineManager';
+import { MembersOfTenants } from './members/MembersOfTenants';
 import { EnginePool } from './pool/EnginePool';
 import { readPoolSize } from './pool/readPoolSize';
 import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
@@ -196,12 +200,16 @@ export const catalogModuleTenantEngines = (
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
           scheduler: coreServices.scheduler,
+          catalogStore: catalogStoreServiceRef,
+          memberStore: tenantMemberStoreServiceRef,
+          registryChanges: tenantChangesServiceRef,
           tenantDatabase: tenantDatabaseServiceRef,
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
           userInfo: coreServices.userInfo,
         },
         async init({
+          catalogStore,
           changes,
           config,
           database,
@@ -213,6 +221,8 @@ export const catalogModuleTenantEngines = (
           watch,
           rootLifecycle,
           rootLogger,
+          memberStore,
+          registryChanges,
           tenantDatabase,
           tenancy,
           tenants,
@@ -283,12 +293,20 @@ export const catalogModuleTenantEngines = (
             }),
           );
           lifecycle.addStartupHook(() => {
+            const members = new MembersOfTenants({
+              changes: registryChanges,
+              database: tenantDatabase,
+              logger,
+              pool,
+              sources: { members: memberStore, store: catalogStore },
+            });
             const manager = EngineManager.start({
               configs: engines.configs,
               watch,
               features,
               leases: engines.leases,
               logger,
+              members,
               pool,
               redact: secrets => redact(rootLogger, secrets),
               registry: {
@@ -357,6 +375,7 @@ export const catalogModuleTenantEngines = (
             // Requests come as long as the backend listens.
             rootLifecycle.addShutdownHook(async () => {
               await requests.answered();
+              members.stop();
               await manager.stop();
               await statusStore.close();
               await pool.close();

@@ -27,6 +27,7 @@ import type {
   EngineStatusRecorder,
   HeldEngine,
 } from '../status/EngineStatusRecorder';
+import type { MembersOfTenants } from '../members/MembersOfTenants';
 import type { EngineTables } from '../tables/EngineTables';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { TableUpgrades } from '../upgrades/TableUpgrades';
@@ -63,6 +64,7 @@ interface EngineManagerOptions {
   features: EngineFeature[];
   leases: TenantLeases;
   logger: LoggerService;
+  members: Pick<MembersOfTenants, 'open' | 'close' | 'refresh'>;
   pool: EnginePool;
   /** Has the logs leave out secrets. */
   redact: (secrets: readonly string[]) => void;
@@ -372,21 +374,35 @@ export class EngineManager {
     const record = await this.#recordOf(tenant);
     const config = await configs.configOf(tenant, record.catalogConfig);
     redact(configs.secretsOf(config));
+    const { members } = this.#options;
+    const memberEntities = members.open(tenant, { work, logger });
+    const database = this.#sleeping.open({
+      tenantId: tenant.tenantId,
+      work,
+      onIdle: () => {
+        this.caughtUp(tenant.tenantId);
+        // What the engine has taken in may be about a member.
+        members.refresh(tenant.tenantId);
+      },
+    });
     try {
       const engine = await TenantEngine.start({
         tenant,
         config,
-        database: this.#sleeping.open({
-          tenantId: tenant.tenantId,
-          work,
-          onIdle: () => this.caughtUp(tenant.tenantId),
-        }),
+        database: {
+          knex: database.knex,
+          close: () => {
+            members.close(tenant.tenantId, memberEntities);
+            database.close();
+          },
+        },
         features: [
           catalogPlugin,
           // Errors of sources are events, which nothing else logs.
           catalogLogs,
           ...features,
           ...configs.features(tenant),
+          memberEntities.feature,
           boundedSources({
             ...tenant,
             parser: this.#parser,

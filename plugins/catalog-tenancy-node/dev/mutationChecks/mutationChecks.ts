@@ -219,6 +219,13 @@ export const mutationChecks: MutationCheck[] = [
     test: `${MODULE}/gate/ownership.test.ts`,
   },
   {
+    name: 'the groups from outside of a tenant, which its members do not show there',
+    file: `${ENGINES}/members/readMemberEntities.ts`,
+    find: 'const isInTenant = (ref: string) => groups.has(ref);',
+    replace: 'const isInTenant = (ref: string) => ref.length > 0;',
+    test: `${ENGINES}/members/members.test.ts`,
+  },
+  {
     name: 'that what is of the portal is asked about outside of tenants',
     file: `${MODULE}/gate/services.ts`,
     find: 'leaveTenants(permissions);',

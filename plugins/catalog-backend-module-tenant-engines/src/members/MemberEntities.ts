@@ -1,0 +1,144 @@
+import {
+  type BackendFeature,
+  createBackendModule,
+  type LoggerService,
+} from '@backstage/backend-plugin-api';
+import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
+import {
+  catalogProcessingExtensionPoint,
+  type EntityProviderConnection,
+} from '@backstage/plugin-catalog-node';
+import { createHash } from 'node:crypto';
+import { describeFailure } from '../engine/failures';
+import type { BackgroundWork } from '../work/BackgroundWork';
+
+export const PROVIDER_NAME = 'tenant-members';
+
+const RETRY_MS = 5_000;
+
+/**
+ * The entity provider that brings the members of one tenant into the catalog of its engine.
+ *
+ * What the tenant's own sources have under the same reference stands: the provider leaves it out, so
+ * that the engine sees no conflict, and takes it up again when it is gone. Its entities have no
+ * location key, so that any source of the tenant takes them over.
+ */
+export class MemberEntities {
+  readonly #work: BackgroundWork;
+  readonly #read: () => Promise<Entity[]>;
+  readonly #ownersOf: (refs: string[]) => Promise<Map<string, 'own' | 'other'>>;
+  readonly #logger: LoggerService;
+  readonly #stopListening: () => void;
+  #connection?: EntityProviderConnection;
+  /** Of what was handed over last. */
+  #handedOver?: string;
+  #isStale = false;
+  #running?: Promise<void>;
+  #timer?: NodeJS.Timeout;
+  #isClosed = false;
+
+  /**
+   * @param options - `read` reads the members as entities; `ownersOf` which of some references the
+   * engine has, of this provider or of another source
+   */
+  constructor(options: {
+    work: BackgroundWork;
+    read: () => Promise<Entity[]>;
+    ownersOf: (refs: string[]) => Promise<Map<string, 'own' | 'other'>>;
+    logger: LoggerService;
+  }) {
+    this.#work = options.work;
+    this.#read = options.read;
+    this.#ownersOf = options.ownersOf;
+    this.#logger = options.logger;
+    // The process that gets the lease does not know what another one has handed over.
+    this.#stopListening = options.work.onChange(() => {
+      this.#handedOver = undefined;
+      this.refresh();
+    });
+  }
+
+  /** Connects the provider in the engine that it is added to. */
+  readonly feature: BackendFeature = createBackendModule({
+    pluginId: 'catalog',
+    moduleId: 'tenancy-members',
+    register: env => {
+      env.registerInit({
+        deps: { processing: catalogProcessingExtensionPoint },
+        init: async ({ processing }) => {
+          processing.addEntityProvider({
+            getProviderName: () => PROVIDER_NAME,
+            connect: async connection => {
+              this.#connection = connection;
+              this.refresh();
+            },
+          });
+        },
+      });
+    },
+  });
+
+  /** Brings the catalog up to date in the background, in the process that does the work. */
+  refresh(): void {
+    this.#isStale = true;
+    clearTimeout(this.#timer);
+    this.#running ??= this.#refreshWhileStale().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stopListening();
+    clearTimeout(this.#timer);
+  }
+
+  async #refreshWhileStale(): Promise<void> {
+    while (this.#isStale && this.#mayWork()) {
+      this.#isStale = false;
+      try {
+        await this.#handOver();
+      } catch (error) {
+        if (this.#mayWork()) {
+          this.#logger.warn(
+            `The members could not be brought into the catalog, which is tried again: ${describeFailure(
+              error,
+            )}`,
+          );
+          this.#timer = setTimeout(() => this.refresh(), RETRY_MS);
+        }
+      }
+    }
+  }
+
+  #mayWork(): boolean {
+    return (
+      !this.#isClosed && this.#connection !== undefined && this.#work.mayBegin
+    );
+  }
+
+  async #handOver(): Promise<void> {
+    const members = await this.#read();
+    const owners = await this.#ownersOf(members.map(stringifyEntityRef));
+    const ownerOf = (entity: Entity) => owners.get(stringifyEntityRef(entity));
+    const entities = members.filter(entity => ownerOf(entity) !== 'other');
+    const digest = digestOf(entities);
+    // An engine that is handed nothing new sleeps on.
+    if (
+      digest !== this.#handedOver ||
+      entities.some(entity => ownerOf(entity) === undefined)
+    ) {
+      await this.#work.runTask(async () =>
+        this.#connection?.applyMutation({
+          type: 'full',
+          entities: entities.map(entity => ({ entity })),
+        }),
+      );
+      this.#handedOver = digest;
+    }
+  }
+}
+
+function digestOf(entities: Entity[]): string {
+  return createHash('sha256').update(JSON.stringify(entities)).digest('base64');
+}

@@ -1,0 +1,157 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import {
+  type ActiveTenant,
+  DEFAULT_TENANT_ID,
+  type TenantChanges,
+  type TenantDatabase,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { describeFailure } from '../engine/failures';
+import type { EnginePool } from '../pool/EnginePool';
+import type { BackgroundWork } from '../work/BackgroundWork';
+import { MemberEntities, PROVIDER_NAME } from './MemberEntities';
+import { type MemberSources, readMemberEntities } from './readMemberEntities';
+
+/** How often it is looked whether users and groups of the identity catalog have changed. */
+const IDENTITY_MS = 10_000;
+
+/** Brings the members of tenants into the catalogs of their engines, for as long as these run. */
+export class MembersOfTenants {
+  readonly #sources: MemberSources;
+  readonly #database: Pick<TenantDatabase, 'query'>;
+  readonly #logger: LoggerService;
+  readonly #pool: Pick<EnginePool, 'query'>;
+  readonly #open = new Map<string, MemberEntities>();
+  #identities?: string;
+  #timer?: NodeJS.Timeout;
+  #isStopped = false;
+
+  constructor(options: {
+    changes: TenantChanges;
+    database: Pick<TenantDatabase, 'query'>;
+    logger: LoggerService;
+    pool: Pick<EnginePool, 'query'>;
+    sources: MemberSources;
+  }) {
+    this.#database = options.database;
+    this.#logger = options.logger;
+    this.#pool = options.pool;
+    this.#sources = options.sources;
+    options.changes.onChange(change => {
+      if (!change) {
+        this.#refreshAll();
+      } else if ('membersOf' in change) {
+        this.refresh(change.membersOf);
+      }
+    });
+    this.#watchIdentities();
+  }
+
+  /** The provider of an engine that starts, until it is closed. */
+  open(
+    tenant: ActiveTenant,
+    { work, logger }: { work: BackgroundWork; logger: LoggerService },
+  ): MemberEntities {
+    const { tenantId } = tenant;
+    const entities = new MemberEntities({
+      work,
+      logger,
+      read: () => readMemberEntities(tenant, this.#sources),
+      ownersOf: refs => this.#ownersOf(tenantId, refs),
+    });
+    this.#open.set(tenantId, entities);
+    return entities;
+  }
+
+  close(tenantId: string, entities: MemberEntities): void {
+    entities.close();
+    // Another engine of the tenant may have started meanwhile.
+    if (this.#open.get(tenantId) === entities) {
+      this.#open.delete(tenantId);
+    }
+  }
+
+  /** Looks whether the members of a tenant are in its catalog as they are. */
+  refresh(tenantId: string): void {
+    this.#open.get(tenantId)?.refresh();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    this.#open.forEach(entities => entities.close());
+  }
+
+  #refreshAll(): void {
+    this.#open.forEach(entities => entities.refresh());
+  }
+
+  #watchIdentities(): void {
+    const look = async () => {
+      if (this.#open.size > 0) {
+        const seen = await this.#digestOfIdentities();
+        const hasChanged = this.#identities !== seen;
+        this.#identities = seen;
+        if (hasChanged) {
+          this.#refreshAll();
+        }
+      }
+    };
+    this.#timer = setTimeout(() => {
+      look()
+        .catch(error =>
+          this.#logger.debug(
+            `The identity catalog can't be read at the moment: ${describeFailure(
+              error,
+            )}`,
+          ),
+        )
+        .finally(() => {
+          if (!this.#isStopped) {
+            this.#watchIdentities();
+          }
+        });
+    }, IDENTITY_MS);
+  }
+
+  /** Another one after each change of a user or group of the default tenant. */
+  async #digestOfIdentities(): Promise<string> {
+    const [{ digest }] = await this.#database.query<{ digest: string }>(
+      DEFAULT_TENANT_ID,
+      scope =>
+        scope
+          .table('entities')
+          .whereNull('deleted_at')
+          .whereIn('entity_kind', ['user', 'group'])
+          .select(
+            scope.knex.raw(
+              `count(*) || ' ' || coalesce(sum(hashtext(entity_ref || hash)::bigint), 0) as digest`,
+            ),
+          ),
+    );
+    return digest;
+  }
+
+  /** Not by the engine's own sessions: it sleeps on. */
+  async #ownersOf(
+    tenantId: string,
+    refs: string[],
+  ): Promise<Map<string, 'own' | 'other'>> {
+    if (refs.length === 0) {
+      return new Map();
+    }
+    const schema = `"${engineSchemaOf(tenantId)}"`;
+    const rows = await this.#pool.query<{ ref: string; is_own: boolean }>(
+      `select s.entity_ref as ref,
+              s.location_key is null and not exists (
+                select from ${schema}.refresh_state_references r
+                 where r.target_entity_ref = s.entity_ref
+                   and r.source_key is distinct from $2) as is_own
+         from ${schema}.refresh_state s where s.entity_ref = any ($1)`,
+      [refs, PROVIDER_NAME],
+    );
+    return new Map(
+      rows.map(({ ref, is_own }) => [ref, is_own ? 'own' : 'other']),
+    );
+  }
+}

@@ -1,0 +1,220 @@
+import {
+  coreServices,
+  createBackendModule,
+  createServiceFactory,
+} from '@backstage/backend-plugin-api';
+import { mockServices } from '@backstage/backend-test-utils';
+import type { Entity } from '@backstage/catalog-model';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  DEFAULT_TENANT_ID,
+  type TenantEngines,
+  tenantEnginesServiceRef,
+  type TenantMemberStore,
+  tenantMemberStoreServiceRef,
+  type TenantRole,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { Client, type ClientConfig } from 'pg';
+import { tenantEngines } from '..';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const ANNA = 'user:default/anna';
+const BERT = 'user:default/bert';
+const CREW = 'group:default/crew';
+
+const person = (name: string, ...groups: string[]): Entity => ({
+  apiVersion: 'backstage.io/v1alpha1',
+  kind: 'User',
+  metadata: { name, namespace: 'default', annotations: { secret: 'of all' } },
+  spec: { profile: { displayName: `${name} of all` }, memberOf: groups },
+  relations: groups.map(targetRef => ({ type: 'memberOf', targetRef })),
+});
+
+const group = (name: string): Entity => ({
+  apiVersion: 'backstage.io/v1alpha1',
+  kind: 'Group',
+  metadata: { name, namespace: 'default' },
+  spec: {
+    type: 'team',
+    profile: { displayName: `${name} of all` },
+    children: [],
+  },
+});
+
+/** The identity catalog. */
+const IDENTITIES = [
+  person('anna', CREW, 'group:default/secret-project'),
+  person('bert', CREW),
+  person('stranger', 'group:default/secret-project'),
+  group('crew'),
+  group('secret-project'),
+];
+
+describe.each(databases.eachSupportedId())('members as entities on %s', id => {
+  let connection: ClientConfig;
+  let client: Client;
+  let backend: CatalogBackend;
+  const services: { engines?: TenantEngines; members?: TenantMemberStore } = {};
+  const ids = new Map<string, string>();
+  const logged: string[] = [];
+
+  beforeAll(async () => {
+    connection = await createTenancyDatabase(databases, id);
+    client = new Client(connection);
+    await client.connect();
+    const note = (message: string) => logged.push(message);
+    const logger = mockServices.logger.mock({ warn: note, error: note });
+    logger.child.mockImplementation(() => logger);
+    backend = await startCatalogBackend({
+      connection,
+      enabled: true,
+      config: {
+        catalog: {
+          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
+        },
+        events: { useEventBus: 'never' },
+      },
+      features: [
+        createServiceFactory({
+          service: coreServices.rootLogger,
+          deps: {},
+          factory: () => Object.assign(logger, { child: () => logger }),
+        }),
+        tenantEngines({ sources: ['own'] }),
+        createBackendModule({
+          pluginId: 'catalog',
+          moduleId: 'services-of-the-test',
+          register: env =>
+            env.registerInit({
+              deps: {
+                engines: tenantEnginesServiceRef,
+                members: tenantMemberStoreServiceRef,
+              },
+              init: async deps => void Object.assign(services, deps),
+            }),
+        }),
+      ],
+    });
+    await insertEntities(connection, DEFAULT_TENANT_ID, IDENTITIES);
+    for (const slug of ['acme', 'globex']) {
+      const { tenant_id } = await backend.tenants.create({
+        tenant_slug: slug,
+        tenant_name: slug,
+      });
+      ids.set(slug, tenant_id);
+    }
+  });
+  afterAll(async () => {
+    await backend?.stop();
+    await client?.end();
+  });
+
+  const put = (slug: string, principal: string, role: TenantRole = 'member') =>
+    services.members!.put(slug, { principal, role }, { by: 'test' });
+  const get = (slug: string, ref: string) =>
+    backend.store.getEntity(ids.get(slug)!, ref);
+  const until = (
+    what: string,
+    holds: (entity: Entity | undefined) => boolean,
+    { slug = 'acme', ref = ANNA } = {},
+  ) => waitUntil(what, async () => holds(await get(slug, ref)));
+  const groupsOf = (entity?: Entity) =>
+    (entity?.relations ?? [])
+      .filter(({ type }) => type === 'memberOf')
+      .map(({ targetRef }) => targetRef);
+  const ownTitle = (entity?: Entity) => entity?.metadata.title === 'own';
+
+  it('come and go with the membership, by themselves and by a group', async () => {
+    await put('acme', ANNA);
+    await until('anna', Boolean);
+    const anna = await get('acme', ANNA);
+    expect(anna).toMatchObject({
+      spec: { profile: { displayName: 'anna of all' }, memberOf: [] },
+    });
+    expect(anna!.metadata.annotations).not.toHaveProperty('secret');
+    await expect(get('globex', ANNA)).resolves.toBeUndefined();
+
+    await put('acme', CREW, 'viewer');
+    await until('the crew of anna', entity => groupsOf(entity).length > 0);
+    expect(groupsOf(await get('acme', ANNA))).toEqual([CREW]);
+    await until('bert', Boolean, { ref: BERT });
+    await until('the crew', Boolean, { ref: CREW });
+    // No membership and nobody from outside of the tenant shows.
+    for (const ref of [
+      'user:default/stranger',
+      'group:default/secret-project',
+    ]) {
+      await expect(get('acme', ref)).resolves.toBeUndefined();
+    }
+
+    await services.members!.remove('acme', CREW);
+    await until('no bert', entity => !entity, { ref: BERT });
+    await until('no crew of anna', entity => groupsOf(entity).length === 0);
+    await services.members!.remove('acme', ANNA);
+    await until('no anna', entity => !entity);
+  });
+
+  it('follow the identity catalog', async () => {
+    await put('globex', BERT);
+    await until('bert', Boolean, { slug: 'globex', ref: BERT });
+    await client.query(
+      `update tenancy.entities
+          set final_entity = jsonb_set(final_entity, '{spec,profile,displayName}', '"Bert the second"'),
+              hash = 'another'
+        where tenant_id = $1 and entity_ref = $2`,
+      [DEFAULT_TENANT_ID, BERT],
+    );
+    await until(
+      'the new name',
+      entity =>
+        (entity?.spec?.profile as { displayName?: string } | undefined)
+          ?.displayName === 'Bert the second',
+      { slug: 'globex', ref: BERT },
+    );
+  });
+
+  it.each([undefined, 'own:key'])(
+    'give way to what the tenant has itself, with the location key %s',
+    async locationKey => {
+      await put('acme', ANNA);
+      await until('anna', Boolean);
+      const own = {
+        entity: {
+          apiVersion: 'backstage.io/v1alpha1',
+          kind: 'User',
+          metadata: { name: 'anna', title: 'own' },
+          spec: { memberOf: [] },
+        },
+        locationKey,
+      };
+      const handOver = (entities: (typeof own)[]) =>
+        services.engines!.applyMutation(ids.get('acme')!, {
+          type: 'full',
+          source: 'own',
+          entities,
+        });
+      await handOver([own]);
+      await until('their own anna', ownTitle);
+      // What makes the provider look again.
+      await put('acme', BERT);
+      await until('bert', Boolean, { ref: BERT });
+      expect(ownTitle(await get('acme', ANNA))).toBe(true);
+      await handOver([]);
+      await until(
+        'anna of all',
+        entity => entity !== undefined && !ownTitle(entity),
+      );
+      expect(logged.filter(line => /conflict/i.test(line))).toEqual([]);
+      await services.members!.remove('acme', ANNA);
+      await services.members!.remove('acme', BERT);
+      await until('no anna', entity => !entity);
+    },
+  );
+});
