@@ -249,8 +249,8 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'plugins that are closed unless they are classified',
     file: `${MODULE}/gate/services.ts`,
-    find: 'isShared: settings.shared.has(pluginId),',
-    replace: "isShared: settings.shared.has(pluginId) || pluginId !== '',",
+    find: '      isShared,\n',
+    replace: "      isShared: isShared || pluginId !== '',\n",
     test: `${MODULE}/gate/classes.test.ts`,
   },
   {
