@@ -73,7 +73,8 @@ export async function migrateTo(
       const completed = await migration.completedPhase();
       return {
         present: completed,
-        isDone: completed >= phase && (await migration.isUpToDate()),
+        isDone:
+          completed >= phase && (phase < 5 || (await migration.isUpToDate())),
       };
     },
   );

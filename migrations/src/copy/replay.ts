@@ -59,6 +59,23 @@ export async function catchUp(
   progress?.finish();
 }
 
+/**
+ * Replays the change log, as a step does before it builds what needs the rows of one moment. The function is created each time:
+ * a killed undo leaves that of the way back.
+ */
+export async function replayChanges(
+  context: StepContext,
+  copies: TableCopy[],
+): Promise<void> {
+  const { executor } = context;
+  await provideReplay(executor, copies);
+  await executor.work({
+    title: 'Replay the change log',
+    script: CATCH_UP_SCRIPT,
+    run: session => catchUp(context, session),
+  });
+}
+
 // Variables with a prefix that no column of the tables has.
 const ENTRIES = 'tenancy_entries';
 const keysOf = (table: TenantTable) => `tenancy_${table}_keys`;

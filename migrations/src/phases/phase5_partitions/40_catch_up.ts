@@ -1,11 +1,10 @@
-import {
-  CATCH_UP_SCRIPT,
-  catchUp,
-  provideReplay,
-  replayFunction,
-} from '../../copy/replay';
+import { replayChanges, replayFunction } from '../../copy/replay';
 import type { Creation, Step } from '../../engine/Step';
-import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
+import {
+  ENTITY_KEY,
+  REFERENCING_TABLES,
+  TENANT_TABLES,
+} from '../../schema/tables';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { describeCopies } from '../../copy/TableCopy';
 import { replayIndex } from './50_indexes';
@@ -20,7 +19,7 @@ export const firstCatchUp: Step = {
 
   creates: () => [
     replayFunction,
-    ...TENANT_TABLES.filter(table => table !== 'entities').map(
+    ...REFERENCING_TABLES.map(
       (table): Creation => ({ kind: 'relation', name: replayIndex(table) }),
     ),
   ],
@@ -38,12 +37,7 @@ export const firstCatchUp: Step = {
     for (const table of TENANT_TABLES) {
       await executor.execute(`analyze ${defaultTenantPartition(table)}`);
     }
-    await provideReplay(executor, copies);
-    await executor.work({
-      title: 'Replay the change log',
-      script: CATCH_UP_SCRIPT,
-      run: session => catchUp(context, session),
-    });
+    await replayChanges(context, copies);
   },
 
   // The indexes are dropped with their tables, the function with the change log.

@@ -1,10 +1,5 @@
 import type { Creation, Step, StepContext } from '../../engine/Step';
-import {
-  CATCH_UP_SCRIPT,
-  catchUp,
-  provideReplay,
-  replayFunction,
-} from '../../copy/replay';
+import { replayChanges, replayFunction } from '../../copy/replay';
 import { describeCopies } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
 import { LAYOUT, withoutTenant } from '../../layout';
@@ -42,14 +37,8 @@ export const indexes: Step = {
   async up(context) {
     const { executor, reporter } = context;
     const copies = await describeCopies(executor);
-    // A killed undo leaves the replay function of the way back.
-    await provideReplay(executor, copies);
     // Unique indexes need the rows of one moment, not of several.
-    await executor.work({
-      title: 'Replay the change log',
-      script: CATCH_UP_SCRIPT,
-      run: session => catchUp(context, session),
-    });
+    await replayChanges(context, copies);
     for (const copy of copies) {
       const wanted = await wantedIndexes(context, copy);
       for (const index of wanted) {

@@ -1,9 +1,4 @@
-import {
-  CATCH_UP_SCRIPT,
-  catchUp,
-  provideReplay,
-  replayFunction,
-} from '../../copy/replay';
+import { replayChanges, replayFunction } from '../../copy/replay';
 import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint } from '../../schema/changes';
 import { constraintValidity } from '../../schema/lookups';
@@ -14,11 +9,10 @@ import {
 } from '../../schema/partitions';
 import { describeCopies } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
-import { LAYOUT } from '../../layout';
 import { REFERENCING_TABLES } from '../../schema/tables';
 
 /**
- * Adds the foreign keys of the layout: on the composite key of entities, and on tenants.
+ * Adds the foreign keys on the composite key of entities; those to tenants are there.
  *
  * A partitioned table accepts no NOT VALID foreign key, and to add a validated one locks
  * the referenced table during a scan. So the partition with the rows gets it first, NOT
@@ -31,24 +25,17 @@ export const foreignKeys: Step = {
   creates: () => [replayFunction],
 
   async up(context) {
-    const { executor } = context;
-    const copies = await describeCopies(executor);
-    // A killed undo leaves the replay function of the way back.
-    await provideReplay(executor, copies);
+    const copies = await describeCopies(context.executor);
     // The foreign keys hold after a replay, and after each later one.
-    await executor.work({
-      title: 'Replay the change log',
-      script: CATCH_UP_SCRIPT,
-      run: session => catchUp(context, session),
-    });
-    for (const copy of copies) {
-      await addForeignKeys(context, copy, copies[0]);
+    await replayChanges(context, copies);
+    const [entities, ...others] = copies;
+    for (const copy of others) {
+      await addForeignKey(context, copy, entities.target);
     }
   },
 
   /**
-   * The others are dropped with their tables. These would prevent a repeated copy from
-   * truncating the partition of entities.
+   * They would prevent a repeated copy from truncating the partition of entities.
    */
   async down({ executor }) {
     for (const table of REFERENCING_TABLES) {
@@ -70,38 +57,34 @@ export const foreignKeys: Step = {
   },
 };
 
-async function addForeignKeys(
+async function addForeignKey(
   context: StepContext,
-  { table, target }: TableCopy,
-  entities: TableCopy,
+  { table, key, target }: TableCopy,
+  entities: string,
 ): Promise<void> {
-  for (const { name, definition } of LAYOUT[table].foreignKeys) {
-    const [, referenced] = /REFERENCES (\w+)/.exec(definition)!;
-    const parent = referenced === 'entities' ? entities.target : referenced;
-    const onParent = definition.replace(
-      `REFERENCES ${referenced}`,
-      `REFERENCES ${parent}`,
-    );
-    const locksIn = (mode: string) =>
-      `${mode} on ${parent}, for a change of the catalog, and on tables that are not in use.`;
-    await addConstraint(context, {
-      references: parent,
-      table: defaultTenantPartition(table),
-      name,
-      definition: onParent,
-      locks: locksIn('SHARE ROW EXCLUSIVE'),
+  const name = `${table}_entity_fkey`;
+  const definition =
+    `foreign key (tenant_id, ${key}) ` +
+    `references ${entities} (tenant_id, entity_id) on delete cascade`;
+  const locksIn = (mode: string) =>
+    `${mode} on ${entities}, for a change of the catalog, and on tables that are not in use.`;
+  await addConstraint(context, {
+    references: entities,
+    table: defaultTenantPartition(table),
+    name,
+    definition,
+    locks: locksIn('SHARE ROW EXCLUSIVE'),
+  });
+  if (
+    (await constraintValidity(context.executor, target, name)) === 'missing'
+  ) {
+    await context.executor.transaction({
+      title: `Add the constraint ${name} to ${target}`,
+      locks: locksIn('ACCESS EXCLUSIVE'),
+      tables: [entities],
+      statements: [
+        `alter table ${target} add constraint ${name} ${definition}`,
+      ],
     });
-    if (
-      (await constraintValidity(context.executor, target, name)) === 'missing'
-    ) {
-      await context.executor.transaction({
-        title: `Add the constraint ${name} to ${target}`,
-        locks: locksIn('ACCESS EXCLUSIVE'),
-        tables: [parent],
-        statements: [
-          `alter table ${target} add constraint ${name} ${onParent}`,
-        ],
-      });
-    }
   }
 }
