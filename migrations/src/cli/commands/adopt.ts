@@ -81,7 +81,7 @@ export const adopt: CommandDefinition = {
     report({ adoption });
     return [
       renderAdoption(adoption, engine),
-      `To compare both sides by checksums: ${operatorCommand('verify')}.`,
+      `To compare both sides: ${operatorCommand('verify')}.`,
       await nextOf(invocation),
     ].join('\n');
   },

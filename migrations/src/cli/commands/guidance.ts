@@ -52,6 +52,8 @@ export const guidance: Record<PhaseNumber, Guidance> = {
       'Phase 6: check with the smoke tests that multi-tenancy is active.',
     next:
       'Watch the application through the gradual rollout. ' +
-      `Next, 24 to 48 hours after the swap: ${operatorCommand('cleanup')}.`,
+      `Tables of before the swap are dropped 24 to 48 hours after it: ${operatorCommand(
+        'cleanup',
+      )}.`,
   },
 };
