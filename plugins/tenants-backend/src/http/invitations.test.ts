@@ -6,7 +6,7 @@ import {
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   carriedTenant,
   DEFAULT_TENANT_SLUG,
@@ -178,11 +178,27 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
 
   it('is accepted by one of ten who accept it at the same time', async () => {
     const { token } = await invite();
-    const answers = await Promise.all(
+    // All have found it open before one of them goes on.
+    await database.client.query('begin');
+    await database.client.query(
+      `select from tenants where tenant_slug = 'acme' for update`,
+    );
+    const accepting = Promise.all(
       Array.from({ length: 10 }, (_, i) =>
         accept(by(`user:default/u${i}`), token),
       ),
     );
+    await waitUntil('several to wait for the tenant', async () => {
+      // A transaction sees the activity of its first look otherwise.
+      await database.client.query('select pg_stat_clear_snapshot()');
+      const { rows } = await database.client.query(
+        `select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length > 1;
+    });
+    await database.client.query('commit');
+    const answers = await accepting;
     expect(answers.map(({ status }) => status).sort()).toEqual([
       201,
       ...Array(9).fill(404),
