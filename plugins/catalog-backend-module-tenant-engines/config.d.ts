@@ -1,6 +1,23 @@
 import type { HumanDuration } from '@backstage/types';
 
 export interface Config {
+  auth?: {
+    providers?: {
+      /**
+       * Lets tenants bring OpenID providers of their own, which the registry has. It needs
+       * `auth.session.secret`, `tenancy.membership: required` and
+       * `tenancy.membershipOfDefault: members`.
+       *
+       * @visibility frontend
+       */
+      tenant?: {
+        /** The redirect URL, to which `?tenant=<slug>` is added; that of the auth plugin by default. */
+        callbackUrl?: string;
+        /** As long as a session lasts at most; a thousand days by default. */
+        sessionDuration?: HumanDuration | string;
+      };
+    };
+  };
   tenancy?: {
     /** The catalog engines of tenants. */
     engines?: {

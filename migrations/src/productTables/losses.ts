@@ -30,6 +30,15 @@ const LOSSES: readonly Loss[] = [
         : undefined,
   },
   {
+    table: 'tenant_sign_in',
+    column: 'provider',
+    counts: 'count(*) as tenants',
+    describe: ({ tenants }) =>
+      tenants > 0
+        ? `the sign-in of ${formatThings(tenants, 'tenant')}`
+        : undefined,
+  },
+  {
     table: 'tenant_invitations',
     column: 'token_hash',
     counts:

@@ -28,6 +28,11 @@ const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
     TENANT_KEY,
     "CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text])))",
   ],
+  tenant_sign_in: [
+    'PRIMARY KEY (tenant_id)',
+    TENANT_KEY,
+    "CHECK ((jsonb_typeof(provider) = 'object'::text))",
+  ],
   tenant_invitations: [
     'PRIMARY KEY (invitation_id)',
     TENANT_KEY,

@@ -21,6 +21,7 @@ export const portalTranslationRef = createTranslationRef({
           description: 'Enters every tenant, and administers all',
         },
       },
+      tenant: 'Continue with your organization',
       oidc: 'Continue with your account',
       oidcOf: 'Continue with your account at {{organization}}',
       providers: {

@@ -1,5 +1,8 @@
 import { createBackend } from '@backstage/backend-defaults';
-import { tenantEngines } from 'backstage-plugin-catalog-backend-module-tenant-engines';
+import {
+  tenantEngines,
+  tenantSignIn,
+} from 'backstage-plugin-catalog-backend-module-tenant-engines';
 
 /** The portal's backend, with everything mounted; in development, maybe without pages or a policy. */
 export function createPortal({ pages = true, policy = true } = {}) {
@@ -18,6 +21,9 @@ export function createPortal({ pages = true, policy = true } = {}) {
   }
   // Signs nobody in without its configuration: app-config.oidc.yaml.
   backend.add(import('@backstage/plugin-auth-backend-module-oidc-provider'));
+
+  // Of tenants that bring providers of their own: with auth.providers.tenant alone.
+  backend.add(tenantSignIn);
 
   backend.add(import('@backstage/plugin-catalog-backend'));
   // Errors of sources are events, which nothing else logs.

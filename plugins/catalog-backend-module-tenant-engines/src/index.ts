@@ -22,6 +22,7 @@ import {
   onePerTenant,
 } from './plugins/onePerTenant';
 
+export { tenantSignIn } from './signIn/module';
 export type { EngineFeature, InstanceFeatures };
 
 /**

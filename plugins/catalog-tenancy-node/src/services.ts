@@ -21,6 +21,8 @@ import {
   CatalogTenantOwnership,
   type TenantOwnership,
 } from './members/TenantOwnership';
+import { PostgresTenantSignInStore } from './signIn/PostgresTenantSignInStore';
+import type { TenantSignInStore } from './signIn/TenantSignIns';
 import { type RegistryChange } from './tenants/ChangeListener';
 import { PostgresTenantStore } from './tenants/PostgresTenantStore';
 import { RegistrySnapshot } from './tenants/RegistrySnapshot';
@@ -361,6 +363,24 @@ export const tenantInvitationStoreServiceRef =
           new PostgresTenantInvitationStore({ pool, admin, members }),
       }),
   });
+
+/**
+ * The OpenID providers of tenants, for other plugins and modules of the same backend. It asks
+ * no permissions: to act as a user, call `/api/tenants` over HTTP.
+ *
+ * @public
+ */
+export const tenantSignInStoreServiceRef = createServiceRef<TenantSignInStore>({
+  id: 'catalog-tenancy.sign-in-store',
+  scope: 'plugin',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
+      factory: ({ tenancy: { pool }, admin }) =>
+        new PostgresTenantSignInStore({ pool, admin }),
+    }),
+});
 
 /**
  * What stands in front of all routes of a plugin. A plugin depends on it to declare

@@ -17,6 +17,7 @@ import {
   tenantMemberStoreServiceRef,
   tenantOwnershipServiceRef,
   tenantPermissions,
+  tenantSignInStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Administrators } from './authorization/Administrators';
@@ -66,6 +67,7 @@ export const tenantsPlugin = createBackendPlugin({
         ownership: tenantOwnershipServiceRef,
         permissions: coreServices.permissions,
         permissionsRegistry: coreServices.permissionsRegistry,
+        signIns: tenantSignInStoreServiceRef,
         store: tenantStoreServiceRef,
         userInfo: coreServices.userInfo,
       },
@@ -88,6 +90,7 @@ export const tenantsPlugin = createBackendPlugin({
         ownership,
         permissions,
         permissionsRegistry,
+        signIns,
         store,
         userInfo,
       }) {
@@ -109,6 +112,7 @@ export const tenantsPlugin = createBackendPlugin({
             invitations,
             logger,
             sender,
+            signIns,
             identities: new IdentityCatalog(catalog, logger),
             operation: createOperations({ auditor, httpAuth, metrics }),
             ownership,

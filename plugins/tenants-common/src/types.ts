@@ -218,6 +218,51 @@ export interface AcceptInvitation {
 }
 
 /**
+ * The OpenID provider by which the people of a tenant are to sign in. They are
+ * `user:<slug of the tenant>/<name>`.
+ *
+ * @public
+ */
+export interface PutTenantSignIn {
+  /** As the provider's metadata has it. */
+  issuer: string;
+  /** What the provider calls this portal. */
+  client_id: string;
+  /**
+   * A reference to the client's secret, which is not stored: `${NAME}`, an environment variable
+   * that the operator lists for the tenant, or `{ $file: 'name' }` in the tenant's folder of
+   * secrets.
+   */
+  client_secret: string | { $file: string };
+  /** Asked for beside `openid`, `profile` and `email`, such as `offline_access`. */
+  scopes?: string[];
+  /** Only verified addresses of these domains sign in; any do without it. */
+  allowed_domains?: string[];
+  /** The role of somebody who signs in without being a member; without it, they are refused. */
+  auto_join?: TenantRole;
+  /** Has the name of the user: `preferred_username` by default. */
+  name_claim?: string;
+  /** Has the address: `email` by default. */
+  email_claim?: string;
+  /** Has the names of groups: `groups` by default. */
+  groups_claim?: string;
+  /** The role of members of a group; the highest counts, and is given at each sign-in. */
+  roles?: Record<string, TenantRole>;
+}
+
+/**
+ * The OpenID provider of a tenant, as the API shows it.
+ *
+ * @public
+ */
+export interface TenantSignIn extends PutTenantSignIn {
+  /** The user or service that wrote it last. */
+  updated_by: string;
+  /** ISO 8601, UTC */
+  updated_at: string;
+}
+
+/**
  * A user or group of the identity catalog, which is the default tenant's: who can become a
  * member of any tenant.
  *

@@ -9,7 +9,7 @@ import {
 import { Alert, Button, Card, CardBody, Flex, Text } from '@backstage/ui';
 import { useEffect, useId, useState } from 'react';
 import { portalTranslationRef } from '../translation';
-import { type SignInProvider, useSignInProviders } from './providers';
+import { isOpenId, type SignInProvider, useSignInProviders } from './providers';
 
 /** What is going on: the provider that signs in now, or what the last one ended with. */
 type State =
@@ -65,7 +65,7 @@ export function SignInPage({
     }
   };
 
-  const guests = providers.filter(({ id }) => id !== 'oidc');
+  const guests = providers.filter(({ id }) => !isOpenId(id));
   const buttons = (of: SignInProvider[]) =>
     of.map(provider => (
       <ProviderButton
@@ -111,7 +111,7 @@ export function SignInPage({
                 resumeError={state.resumeError}
                 onRetry={() => setState({ resuming: true })}
               />
-              {buttons(providers.filter(({ id }) => id === 'oidc'))}
+              {buttons(providers.filter(({ id }) => isOpenId(id)))}
               {guests.length > 0 && (
                 <>
                   <Text as="p" variant="body-medium">
@@ -141,6 +141,13 @@ function ProviderButton({
   const organization =
     useApi(configApiRef).getOptionalString('organization.name');
   const key = useId();
+  if (id === 'tenant') {
+    return (
+      <Button {...props} size="medium">
+        {t('signIn.tenant')}
+      </Button>
+    );
+  }
   if (id === 'oidc') {
     return (
       <Button {...props} size="medium">

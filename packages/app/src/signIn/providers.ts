@@ -19,6 +19,7 @@ import {
   useApi,
 } from '@backstage/frontend-plugin-api';
 import { useState } from 'react';
+import { TenantConnector, tenantOfHost } from './TenantConnector';
 
 /** The users of a portal in development: they sign in without a password. */
 const GUESTS = { anna: 'Anna', peter: 'Peter', guest: 'Administrator' };
@@ -31,11 +32,16 @@ type SignInApi = ProfileInfoApi & BackstageIdentityApi & SessionApi;
 
 /** A way to sign in that is configured. */
 export type SignInProvider = {
-  id: keyof typeof GUESTS | 'oidc';
+  id: keyof typeof GUESTS | 'oidc' | 'tenant';
   auth: SignInApi;
   /** Whether this browser knows of a session that should go on. */
   isRemembered?: () => boolean;
 };
+
+/** Whether these are sessions of a provider that speaks OpenID Connect; guests otherwise. */
+export function isOpenId(id: SignInProvider['id']): id is 'oidc' | 'tenant' {
+  return id === 'oidc' || id === 'tenant';
+}
 
 /** Sessions of a provider that speaks OpenID Connect: `auth.providers.oidc`. */
 export const oidcAuthApiRef = createApiRef<OpenIdConnectApi & SignInApi>({
@@ -136,6 +142,7 @@ export function useSignInProviders(): SignInProvider[] {
   const oidc = useApi(oidcAuthApiRef);
   const guestIds = Object.keys(GUESTS) as Array<keyof typeof GUESTS>;
   const [providers] = useState((): SignInProvider[] => [
+    ...providersOfTenant(configApi, discoveryApi),
     ...(isConfigured(configApi, 'oidc')
       ? [{ id: 'oidc' as const, auth: oidc }]
       : []),
@@ -150,6 +157,33 @@ export function useSignInProviders(): SignInProvider[] {
       })),
   ]);
   return providers;
+}
+
+/** At the hostname of a tenant, the one that the tenant may have brought. */
+function providersOfTenant(
+  configApi: ConfigApi,
+  discoveryApi: DiscoveryApi,
+): SignInProvider[] {
+  const tenant = tenantOfHost(
+    configApi.getString('app.baseUrl'),
+    window.location,
+  );
+  if (tenant === undefined || !isConfigured(configApi, 'tenant')) {
+    return [];
+  }
+  const environment = configApi.getOptionalString('auth.environment');
+  return [
+    {
+      id: 'tenant',
+      auth: OAuth2.create({
+        authConnector: new TenantConnector({
+          discoveryApi,
+          tenant,
+          environment: environment ?? 'development',
+        }),
+      }),
+    },
+  ];
 }
 
 function isConfigured(configApi: ConfigApi, id: SignInProvider['id']) {

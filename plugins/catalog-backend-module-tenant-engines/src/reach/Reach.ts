@@ -20,6 +20,8 @@ export interface ReachOptions {
   isListed: (url: URL) => boolean;
   /** Of all answers together, as they are sent. */
   maxBytes?: number;
+  /** Of all that comes over one connection of `node:http`, which nobody else counts. */
+  maxBytesOfConnection?: number;
   /** What is said beyond `maxBytes`. */
   beyondBytes?: () => Error;
   /** Ends the requests. */
@@ -146,6 +148,23 @@ export class Reach {
     });
   }
 
+  /** Ends a connection of `node:http` that brings too much. */
+  bound<T extends Duplex | null | undefined>(connection: T): T {
+    const { maxBytesOfConnection: most } = this.#options;
+    if (most !== undefined && connection) {
+      let bytes = 0;
+      connection.on('data', (chunk: Buffer) => {
+        bytes += chunk.byteLength;
+        if (bytes > most) {
+          connection.destroy(
+            this.refuse(new Error(`An answer has more than ${most} bytes`)),
+          );
+        }
+      });
+    }
+    return connection;
+  }
+
   /** Has the work fail with this error. */
   refuse(error: Error): Error {
     this.#refusal ??= error;
@@ -230,6 +249,10 @@ function within<TOptions extends Connecting>(
   return isListed ? options : { ...options, lookup: lookupPublic };
 }
 
+function bound<T extends Duplex | null | undefined>(connection: T): T {
+  return currentReach()?.bound(connection) ?? connection;
+}
+
 /** Connections of a reach are nobody else's, who could be led where it may not be. */
 function nameWithin(name: string): string {
   const reach = currentReach();
@@ -243,7 +266,7 @@ class ReachAgent extends http.Agent {
     options: http.ClientRequestArgs,
     done?: (error: Error | null, stream: Duplex) => void,
   ) {
-    return super.createConnection(within('http:', options), done);
+    return bound(super.createConnection(within('http:', options), done));
   }
 
   getName(options?: Parameters<http.Agent['getName']>[0]): string {
@@ -258,7 +281,7 @@ class SecureReachAgent extends https.Agent {
     options: https.RequestOptions,
     done?: (error: Error | null, stream: Duplex) => void,
   ) {
-    return super.createConnection(within('https:', options), done);
+    return bound(super.createConnection(within('https:', options), done));
   }
 
   getName(options?: https.RequestOptions): string {

@@ -98,6 +98,15 @@ describe('what the reads of a tenant may reach', () => {
       }).once('error', reject);
     });
 
+  it('ends a connection by node:http that brings more than may come', async () => {
+    const url = `http://${listed.host}/`;
+    const within = (maxBytesOfConnection: number) =>
+      new Reach({ isListed, maxBytesOfConnection }).run(() => getByHttp(url));
+    await expect(within(10_000)).resolves.toBe(200);
+    // Less than the headers.
+    await expect(within(50)).rejects.toThrow('more than 50 bytes');
+  });
+
   it.each(['127.0.0.1', 'localhost'])(
     'is no other host by node:http either, nor by a connection that is open, by %s',
     async name => {

@@ -16,6 +16,7 @@ import {
   PostgresTenantEngineStore,
   PostgresTenantInvitationStore,
   PostgresTenantMemberStore,
+  PostgresTenantSignInStore,
   PostgresTenantStore,
   type TenancyPool,
   type TenantDirectory,
@@ -27,6 +28,7 @@ import {
   tenantMembersServiceRef,
   tenantMemberStoreServiceRef,
   tenantOwnershipServiceRef,
+  tenantSignInStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import request, { type Test } from 'supertest';
@@ -104,6 +106,15 @@ export async function startTenantsBackend(options: {
             pool,
             admin: new AuditedAdminDatabase({ pool, auditor }),
             members,
+          }),
+      }),
+      createServiceFactory({
+        service: tenantSignInStoreServiceRef,
+        deps: { auditor: coreServices.auditor },
+        factory: ({ auditor }) =>
+          new PostgresTenantSignInStore({
+            pool,
+            admin: new AuditedAdminDatabase({ pool, auditor }),
           }),
       }),
       createServiceFactory({

@@ -28,6 +28,7 @@ import {
   type OwnTenantRoutesOptions,
 } from './ownTenantRoutes';
 import type { Access } from './operations';
+import { addSignInRoutes, type SignInRoutesOptions } from './signInRoutes';
 import { parseListQuery } from './query';
 import { summarize } from './summaries';
 
@@ -40,6 +41,7 @@ export function createRouter(
   } & EngineRoutesOptions &
     InvitationRoutesOptions &
     MemberRoutesOptions &
+    SignInRoutesOptions &
     OwnTenantRoutesOptions,
 ): Router {
   const { administrators, engines, operation, store } = options;
@@ -63,6 +65,7 @@ export function createRouter(
   addOwnTenantRoutes(router, options);
   addInvitationRoutes(router, options);
   addMemberRoutes(router, options);
+  addSignInRoutes(router, options);
   addEngineRoutes(router, options);
 
   router.get(

@@ -8,6 +8,7 @@ import {
   parseListMembers,
   parseListTenants,
   parsePutMember,
+  parsePutTenantSignIn,
   parseUpdateTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type express from 'express';
@@ -71,6 +72,21 @@ describe('the OpenAPI document', () => {
         { role: 'viewer', email: 'a@example.com', valid_days: 1 },
       ],
       AcceptInvitation: [parseAcceptInvitation, { token: 't' }],
+      PutTenantSignIn: [
+        parsePutTenantSignIn,
+        {
+          issuer: 'https://id.example.com',
+          client_id: 'portal',
+          client_secret: '${SECRET}',
+          scopes: ['offline_access'],
+          allowed_domains: ['example.com'],
+          auto_join: 'viewer',
+          name_claim: 'name',
+          email_claim: 'email',
+          groups_claim: 'groups',
+          roles: { staff: 'member' },
+        },
+      ],
       PutMember: [parsePutMember, { role: 'admin' }],
       CatalogConfig: [parseCatalogConfig, {}],
     } as const;

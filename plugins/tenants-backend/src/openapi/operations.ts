@@ -156,6 +156,24 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404, 501],
     },
   },
+  '/{slug}/sign-in': {
+    get: {
+      summary: 'Get the OpenID provider of a tenant',
+      success: { 200: answer('The provider', schemaRef('TenantSignIn')) },
+      errors: [403, 404],
+    },
+    put: {
+      summary: 'Give a tenant an OpenID provider, in place of an earlier one',
+      body: 'PutTenantSignIn',
+      success: { 200: answer('The provider', schemaRef('TenantSignIn')) },
+      errors: [403, 404, 409, 501],
+    },
+    delete: {
+      summary: 'Take the OpenID provider of a tenant away',
+      success: { 204: answer('Nobody signs in by it') },
+      errors: [403, 404, 501],
+    },
+  },
   '/{slug}/principals': {
     get: {
       summary:

@@ -67,6 +67,31 @@ const invitation = {
   accepted_at: orNull(time),
 };
 
+const claim = { type: 'string', minLength: 1, maxLength: 100 };
+const signIn = {
+  issuer: { type: 'string', format: 'uri', maxLength: 2048 },
+  client_id: { type: 'string', minLength: 1, maxLength: 255 },
+  client_secret: {
+    anyOf: [
+      { type: 'string', pattern: '^\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}$' },
+      object({ $file: { type: 'string' } }),
+    ],
+  },
+  scopes: { type: 'array', items: { type: 'string' }, maxItems: 20 },
+  allowed_domains: {
+    type: 'array',
+    items: { type: 'string' },
+    minItems: 1,
+    maxItems: 20,
+  },
+  auto_join: role,
+  name_claim: claim,
+  email_claim: claim,
+  groups_claim: claim,
+  roles: { type: 'object', additionalProperties: role },
+};
+const signInRequired = ['issuer', 'client_id', 'client_secret'];
+
 /** The schemas of requests and answers. */
 export const SCHEMAS = {
   Tenant: object(tenant),
@@ -115,6 +140,14 @@ export const SCHEMAS = {
     ...object({ token: { type: 'string', maxLength: 200 } }),
     additionalProperties: false,
   },
+  PutTenantSignIn: {
+    ...object(signIn, signInRequired),
+    additionalProperties: false,
+  },
+  TenantSignIn: object(
+    { ...signIn, updated_by: { type: 'string' }, updated_at: time },
+    [...signInRequired, 'updated_by', 'updated_at'],
+  ),
   CatalogPrincipal: object({
     principal: { type: 'string', minLength: 1, maxLength: 512 },
     kind: { type: 'string', enum: ['group', 'user'] },

@@ -13,11 +13,13 @@ import type {
   OpenTenant,
   Page,
   PutMember,
+  PutTenantSignIn,
   ReadCatalogConfig,
   Tenant,
   TenantEngine,
   TenantInvitation,
   TenantMember,
+  TenantSignIn,
   TenantStatus,
   TenantSummary,
   TenantUsage,
@@ -173,6 +175,22 @@ export interface TenantsApi {
     request: AcceptInvitation,
     options?: TenantsRequestOptions,
   ): Promise<Membership>;
+
+  /** Gets the OpenID provider of a tenant, or `undefined`. */
+  getSignIn(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantSignIn | undefined>;
+
+  /** Gives a tenant an OpenID provider, in place of an earlier one. */
+  putSignIn(
+    slug: string,
+    request: PutTenantSignIn,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantSignIn>;
+
+  /** Takes the OpenID provider away: sessions by it end. */
+  removeSignIn(slug: string, options?: TenantsRequestOptions): Promise<void>;
 
   /**
    * Finds users and groups of the identity catalog, which is the default tenant's, that the

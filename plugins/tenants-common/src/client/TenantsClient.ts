@@ -14,11 +14,13 @@ import type {
   OpenTenant,
   Page,
   PutMember,
+  PutTenantSignIn,
   ReadCatalogConfig,
   Tenant,
   TenantEngine,
   TenantInvitation,
   TenantMember,
+  TenantSignIn,
   TenantStatus,
   TenantSummary,
   TenantUsage,
@@ -223,6 +225,36 @@ export class TenantsClient implements TenantsApi {
       method: 'POST',
       body: request,
     });
+  }
+
+  /** {@inheritdoc TenantsApi.getSignIn} */
+  async getSignIn(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantSignIn | undefined> {
+    return this.#getIfThere(`${tenantPath(slug)}/sign-in`, options);
+  }
+
+  /** {@inheritdoc TenantsApi.putSignIn} */
+  async putSignIn(
+    slug: string,
+    request: PutTenantSignIn,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantSignIn> {
+    return this.#http.json(`${tenantPath(slug)}/sign-in`, {
+      ...options,
+      method: 'PUT',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc TenantsApi.removeSignIn} */
+  async removeSignIn(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void> {
+    const path = `${tenantPath(slug)}/sign-in`;
+    await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
   /** {@inheritdoc TenantsApi.findPrincipals} */

@@ -1,0 +1,100 @@
+import type { RootConfigService } from '@backstage/backend-plugin-api';
+import { ConfigReader } from '@backstage/config';
+import { NotAllowedError } from '@backstage/errors';
+import {
+  type ActiveTenant,
+  readAdministrators,
+  readTenancyConfig,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
+import { AllowedHosts } from '../config/hosts';
+import {
+  type OperatorConfig,
+  readOperatorConfig,
+} from '../config/operatorConfig';
+import { resolveReferences } from '../config/references';
+import { obeyReach, Reach } from '../reach/Reach';
+
+const KEY = 'auth.providers.tenant';
+const TIMEOUT_MS = 10_000;
+/** Of metadata, keys, tokens and claims, as they come over a connection. */
+const MAX_BYTES = 1024 * 1024;
+
+/** What the operator says about the sign-in of tenants in app-config. */
+export class SignInConfig {
+  readonly #operator: OperatorConfig;
+  readonly #hosts: readonly AllowedHosts[];
+  readonly #administrators: ReadonlySet<string>;
+  /** Of what an attempt is bound by. */
+  readonly key: string;
+
+  static isSwitchedOn(config: RootConfigService): boolean {
+    return config.has(KEY);
+  }
+
+  /** @throws Error that names the key that is wrong */
+  constructor(config: RootConfigService) {
+    const { enabled, membership, membershipOfDefault } =
+      readTenancyConfig(config);
+    if (
+      !enabled ||
+      membership !== 'required' ||
+      membershipOfDefault !== 'members'
+    ) {
+      throw new Error(
+        `${KEY} lets tenants bring people who are nobody's otherwise. Set MULTI_TENANCY_ENABLED=true, ` +
+          'tenancy.membership to required and tenancy.membershipOfDefault to members',
+      );
+    }
+    this.key = config.getString('auth.session.secret');
+    this.#operator = readOperatorConfig(config);
+    this.#hosts = [
+      AllowedHosts.fromConfig(config),
+      AllowedHosts.fromConfig(
+        new ConfigReader({
+          backend: { reading: { allow: this.#operator.allow } },
+        }),
+      ),
+    ];
+    this.#administrators = readAdministrators(config).users;
+    obeyReach();
+  }
+
+  /** Whether `tenancy.admins` lists a user, whom no tenant may bring. */
+  isAdministrator(userRef: string): boolean {
+    return this.#administrators.has(userRef);
+  }
+
+  /** @throws InputError that names the reference, and no secret */
+  async secretOf(
+    { tenantSlug }: ActiveTenant,
+    { client_secret }: PutTenantSignIn,
+  ): Promise<string> {
+    const { data } = await resolveReferences(
+      { client_secret },
+      {
+        tenantSlug,
+        variables: this.#operator.variables.get(tenantSlug) ?? [],
+        secretsDirectory: this.#operator.secretsDirectory,
+        env: process.env,
+      },
+    );
+    return String(data.client_secret);
+  }
+
+  /** Runs what connects to a provider: to the internet, by https, or to what the operator lists. */
+  within<T>(issuer: URL, work: () => Promise<T>): Promise<T> {
+    const isListed = (url: URL) =>
+      this.#hosts.some(hosts => hosts.isListed(url));
+    if (issuer.protocol !== 'https:' && !isListed(issuer)) {
+      throw new NotAllowedError(
+        'The provider has to be reached by https, unless the operator lists its host',
+      );
+    }
+    return new Reach({
+      isListed,
+      maxBytesOfConnection: MAX_BYTES,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    }).run(work);
+  }
+}

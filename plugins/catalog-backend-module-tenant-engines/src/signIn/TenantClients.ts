@@ -1,0 +1,63 @@
+import { NotFoundError } from '@backstage/errors';
+import type {
+  ActiveTenant,
+  TenantSignInStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
+import { type BaseClient, Issuer } from 'openid-client';
+import type { SignInConfig } from './SignInConfig';
+
+/** One tenant, its provider, and the client of that. */
+export interface TenantClient {
+  tenant: ActiveTenant;
+  provider: PutTenantSignIn;
+  client: BaseClient;
+}
+
+/**
+ * Opens the provider of a tenant as the registry has it at this moment, within the bounds of what
+ * a tenant may reach.
+ */
+export class TenantClients {
+  readonly #signIns: Pick<TenantSignInStore, 'find'>;
+  readonly #config: SignInConfig;
+
+  constructor(options: {
+    signIns: Pick<TenantSignInStore, 'find'>;
+    config: SignInConfig;
+  }) {
+    this.#signIns = options.signIns;
+    this.#config = options.config;
+  }
+
+  /**
+   * Works with the provider of a tenant.
+   *
+   * @throws NotFoundError where there is none, in the same words for a tenant that does not exist
+   */
+  async use<T>(
+    tenantSlug: string,
+    work: (opened: TenantClient) => Promise<T>,
+  ): Promise<T> {
+    const found = await this.#signIns.find(tenantSlug);
+    if (!found) {
+      throw new NotFoundError('This tenant has no sign-in of its own');
+    }
+    const { tenant, provider } = found;
+    const client_secret = await this.#config.secretOf(tenant, provider);
+    return this.#config.within(new URL(provider.issuer), async () => {
+      const issuer = await Issuer.discover(provider.issuer);
+      if (issuer.metadata.issuer !== provider.issuer) {
+        throw new NotFoundError(
+          'The metadata of the provider are of another issuer',
+        );
+      }
+      const client = new issuer.Client({
+        client_id: provider.client_id,
+        client_secret,
+        response_types: ['code'],
+      });
+      return work({ tenant, provider, client });
+    });
+  }
+}

@@ -1,0 +1,98 @@
+import type { AuthService } from '@backstage/backend-plugin-api';
+import { ConflictError, NotAllowedError } from '@backstage/errors';
+import type { CatalogService } from '@backstage/plugin-catalog-node';
+import {
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
+  type TenantMembers,
+  type TenantMemberStore,
+  withTenant,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { SignInConfig } from './SignInConfig';
+import type { SignedIn } from './tenantAuthenticator';
+
+const IDENTITIES = {
+  tenantId: DEFAULT_TENANT_ID,
+  tenantSlug: DEFAULT_TENANT_SLUG,
+};
+
+/** Who of those whom the provider of a tenant knows is let in, as which user. */
+export class TenantPeople {
+  readonly #auth: AuthService;
+  readonly #catalog: Pick<CatalogService, 'getEntityByRef'>;
+  readonly #config: Pick<SignInConfig, 'isAdministrator'>;
+  readonly #members: Pick<TenantMembers, 'roleOf'>;
+  readonly #memberStore: Pick<TenantMemberStore, 'put'>;
+
+  constructor(options: {
+    auth: AuthService;
+    catalog: Pick<CatalogService, 'getEntityByRef'>;
+    config: Pick<SignInConfig, 'isAdministrator'>;
+    members: Pick<TenantMembers, 'roleOf'>;
+    memberStore: Pick<TenantMemberStore, 'put'>;
+  }) {
+    this.#auth = options.auth;
+    this.#catalog = options.catalog;
+    this.#config = options.config;
+    this.#members = options.members;
+    this.#memberStore = options.memberStore;
+  }
+
+  /**
+   * The reference of the user. The namespace is the tenant's slug, whatever the provider says;
+   * who joins becomes a member.
+   *
+   * @throws NotAllowedError for somebody who is no member and does not join, and for a reference
+   * that is somebody's in the identity catalog or in `tenancy.admins`
+   */
+  async admit(signedIn: SignedIn): Promise<string> {
+    const { tenant, provider, person, isRefresh } = signedIn;
+    const userRef = `user:${tenant.tenantSlug}/${person.name}`;
+    await this.#refuseSomebodyElse(userRef);
+    const role = await this.#members.roleOf(tenant, [userRef]);
+    const wanted = isRefresh ? role : person.role ?? role ?? provider.auto_join;
+    if (wanted === undefined) {
+      throw new NotAllowedError('You are no member of this tenant');
+    }
+    if (wanted !== role) {
+      await this.#join(tenant.tenantSlug, userRef, wanted, role !== undefined);
+    }
+    return userRef;
+  }
+
+  /** A tenant's provider must not sign somebody in whom the portal knows from elsewhere. */
+  async #refuseSomebodyElse(userRef: string): Promise<void> {
+    const credentials = withTenant(
+      IDENTITIES,
+      await this.#auth.getOwnServiceCredentials(),
+    );
+    if (
+      this.#config.isAdministrator(userRef) ||
+      (await this.#catalog.getEntityByRef(userRef, { credentials }))
+    ) {
+      throw new NotAllowedError(
+        `The portal knows ${userRef} as somebody else: a tenant's own sign-in can't be used for this name`,
+      );
+    }
+  }
+
+  async #join(
+    tenantSlug: string,
+    principal: string,
+    role: NonNullable<SignedIn['person']['role']>,
+    isMember: boolean,
+  ): Promise<void> {
+    try {
+      await this.#memberStore.put(
+        tenantSlug,
+        { principal, role },
+        { by: principal, keepAdmin: true },
+      );
+    } catch (error) {
+      // The last admin of the tenant stays one, whatever the groups say.
+      if (!(isMember && error instanceof ConflictError)) {
+        throw error;
+      }
+    }
+  }
+}

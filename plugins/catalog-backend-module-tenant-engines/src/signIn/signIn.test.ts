@@ -1,0 +1,508 @@
+import authBackend from '@backstage/plugin-auth-backend';
+import { authServiceFactory } from '@backstage/backend-defaults/auth';
+import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
+import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
+import {
+  coreServices,
+  createBackendPlugin,
+} from '@backstage/backend-plugin-api';
+import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import {
+  createTestDatabases,
+  withDeadline,
+} from '@internal/postgres/testUtils';
+import {
+  DEFAULT_TENANT_ID,
+  type TenantMemberStore,
+  tenantMemberStoreServiceRef,
+  type TenantSignInStore,
+  tenantSignInStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
+import { type ChildProcess, spawn } from 'child_process';
+import { once } from 'events';
+import { request } from 'http';
+import { createInterface } from 'readline';
+import { text } from 'stream/consumers';
+import { tenantSignIn } from './module';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const SECRET = 'the secret of the client';
+const APP = 'http://localhost:3000';
+const CALLBACK = 'http://localhost:0/api/auth/tenant/handler/frame';
+
+/** What the providers say of people. Each claims what it likes. */
+const ACCOUNTS = {
+  jane: {
+    preferred_username: 'Jane',
+    email: 'jane@acme.example',
+    email_verified: true,
+    name: 'Jane Doe',
+    groups: ['staff', 'group:default/admins'],
+  },
+  boss: { preferred_username: 'boss', groups: ['bosses', 'staff'] },
+  guest: { preferred_username: 'guest' },
+  // Of others.
+  'user:default/admin': {
+    preferred_username: 'user:default/admin',
+    email: 'admin@portal.example',
+    email_verified: true,
+    groups: ['user:default/admin', 'admin'],
+  },
+  root: { preferred_username: 'root', email: 'admin@portal.example' },
+  known: { preferred_username: 'known', groups: ['staff'] },
+  unverified: {
+    preferred_username: 'unverified',
+    email: 'x@acme.example',
+    email_verified: false,
+  },
+};
+
+interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  text: string;
+}
+
+/** A browser of one person: cookies by host, and redirects. */
+class Browser {
+  readonly cookies = new Map<string, Map<string, string>>();
+  constructor(readonly port: number) {}
+
+  /** What the portal is called and where it listens differ in tests. */
+  async send(
+    address: string | URL,
+    options: { method?: string; headers?: Record<string, string> } = {},
+  ): Promise<Answer> {
+    const url = new URL(address);
+    const isPortal = url.hostname === 'localhost';
+    const jar = this.cookies.get(url.host) ?? new Map();
+    this.cookies.set(url.host, jar);
+    const sent = request({
+      host: '127.0.0.1',
+      port: isPortal ? this.port : url.port,
+      path: url.pathname + url.search,
+      method: options.method ?? 'GET',
+      headers: {
+        ...options.headers,
+        host: url.host,
+        cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+    }).end();
+    const [response] = await once(sent, 'response');
+    for (const cookie of response.headers['set-cookie'] ?? []) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(cookie)!;
+      if (value === '' || /Max-Age=0/i.test(cookie)) {
+        jar.delete(name);
+      } else {
+        jar.set(name, value);
+      }
+    }
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: await text(response),
+    };
+  }
+
+  /** The address at the provider to which the portal leads. */
+  async start(tenant: string): Promise<URL> {
+    const {
+      status,
+      headers,
+      text: body,
+    } = await this.send(
+      `http://localhost:0/api/auth/tenant/start?env=development&tenant=${tenant}&origin=${encodeURIComponent(
+        APP,
+      )}`,
+    );
+    if (status !== 302) {
+      throw new Error(JSON.parse(body).error.message);
+    }
+    return new URL(String(headers.location));
+  }
+
+  /** Signs in at a provider, to the redirect to the portal, which is not followed. */
+  async signInAt(provider: URL, account: string): Promise<URL> {
+    let next = new URL(provider);
+    next.searchParams.set('login_hint', account);
+    while (next.hostname !== 'localhost') {
+      const { headers, text: body } = await this.send(next);
+      if (!headers.location) {
+        throw new Error(`The provider leads nowhere: ${body}`);
+      }
+      next = new URL(String(headers.location), next);
+    }
+    return next;
+  }
+
+  /** What the window of the sign-in tells the page. */
+  async finish(callback: URL): Promise<any> {
+    const { text: page } = await this.send(callback);
+    const [, message] = /authResponse = decodeURIComponent\('([^']*)'\)/.exec(
+      page,
+    )!;
+    return JSON.parse(decodeURIComponent(message));
+  }
+
+  async signIn(tenant: string, account: string): Promise<any> {
+    return this.finish(await this.signInAt(await this.start(tenant), account));
+  }
+
+  async refresh(tenant: string): Promise<any> {
+    const { text: body } = await this.send(
+      `http://localhost:0/api/auth/tenant/refresh?env=development&tenant=${tenant}`,
+      { headers: { 'x-requested-with': 'XMLHttpRequest' } },
+    );
+    return JSON.parse(body);
+  }
+
+  async signOut(tenant: string): Promise<number> {
+    const { status } = await this.send(
+      `http://localhost:0/api/auth/tenant/logout?env=development&tenant=${tenant}`,
+      { method: 'POST', headers: { 'x-requested-with': 'XMLHttpRequest' } },
+    );
+    return status;
+  }
+}
+
+const userOf = (answer: any) =>
+  (answer.response ?? answer).backstageIdentity?.identity.userEntityRef ??
+  (answer.error?.message as string);
+
+describe.each(databases.eachSupportedId())(
+  "sign-in of a tenant's own, on %s",
+  id => {
+    const processes: ChildProcess[] = [];
+    let backend: CatalogBackend;
+    let signIns: TenantSignInStore;
+    let members: TenantMemberStore;
+    const issuers: Record<string, string> = {};
+
+    async function startProvider(tenant: string): Promise<string> {
+      const provider = spawn(
+        process.execPath,
+        [
+          require.resolve('./__fixtures__/openIdProvider.mjs'),
+          JSON.stringify({
+            clientId: 'portal',
+            clientSecret: SECRET,
+            redirectUri: `${CALLBACK}?tenant=${tenant}`,
+            accounts: ACCOUNTS,
+          }),
+        ],
+        { stdio: ['pipe', 'pipe', 'inherit'] },
+      );
+      processes.push(provider);
+      const [issuer] = await withDeadline(
+        'the OpenID provider to listen',
+        once(createInterface(provider.stdout!), 'line'),
+      );
+      return issuer;
+    }
+
+    const put = (tenant: string, changes: Partial<PutTenantSignIn> = {}) =>
+      signIns.put(
+        tenant,
+        {
+          issuer: issuers[tenant],
+          client_id: 'portal',
+          client_secret: '${SIGN_IN_TEST_SECRET}',
+          auto_join: 'viewer',
+          ...changes,
+        },
+        { by: 'user:default/operator' },
+      );
+
+    const open = () => new Browser(backend.server.port());
+    const roleOf = async (tenant: string, principal: string) =>
+      (await members.get(tenant, principal))?.role;
+
+    beforeAll(async () => {
+      process.env.SIGN_IN_TEST_SECRET = SECRET;
+      for (const tenant of ['acme', 'globex']) {
+        issuers[tenant] = await startProvider(tenant);
+      }
+      const connection = await createTenancyDatabase(databases, id);
+      // A namespace of the identity catalog that has the name of a tenant.
+      await insertEntities(connection, DEFAULT_TENANT_ID, [
+        {
+          apiVersion: 'backstage.io/v1alpha1',
+          kind: 'User',
+          metadata: { name: 'known', namespace: 'acme' },
+          spec: { memberOf: [] },
+        },
+      ]);
+      backend = await startCatalogBackend({
+        connection,
+        enabled: true,
+        features: [
+          authServiceFactory,
+          httpAuthServiceFactory,
+          userInfoServiceFactory,
+          authBackend,
+          tenantSignIn,
+          createBackendPlugin({
+            pluginId: 'stores',
+            register(env) {
+              env.registerInit({
+                deps: {
+                  memberStore: tenantMemberStoreServiceRef,
+                  signInStore: tenantSignInStoreServiceRef,
+                  lifecycle: coreServices.lifecycle,
+                },
+                async init({ memberStore, signInStore }) {
+                  members = memberStore;
+                  signIns = signInStore;
+                },
+              });
+            },
+          }),
+        ],
+        config: {
+          auth: {
+            session: { secret: 'only for tests' },
+            providers: { tenant: { callbackUrl: CALLBACK } },
+          },
+          backend: {
+            reading: {
+              allow: Object.values(issuers).map(issuer => ({
+                host: new URL(issuer).host,
+              })),
+            },
+          },
+          tenancy: {
+            membership: 'required',
+            membershipOfDefault: 'members',
+            admins: ['user:acme/root'],
+            tenants: Object.fromEntries(
+              ['acme', 'globex', 'initech'].map(tenant => [
+                tenant,
+                { secrets: ['SIGN_IN_TEST_SECRET'] },
+              ]),
+            ),
+          },
+        },
+      });
+      for (const tenant_slug of ['acme', 'globex', 'initech']) {
+        await backend.tenants.create({ tenant_slug, tenant_name: tenant_slug });
+      }
+    });
+    afterAll(async () => {
+      processes.forEach(each => each.kill());
+      await backend?.stop();
+    });
+    beforeEach(async () => {
+      await put('acme');
+      await put('globex');
+      for (const tenant of ['acme', 'globex']) {
+        for (const { principal } of (await members.list(tenant)).items) {
+          await members.remove(tenant, principal);
+        }
+      }
+    });
+
+    it('signs in as a user of the namespace of the tenant, who becomes a member there', async () => {
+      const browser = open();
+      const answer = await browser.signIn('acme', 'jane');
+      expect(userOf(answer)).toBe('user:acme/jane');
+      const { backstageIdentity, profile, providerInfo } = answer.response;
+      expect(backstageIdentity.identity.ownershipEntityRefs).toEqual([
+        'user:acme/jane',
+      ]);
+      expect(profile).toEqual({
+        displayName: 'Jane Doe',
+        email: 'jane@acme.example',
+      });
+      // No token of the provider reaches a page.
+      expect(providerInfo.accessToken).toBe('');
+      expect(providerInfo.idToken).toBeUndefined();
+      expect(await roleOf('acme', 'user:acme/jane')).toBe('viewer');
+      expect(await roleOf('globex', 'user:acme/jane')).toBeUndefined();
+
+      const list = (tenant: string) =>
+        browser.send('http://localhost:0/api/catalog/entities', {
+          headers: {
+            authorization: `Bearer ${backstageIdentity.token}`,
+            'x-tenant-slug': tenant,
+          },
+        });
+      expect((await list('acme')).status).toBe(200);
+      for (const other of ['globex', 'initech', 'default']) {
+        expect((await list(other)).status).toBe(403);
+      }
+    });
+
+    it('keeps the people of two tenants apart who have the same name at their providers', async () => {
+      const browser = open();
+      expect(userOf(await browser.signIn('globex', 'jane'))).toBe(
+        'user:globex/jane',
+      );
+      expect(userOf(await browser.signIn('acme', 'jane'))).toBe(
+        'user:acme/jane',
+      );
+    });
+
+    it.each(['initech', 'none', 'default', "x'--", ''])(
+      'has none for %j, in the same words',
+      async tenant => {
+        await expect(open().start(encodeURIComponent(tenant))).rejects.toThrow(
+          tenant === ''
+            ? 'The query has to name one tenant'
+            : 'This tenant has no sign-in of its own',
+        );
+      },
+    );
+
+    it('goes on with a session, and ends it at once with the member, the provider, or a sign-out', async () => {
+      const browser = open();
+      await browser.signIn('acme', 'jane');
+      expect(userOf(await browser.refresh('acme'))).toBe('user:acme/jane');
+
+      await members.remove('acme', 'user:acme/jane');
+      expect(userOf(await browser.refresh('acme'))).toMatch('Refresh failed');
+      expect(await roleOf('acme', 'user:acme/jane')).toBeUndefined();
+
+      await browser.signIn('acme', 'jane');
+      await signIns.remove('acme');
+      expect(userOf(await browser.refresh('acme'))).toMatch('Refresh failed');
+      await put('acme');
+      expect(userOf(await browser.refresh('acme'))).toBe('user:acme/jane');
+
+      expect(await browser.signOut('acme')).toBe(200);
+      expect(userOf(await browser.refresh('acme'))).toMatch('Refresh failed');
+    });
+
+    it('sends the session of one tenant to no provider of another', async () => {
+      const browser = open();
+      await browser.signIn('acme', 'jane');
+      expect(userOf(await browser.refresh('globex'))).toMatch(
+        'The session is of another provider',
+      );
+      // The same where the tenant changes its provider.
+      await put('acme', { issuer: issuers.globex });
+      expect(userOf(await browser.refresh('acme'))).toMatch(
+        'The session is of another provider',
+      );
+    });
+
+    it('gives roles by groups, at each sign-in', async () => {
+      const roles = { staff: 'member', bosses: 'admin' } as const;
+      await put('acme', { roles, auto_join: undefined });
+      await open().signIn('acme', 'boss');
+      expect(await roleOf('acme', 'user:acme/boss')).toBe('admin');
+      await open().signIn('acme', 'jane');
+      expect(await roleOf('acme', 'user:acme/jane')).toBe('member');
+      expect(userOf(await open().signIn('acme', 'guest'))).toBe(
+        'You are no member of this tenant',
+      );
+      await put('acme', { roles: { staff: 'viewer' } });
+      await open().signIn('acme', 'jane');
+      expect(await roleOf('acme', 'user:acme/jane')).toBe('viewer');
+      // The last admin stays one.
+      await open().signIn('acme', 'boss');
+      expect(await roleOf('acme', 'user:acme/boss')).toBe('admin');
+    });
+
+    it('lets in verified addresses of its domains alone', async () => {
+      await put('acme', { allowed_domains: ['acme.example'] });
+      expect(userOf(await open().signIn('acme', 'jane'))).toBe(
+        'user:acme/jane',
+      );
+      for (const account of ['unverified', 'root', 'guest']) {
+        expect(userOf(await open().signIn('acme', account))).toMatch(
+          'verified no address',
+        );
+      }
+    });
+
+    it.each(['user:default/admin', 'root', 'known'])(
+      'makes nobody of another namespace, an administrator, or somebody of the identity catalog: %s',
+      async account => {
+        const answer = await open().signIn('acme', account);
+        expect(answer.response).toBeUndefined();
+        expect(userOf(answer)).toMatch(
+          /is no name of a user|knows user:acme\/\w+ as somebody else/,
+        );
+        expect((await members.list('acme')).items).toEqual([]);
+      },
+    );
+
+    it('refuses a stolen state, in another browser and for another tenant', async () => {
+      const victim = open();
+      const callback = await victim.signInAt(
+        await victim.start('acme'),
+        'jane',
+      );
+      expect(userOf(await open().finish(callback))).toMatch('nonce');
+      const attacker = open();
+      await attacker.start('acme');
+      expect(userOf(await attacker.finish(callback))).toBe('Invalid nonce');
+
+      const other = new URL(callback);
+      other.searchParams.set('tenant', 'globex');
+      expect(userOf(await victim.finish(other))).toBe(
+        'The answer is for another tenant',
+      );
+      expect(userOf(await victim.finish(callback))).toBe('user:acme/jane');
+      // Once.
+      expect(userOf(await victim.finish(callback))).not.toBe('user:acme/jane');
+    });
+
+    it('gives a code of one provider to no other, where that leads the browser on', async () => {
+      const victim = open();
+      // The provider of globex sends the browser to that of acme, with its own state.
+      const toGlobex = await victim.start('globex');
+      const toAcme = await open().start('acme');
+      toAcme.searchParams.set('state', toGlobex.searchParams.get('state')!);
+      const callback = await victim.signInAt(toAcme, 'jane');
+      expect(userOf(await victim.finish(callback))).toBe(
+        'The answer is for another tenant',
+      );
+      // And acme's takes no other redirect URL.
+      toAcme.searchParams.set('redirect_uri', `${CALLBACK}?tenant=globex`);
+      await expect(victim.signInAt(toAcme, 'jane')).rejects.toThrow(
+        'redirect_uri',
+      );
+    });
+
+    it('takes a code of another attempt for nothing', async () => {
+      const victim = open();
+      const stolen = (
+        await victim.signInAt(await victim.start('acme'), 'jane')
+      ).searchParams.get('code')!;
+      const attacker = open();
+      const callback = await attacker.signInAt(
+        await attacker.start('acme'),
+        'guest',
+      );
+      callback.searchParams.set('code', stolen);
+      expect(userOf(await attacker.finish(callback))).toMatch('invalid_grant');
+    });
+
+    it('connects to no provider inside of the network that the operator has not listed', async () => {
+      for (const [issuer, problem] of [
+        ['http://id.example.com', 'reached by https'],
+        ['https://127.0.0.1:1', 'has not listed'],
+        ['https://169.254.169.254', 'has not listed'],
+        ['https://localhost:1', 'has not listed'],
+      ]) {
+        await put('acme', { issuer });
+        await expect(open().start('acme')).rejects.toThrow(problem);
+      }
+    });
+
+    it('takes a secret that the operator has not given the tenant for none', async () => {
+      await put('acme', { client_secret: '${PATH}' });
+      await expect(open().start('acme')).rejects.toThrow(
+        'the variable PATH is none of this tenant',
+      );
+    });
+  },
+);

@@ -1,0 +1,212 @@
+import { InputError, NotAllowedError } from '@backstage/errors';
+import {
+  createOAuthAuthenticator,
+  decodeOAuthState,
+  type OAuthAuthenticatorResult,
+  type OAuthState,
+} from '@backstage/plugin-auth-node';
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
+import type { Request } from 'express';
+import { createHash } from 'node:crypto';
+import type { BaseClient, TokenSet } from 'openid-client';
+import { type Claims, type Person, personOf } from './claims';
+import { flowSecretsOf } from './flowSecrets';
+import type { TenantClient, TenantClients } from './TenantClients';
+
+const SCOPES = ['openid', 'profile', 'email'];
+
+/** Who signs in, or goes on with a session. */
+export interface SignedIn {
+  tenant: ActiveTenant;
+  provider: PutTenantSignIn;
+  person: Person;
+  /** Whether a session goes on, which makes nobody a member. */
+  isRefresh: boolean;
+}
+
+/** The state of an attempt, with the tenant that it is for. */
+type TenantState = OAuthState & { tenant?: string };
+
+/** Puts the tenant that the request names into the state of the attempt. */
+export async function withTenantOf(
+  state: OAuthState,
+  { req }: { req: Request },
+): Promise<{ state: OAuthState }> {
+  return { state: { ...state, tenant: tenantOf(req) } as TenantState };
+}
+
+/**
+ * Signs people in by the OpenID provider of the tenant that the request names.
+ *
+ * Each tenant has a redirect URL of its own: a provider that leads a browser on to that of another
+ * tenant could otherwise get the code that this one gave (RFC 9700, 4.4).
+ */
+export function tenantAuthenticator(options: {
+  clients: TenantClients;
+  key: string;
+  logger: LoggerService;
+}) {
+  const { clients, key, logger } = options;
+
+  return createOAuthAuthenticator<{ callbackUrl: string }, SignedIn>({
+    scopes: { transform: () => SCOPES },
+
+    defaultProfileTransform: async ({ fullProfile: { person } }) => ({
+      profile: { displayName: person.displayName, email: person.email },
+    }),
+
+    initialize: ({ callbackUrl }) => ({ callbackUrl }),
+
+    async start({ state: encoded }, { callbackUrl }) {
+      const state: TenantState = decodeOAuthState(encoded);
+      return clients.use(state.tenant ?? '', async opened => {
+        const { nonce, codeVerifier } = secretsOf(opened, state);
+        const url = opened.client.authorizationUrl({
+          redirect_uri: redirectUrl(callbackUrl, opened.tenant),
+          scope: [...SCOPES, ...(opened.provider.scopes ?? [])].join(' '),
+          state: encoded,
+          nonce,
+          code_challenge: createHash('sha256')
+            .update(codeVerifier)
+            .digest('base64url'),
+          code_challenge_method: 'S256',
+        });
+        return { url };
+      });
+    },
+
+    async authenticate({ req }, { callbackUrl }) {
+      // Backstage has compared its nonce with the cookie of the browser.
+      const encoded = String(req.query.state);
+      const state: TenantState = decodeOAuthState(encoded);
+      if (state.tenant === undefined || tenantOf(req) !== state.tenant) {
+        throw new NotAllowedError('The answer is for another tenant');
+      }
+      return clients.use(state.tenant, async opened => {
+        const { nonce, codeVerifier } = secretsOf(opened, state);
+        const tokens = await opened.client.callback(
+          redirectUrl(callbackUrl, opened.tenant),
+          opened.client.callbackParams(req),
+          {
+            state: encoded,
+            nonce,
+            code_verifier: codeVerifier,
+            response_type: 'code',
+          },
+        );
+        return resultOf(opened, tokens, { isRefresh: false });
+      });
+    },
+
+    async refresh({ req, refreshToken }) {
+      return clients.use(tenantOf(req), async opened => {
+        const token = unseal(opened, refreshToken);
+        if (token === undefined) {
+          throw new NotAllowedError('The session is of another provider');
+        }
+        const tokens = await opened.client.refresh(token);
+        tokens.refresh_token ??= token;
+        return resultOf(opened, tokens, { isRefresh: true });
+      });
+    },
+
+    // Whatever goes wrong, the cookie goes.
+    async logout({ req, refreshToken }) {
+      try {
+        await clients.use(tenantOf(req), async opened => {
+          const token = refreshToken && unseal(opened, refreshToken);
+          if (token && opened.client.issuer.metadata.revocation_endpoint) {
+            await opened.client.revoke(token);
+          }
+        });
+      } catch (error) {
+        logger.debug(`A session was not revoked at its provider: ${error}`);
+      }
+    },
+  });
+
+  function secretsOf(
+    { tenant, provider }: TenantClient,
+    { nonce }: TenantState,
+  ) {
+    return flowSecretsOf(key, {
+      browserNonce: nonce,
+      tenantId: tenant.tenantId,
+      issuer: provider.issuer,
+    });
+  }
+}
+
+async function resultOf(
+  { tenant, provider, client }: TenantClient,
+  tokens: TokenSet,
+  { isRefresh }: { isRefresh: boolean },
+): Promise<OAuthAuthenticatorResult<SignedIn>> {
+  const claims = await claimsOf(client, tokens);
+  return {
+    fullProfile: {
+      tenant,
+      provider,
+      person: personOf(provider, claims),
+      isRefresh,
+    },
+    session: {
+      // Tokens of the provider stay here: no page needs them.
+      accessToken: '',
+      tokenType: 'bearer',
+      scope: SCOPES.join(' '),
+      refreshToken:
+        tokens.refresh_token &&
+        seal({ tenant, provider }, tokens.refresh_token),
+    },
+  };
+}
+
+/** Those of the ID token, and of the endpoint where there is one: for the same subject alone. */
+async function claimsOf(client: BaseClient, tokens: TokenSet): Promise<Claims> {
+  const ofToken = tokens.id_token ? tokens.claims() : {};
+  return client.issuer.metadata.userinfo_endpoint
+    ? { ...ofToken, ...(await client.userinfo(tokens)) }
+    : ofToken;
+}
+
+/** The one tenant that the query names. */
+function tenantOf(req: Request): string {
+  const { tenant } = req.query;
+  if (typeof tenant !== 'string' || tenant === '') {
+    throw new InputError('The query has to name one tenant');
+  }
+  return tenant;
+}
+
+function redirectUrl(
+  callbackUrl: string,
+  { tenantSlug }: ActiveTenant,
+): string {
+  return `${callbackUrl}?tenant=${tenantSlug}`;
+}
+
+type Sealed = Pick<TenantClient, 'tenant' | 'provider'>;
+
+/** A refresh token, with whose it is: it goes to no other provider. */
+function seal({ tenant, provider }: Sealed, token: string): string {
+  const { issuer, client_id } = provider;
+  return Buffer.from(
+    JSON.stringify([tenant.tenantId, issuer, client_id, token]),
+  ).toString('base64url');
+}
+
+function unseal(sealed: Sealed, cookie: string): string | undefined {
+  try {
+    const token = JSON.parse(
+      Buffer.from(cookie, 'base64url').toString('utf8'),
+    ).at(-1);
+    return typeof token === 'string' && seal(sealed, token) === cookie
+      ? token
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,157 @@
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  ADMIN,
+  type Caller,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const JANE = 'user:default/jane';
+const PROVIDER = {
+  issuer: 'https://id.example.com/acme',
+  client_id: 'portal',
+  client_secret: '${ACME_SIGN_IN}',
+};
+
+describe.each(databases.eachSupportedId())(
+  "the sign-in of a tenant's own on %s",
+  id => {
+    let database: TenancyDatabase;
+    let backend: TenantsBackend;
+    const audited = jest.fn();
+
+    beforeAll(async () => {
+      database = await TenancyDatabase.create(databases, id);
+      backend = await startTenantsBackend({
+        pool: database.createPool(),
+        features: [
+          mockServices.auditor.mock({
+            createEvent: async ({ request: _, ...event }) => {
+              audited(event);
+              return {
+                success: async details => audited(details),
+                fail: async details => audited(details),
+              };
+            },
+          }).factory,
+        ],
+      });
+    });
+    afterAll(() => database.close());
+    beforeEach(async () => {
+      audited.mockReset();
+      await database.empty();
+      await database.client.query(
+        `insert into tenants (tenant_slug, tenant_name, deleted_at)
+         values ('acme', 'Acme', null), ('development', 'Dev', null), ('gone', 'Gone', now());
+         insert into tenant_members (tenant_id, principal, role, created_by)
+         select tenant_id, '${JANE}', 'admin', 'x' from tenants where tenant_slug = 'acme'`,
+      );
+    });
+
+    it('is put, read, replaced and removed by the admins of the tenant', async () => {
+      const jane = backend.as(mockCredentials.user.header(JANE));
+      expect((await jane.get('/acme/sign-in')).status).toBe(404);
+      for (const more of [
+        { auto_join: 'viewer', allowed_domains: ['Example.com'] },
+        { roles: { staff: 'member' }, name_claim: 'nickname' },
+      ]) {
+        const { status, body } = await jane.put('/acme/sign-in', {
+          ...PROVIDER,
+          ...more,
+        });
+        expect([status, body]).toEqual([
+          200,
+          {
+            ...PROVIDER,
+            ...more,
+            ...('allowed_domains' in more && {
+              allowed_domains: ['example.com'],
+            }),
+            updated_by: JANE,
+            updated_at: expect.any(String),
+          },
+        ]);
+        expect((await jane.get('/acme/sign-in')).body).toEqual(body);
+      }
+      expect((await jane.delete('/acme/sign-in')).status).toBe(204);
+      expect((await jane.delete('/acme/sign-in')).status).toBe(404);
+    });
+
+    it('is nobody else’s to read or change, who learns nothing of tenants', async () => {
+      const answers = new Set<string>();
+      for (const slug of ['acme', 'gone', 'none']) {
+        for (const send of [
+          (caller: Caller) => caller.get(`/${slug}/sign-in`),
+          (caller: Caller) => caller.put(`/${slug}/sign-in`, PROVIDER),
+          (caller: Caller) => caller.delete(`/${slug}/sign-in`),
+        ]) {
+          const { status, body } = await send(backend.alice);
+          answers.add(JSON.stringify([status, body.error]));
+        }
+      }
+      // To read, and to update.
+      expect([...answers]).toHaveLength(2);
+      expect([...answers].every(each => each.startsWith('[403,'))).toBe(true);
+      for (const slug of ['gone', 'none']) {
+        const { status } = await backend.admin.put(
+          `/${slug}/sign-in`,
+          PROVIDER,
+        );
+        expect(status).toBe(404);
+      }
+    });
+
+    it.each(['default', 'development'])(
+      'is none of the tenant %s, in whose namespace others are',
+      async slug => {
+        const { status } = await backend.admin.put(
+          `/${slug}/sign-in`,
+          PROVIDER,
+        );
+        expect(status).toBe(409);
+      },
+    );
+
+    it.each([
+      ['client_secret', 's3cret'],
+      ['client_secret', 'x${ACME_SIGN_IN}'],
+      ['client_secret', { $file: '../other/secret' }],
+      ['client_secret', { $env: 'PATH' }],
+      ['issuer', 'file:///etc/passwd'],
+      ['issuer', 'https://user:password@id.example.com'],
+      ['issuer', 'https://id.example.com?x=1'],
+      ['auto_join', 'owner'],
+      ['roles', { staff: 'owner' }],
+      ['allowed_domains', ['*']],
+      ['scopes', ['a b']],
+      ['namespace', 'default'],
+    ])('refuses %s as %j', async (field, value) => {
+      const { status, body } = await backend.admin.put('/acme/sign-in', {
+        ...PROVIDER,
+        [field]: value,
+      });
+      expect([status, body.error.message]).toEqual([
+        400,
+        expect.stringMatching(`^Invalid sign-in: .*${field}`),
+      ]);
+      // Somebody may have sent the secret itself.
+      expect(JSON.stringify(audited.mock.calls)).not.toContain('s3cret');
+      expect((await backend.admin.get('/acme/sign-in')).status).toBe(404);
+    });
+
+    it('says who has changed it', async () => {
+      await backend.admin.put('/acme/sign-in', PROVIDER);
+      expect((await backend.admin.get('/acme/sign-in')).body.updated_by).toBe(
+        ADMIN,
+      );
+      expect(audited).toHaveBeenCalledWith(
+        expect.objectContaining({ eventId: 'put-tenant-sign-in' }),
+      );
+    });
+  },
+);

@@ -1,0 +1,86 @@
+import { NotFoundError } from '@backstage/errors';
+import type { BasicPermission } from '@backstage/plugin-permission-common';
+import { createBodyReader } from '@internal/http';
+import {
+  parsePutTenantSignIn,
+  tenantMemberReadPermission,
+  tenantMemberUpdatePermission,
+  type TenantSignInStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { Router } from 'express';
+import { nameOf } from '../authorization/Administrators';
+import type { TenantAdmins } from '../authorization/TenantAdmins';
+import type { Access, MakeOperation } from './operations';
+
+const readBody = createBodyReader({ limit: 100 * 1024 });
+
+/** What the routes of tenants' own sign-in work with. */
+export interface SignInRoutesOptions {
+  operation: MakeOperation;
+  signIns: TenantSignInStore;
+  tenantAdmins: TenantAdmins;
+}
+
+/** Adds the routes of tenants' own sign-in: who changes it lets members in. */
+export function addSignInRoutes(
+  router: Router,
+  { operation, signIns, tenantAdmins }: SignInRoutesOptions,
+): void {
+  const may = (permission: BasicPermission): Access<{ by: string }> => ({
+    changes: permission.attributes.action !== 'read',
+    check: async (credentials, req) => {
+      const { slug } = req.params;
+      await tenantAdmins.assertMay(
+        credentials,
+        permission,
+        slug,
+        'the members',
+      );
+      return { by: nameOf(credentials) };
+    },
+  });
+
+  router.get(
+    '/:slug/sign-in',
+    operation(
+      'get-tenant-sign-in',
+      may(tenantMemberReadPermission),
+      async (req, res) => {
+        const { slug } = req.params;
+        const signIn = await signIns.get(slug);
+        if (!signIn) {
+          throw new NotFoundError(
+            `The tenant '${slug}' has no sign-in of its own`,
+          );
+        }
+        res.json(signIn);
+      },
+    ),
+  );
+
+  router.put(
+    '/:slug/sign-in',
+    operation(
+      'put-tenant-sign-in',
+      may(tenantMemberUpdatePermission),
+      async (req, res, caller) => {
+        const provider = parsePutTenantSignIn(await readBody(req, res));
+        res.json(await signIns.put(req.params.slug, provider, caller));
+      },
+      // Somebody may have sent the secret itself.
+      'errors may quote the body',
+    ),
+  );
+
+  router.delete(
+    '/:slug/sign-in',
+    operation(
+      'remove-tenant-sign-in',
+      may(tenantMemberUpdatePermission),
+      async (req, res) => {
+        await signIns.remove(req.params.slug);
+        res.status(204).end();
+      },
+    ),
+  );
+}
