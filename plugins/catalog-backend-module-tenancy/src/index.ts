@@ -13,7 +13,7 @@ import {
   tenancyServiceFactory,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { callTokensServiceFactory } from './calls/callTokens';
-import { catalogEntranceServiceFactory } from './entrance';
+import { catalogRouterServiceFactory } from './catalogRouter';
 import {
   gateSettingsServiceFactory,
   tenantGateServiceFactory,
@@ -38,7 +38,7 @@ export default createBackendFeatureLoader({
       tenancyServiceFactory,
       gateSettingsServiceFactory,
       tenantGateServiceFactory,
-      catalogEntranceServiceFactory,
+      catalogRouterServiceFactory,
       catalogModuleTenancy,
       tenantTokenHandler,
       // Without tenants, tokens are Backstage's alone.

@@ -18,7 +18,7 @@ import { scheduleRetries } from './adoption/scheduleRetries';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { SharedDecisions } from './authorization/SharedDecisions';
 import { countReads } from './replica/countReads';
-import { catalogEntranceServiceRef } from './entrance';
+import { catalogRouterServiceRef } from './catalogRouter';
 import { observeOperations } from './limits/observeOperations';
 import { schedulePurge } from './purge/schedulePurge';
 import { applyConditions } from './routes/applyConditions';
@@ -44,7 +44,7 @@ export const catalogModuleTenancy = createBackendModule({
         config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
         engines: tenantEnginesServiceRef,
-        entrance: catalogEntranceServiceRef,
+        catalogRouter: catalogRouterServiceRef,
         gate: tenantGateServiceRef,
         httpAuth: coreServices.httpAuth,
         lifecycle: coreServices.lifecycle,
@@ -64,7 +64,7 @@ export const catalogModuleTenancy = createBackendModule({
         config,
         directory,
         engines,
-        entrance,
+        catalogRouter,
         gate,
         httpAuth,
         lifecycle,
@@ -81,7 +81,7 @@ export const catalogModuleTenancy = createBackendModule({
           return;
         }
         gate.declareTenantAware();
-        const { router } = entrance;
+        const { router } = catalogRouter;
         const { adoption } = tenancy;
         const getRuleset = () =>
           permissionsRegistry.getPermissionRuleset(
@@ -117,7 +117,7 @@ export const catalogModuleTenancy = createBackendModule({
             : refuseOtherTenants(),
         );
         router.use(retryAfter());
-        entrance.open();
+        catalogRouter.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });
         await scheduleRetries({ adoption, scheduler });
         await schedulePurge({ admin, config, logger, scheduler });

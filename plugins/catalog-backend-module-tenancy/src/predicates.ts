@@ -3,6 +3,7 @@ import type {
   FilterPredicateExpression,
   FilterPredicateValue,
 } from '@backstage/filter-predicates';
+import type { EntitiesSearchFilter } from '@backstage/plugin-catalog-node';
 
 /**
  * A predicate for what has one of these values at a key.
@@ -34,4 +35,25 @@ export function allOf(
 ): FilterPredicate | undefined {
   const given = predicates.filter(predicate => predicate !== undefined);
   return given.length > 1 ? { $all: given } : given[0];
+}
+
+/** What the rules of the catalog make of the conditions of a policy. */
+export type SearchCriteria =
+  | EntitiesSearchFilter
+  | { allOf: SearchCriteria[] }
+  | { anyOf: SearchCriteria[] }
+  | { not: SearchCriteria };
+
+/** The same as a predicate. */
+export function toFilterPredicate(criteria: SearchCriteria): FilterPredicate {
+  if ('allOf' in criteria) {
+    return { $all: criteria.allOf.map(toFilterPredicate) };
+  }
+  if ('anyOf' in criteria) {
+    return { $any: criteria.anyOf.map(toFilterPredicate) };
+  }
+  if ('not' in criteria) {
+    return { $not: toFilterPredicate(criteria.not) };
+  }
+  return hasValue(criteria.key, criteria.values);
 }

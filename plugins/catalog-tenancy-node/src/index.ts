@@ -127,7 +127,7 @@ export {
   type TransactionSettings,
 } from './pool/TenancyPool';
 export { TenantLimits, type OwnLimits } from './pool/TenantLimits';
-export { type OperationCounts } from './pool/TenantTurns';
+export { type OperationCounts } from './pool/TenantConcurrency';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';

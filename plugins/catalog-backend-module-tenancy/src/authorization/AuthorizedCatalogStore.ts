@@ -2,7 +2,7 @@ import type {
   BackstageCredentials,
   PermissionsService,
 } from '@backstage/backend-plugin-api';
-import type { Entity } from '@backstage/catalog-model';
+import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
 import { NotAllowedError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/alpha';
@@ -26,9 +26,7 @@ import type {
   QueryEntities,
   ReadOptions,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { allOf } from '../predicates';
-import { pruneAncestry } from './pruneAncestry';
-import { toFilterPredicate } from './toFilterPredicate';
+import { allOf, toFilterPredicate } from '../predicates';
 
 type StoreReads = Pick<
   CatalogStore,
@@ -197,4 +195,33 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
       .then(([decision]) => decision);
     return this.#decision;
   }
+}
+
+/**
+ * Takes from an ancestry what may not be read, and whatever that comes from, even if
+ * something that may be read comes from it too. What is left still names its parents.
+ */
+function pruneAncestry(
+  ancestry: EntityAncestry,
+  isReadable: (entity: Entity) => boolean,
+): EntityAncestry {
+  const { rootEntityRef, items } = ancestry;
+  const parentsOf = new Map(
+    items.map(item => [stringifyEntityRef(item.entity), item.parentEntityRefs]),
+  );
+  const pruned = new Set(
+    items
+      .filter(item => !isReadable(item.entity))
+      .map(item => stringifyEntityRef(item.entity)),
+  );
+  // What is added on the way is visited too.
+  for (const ref of pruned) {
+    for (const parent of parentsOf.get(ref) ?? []) {
+      pruned.add(parent);
+    }
+  }
+  return {
+    rootEntityRef,
+    items: items.filter(item => !pruned.has(stringifyEntityRef(item.entity))),
+  };
 }

@@ -1,6 +1,6 @@
 import type { EntityOrder } from 'backstage-plugin-catalog-tenancy-node';
 import type { FilterPredicate } from '@backstage/filter-predicates';
-import type { SearchCriteria } from '../authorization/toFilterPredicate';
+import type { SearchCriteria } from '../predicates';
 
 /** A field that pages are ordered by: ascending, if the caller does not say. */
 export interface PageOrder {

@@ -3,8 +3,7 @@ import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { EntityPageRow } from 'backstage-plugin-catalog-tenancy-node';
 import { isEqual } from 'lodash';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
-import { toFilterPredicate } from '../authorization/toFilterPredicate';
-import { allOf } from '../predicates';
+import { allOf, toFilterPredicate } from '../predicates';
 import type {
   EntityCursor,
   FullTextFilter,

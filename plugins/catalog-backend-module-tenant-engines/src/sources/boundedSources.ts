@@ -36,7 +36,7 @@ function createTurns({
   watch,
 }: Parameters<typeof boundedSources>[0]): CatalogProcessor {
   return {
-    getProcessorName: () => 'TenantTurns',
+    getProcessorName: () => 'TenantConcurrency',
     async preProcessEntity(entity) {
       await setImmediate();
       watch.note(tenantSlug, stringifyEntityRef(entity));

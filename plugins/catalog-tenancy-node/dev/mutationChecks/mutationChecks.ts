@@ -162,10 +162,10 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the limit of what a tenant has under way',
-    file: `${NODE}/pool/TenantTurns.ts`,
+    file: `${NODE}/pool/TenantConcurrency.ts`,
     find: 'if (running.size >= limit) {',
     replace: 'if (running.size >= 1000 * limit) {',
-    test: `${NODE}/pool/TenantTurns.test.ts`,
+    test: `${NODE}/pool/TenantConcurrency.test.ts`,
   },
 
   // Which tenant a request belongs to.

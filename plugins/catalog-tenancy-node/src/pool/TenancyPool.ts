@@ -20,9 +20,9 @@ import { compileStatement } from './compileStatement';
 import {
   NO_TENANT,
   type OperationCounts,
-  TenantTurns,
+  TenantConcurrency,
   type TurnOptions,
-} from './TenantTurns';
+} from './TenantConcurrency';
 import type { TenantLimits } from './TenantLimits';
 import { createContext, isDirect, type SessionContext } from './context';
 
@@ -152,7 +152,7 @@ export class TenancyPool {
   readonly #logger: LoggerService;
   readonly #pool: Pool;
   readonly #limits: TenancyPoolLimits;
-  readonly #turns: TenantTurns;
+  readonly #turns: TenantConcurrency;
   readonly #whenReady: boolean;
   readonly #canceller: Canceller;
   /** The connections that {@link isDirect} has looked at. */
@@ -178,7 +178,7 @@ export class TenancyPool {
     this.schema = schema;
     this.#logger = logger;
     this.#limits = pool;
-    this.#turns = new TenantTurns({
+    this.#turns = new TenantConcurrency({
       max: pool.max,
       waitMs: pool.connectionTimeoutMs,
       limits: options.limits ?? defaultOperationLimits(pool),

@@ -24,6 +24,75 @@ const MOST_REFS_SHARED = 20;
 /** With as many, a batch is sent at once. */
 const MOST_REFS = 100;
 
+/** What is sent together, and who waits for the answer. It is cancelled when all have gone. */
+class Batch<T> {
+  readonly #refs = new Set<string>();
+  readonly #send: Send<T>;
+  readonly #abort = new AbortController();
+  readonly #answer: Promise<T>;
+  #settle!: (answer: Promise<T>) => void;
+  #callers = 0;
+  #continues = false;
+
+  constructor(send: Send<T>) {
+    this.#send = send;
+    this.#answer = new Promise(resolve => {
+      this.#settle = resolve;
+    });
+    // Its callers may all have gone.
+    this.#answer.catch(() => undefined);
+  }
+
+  get hasCallers(): boolean {
+    return this.#callers > 0;
+  }
+
+  /** How many refs are looked up. */
+  get size(): number {
+    return this.#refs.size;
+  }
+
+  join(
+    refs: readonly string[],
+    { signal, continues = false }: CoalescedOptions,
+  ): Promise<T> {
+    refs.forEach(ref => this.#refs.add(ref));
+    this.#callers += 1;
+    // Refused, it would break the answer of one of them.
+    this.#continues ||= continues;
+    return signal ? this.#untilGone(signal) : this.#answer;
+  }
+
+  send(): Promise<T> {
+    const options = { signal: this.#abort.signal, continues: this.#continues };
+    // It rejects where the call throws, or it would be under way for ever.
+    this.#settle(
+      new Promise(resolve => resolve(this.#send([...this.#refs], options))),
+    );
+    return this.#answer;
+  }
+
+  #untilGone(signal: AbortSignal): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#callers -= 1;
+        reject(signal.reason);
+        if (this.#callers === 0) {
+          this.#abort.abort(signal.reason);
+        }
+      };
+      if (signal.aborted) {
+        leave();
+        return;
+      }
+      signal.addEventListener('abort', leave);
+      const stay = () => signal.removeEventListener('abort', leave);
+      this.#answer.then(stay, stay);
+      this.#answer.then(resolve, reject);
+    });
+  }
+}
+
 /**
  * Sends once what several callers ask at the same time.
  *
@@ -131,74 +200,5 @@ export class Coalescer {
       }
     };
     batch.send().then(next, next);
-  }
-}
-
-/** What is sent together, and who waits for the answer. It is cancelled when all have gone. */
-class Batch<T> {
-  readonly #refs = new Set<string>();
-  readonly #send: Send<T>;
-  readonly #abort = new AbortController();
-  readonly #answer: Promise<T>;
-  #settle!: (answer: Promise<T>) => void;
-  #callers = 0;
-  #continues = false;
-
-  constructor(send: Send<T>) {
-    this.#send = send;
-    this.#answer = new Promise(resolve => {
-      this.#settle = resolve;
-    });
-    // Its callers may all have gone.
-    this.#answer.catch(() => undefined);
-  }
-
-  get hasCallers(): boolean {
-    return this.#callers > 0;
-  }
-
-  /** How many refs are looked up. */
-  get size(): number {
-    return this.#refs.size;
-  }
-
-  join(
-    refs: readonly string[],
-    { signal, continues = false }: CoalescedOptions,
-  ): Promise<T> {
-    refs.forEach(ref => this.#refs.add(ref));
-    this.#callers += 1;
-    // Refused, it would break the answer of one of them.
-    this.#continues ||= continues;
-    return signal ? this.#untilGone(signal) : this.#answer;
-  }
-
-  send(): Promise<T> {
-    const options = { signal: this.#abort.signal, continues: this.#continues };
-    // It rejects where the call throws, or it would be under way for ever.
-    this.#settle(
-      new Promise(resolve => resolve(this.#send([...this.#refs], options))),
-    );
-    return this.#answer;
-  }
-
-  #untilGone(signal: AbortSignal): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        this.#callers -= 1;
-        reject(signal.reason);
-        if (this.#callers === 0) {
-          this.#abort.abort(signal.reason);
-        }
-      };
-      if (signal.aborted) {
-        leave();
-        return;
-      }
-      signal.addEventListener('abort', leave);
-      const stay = () => signal.removeEventListener('abort', leave);
-      this.#answer.then(stay, stay);
-      this.#answer.then(resolve, reject);
-    });
   }
 }

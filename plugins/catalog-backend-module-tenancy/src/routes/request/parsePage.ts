@@ -2,7 +2,7 @@ import { InputError } from '@backstage/errors';
 import { createZodV3FilterPredicateSchema } from '@backstage/filter-predicates';
 import type { Request, Response } from 'express';
 import { z } from 'zod/v3';
-import type { SearchCriteria } from '../../authorization/toFilterPredicate';
+import type { SearchCriteria } from '../../predicates';
 import type {
   EntityCursor,
   FullTextFilter,

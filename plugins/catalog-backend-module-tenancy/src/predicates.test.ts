@@ -1,4 +1,4 @@
-import { toFilterPredicate } from './toFilterPredicate';
+import { toFilterPredicate } from './predicates';
 
 describe('toFilterPredicate', () => {
   it('keeps the meaning of every form of conditions', () => {

@@ -12,7 +12,7 @@ import type { RequestHandler } from 'express';
 import PromiseRouter from 'express-promise-router';
 
 /** What every request to the catalog goes through before anything answers it. */
-export class CatalogEntrance {
+export class CatalogRouter {
   /** What requests meet first, behind the gate. */
   readonly router = PromiseRouter();
   #isOpen: boolean;
@@ -44,15 +44,15 @@ export class CatalogEntrance {
   };
 }
 
-/** The entrance of the catalog; that of another plugin leads nowhere. */
-export const catalogEntranceServiceRef = createServiceRef<CatalogEntrance>({
-  id: 'catalog-tenancy.entrance',
+/** The router of the catalog; that of another plugin is not mounted. */
+export const catalogRouterServiceRef = createServiceRef<CatalogRouter>({
+  id: 'catalog-tenancy.catalog-router',
   scope: 'plugin',
 });
 
-/** Mounts the entrance behind the gate and, as that, in front of all routes of the catalog. */
-export const catalogEntranceServiceFactory = createServiceFactory({
-  service: catalogEntranceServiceRef,
+/** Mounts the router behind the gate and, as that, in front of all routes of the catalog. */
+export const catalogRouterServiceFactory = createServiceFactory({
+  service: catalogRouterServiceRef,
   initialization: 'always',
   deps: {
     config: coreServices.rootConfig,
@@ -63,10 +63,10 @@ export const catalogEntranceServiceFactory = createServiceFactory({
   },
   factory({ config, httpRouter, plugin }) {
     const { enabled } = readTenancyConfig(config);
-    const entrance = new CatalogEntrance({ isOpen: !enabled });
+    const catalogRouter = new CatalogRouter({ isOpen: !enabled });
     if (enabled && plugin.getId() === 'catalog') {
-      httpRouter.use(entrance.handler);
+      httpRouter.use(catalogRouter.handler);
     }
-    return entrance;
+    return catalogRouter;
   },
 });

@@ -1,6 +1,6 @@
 import { DatabaseUnavailableError, TenantBusyError } from './errors';
 import { TenantLimits } from './TenantLimits';
-import { NO_TENANT, TenantTurns } from './TenantTurns';
+import { NO_TENANT, TenantConcurrency } from './TenantConcurrency';
 
 const [NOISY, QUIET] = ['noisy', 'quiet'];
 
@@ -8,10 +8,10 @@ const [NOISY, QUIET] = ['noisy', 'quiet'];
 const settled = () => new Promise(resolve => process.nextTick(resolve));
 
 /** Turns that are given back by tenant: the first that was taken. */
-class Turns extends TenantTurns {
+class Turns extends TenantConcurrency {
   readonly #taken = new Map<string, Array<() => void>>();
 
-  override async take(...args: Parameters<TenantTurns['take']>) {
+  override async take(...args: Parameters<TenantConcurrency['take']>) {
     const end = await super.take(...args);
     const [tenantId] = args;
     const taken = this.#taken.get(tenantId) ?? [];
@@ -24,7 +24,7 @@ class Turns extends TenantTurns {
   }
 }
 
-describe('TenantTurns', () => {
+describe('TenantConcurrency', () => {
   const limits = {
     concurrency: 2,
     concurrencyBesideOthers: 2,

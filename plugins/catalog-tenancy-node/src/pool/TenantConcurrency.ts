@@ -64,7 +64,7 @@ const SLOW_MS = 250;
  * What one tenant has under way, or waiting, counts for that tenant alone. Another one waits
  * only while all connections are in use.
  */
-export class TenantTurns {
+export class TenantConcurrency {
   readonly #limits: OperationLimits;
   readonly #own?: Pick<TenantLimits, 'of'>;
   readonly #waitMs: number;
