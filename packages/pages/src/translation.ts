@@ -15,7 +15,7 @@ export const pagesTranslationRef = createTranslationRef({
     cancel: 'Cancel',
     failure: {
       unreachable:
-        'The backend does not answer. What you typed stays: try again when it is back.',
+        'The backend does not answer. Nothing is lost: try again when it is back.',
       refused: 'You may not do this. {{message}}',
       sessionEnded:
         'Your session has ended. Sign in again in another tab and try again here: what you typed stays.',

@@ -98,7 +98,7 @@ export function testAdministration(): void {
 
         await act('Edit name and limits', 'Save', async () => {
           await field(/^Name/).fill('Wonka Sweets');
-          await field(/^Most entities/).fill('2000');
+          await field(/^Maximum number of entities/).fill('2000');
         });
         await page.getByText('2 of at most 2,000').waitFor();
         await page.getByRole('heading', { name: 'Wonka Sweets' }).waitFor();

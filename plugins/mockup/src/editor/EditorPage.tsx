@@ -103,16 +103,19 @@ export function EditorPage() {
     );
   }
   return (
-    <Container>
-      {opened.error && !opened.loading ? (
-        <Failure
-          title={t('editor.loadFailed')}
-          error={opened.error}
-          onRetry={opened.retry}
-        />
-      ) : (
-        <Loading label={t('editor.loading')} />
-      )}
-    </Container>
+    <>
+      <PageHeader title={t('editor.untitled')} />
+      <Container>
+        {opened.error && !opened.loading ? (
+          <Failure
+            title={t('editor.loadFailed')}
+            error={opened.error}
+            onRetry={opened.retry}
+          />
+        ) : (
+          <Loading label={t('editor.loading')} />
+        )}
+      </Container>
+    </>
   );
 }

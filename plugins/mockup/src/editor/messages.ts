@@ -1,6 +1,7 @@
 /** Texts of the editor. */
 export const editorMessages = {
   loading: 'Loading the mockup',
+  untitled: 'Mockup',
   missing: {
     title: 'There is no such mockup, or you may not see it',
     text: 'It may have been moved to the trash.',
@@ -80,7 +81,7 @@ export const editorMessages = {
     movedMany_other: 'Moved {{count}} items.',
     resizedMany_one: 'Resized {{count}} item.',
     resizedMany_other: 'Resized {{count}} items.',
-    unmoved: 'It goes no further.',
+    unmoved: 'It cannot move further.',
     removed_one: 'Deleted {{count}} item. Undo brings it back.',
     removed_other: 'Deleted {{count}} items. Undo brings them back.',
     copied_one: 'Copied {{count}} item.',
@@ -100,7 +101,7 @@ export const editorMessages = {
   },
   inspector: {
     title: 'Properties',
-    none: 'Select an item to change its properties.',
+    none: 'Select an item to see its properties.',
     many: '{{number}} items are selected. Select one to change its properties.',
     noObject: 'The properties must be an object: { … }',
     unknown:
@@ -127,7 +128,7 @@ export const editorMessages = {
     unapplied: 'You have not applied what you typed.',
   },
   save: {
-    failed: 'It could not be saved. Nothing is lost.',
+    failed: 'The mockup could not be saved. Nothing is lost.',
     forbidden:
       'You may not change this mockup. What you did is still here, and kept as a draft. Save a copy of your own.',
     gone: 'This mockup has been deleted meanwhile, or is no longer shared with you. What you did is still here: save a copy of your own. What was deleted can be restored from the trash.',

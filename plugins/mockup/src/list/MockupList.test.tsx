@@ -199,7 +199,7 @@ describe('creating a mockup', () => {
     await screen.findByText(/There are no mockups yet\./);
     const { dialog, field } = await create('');
     expect(field).toBeInvalid();
-    expect(dialog).toHaveTextContent('Give the mockup a name.');
+    expect(dialog).toHaveTextContent('Enter a name.');
     expect(api.createMockup).not.toHaveBeenCalled();
     await userEvent.type(field, 'Team page');
     await userEvent.type(

@@ -30,7 +30,7 @@ export const listMessages = {
     refused: 'you may not',
   },
   done: {
-    duplicated: '“{{name}}” is there.',
+    duplicated: 'Created “{{name}}”.',
     imported: 'The file was imported. Mockups in it: {{mockups}}.',
     trashed: '“{{name}}” is in the trash.',
     restored: '“{{name}}” is back, with all of its versions.',
@@ -79,9 +79,9 @@ export const listMessages = {
   },
   duplicate: {
     title: 'Duplicate “{{name}}”',
-    text: 'You own the copy. What happens to one of them does not happen to the other.',
+    text: 'You own the copy. Changes to one do not affect the other.',
     name: '{{name}} (copy)',
-    withHistory: 'With all versions, and not with the newest layout alone',
+    withHistory: 'Include all versions, not only the newest',
     submit: 'Duplicate',
     failed: 'The mockup was not duplicated',
   },
@@ -98,7 +98,7 @@ export const listMessages = {
     },
     name: {
       label: 'Name',
-      missing: 'Give the mockup a name.',
+      missing: 'Enter a name.',
       long: 'A name has at most {{most}} characters, and this one {{length}}.',
     },
     description: {

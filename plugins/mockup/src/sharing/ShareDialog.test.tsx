@@ -185,9 +185,9 @@ describe('sharing a mockup', () => {
   });
 
   it.each([
-    ['crew', '“crew” is no reference of a group.'],
-    ['a/b c', '“a/b c” is no reference of a group.'],
-    ['user:default/anna', '“user:default/anna” is no group.'],
+    ['crew', '“crew” is not a group reference.'],
+    ['a/b c', '“a/b c” is not a group reference.'],
+    ['user:default/anna', '“user:default/anna” is not a group.'],
     ['default/designers', 'designers is in the list already.'],
   ])('says what is wrong with “%s”', async (text, problem) => {
     const backend = new Backend({ group: DESIGNERS, access: 'read' });
@@ -271,7 +271,7 @@ describe('sharing a mockup', () => {
     expect(await seriousProblems()).toEqual([]);
 
     await userEvent.click(
-      within(alert).getByRole('button', { name: 'Start over from that' }),
+      within(alert).getByRole('button', { name: 'Use the current list' }),
     );
     expect(screen.queryByRole('alert')).toBeNull();
     expect(rows()).toEqual([expect.stringContaining(DESIGNERS)]);
@@ -305,7 +305,7 @@ describe('sharing a mockup', () => {
     );
     await open(backend);
     expect(await screen.findByRole('alert')).toHaveTextContent(
-      /could not be read.*does not answer/,
+      /could not be loaded.*does not answer/,
     );
     expect(button('Save')).toBeDisabled();
     await userEvent.click(button('Try again'));
@@ -325,7 +325,7 @@ describe('sharing a mockup', () => {
       allows: false,
     });
     expect(
-      await screen.findByText('You may not change with whom it is shared.'),
+      await screen.findByText('You may not change who it is shared with.'),
     ).toBeVisible();
     expect(rows()).toEqual([expect.stringMatching(/designers.*Can view/)]);
     expect(screen.queryByRole('combobox')).toBeNull();

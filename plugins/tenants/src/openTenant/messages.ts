@@ -14,11 +14,11 @@ export const openTenantMessages = {
     loading: 'Loading…',
     failed: 'The tenants could not be listed. Try again',
     notKept:
-      'This browser does not keep which tenant you choose. Allow this site to store data, and choose again.',
+      'This browser does not store the tenant that you choose. Allow this site to store data, and choose again.',
   },
   failed: {
     title: 'The tenant could not be opened',
-    text: 'The portal could not say which tenant this page belongs to. Nothing was lost: try again in a moment.',
+    text: 'The portal did not say which tenant this page belongs to. Try again in a moment.',
   },
   none: {
     title: 'You may not enter any tenant',
@@ -47,8 +47,8 @@ export const openTenantMessages = {
   },
   gone: {
     title: 'You can no longer enter {{name}}',
-    text: 'The portal refuses this page since a moment ago: the tenant may have been deleted, or you may no longer be a member of it.',
-    keep: 'What you have typed here is still on the page, and can no longer be saved. Copy what you need before you leave.',
+    text: 'The portal now refuses this page. The tenant may have been deleted, or you may no longer be a member of it.',
+    keep: 'What you typed can no longer be saved. Copy what you need before you leave.',
     stay: 'Stay on this page',
     check: 'Check again',
     stillRefused: 'The portal still refuses this page.',

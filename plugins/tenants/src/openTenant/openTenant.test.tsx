@@ -58,6 +58,11 @@ const ownTenants = (...slugs: string[]) => ({
   totalItems: slugs.length,
 });
 
+const adminOf = (slug: string) => ({
+  items: [{ ...membership(slug), role: 'admin' as const }],
+  totalItems: 1,
+});
+
 const refusal = () =>
   ResponseError.fromResponse({
     status: 403,
@@ -548,6 +553,8 @@ describe('an item of the navigation', () => {
     ['catalog-import', { takes_locations: false }, false],
     ['tenants', {}, false],
     ['tenants', { role: 'admin' }, true],
+    ['tenants', { own_tenants: ownTenants('initech') }, false],
+    ['tenants', { own_tenants: adminOf('initech') }, true],
     ['tenants', { administers_tenants: true }, true],
   ])('of %s, with %j, works: %s', (pluginId, changes, expected) => {
     expect(works(pluginId, changes)).toBe(expected);

@@ -19,7 +19,11 @@ export function useTenantNav(): (item: { node: AppNode }) => boolean {
       const { pluginId } = node.spec.plugin;
       switch (pluginId) {
         case 'tenants':
-          return open.administers_tenants || open.role === 'admin';
+          return (
+            open.administers_tenants ||
+            open.role === 'admin' ||
+            open.own_tenants.items.some(({ role }) => role === 'admin')
+          );
         case 'catalog-import':
           return open.takes_locations;
         default:

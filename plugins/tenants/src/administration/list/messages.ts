@@ -31,7 +31,7 @@ export const listMessages = {
     name: {
       label: 'Name',
       description: 'What people call the tenant.',
-      missing: 'Give the tenant a name.',
+      missing: 'Enter a name.',
       long: 'A name has at most 255 characters.',
     },
     slug: {
@@ -42,13 +42,12 @@ export const listMessages = {
       reserved: '“{{slug}}” is reserved. Choose another slug.',
     },
     maxEntities: {
-      label: 'Most entities',
-      description: 'More are refused. 50,000 by default.',
+      label: 'Maximum number of entities',
+      description: 'Further entities are refused. 50,000 by default.',
     },
     ttlDays: {
-      label: 'Days to keep what is deleted',
-      description:
-        'Deleted entities are gone for good after this. 365 by default.',
+      label: 'Days to keep deleted entities',
+      description: 'After this, they are deleted for good. 365 by default.',
     },
   },
 } as const;

@@ -443,7 +443,7 @@ describe('SourcesTab', () => {
 
     it('saves one’s own over theirs only on demand', async () => {
       const { api } = await conflict();
-      await click('Save mine, and undo theirs');
+      await click('Overwrite theirs with mine');
       expect(await screen.findByText(/^Saved/)).toBeVisible();
       expect(api.putCatalogConfig).toHaveBeenLastCalledWith(
         'acme',
@@ -461,7 +461,7 @@ describe('SourcesTab', () => {
 
     it('takes theirs', async () => {
       await conflict();
-      await click('Take theirs, and drop mine');
+      await click('Discard mine');
       expect(screen.getByText('https://theirs')).toBeVisible();
       expect(screen.queryByText('https://mine')).not.toBeInTheDocument();
       expect(screen.queryByRole('alert')).not.toBeInTheDocument();

@@ -111,8 +111,8 @@ export const sourcesMessages = {
     description:
       'What you typed is still here, and is not saved. This is what they changed:',
     somebody: 'Somebody else',
-    overwrite: 'Save mine, and undo theirs',
-    takeTheirs: 'Take theirs, and drop mine',
+    overwrite: 'Overwrite theirs with mine',
+    takeTheirs: 'Discard mine',
     same: 'Their configuration is what you started from.',
   },
   registered: {

@@ -77,7 +77,7 @@ describe('the page of a tenant', () => {
     api.getTenantUsage.mockResolvedValue(usageOf({ live_entities: 50_000 }));
     await renderPages(api, '/acme');
     expect(
-      await screen.findByText(/It is tried again within 5 minutes/),
+      await screen.findByText(/It starts again within 5 minutes/),
     ).toBeVisible();
     expect(await valueOf('Why')).toHaveTextContent('It has no token');
     expect(await valueOf('Behind by')).toHaveTextContent('60 seconds');
@@ -233,7 +233,7 @@ describe('the page of a tenant', () => {
     await userEvent.clear(name);
     await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
     expect(name).toBeInvalid();
-    expect(dialog).toHaveTextContent('Give the tenant a name.');
+    expect(dialog).toHaveTextContent('Enter a name.');
     expect(api.updateTenant).not.toHaveBeenCalled();
     await userEvent.type(name, 'Acme Ltd');
     api.updateTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
@@ -255,7 +255,7 @@ describe('the page of a tenant', () => {
   it('shows the limits of the tenant, and changes them', async () => {
     const api = mockRegistry();
     await renderPages(api, '/acme');
-    const configured = 'as configured for all tenants';
+    const configured = 'default of the portal';
     expect(await valueOf('Operations at once')).toHaveTextContent(configured);
     expect(await valueOf('Requests a second')).toHaveTextContent(configured);
 
@@ -269,7 +269,7 @@ describe('the page of a tenant', () => {
     await save();
     // A burst of no rate.
     expect(field(/^Requests at once/)).toBeInvalid();
-    expect(dialog).toHaveTextContent('Give the requests a second too');
+    expect(dialog).toHaveTextContent('Set the requests a second too');
     expect(api.updateTenant).not.toHaveBeenCalled();
     expect(await seriousProblems()).toEqual([]);
 
