@@ -16,7 +16,13 @@ export function Loading(props: {
     <div role="status" aria-label={label ?? t('loading')}>
       <VisuallyHidden>{label ?? t('loading')}</VisuallyHidden>
       {isSlow && <Text as="p">{t('slow.loading')}</Text>}
-      <Skeleton aria-hidden width="100%" height={height} />
+      <Skeleton
+        aria-hidden
+        width="100%"
+        height={height}
+        // The default is that of the page in the light theme.
+        style={{ backgroundColor: 'var(--bui-border-1)' }}
+      />
     </div>
   );
 }

@@ -34,6 +34,7 @@ import { useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
+import styles from '../administration.module.css';
 import { State } from '../State';
 import { CreateTenantDialog } from './CreateTenantDialog';
 import { PAGE_SIZE, useTenantRows } from './useTenantRows';
@@ -129,8 +130,7 @@ function Rows(props: {
         });
 
   return (
-    <div style={{ overflowX: 'auto' }}>
-      {/* On a narrow page it is scrolled, rather than cut off. */}
+    <div className={styles.wide}>
       <TableRoot
         aria-label={t('list.title')}
         stale={props.isStale}
