@@ -480,7 +480,7 @@ describe('saving', () => {
     await userEvent.click(
       within(screen.getByRole('dialog')).getByRole('button', { name: 'Save' }),
     );
-    await said(/It is saved with whom “Start page” is shared/);
+    await said(/The sharing of “Start page” is saved/);
   };
 
   it('goes on after the mockup was shared, here or elsewhere', async () => {
