@@ -98,8 +98,6 @@ export interface Phase {
    * failure keeps the record of an earlier success.
    */
   repeats?: boolean;
-  /** Throws if undoing the whole phase would lose something. */
-  checkUndo?(context: StepContext): Promise<void>;
   steps: Step[];
   /**
    * The product's own tables: the phase runs those that are missing before its steps, also once

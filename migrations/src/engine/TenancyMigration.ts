@@ -316,11 +316,6 @@ export class TenancyMigration {
       await createdRelations(context, recorded),
       undone.flatMap(({ empties = [] }) => empties),
     );
-    for (const { steps, checkUndo } of phases) {
-      if (undone.includes(steps[0])) {
-        await checkUndo?.(context);
-      }
-    }
     await this.changing(async () => {
       if (!executor.dryRun) {
         await this.createBookkeeping();

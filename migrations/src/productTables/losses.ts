@@ -1,7 +1,4 @@
 import type { Executor } from '../engine/Executor';
-import type { StepContext } from '../engine/Step';
-import { RefusedError } from '../errors';
-import { operatorCommand } from '../operatorCommand';
 import { columnExists } from '../schema/lookups';
 import { ENGINES_TABLE, MEMBERS_TABLE, TENANT_LIMITS } from '../schema/tables';
 import { formatThings } from '../text';
@@ -88,19 +85,4 @@ export async function readProductLosses(executor: Executor): Promise<string[]> {
     }
   }
   return losses;
-}
-
-/** @throws {@link RefusedError} while they hold anything, which `--force` deletes */
-export async function refuseProductLosses({
-  executor,
-  settings,
-}: StepContext): Promise<void> {
-  const losses = settings.force ? [] : await readProductLosses(executor);
-  if (losses.length > 0) {
-    throw new RefusedError(
-      `Undoing phase 5 as a whole would delete ${losses.join('; ')}. ` +
-        `Undo the swap alone ("${operatorCommand('rollback')}"), which keeps ` +
-        'them, or give --force to delete them.',
-    );
-  }
 }

@@ -221,7 +221,7 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       await expect(
         database.migrate(migration => rollback(migration, 4)),
       ).rejects.toThrow(
-        `Undoing phase 5 as a whole would delete ${losses.join('; ')}.`,
+        `These would be lost:\n- ${losses.join('\n- ')}\nGive --force`,
       );
       await expect(recorded()).resolves.toEqual(expect.arrayContaining(NAMES));
       await database.migrate(migration => rollback(migration, 4), {

@@ -71,6 +71,7 @@ export async function rollback(
     }
   }
   if (first) {
+    await refuseLosses(migration, to);
     const interference = await interferenceOf(context, first, before);
     if (interference) {
       await refuseApplicationSessions(context, interference);
@@ -103,7 +104,16 @@ async function refuseAllButTheWholeWay(
     takes: 'the tables of tenants',
     advice: FLAG_OFF,
   });
-  const losses = context.settings.force ? [] : await readLosses(migration, to);
+  await refuseLosses(migration, to);
+}
+
+/** @throws {@link RefusedError} with what would be deleted that is nowhere else */
+async function refuseLosses(
+  migration: TenancyMigration,
+  to: PhaseNumber | 0 | undefined,
+): Promise<void> {
+  const { force } = migration.context.settings;
+  const losses = force ? [] : await readLosses(migration, to);
   if (losses.length > 0) {
     throw new RefusedError(
       `These would be lost:\n${losses

@@ -1,8 +1,4 @@
-import { RefusedError } from '../../errors';
-import type { Step, StepContext } from '../../engine/Step';
-import { relationExists } from '../../schema/lookups';
-import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import { formatThings } from '../../text';
+import type { Step } from '../../engine/Step';
 
 const CREATE_TABLE = `create table if not exists tenants (
   tenant_id uuid primary key default gen_random_uuid(),
@@ -61,26 +57,3 @@ export const tenantsTable: Step = {
     });
   },
 };
-
-/** @throws {@link RefusedError} while there are other tenants than the default one */
-export async function refuseOtherTenants({
-  executor,
-  settings,
-}: StepContext): Promise<void> {
-  if (settings.force || !(await relationExists(executor, 'tenants'))) {
-    return;
-  }
-  const [{ others }] = await executor.read<{ others: number }>(
-    'select count(*)::int as others from tenants where tenant_id <> $1',
-    [DEFAULT_TENANT_ID],
-  );
-  if (others > 0) {
-    throw new RefusedError(
-      `The table tenants holds ${formatThings(
-        others,
-        'tenant',
-      )} besides the default one, and ` +
-        'undoing phase 1 would delete them. Give --force to delete them.',
-    );
-  }
-}

@@ -1,7 +1,7 @@
 import type { Phase } from '../../engine/Step';
 import { refuseShape } from '../../checks/examineShape';
 import { extensions } from './05_extensions';
-import { refuseOtherTenants, tenantsTable } from './10_tenants_table';
+import { tenantsTable } from './10_tenants_table';
 import { refuseEncoding } from './encoding';
 import { tenantColumns } from './20_tenant_columns';
 import { temporaryIndexes } from './30_temporary_indexes';
@@ -13,6 +13,5 @@ export const phase1: Phase = {
     await refuseEncoding(context);
     await refuseShape(context, 'Phase 1 cannot begin');
   },
-  checkUndo: refuseOtherTenants,
   steps: [extensions, tenantsTable, tenantColumns, temporaryIndexes],
 };

@@ -1,13 +1,10 @@
 import { dropFenceFunction, FENCE_FUNCTION } from '../../copy/fence';
 import type { Creation, Step, StepContext } from '../../engine/Step';
-import { RefusedError } from '../../errors';
-import { relationExists } from '../../schema/lookups';
 import {
   archiveName,
   catchAllPartition,
   defaultTenantPartition,
   identifyByAllColumns,
-  isSwapped,
   partitionedName,
   storageParameters,
   waitingName,
@@ -21,10 +18,8 @@ import {
 } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { LAYOUT } from '../../layout';
-import { formatThings } from '../../text';
 import { dropOldKeys } from './70_swap';
 import { revokeAllStatement, secludeStatements } from '../../schema/grants';
-import { operatorCommand } from '../../operatorCommand';
 
 /**
  * Creates the partitioned tables, empty and without indexes. Their columns have the order
@@ -138,44 +133,4 @@ async function createPartitions(
     ...secludeStatements(name),
   ]);
   return [identifyByAllColumns(parent), ...statements];
-}
-
-/** @throws {@link RefusedError} if rows of other tenants would be dropped */
-export async function refuseRowsToDrop({
-  executor,
-  settings,
-}: StepContext): Promise<void> {
-  if (settings.force) {
-    return;
-  }
-  const swapped = await isSwapped(executor);
-  const wayOut = swapped
-    ? `Undo the swap alone ("${operatorCommand('rollback')}"), which keeps them`
-    : `Go forward again ("${operatorCommand(
-        'phase5',
-      )}"), which puts them in use`;
-  for (const table of TENANT_TABLES) {
-    const name = swapped ? table : await waitingName(executor, table);
-    if (!(await relationExists(executor, name))) {
-      continue;
-    }
-    const [{ rows, tenants }] = await executor.read<{
-      rows: number;
-      tenants: number;
-    }>(
-      `select count(*)::int as rows, count(distinct tenant_id)::int as tenants
-         from ${name} where tenant_id <> $1`,
-      [DEFAULT_TENANT_ID],
-    );
-    if (rows > 0) {
-      throw new RefusedError(
-        `${name} holds ${formatThings(rows, 'row')} of ${formatThings(
-          tenants,
-          'other tenant',
-        )}, ` +
-          `for which the table of before has no room. ${wayOut}, or give --force ` +
-          'to delete them.',
-      );
-    }
-  }
 }

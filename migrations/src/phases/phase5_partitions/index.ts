@@ -2,10 +2,9 @@ import type { Phase, StepContext } from '../../engine/Step';
 import { RefusedError } from '../../errors';
 import { isSwapped } from '../../schema/partitions';
 import { PRODUCT_MIGRATIONS } from '../../productTables/migrations';
-import { refuseProductLosses } from '../../productTables/losses';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { refuseShape } from '../../checks/examineShape';
-import { partitionedTables, refuseRowsToDrop } from './10_partitioned_tables';
+import { partitionedTables } from './10_partitioned_tables';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -28,10 +27,6 @@ export const phase5: Phase = {
     }
     await refuseRowsOfOtherTenants(context);
     await refuseShape(context, 'Phase 5 cannot begin');
-  },
-  async checkUndo(context) {
-    await refuseRowsToDrop(context);
-    await refuseProductLosses(context);
   },
   productMigrations: PRODUCT_MIGRATIONS,
   steps: [
