@@ -9,6 +9,7 @@ import {
 import {
   type ActiveTenant,
   carriedTenant,
+  currentTenant,
   DEFAULT_TENANT_ID,
   isWithinRole,
   type TenantRole,
@@ -109,7 +110,8 @@ export function narrowAuthorize(
 function tenantWithRoles(
   credentials: BackstageCredentials,
 ): ActiveTenant | undefined {
-  const tenant = carriedTenant(credentials);
+  // An auth service of the operator may make credentials anew, which carry nothing.
+  const tenant = carriedTenant(credentials) ?? currentTenant();
   return tenant?.tenantId === DEFAULT_TENANT_ID ? undefined : tenant;
 }
 

@@ -180,6 +180,18 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
     );
   });
 
+  it('let a viewer change nothing by the engine', async () => {
+    const register = async (role: TenantRole) => {
+      await put('globex', 'user:default/mock', role);
+      const { status } = await backend
+        .as('globex')
+        .post('/locations', { type: 'url', target: 'https://example.invalid' });
+      return status;
+    };
+    await expect(register('viewer')).resolves.toBe(403);
+    await expect(register('member')).resolves.not.toBe(403);
+  });
+
   it.each([undefined, 'own:key'])(
     'give way to what the tenant has itself, with the location key %s',
     async locationKey => {
