@@ -150,7 +150,10 @@ export class Coalescer {
     tenantId: string,
     question: unknown,
     refs: readonly string[],
-    send: Send<ReadonlyMap<string, T>>,
+    send: (
+      refs: string[],
+      options: CoalescedOptions,
+    ) => Promise<ReadonlyMap<string, T>>,
     options: CoalescedOptions = {},
   ): Promise<ReadonlyMap<string, T>> {
     return refs.length > MOST_REFS_SHARED
