@@ -20,6 +20,7 @@ import {
 import { readFile } from 'fs/promises';
 import { createPortal, startPortal } from '../src/createPortal';
 import { SAMPLE_SLUG } from './banner';
+import { notify, publishDocument } from './sampleContents';
 import { sharingPolicy } from './sharingPolicy';
 
 // What `npm start` runs as the backend: that of production, two more tenants, and two more
@@ -33,12 +34,24 @@ const SAMPLES = [
     // app-config.yaml configures its engine.
     file: undefined,
     member: 'user:default/anna',
+    contents: {
+      component: 'route-planner',
+      title: 'How routes are found',
+      text: 'Every van starts at the depot, and ends there.',
+      recipient: 'user:default/anna',
+    },
   },
   {
     tenant_slug: 'initech',
     tenant_name: 'Initech',
     file: 'examples/initech.yaml',
     member: 'group:default/initech-staff',
+    contents: {
+      component: 'tps-reports',
+      title: 'How reports are filed',
+      text: 'In three copies, with the memo on top.',
+      recipient: 'user:default/peter',
+    },
   },
 ];
 
@@ -54,17 +67,22 @@ const sampleTenants = createBackendPlugin({
   register(env) {
     env.registerInit({
       deps: {
+        auth: coreServices.auth,
+        config: coreServices.rootConfig,
+        discovery: coreServices.discovery,
         engines: tenantEnginesServiceRef,
         lifecycle: coreServices.rootLifecycle,
+        logger: coreServices.logger,
         members: tenantMemberStoreServiceRef,
         tenancy: tenancyServiceRef,
         tenants: tenantStoreServiceRef,
       },
-      async init({ engines, lifecycle, members, tenancy, tenants }) {
+      async init({ engines, members, tenancy, tenants, ...services }) {
+        const { config, lifecycle, logger } = services;
         if (!tenancy.config.enabled) {
           return;
         }
-        for (const { file, member, ...tenant } of SAMPLES) {
+        for (const { contents, file, member, ...tenant } of SAMPLES) {
           const found = await tenants.get(tenant.tenant_slug);
           if (found?.deleted_at) {
             continue;
@@ -76,6 +94,21 @@ const sampleTenants = createBackendPlugin({
               { principal: member, role: 'member' },
               { by: 'npm start' },
             );
+            const active = {
+              tenantId: tenant_id,
+              tenantSlug: tenant.tenant_slug,
+            };
+            await publishDocument(
+              config.getString('techdocs.publisher.local.publishDirectory'),
+              active,
+              contents,
+            );
+            // Answered once the backend has started.
+            lifecycle.addStartupHook(() => {
+              notify(services, active, contents).catch(error =>
+                logger.warn(`The notification can't be sent: ${error}`),
+              );
+            });
           }
           if (file) {
             const entities = await readEntities(targetPaths.resolveRoot(file));

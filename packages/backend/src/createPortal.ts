@@ -4,6 +4,21 @@ import {
   tenantSignIn,
 } from 'backstage-plugin-catalog-backend-module-tenant-engines';
 
+/** Of these the default tenant has the plugin, and each other tenant an instance. */
+const forEachTenant = () => ({
+  notifications: [import('@backstage/plugin-notifications-backend')],
+  scaffolder: [import('@backstage/plugin-scaffolder-backend')],
+  search: [
+    import('@backstage/plugin-search-backend'),
+    import('@backstage/plugin-search-backend-module-pg'),
+    import('@backstage/plugin-search-backend-module-catalog'),
+    import('@backstage/plugin-search-backend-module-techdocs'),
+  ],
+  signals: [import('@backstage/plugin-signals-backend')],
+  techdocs: [import('@backstage/plugin-techdocs-backend')],
+  'user-settings': [import('@backstage/plugin-user-settings-backend')],
+});
+
 /** The portal's backend, with everything mounted; in development, maybe without pages or a policy. */
 export function createPortal({ pages = true, policy = true } = {}) {
   const backend = createBackend();
@@ -29,20 +44,16 @@ export function createPortal({ pages = true, policy = true } = {}) {
   // Errors of sources are events, which nothing else logs.
   backend.add(import('@backstage/plugin-catalog-backend-module-logs'));
   backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
-  // The modules that the catalog engines of tenants shall have go into `features`.
-  backend.add(
-    tenantEngines({
-      features: [],
-      // What of search each tenant has: its own index, in its own tables.
-      onePerTenant: {
-        search: [
-          import('@backstage/plugin-search-backend'),
-          import('@backstage/plugin-search-backend-module-pg'),
-          import('@backstage/plugin-search-backend-module-catalog'),
-        ],
-      },
-    }),
+  const templates = import(
+    '@backstage/plugin-catalog-backend-module-scaffolder-entity-model'
   );
+  backend.add(templates);
+  const onePerTenant = forEachTenant();
+  Object.values(onePerTenant)
+    .flat()
+    .forEach(feature => backend.add(feature));
+  // The modules that the catalog engines of tenants shall have go into `features`.
+  backend.add(tenantEngines({ features: [templates], onePerTenant }));
   backend.add(import('backstage-plugin-tenants-backend'));
 
   backend.add(import('@backstage/plugin-permission-backend'));
@@ -51,11 +62,6 @@ export function createPortal({ pages = true, policy = true } = {}) {
       import('@backstage/plugin-permission-backend-module-allow-all-policy'),
     );
   }
-
-  // Of the default tenant.
-  backend.add(import('@backstage/plugin-search-backend'));
-  backend.add(import('@backstage/plugin-search-backend-module-pg'));
-  backend.add(import('@backstage/plugin-search-backend-module-catalog'));
 
   backend.add(import('backstage-plugin-mockup-backend'));
 

@@ -20,9 +20,10 @@ import type { PluginGate } from './PluginGate';
 
 /**
  * How a page names its tenant where neither its host nor its origin does: as one more protocol
- * that it offers, since browsers let no page set headers of a WebSocket.
+ * that it offers, or in the address, since browsers let no page set headers of a WebSocket.
  */
 const TENANT_PROTOCOL = /^tenant\.(.*)$/;
+const TENANT_PARAMETER = 'tenant';
 
 interface Upgrade {
   /** Hands the connection to the plugin, or its request to the error handlers. */
@@ -127,9 +128,13 @@ export function guardUpgrades(options: {
 function requestOf(context: HttpRouterServiceWebSocketContext): Request {
   const { request, authProtocol } = context;
   const protocols = request.headers['sec-websocket-protocol'] ?? '';
-  const slugs = protocols
-    .split(',')
-    .flatMap(protocol => TENANT_PROTOCOL.exec(protocol.trim())?.[1] ?? []);
+  const { searchParams } = new URL(request.url ?? '/', 'http://localhost');
+  const slugs = [
+    ...protocols
+      .split(',')
+      .flatMap(protocol => TENANT_PROTOCOL.exec(protocol.trim())?.[1] ?? []),
+    ...searchParams.getAll(TENANT_PARAMETER),
+  ];
   const req = new IncomingMessage(request.socket as Socket);
   req.method = request.method;
   req.url = request.url;

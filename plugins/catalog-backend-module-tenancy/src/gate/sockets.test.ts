@@ -234,6 +234,13 @@ const databases = createTestDatabases({ versions: 'newest' });
     expect(reached).toEqual(['aware acme acme']);
   });
 
+  it('finds the tenant by the address', async () => {
+    expect(await outcome('aware?tenant=acme')).toBe('101 ');
+    expect(await outcome('aware?tenant=globex')).toBe(REFUSED);
+    expect(await outcome('aware?tenant=acme&tenant=globex')).toBe(REFUSED);
+    expect(reached).toEqual(['aware acme acme']);
+  });
+
   it('takes the token of a protocol, as browsers send it', async () => {
     const asBrowser = (slug: string) => ({
       authorization: '',

@@ -39,6 +39,7 @@ import {
 } from './rememberedTenant';
 import { tenantAddress } from './tenantAddress';
 import { TenantIdentity } from './TenantIdentity';
+import { TenantOrganization } from './TenantOrganization';
 import { TenantGone } from './TenantGone';
 import { TenantMenu } from './TenantMenu';
 
@@ -182,7 +183,9 @@ function Opened(props: { tenant: OpenTenant; children: ReactNode }) {
       {isRefused && (
         <TenantGone tenant={tenant} onBack={() => setRefused(false)} />
       )}
-      <TenantIdentity tenant={tenant}>{children}</TenantIdentity>
+      <TenantOrganization tenant={tenant}>
+        <TenantIdentity tenant={tenant}>{children}</TenantIdentity>
+      </TenantOrganization>
     </OpenTenantContext.Provider>
   );
 }

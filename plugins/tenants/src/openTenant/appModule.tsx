@@ -1,4 +1,8 @@
-import { createFetchApi, FetchMiddlewares } from '@backstage/core-app-api';
+import {
+  createFetchApi,
+  FetchMiddlewares,
+  FrontendHostDiscovery,
+} from '@backstage/core-app-api';
 import {
   ApiBlueprint,
   configApiRef,
@@ -10,6 +14,7 @@ import {
   storageApiRef,
 } from '@backstage/frontend-plugin-api';
 import { AppRootWrapperBlueprint } from '@backstage/plugin-app-react';
+import { createTenantDiscovery } from './createTenantDiscovery';
 import { createTenantFetchMiddleware } from './createTenantFetchMiddleware';
 import { OpenTenantRoot } from './OpenTenantRoot';
 import {
@@ -31,7 +36,20 @@ export const openTenantModule = createFrontendModule({
           factory: () => new BrowserPageTenant(),
         }),
     }),
-    // As the app plugin makes it, with the tenant.
+    // These two as the app plugin makes them, with the tenant.
+    ApiBlueprint.make({
+      name: 'discovery',
+      params: defineParams =>
+        defineParams({
+          api: discoveryApiRef,
+          deps: { configApi: configApiRef, pageTenant: pageTenantApiRef },
+          factory: ({ configApi, pageTenant }) =>
+            createTenantDiscovery(
+              FrontendHostDiscovery.fromConfig(configApi),
+              pageTenant,
+            ),
+        }),
+    }),
     ApiBlueprint.make({
       name: 'fetch',
       params: defineParams =>

@@ -1,6 +1,7 @@
 import { ResponseError } from '@backstage/errors';
 import {
   type AppNode,
+  configApiRef,
   identityApiRef,
   useApi,
 } from '@backstage/frontend-plugin-api';
@@ -133,6 +134,31 @@ beforeEach(() => {
   BrowserPageTenant.choose('acme');
   tenantsApi.getOpenTenant.mockReset();
   list('acme', 'default', 'initech');
+});
+
+describe('the name of the organization', () => {
+  function Organization() {
+    const config = useApi(configApiRef);
+    return (
+      <p>
+        {config.getOptionalString('organization.name') ?? 'none'} at{' '}
+        {config.getString('app.baseUrl')}
+      </p>
+    );
+  }
+
+  it.each([
+    [{}, 'Acme at http://localhost:3000'],
+    [{ tenant_slug: 'default' }, 'none at http://localhost:3000'],
+    [{ enabled: false }, 'none at http://localhost:3000'],
+  ])('is that of the open tenant: %p', async (tenant, shown) => {
+    if (Object.keys(tenant).length > 0) {
+      BrowserPageTenant.choose(undefined);
+    }
+    tenantsApi.getOpenTenant.mockResolvedValue({ ...ACME, ...tenant });
+    await render(<Organization />);
+    expect(await screen.findByText(shown)).toBeInTheDocument();
+  });
 });
 
 describe('what the user owns', () => {
