@@ -90,7 +90,8 @@ function advisedCommands({ root }: Source): [string, string][] {
       const names = textsOf(name).flatMap(text =>
         text === 'phase…' ? ALL.filter(each => /^phase\d$/.test(each)) : [text],
       );
-      for (const each of names) {
+      // Of a name in a variable nothing is known.
+      for (const each of names.filter(text => text !== '…')) {
         (options ? textsOf(options) : ['']).forEach(text =>
           found.push([each, text]),
         );

@@ -88,7 +88,7 @@ describe('wrong usage', () => {
     ],
     [
       ['status', '--url', 'mysql://u:hush@h/d'],
-      '"mysql://***@h/d". Expected postgresql://',
+      '--url is not the URL of a PostgreSQL database. Expected postgresql://',
     ],
     [['status', '--config', 'no-such-file.yaml'], 'no-such-file.yaml'],
   ])('%j is refused with exit code 2', async (args, expected) => {

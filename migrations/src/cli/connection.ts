@@ -38,36 +38,18 @@ export async function resolveConnection(
   return connectionFromConfig(options.config ?? []);
 }
 
-/** The target of a connection, for messages. */
-export interface Target {
-  host: string;
-  port: number;
-  user?: string;
-  database?: string;
-}
-
-/** The target of a configuration, with libpq's environment variables. */
-export function targetOf(config: ClientConfig): Target {
-  // Without `stream`, which would be opened.
-  const { host, port, user, database } = new Client({
-    ...config,
-    stream: undefined,
-  });
-  return { host, port, user, database };
-}
-
 /** The connection that a URL describes. `source` is where the URL comes from. */
 function connectionFromUrl(url: string, source: string): Connection {
   const config: ClientConfig = { connectionString: url };
   if (!/^postgres(ql)?:\/\//.test(url)) {
-    throw invalid(url, source);
+    throw invalid(source);
   }
   let client: Client;
   try {
     client = new Client(config);
   } catch {
     // Not the parser's message, which may contain the password.
-    throw invalid(url, source);
+    throw invalid(source);
   }
   const { password } = client;
   return {
@@ -76,18 +58,11 @@ function connectionFromUrl(url: string, source: string): Connection {
   };
 }
 
-function invalid(url: string, source: string): UsageError {
-  // An invalid URL may have its password anywhere before the host, or after the
-  // database.
-  const shown = url.includes('@')
-    ? url
-        .replace(/^([a-z0-9+.-]*:\/\/)?[^]*@/i, '$1***@')
-        .replace(/\?[^]*$/, '')
-    : `${url.slice(0, 12)}…`;
+/** Without the URL, which may have its password anywhere. */
+function invalid(source: string): UsageError {
   return new UsageError(
-    `${source} is not the URL of a PostgreSQL database: "${shown}". Expected ` +
-      'postgresql://<user>:<password>@<host>:5432/<database>, with special characters ' +
-      'percent-encoded.',
+    `${source} is not the URL of a PostgreSQL database. Expected ` +
+      'postgresql://<user>:<password>@<host>:5432/<database>, with special characters percent-encoded.',
   );
 }
 

@@ -1,7 +1,6 @@
-import { DatabaseError } from 'pg';
+import { Client, DatabaseError } from 'pg';
 import type { ClientConfig } from 'pg';
 import { EXIT_CODES, MigrationError } from '../errors';
-import { targetOf } from './connection';
 
 /** A failure in the form in which it is printed. */
 export interface Failure {
@@ -30,7 +29,11 @@ export function explainFailure(
   const cause = error instanceof AggregateError ? error.errors[0] : error;
   const message = messageOf(cause);
   if (connection && isOfConnection(cause)) {
-    const { host, port, user, database } = targetOf(connection);
+    // With libpq's environment variables; without `stream`, which would be opened.
+    const { host, port, user, database } = new Client({
+      ...connection,
+      stream: undefined,
+    });
     return unexpected(
       'ConnectionError',
       `Can't connect to the database "${database}" at ${host}:${port} as "${user}": ${message}.`,

@@ -7,6 +7,8 @@ import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { cleanup } from '../cleanup/cleanup';
 import { EXIT_CODES } from '../errors';
 import type { TenancyMigration } from '../engine/TenancyMigration';
+import { SHARDED_TABLES } from '../schema/citus';
+import { readDependents } from '../schema/dependents';
 import { rollback } from './rollback';
 
 const databases = createTestDatabases();
@@ -88,6 +90,23 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
         migration => rollback(migration, 4),
       ),
     ).resolves.toBeUndefined();
+  });
+
+  it('is stopped by nothing that the migration and an adoption have made', async () => {
+    const catalog = await createStockCatalog(databases, id);
+    database = catalog;
+    await database.migrate(migration => adopt(migration));
+    const found = () =>
+      database.migrate(({ context }) =>
+        readDependents(context.executor, SHARDED_TABLES),
+      );
+    await expect(found()).resolves.toEqual([]);
+    await database.client.query(
+      'create view tenancy.mine as select * from tenancy.entity_terms',
+    );
+    await expect(found()).resolves.toEqual([
+      expect.objectContaining({ name: 'the view mine' }),
+    ]);
   });
 
   it('of an adoption is refused for a view of what it has carried', async () => {

@@ -60,6 +60,24 @@ const DEPENDENTS = `
    order by 1`;
 
 /**
+ * Reads what of others hangs on tables.
+ *
+ * @param tables - the names of those that go, as far as they exist
+ * @param emptied - those that lose rows: only foreign keys matter there
+ */
+export async function readDependents(
+  executor: Executor,
+  tables: readonly string[],
+  emptied: readonly string[] = [],
+): Promise<Dependent[]> {
+  return executor.read<Dependent>(DEPENDENTS, [
+    tables,
+    emptied,
+    CATALOG_TABLES,
+  ]);
+}
+
+/**
  * Refuses an undo before it begins while something of others hangs on tables that it drops or
  * empties: a foreign key may cascade to rows of others, and a view makes it fail halfway.
  *
@@ -72,11 +90,7 @@ export async function refuseDependentsOf(
   tables: readonly string[],
   emptied: readonly string[] = [],
 ): Promise<void> {
-  const found = await executor.read<Dependent>(DEPENDENTS, [
-    tables,
-    emptied,
-    CATALOG_TABLES,
-  ]);
+  const found = await readDependents(executor, tables, emptied);
   if (found.length > 0) {
     const names = found.map(({ name }) => name).join('; ');
     const statements = found.flatMap(({ statement }) => statement ?? []);

@@ -1,6 +1,8 @@
+import type { Executor } from '../engine/Executor';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
 import { TERM_TRIGGERS } from '../phases/phase5_partitions/90_entity_terms/triggers';
+import { readDependents } from '../schema/dependents';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_POLICY } from '../schema/policies';
 import { TENANT_TABLES } from '../schema/tables';
@@ -50,7 +52,7 @@ export async function findObstacles(
     return found;
   }
   found.push(...(await obstaclesOfNodes(read)));
-  found.push(...(await obstaclesOfTables(read)));
+  found.push(...(await obstaclesOfTables(executor)));
   return found;
 }
 
@@ -87,8 +89,8 @@ async function obstaclesOfNodes(read: Read): Promise<string[]> {
 }
 
 /** What of the tables the new ones would lose, or Citus would refuse. */
-async function obstaclesOfTables(read: Read): Promise<string[]> {
-  const rows = await read<{ problem: string }>(
+async function obstaclesOfTables(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ problem: string }>(
     `with own as (
        select c.oid, c.relname from pg_class c
         where c.relnamespace = quote_ident(current_schema())::regnamespace
@@ -113,15 +115,6 @@ async function obstaclesOfTables(read: Read): Promise<string[]> {
      select format('%s has rights on the column %s, which the new table would not have.', o.relname, a.attname)
        from own o join pg_attribute a on a.attrelid = o.oid and a.attacl is not null
       union all
-     select format('%s is referenced by the foreign key %s of %s, a table that is not distributed.', o.relname, k.conname, k.conrelid::regclass)
-       from own o join pg_constraint k on k.confrelid = o.oid and k.contype = 'f' and k.conparentid = 0
-      where k.conrelid not in (select oid from stored)
-      union all
-     select distinct format('%s is read by the view %s: drop it, and create it again afterwards.', s.relname, r.ev_class::regclass)
-       from stored s
-       join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = s.oid and d.classid = 'pg_rewrite'::regclass
-       join pg_rewrite r on r.oid = d.objid and r.ev_class not in (select oid from stored)
-      union all
      select distinct format('%s is published by %s: logical replication does not follow shards.', s.relname, p.pubname)
        from stored s join pg_publication_rel b on b.prrelid = s.oid join pg_publication p on p.oid = b.prpubid
       union all
@@ -136,5 +129,14 @@ async function obstaclesOfTables(read: Read): Promise<string[]> {
       operatorCommand('cleanup'),
     ],
   );
-  return rows.map(({ problem }) => problem);
+  const dependents = await readDependents(executor, SHARDED_TABLES);
+  return [
+    ...rows.map(({ problem }) => problem),
+    ...dependents.map(
+      ({ name, statement }) =>
+        `The new tables would not have ${name}.${
+          statement ? ` Drop it: run "${statement}".` : ''
+        }`,
+    ),
+  ];
 }

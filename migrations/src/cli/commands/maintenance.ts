@@ -4,8 +4,6 @@ import {
 } from '../../cleanup/cleanup';
 import { scheduleCleanup } from '../../cleanup/schedule';
 import type { PhaseNumber } from '../../engine/Step';
-import { UsageError } from '../../errors';
-import { phases } from '../../phases';
 import { readLosses } from '../../rollback/losses';
 import { rollback as goBack } from '../../rollback/rollback';
 import type { ArchivedRows } from '../../rollback/rollback';
@@ -96,7 +94,6 @@ async function runRollback(invocation: Invocation): Promise<string> {
   const { migration, options, settings, reporter, report, confirm } =
     invocation;
   const to = options.to as PhaseNumber | 0 | undefined;
-  await refuseAhead(invocation, to);
   if (settings.force) {
     await confirm(await readLosses(migration, to));
   }
@@ -121,23 +118,6 @@ async function runRollback(invocation: Invocation): Promise<string> {
     ...archived.map(describeArchive),
     stand,
   ].join('\n');
-}
-
-async function refuseAhead(
-  { migration }: Invocation,
-  to: number | undefined,
-): Promise<void> {
-  const completed = await migration.completedSteps();
-  const begun = phases.filter(({ steps }) =>
-    steps.some(({ name }) => completed.includes(name)),
-  );
-  const last = begun[begun.length - 1]?.number ?? 0;
-  if (to !== undefined && to > last) {
-    throw new UsageError(
-      `--to ${to} lies ahead: phase ${last} is the last that has begun. ` +
-        `Expected a phase from 0 to ${last}.`,
-    );
-  }
 }
 
 function describeArchive({ table, rows, tenants }: ArchivedRows): string {

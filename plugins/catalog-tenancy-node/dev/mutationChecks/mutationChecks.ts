@@ -89,9 +89,9 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the resumption of an undo that was killed',
     file: `${MIGRATIONS}/engine/TenancyMigration.ts`,
-    find: 'await this.forget(step);\n    try {\n      await undoRecorded(context, step);',
+    find: 'await this.forget(step);\n    try {\n      await this.down(step);',
     replace:
-      'try {\n      await undoRecorded(context, step);\n      await this.forget(step);',
+      'try {\n      await this.down(step);\n      await this.forget(step);',
     test: `${MIGRATIONS}/engine/journal.test.ts`,
   },
 
