@@ -181,7 +181,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await database.client.query('create extension pg_trgm schema public');
       await database.migrate(migration => migration.runPhase(1));
       expect(await dryRun('phase2')).toMatch(
-        /limit 2000 for no key update skip locked[^]*update entities set tenant_id/,
+        /-- Each range of blocks of entities in a batch\n[^]* for no key update skip locked[^]*update entities set tenant_id/,
       );
       await database.migrate(async migration => {
         for (const number of [2, 3, 4] as const) {
@@ -193,7 +193,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         expect(fifth).toContain(`-- Step ${name}: ${title}\n`);
       }
       expect(fifth).toMatch(
-        /-- Blocks 0 to \d+, \d+ in a batch\.\ninsert into "?entities_tenant_default/,
+        /-- Each range of blocks of entities in a batch\nwith copied as \(\n *insert into "?entities_tenant_default/,
       );
       await dryRun('rollback', '--to', '0');
     });
