@@ -191,7 +191,9 @@ export class Visitor {
         isDrawn &&
         this.#underWay.size === 0 &&
         asked === this.#log.length &&
-        (await this.page.locator('[role=progressbar]').count()) === 0
+        (await this.page
+          .locator('[role=progressbar], [role=status] > .bui-Skeleton')
+          .count()) === 0
       );
     };
     try {
