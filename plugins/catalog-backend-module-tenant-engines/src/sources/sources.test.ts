@@ -263,6 +263,13 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
   });
 
   it('shows what is wrong with it and its entities, in the words in which a try is refused, and logs it', async () => {
+    await backend.tenants.create({
+      tenant_slug: 'umbrella',
+      tenant_name: 'Umbrella',
+    });
+    await eventually(async () => {
+      await backend.as('umbrella').get('/locations').expect(200);
+    });
     const gone: RequestListener = (_req, res) => res.writeHead(404).end();
     const targets = [
       urlOf('/good.yaml', send(componentYaml('good'))),
@@ -283,18 +290,18 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     const expected = new Map<string, string>();
     for (const target of targets) {
       await backend
-        .as('globex')
+        .as('umbrella')
         .post('/locations', { type: 'url', target })
         .expect(201);
       const { body } = await backend
-        .as('globex')
+        .as('umbrella')
         .post('/locations?dryRun=true', { type: 'url', target });
       if (body.error) {
         expected.set(target, body.error.message);
       }
     }
     expect(expected.size).toBe(4);
-    const { tenant_id } = (await backend.tenants.get('globex'))!;
+    const { tenant_id } = (await backend.tenants.get('umbrella'))!;
     await eventually(async () => {
       const { sourceErrors = [], sourceErrorCount } = await running.report(
         tenant_id,
@@ -305,7 +312,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
         expect(+nextTryAt).toBeGreaterThan(Date.now());
         expect(logged).toContainEqual(
           expect.objectContaining({
-            tenant: 'globex',
+            tenant: 'umbrella',
             message: expect.stringContaining(message),
           }),
         );
@@ -320,7 +327,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     const refOf = sourceErrors!.find(({ location }) => location === targets[1]);
     answers.set('/a-name.yaml', send(componentYaml('a-valid-name')));
     await backend
-      .as('globex')
+      .as('umbrella')
       .post('/refresh', { entityRef: refOf!.entityRef })
       .expect(200);
     await eventually(async () => {
