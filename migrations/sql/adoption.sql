@@ -156,7 +156,10 @@ begin
     return;
   end if;
   v_sequence := to_regclass(format('%I.tenancy_adoption_quota', p_engine));
-  select max_entities into v_max from tenants where tenant_id = p_tenant;
+  -- Copies of what others share count apart.
+  select max_entities + (select coalesce(sum(copies), 0) from tenant_share_copies
+                          where tenant_id = p_tenant)
+    into v_max from tenants where tenant_id = p_tenant;
   if v_max is null then
     return;
   end if;

@@ -204,7 +204,9 @@ async function readRoom(
   }
   const [tenant] = await executor.read<{ room: number | null }>(
     `select max_entities - (select count(*) from entities
-                             where tenant_id = $1 and deleted_at is null)::int as room
+                             where tenant_id = $1 and deleted_at is null)::int
+            + (select coalesce(sum(copies), 0) from tenant_share_copies
+                where tenant_id = $1)::int as room
        from tenants where tenant_id = $1`,
     [tenantId],
   );

@@ -56,6 +56,13 @@ const LOSSES: readonly Loss[] = [
         : undefined,
   },
   {
+    table: 'tenant_shares',
+    column: 'target_ids',
+    counts: 'count(*) as shares',
+    describe: ({ shares }) =>
+      shares > 0 ? formatThings(shares, 'share') : undefined,
+  },
+  {
     table: 'tenants',
     column: 'burst',
     counts: `count(*) filter (where coalesce(${Object.keys(TENANT_LIMITS).join(

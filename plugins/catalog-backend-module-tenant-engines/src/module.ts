@@ -24,6 +24,7 @@ import {
   tenantEngineChangesServiceRef,
   tenantEnginesServiceRef,
   tenantMemberStoreServiceRef,
+  tenantShareStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
@@ -45,6 +46,8 @@ import {
 } from './status/EngineStatusRecorder';
 import { EngineStatusStore } from './status/EngineStatusStore';
 import { countFailures, reportEngines } from './status/metrics';
+import { refuseRemoval } from './shares/refuseRemoval';
+import { SharedEntities, type ShareTiming } from './shares/SharedEntities';
 import { EngineTables } from './tables/EngineTables';
 import { schedulePurge } from './tables/schedulePurge';
 import { WorkByTenant } from './work/WorkByTenant';
@@ -173,7 +176,7 @@ export const tenantEnginesServiceFactory = createServiceFactory({
 /** Runs the engines, for as long as the backend does. */
 export const catalogModuleTenantEngines = (
   features: EngineFeature[],
-  timing?: Partial<ManagerTiming & RecorderTiming>,
+  timing?: Partial<ManagerTiming & RecorderTiming & ShareTiming>,
   sources: readonly string[] = [],
 ) =>
   createBackendModule({
@@ -203,6 +206,7 @@ export const catalogModuleTenantEngines = (
           catalogStore: catalogStoreServiceRef,
           memberStore: tenantMemberStoreServiceRef,
           registryChanges: tenantChangesServiceRef,
+          shares: tenantShareStoreServiceRef,
           tenantDatabase: tenantDatabaseServiceRef,
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
@@ -223,6 +227,7 @@ export const catalogModuleTenantEngines = (
           rootLogger,
           memberStore,
           registryChanges,
+          shares,
           tenantDatabase,
           tenancy,
           tenants,
@@ -341,6 +346,12 @@ export const catalogModuleTenantEngines = (
                   .catch(error => logger.debug(String(error)));
               }
             };
+            const mutations = new CodeMutations({
+              database: tenantDatabase,
+              find,
+              logger,
+              notifyWork,
+            });
             engines.open({
               manager,
               forward: forwardToEngine({
@@ -353,22 +364,34 @@ export const catalogModuleTenantEngines = (
                     tenant?.max_entities ?? Infinity,
                   );
                 },
+                refuse: (id, req) => refuseRemoval(tenantDatabase, id, req),
                 refreshed: (id, entityRef) => manager.refreshed(id, entityRef),
                 notifyWork,
               }),
-              mutations: new CodeMutations({
-                database: tenantDatabase,
-                find,
-                logger,
-                notifyWork,
-              }),
+              mutations,
               status: statusStore,
             });
+            const shared = SharedEntities.start({
+              catalog: catalogStore,
+              database: tenantDatabase,
+              logger,
+              mutations,
+              receivers: async () =>
+                (await changes.list())
+                  .filter(({ isActive, pausedAt }) => isActive && !pausedAt)
+                  .map(({ tenantId }) => tenantId)
+                  .filter(tenantId => engines.leases.isHeld(tenantId)),
+              shares,
+              status: statusStore,
+              timing,
+            });
+            changes.onChange(() => shared.hurry());
             status.start(() => manager.held());
             changes.onChange(() => engines.leases.refresh());
             // While the database and the other services still answer. The work of tenants
             // comes to its end before their engines stop, and others go on with it meanwhile.
             rootLifecycle.addBeforeShutdownHook(async () => {
+              await shared.stop();
               await status.stop();
               await engines.leases.stop();
             });

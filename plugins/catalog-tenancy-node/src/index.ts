@@ -134,6 +134,9 @@ export * from './services';
 export { parsePutTenantSignIn } from './signIn/input';
 export { PostgresTenantSignInStore } from './signIn/PostgresTenantSignInStore';
 export { type TenantSignInStore } from './signIn/TenantSignIns';
+export { parseCreateShare, parseUpdateShare } from './shares/input';
+export { PostgresTenantShareStore } from './shares/PostgresTenantShareStore';
+export { type ActiveShare, type TenantShareStore } from './shares/TenantShares';
 export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
 export { Coalescer, type CoalescedOptions } from './work/Coalescer';
 export { type EventLoopWatch } from './work/EventLoopWatch';
@@ -164,6 +167,8 @@ export {
   highestRole,
   isWithinRole,
   TENANT_ROLES,
+  ANNOTATION_SHARE,
+  ANNOTATION_SHARED_FROM,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
   tenantCreatePermission,
@@ -172,6 +177,8 @@ export {
   tenantMemberUpdatePermission,
   tenantPermissions,
   tenantReadPermission,
+  tenantShareReadPermission,
+  tenantShareUpdatePermission,
   tenantUpdatePermission,
 } from 'backstage-plugin-tenants-common';
 export { type RegistryChange } from './tenants/ChangeListener';

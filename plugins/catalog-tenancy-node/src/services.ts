@@ -21,6 +21,8 @@ import {
   CatalogTenantOwnership,
   type TenantOwnership,
 } from './members/TenantOwnership';
+import { PostgresTenantShareStore } from './shares/PostgresTenantShareStore';
+import type { TenantShareStore } from './shares/TenantShares';
 import { PostgresTenantSignInStore } from './signIn/PostgresTenantSignInStore';
 import type { TenantSignInStore } from './signIn/TenantSignIns';
 import { type RegistryChange } from './tenants/ChangeListener';
@@ -363,6 +365,24 @@ export const tenantInvitationStoreServiceRef =
           new PostgresTenantInvitationStore({ pool, admin, members }),
       }),
   });
+
+/**
+ * The shares between tenants, for other plugins and modules of the same backend. It asks no
+ * permissions: to act as a user, call `/api/tenants` over HTTP.
+ *
+ * @public
+ */
+export const tenantShareStoreServiceRef = createServiceRef<TenantShareStore>({
+  id: 'catalog-tenancy.share-store',
+  scope: 'plugin',
+  defaultFactory: async service =>
+    createServiceFactory({
+      service,
+      deps: { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
+      factory: ({ tenancy: { pool }, admin }) =>
+        new PostgresTenantShareStore({ pool, admin }),
+    }),
+});
 
 /**
  * The OpenID providers of tenants, for other plugins and modules of the same backend. It asks

@@ -18,6 +18,7 @@ import {
   tenantOwnershipServiceRef,
   tenantPermissions,
   tenantSignInStoreServiceRef,
+  tenantShareStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Administrators } from './authorization/Administrators';
@@ -68,6 +69,7 @@ export const tenantsPlugin = createBackendPlugin({
         permissions: coreServices.permissions,
         permissionsRegistry: coreServices.permissionsRegistry,
         signIns: tenantSignInStoreServiceRef,
+        shares: tenantShareStoreServiceRef,
         store: tenantStoreServiceRef,
         userInfo: coreServices.userInfo,
       },
@@ -91,6 +93,7 @@ export const tenantsPlugin = createBackendPlugin({
         permissions,
         permissionsRegistry,
         signIns,
+        shares,
         store,
         userInfo,
       }) {
@@ -116,6 +119,7 @@ export const tenantsPlugin = createBackendPlugin({
             identities: new IdentityCatalog(catalog, logger),
             operation: createOperations({ auditor, httpAuth, metrics }),
             ownership,
+            shares,
             store,
             userInfo,
             members: memberStore,

@@ -7,4 +7,5 @@
 export * from './client';
 export * from './permissions';
 export * from './roles';
+export * from './shares';
 export type * from './types';

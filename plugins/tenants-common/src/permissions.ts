@@ -85,6 +85,27 @@ export const tenantConfigUpdatePermission = createPermission({
 });
 
 /**
+ * Seeing what a tenant shares and receives, as an admin of that tenant. Administrators of all
+ * tenants need it not.
+ *
+ * @public
+ */
+export const tenantShareReadPermission = createPermission({
+  name: 'tenancy.share.read',
+  attributes: { action: 'read' },
+});
+
+/**
+ * Sharing entities of a tenant with others, and ending that: for administrators of all tenants.
+ *
+ * @public
+ */
+export const tenantShareUpdatePermission = createPermission({
+  name: 'tenancy.share.update',
+  attributes: { action: 'update' },
+});
+
+/**
  * All permissions of the registry of tenants.
  *
  * @public
@@ -98,4 +119,6 @@ export const tenantPermissions = [
   tenantMemberUpdatePermission,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
+  tenantShareReadPermission,
+  tenantShareUpdatePermission,
 ];

@@ -50,6 +50,8 @@ export interface TenantUsage {
   tenant_slug: string;
   /** Entities that are served: what `max_entities` bounds. */
   live_entities: number;
+  /** Copies of what other tenants share, which `max_entities` does not count. */
+  shared_entities: number;
   /** Deleted entities that are kept until `entity_ttl_days` are over. */
   deleted_entities: number;
   /** Relations of its entities. */
@@ -542,4 +544,89 @@ export interface Page<TItem> {
   items: TItem[];
   /** How many entries all pages have. */
   totalItems: number;
+}
+
+/**
+ * Entities of one tenant of which others get copies.
+ *
+ * @public
+ */
+export interface TenantShare {
+  /** A UUID. */
+  share_id: string;
+  /** The slugs of the tenants that receive them, or all tenants with an engine. */
+  targets: 'all' | string[];
+  /**
+   * Which entities: each text is a `filter` of `/api/catalog/entities`, such as
+   * `kind=template,spec.type=service`. What matches one of them is shared.
+   */
+  filter: string[];
+  /**
+   * The reference of what owns the copies whose own owner is not shared; without it, that is
+   * `unknown` where the catalog demands one.
+   */
+  owner: string | null;
+  /** Where two shares have the same entity, the lower position wins, then the older share. */
+  position: number;
+  /** The user or service that made the share. */
+  created_by: string;
+  /** ISO 8601, UTC */
+  created_at: string;
+  /** ISO 8601, UTC */
+  updated_at: string;
+  /** How many copies all receiving tenants have. */
+  copies: number;
+  /** How many copies are left out, because a tenant has an entity of the same name. */
+  conflicts: number;
+}
+
+/**
+ * A share that is to be made.
+ *
+ * @public
+ */
+export interface CreateShare {
+  /** As in {@link TenantShare.targets}: 1,000 slugs at most. */
+  targets: 'all' | string[];
+  /** As in {@link TenantShare.filter}: 1 to 20 texts. */
+  filter: string[];
+  /** As in {@link TenantShare.owner}; null by default. */
+  owner?: string | null;
+  /** 0 to 1,000; 100 by default */
+  position?: number;
+}
+
+/**
+ * What is to change of a share: one thing at least.
+ *
+ * @public
+ */
+export type UpdateShare = Partial<CreateShare>;
+
+/**
+ * What a tenant gets of a share.
+ *
+ * @public
+ */
+export interface ReceivedShare {
+  /** As in {@link TenantShare.share_id}. */
+  share_id: string;
+  /** The slug of the tenant that shares. */
+  tenant_slug: string;
+  /** How many copies the tenant has of it. */
+  copies: number;
+  /** How many are left out, because the tenant has an entity of the same name. */
+  conflicts: number;
+}
+
+/**
+ * The shares of a tenant.
+ *
+ * @public
+ */
+export interface TenantShares {
+  /** What it shares, by position. */
+  shares: TenantShare[];
+  /** What it receives, by slug. */
+  received: ReceivedShare[];
 }

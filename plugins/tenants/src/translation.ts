@@ -3,6 +3,7 @@ import { pagesTranslationRef as ofPages } from '@internal/pages';
 import { listMessages } from './administration/list/messages';
 import { administrationMessages } from './administration/messages';
 import { membersMessages } from './administration/members/messages';
+import { sharesMessages } from './administration/shares/messages';
 import { sourcesMessages } from './administration/sources/messages';
 import { tenantMessages } from './administration/tenant/messages';
 import { openTenantMessages } from './openTenant/messages';
@@ -19,6 +20,7 @@ export const tenantsTranslationRef = createTranslationRef({
     list: listMessages,
     members: membersMessages,
     openTenant: openTenantMessages,
+    shares: sharesMessages,
     sources: sourcesMessages,
     tenant: tenantMessages,
   },

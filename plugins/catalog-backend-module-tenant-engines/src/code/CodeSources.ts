@@ -7,6 +7,8 @@ import {
   type EntityProviderConnection,
 } from '@backstage/plugin-catalog-node';
 
+import { SHARES_SOURCE } from '../shares/copies';
+
 /** The source of a mutation that names none. */
 export const DEFAULT_SOURCE = 'code';
 
@@ -17,7 +19,7 @@ export class CodeSources {
 
   /** @param names - of the providers, beside {@link DEFAULT_SOURCE} */
   constructor(names: readonly string[]) {
-    this.#names = [...new Set([DEFAULT_SOURCE, ...names])];
+    this.#names = [...new Set([DEFAULT_SOURCE, SHARES_SOURCE, ...names])];
   }
 
   /** Connects the providers in the engine that it is added to. */

@@ -37,13 +37,15 @@ export function forwardToEngine(options: {
   names?: Names;
   /** How many entities a location may bring that is tried out by a tenant. */
   maxEntities?: (tenantSlug: string) => Promise<number>;
+  /** Rejects for requests that a tenant may not make. */
+  refuse?: (tenantId: string, req: Request) => Promise<void>;
   /** Hears of entities that were refreshed. */
   refreshed?: (tenantId: string, entityRef: string) => Promise<void>;
   /** Tells the process that does the background work of a tenant that there may be some. */
   notifyWork?: (tenantId: string) => void;
 }): RequestHandler {
   const { find, logger, names = CATALOG, notifyWork, maxEntities } = options;
-  const { refreshed = async () => undefined } = options;
+  const { refreshed = async () => undefined, refuse } = options;
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
@@ -66,6 +68,7 @@ export function forwardToEngine(options: {
         throw missing(route, tenantSlug, names);
       }
       const engine = await runningEngine(supervised, names.engine);
+      await refuse?.(tenantId, req);
       if (maxEntities && req.query.dryRun !== undefined) {
         boundDryRun(await maxEntities(tenantSlug), () =>
           engine.router(req, res, error => end(supervised, error)),

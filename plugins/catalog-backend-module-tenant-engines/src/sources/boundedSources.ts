@@ -21,6 +21,7 @@ import type { EventLoopWatch } from 'backstage-plugin-catalog-tenancy-node';
 import { InputError } from '@backstage/errors';
 import { setImmediate } from 'node:timers/promises';
 import { BackgroundWork } from '../work/BackgroundWork';
+import { refuseFalseCopy } from '../shares/copies';
 import { BoundedLocations } from './BoundedLocations';
 import { type SourceBounds, tooMuch } from './bounds';
 import { takeFromDryRun } from './dryRuns';
@@ -36,10 +37,11 @@ function createTurns({
   watch,
 }: Parameters<typeof boundedSources>[0]): CatalogProcessor {
   return {
-    getProcessorName: () => 'TenantConcurrency',
-    async preProcessEntity(entity) {
+    getProcessorName: () => 'TenantTurns',
+    async preProcessEntity(entity, location) {
       await setImmediate();
       watch.note(tenantSlug, stringifyEntityRef(entity));
+      refuseFalseCopy(entity, location);
       return entity;
     },
   };

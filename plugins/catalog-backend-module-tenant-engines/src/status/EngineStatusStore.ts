@@ -22,6 +22,14 @@ export interface EngineNote {
   caughtUpAt?: Date;
 }
 
+/** How many copies of a share a tenant has. */
+export interface CopiesNote {
+  shareId: string;
+  copies: number;
+  /** Those that the tenant has itself, or gets of another share. */
+  conflicts: number;
+}
+
 /** What holds for the deployment, and not for one tenant or process. */
 export interface DeploymentFacts {
   /** Processes that take leases. */
@@ -329,6 +337,53 @@ export class EngineStatusStore {
            or excluded.last_error_at > coalesce(s.last_error_at, '-infinity')
            or excluded.caught_up_at > coalesce(s.caught_up_at, '-infinity')`,
       [JSON.stringify(rows)],
+    );
+  }
+
+  /** Of which shares tenants may have copies, by the ids of the tenants. */
+  async readCopies(): Promise<Map<string, string[]>> {
+    const rows = await this.#asAdmin<{ tenantId: string; shares: string[] }>(
+      `select tenant_id as "tenantId", array_agg(share_id::text) as shares
+         from ${this.#name('tenant_share_copies')} group by tenant_id`,
+    );
+    return new Map(rows.map(({ tenantId, shares }) => [tenantId, shares]));
+  }
+
+  /**
+   * Writes how many copies a tenant has, of these shares alone. The caller holds its lease.
+   *
+   * @param options - `keep`: further shares of which it may have copies, whose rows stay
+   */
+  async writeCopies(
+    tenantId: string,
+    notes: CopiesNote[],
+    { keep = [] }: { keep?: string[] } = {},
+  ): Promise<void> {
+    // Locks of rows, for this one statement: of tenant_share_copies, which no other process
+    // writes for this tenant, and of tenants (KEY SHARE, for the foreign key).
+    await this.#asAdmin(
+      `with gone as (
+         delete from ${this.#name('tenant_share_copies')}
+          where tenant_id = $1 and share_id <> all ($2::uuid[]))
+       insert into ${this.#name('tenant_share_copies')} as c
+         (tenant_id, share_id, copies, conflicts)
+       select $1, r.share_id, r.copies, r.conflicts
+         from jsonb_to_recordset($3::jsonb) as r (share_id uuid, copies int, conflicts int)
+        where exists (select from ${this.#name('tenants')} where tenant_id = $1)
+       on conflict (tenant_id, share_id) do update
+          set copies = excluded.copies, conflicts = excluded.conflicts
+        where (c.copies, c.conflicts) is distinct from (excluded.copies, excluded.conflicts)`,
+      [
+        tenantId,
+        [...notes.map(({ shareId }) => shareId), ...keep],
+        JSON.stringify(
+          notes.map(({ shareId, copies, conflicts }) => ({
+            share_id: shareId,
+            copies,
+            conflicts,
+          })),
+        ),
+      ],
     );
   }
 

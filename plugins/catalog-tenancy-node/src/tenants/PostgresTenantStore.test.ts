@@ -223,6 +223,7 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
       await expect(store.usage('acme')).resolves.toEqual({
         tenant_slug: 'acme',
         live_entities: 2,
+        shared_entities: 0,
         deleted_entities: 1,
         relations: 1,
         max_entities: 50000,

@@ -248,9 +248,15 @@ export class PostgresTenantStore implements TenantStore {
             scope.table('relations').count('*').as('relations'),
           ),
     );
+    const [{ shared }] = await this.#pool.query<{ shared: string }>(knex =>
+      knex('tenant_share_copies')
+        .where('tenant_id', tenant.tenant_id)
+        .select(knex.raw('coalesce(sum(copies), 0) as shared')),
+    );
     return {
       tenant_slug: tenant.tenant_slug,
-      live_entities: Number(counts.live),
+      live_entities: Math.max(0, Number(counts.live) - Number(shared)),
+      shared_entities: Number(shared),
       deleted_entities: Number(counts.deleted),
       relations: Number(counts.relations),
       max_entities: tenant.max_entities,

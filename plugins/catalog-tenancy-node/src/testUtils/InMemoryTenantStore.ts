@@ -110,6 +110,7 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
     return {
       tenant_slug,
       live_entities: 0,
+      shared_entities: 0,
       deleted_entities: 0,
       relations: 0,
       max_entities,

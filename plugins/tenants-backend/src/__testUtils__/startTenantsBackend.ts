@@ -16,6 +16,7 @@ import {
   PostgresTenantEngineStore,
   PostgresTenantInvitationStore,
   PostgresTenantMemberStore,
+  PostgresTenantShareStore,
   PostgresTenantSignInStore,
   PostgresTenantStore,
   type TenancyPool,
@@ -29,6 +30,7 @@ import {
   tenantMemberStoreServiceRef,
   tenantOwnershipServiceRef,
   tenantSignInStoreServiceRef,
+  tenantShareStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import request, { type Test } from 'supertest';
@@ -113,6 +115,15 @@ export async function startTenantsBackend(options: {
         deps: { auditor: coreServices.auditor },
         factory: ({ auditor }) =>
           new PostgresTenantSignInStore({
+            pool,
+            admin: new AuditedAdminDatabase({ pool, auditor }),
+          }),
+      }),
+      createServiceFactory({
+        service: tenantShareStoreServiceRef,
+        deps: { auditor: coreServices.auditor },
+        factory: ({ auditor }) =>
+          new PostgresTenantShareStore({
             pool,
             admin: new AuditedAdminDatabase({ pool, auditor }),
           }),

@@ -30,6 +30,7 @@ import {
 import type { Access } from './operations';
 import { addSignInRoutes, type SignInRoutesOptions } from './signInRoutes';
 import { parseListQuery } from './query';
+import { addShareRoutes, type ShareRoutesOptions } from './shareRoutes';
 import { summarize } from './summaries';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
@@ -42,7 +43,8 @@ export function createRouter(
     InvitationRoutesOptions &
     MemberRoutesOptions &
     SignInRoutesOptions &
-    OwnTenantRoutesOptions,
+    OwnTenantRoutesOptions &
+    ShareRoutesOptions,
 ): Router {
   const { administrators, engines, operation, store } = options;
   const router = PromiseRouter();
@@ -67,6 +69,7 @@ export function createRouter(
   addMemberRoutes(router, options);
   addSignInRoutes(router, options);
   addEngineRoutes(router, options);
+  addShareRoutes(router, options);
 
   router.get(
     '/',

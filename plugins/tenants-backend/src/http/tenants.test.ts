@@ -360,6 +360,7 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
       expect(response.body).toEqual({
         tenant_slug: 'acme',
         live_entities: 1,
+        shared_entities: 0,
         deleted_entities: 0,
         relations: 0,
         max_entities: 50000,

@@ -3,12 +3,14 @@ import {
   parseAcceptInvitation,
   parseCatalogConfig,
   parseCreateInvitation,
+  parseCreateShare,
   parseCreateTenant,
   parseFindPrincipals,
   parseListMembers,
   parseListTenants,
   parsePutMember,
   parsePutTenantSignIn,
+  parseUpdateShare,
   parseUpdateTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type express from 'express';
@@ -64,6 +66,12 @@ describe('the OpenAPI document', () => {
       requests_per_second: 1,
       burst: 1,
     };
+    const share = {
+      targets: 'all',
+      filter: ['kind=api'],
+      owner: null,
+      position: 1,
+    };
     const requests = {
       CreateTenant: [parseCreateTenant, { tenant_slug: 'acme', ...valid }],
       UpdateTenant: [parseUpdateTenant, valid],
@@ -89,6 +97,8 @@ describe('the OpenAPI document', () => {
       ],
       PutMember: [parsePutMember, { role: 'admin' }],
       CatalogConfig: [parseCatalogConfig, {}],
+      CreateShare: [parseCreateShare, share],
+      UpdateShare: [parseUpdateShare, share],
     } as const;
     for (const [name, [parse, request]] of Object.entries(requests)) {
       const { properties } = SCHEMAS[name as keyof typeof requests];

@@ -114,6 +114,34 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404],
     },
   },
+  '/{slug}/shares': {
+    get: {
+      summary: 'List what a tenant shares with others, and what it receives',
+      success: { 200: answer('The shares', schemaRef('TenantShares')) },
+      errors: [403, 404],
+    },
+    post: {
+      summary: 'Share entities of a tenant with others',
+      body: 'CreateShare',
+      success: {
+        201: answer('The new share', schemaRef('TenantShare'), location),
+      },
+      errors: [403, 404, 409, 501],
+    },
+  },
+  '/{slug}/shares/{share}': {
+    patch: {
+      summary: 'Change what is shared, or with whom',
+      body: 'UpdateShare',
+      success: { 200: answer('The changed share', schemaRef('TenantShare')) },
+      errors: [403, 404, 501],
+    },
+    delete: {
+      summary: 'End a share',
+      success: { 204: answer('Its copies go within seconds') },
+      errors: [403, 404, 501],
+    },
+  },
   '/{slug}/members': {
     get: {
       summary: 'List the members of a tenant, ordered by principal',

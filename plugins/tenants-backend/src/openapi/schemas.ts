@@ -50,6 +50,34 @@ const state = {
 };
 
 const membership = { tenant_slug: slug, tenant_name: name, role };
+const shareId = { type: 'string', format: 'uuid' };
+const createShare = {
+  targets: {
+    anyOf: [
+      { const: 'all' },
+      { type: 'array', items: slug, minItems: 1, maxItems: 1_000 },
+    ],
+  },
+  filter: {
+    type: 'array',
+    items: { type: 'string', maxLength: 1_000, example: 'kind=template' },
+    minItems: 1,
+    maxItems: 20,
+  },
+  owner: orNull({ type: 'string', example: 'group:default/platform' }),
+  position: { type: 'integer', minimum: 0, maximum: 1_000, default: 100 },
+};
+const share = {
+  share_id: shareId,
+  ...createShare,
+  targets: { anyOf: [{ const: 'all' }, { type: 'array', items: slug }] },
+  created_by: { type: 'string' },
+  created_at: time,
+  updated_at: time,
+  copies: count,
+  conflicts: count,
+};
+
 const sections = {
   catalog: { type: 'object' },
   integrations: { type: 'object' },
@@ -108,10 +136,33 @@ export const SCHEMAS = {
   TenantUsage: object({
     tenant_slug: slug,
     live_entities: count,
+    shared_entities: count,
     deleted_entities: count,
     relations: count,
     max_entities: orNull(maxEntities),
   }),
+  TenantShare: object(share),
+  TenantShares: object({
+    shares: { type: 'array', items: object(share) },
+    received: {
+      type: 'array',
+      items: object({
+        share_id: shareId,
+        tenant_slug: slug,
+        copies: count,
+        conflicts: count,
+      }),
+    },
+  }),
+  CreateShare: {
+    ...object(createShare, ['targets', 'filter']),
+    additionalProperties: false,
+  },
+  UpdateShare: {
+    ...object(createShare, []),
+    minProperties: 1,
+    additionalProperties: false,
+  },
   TenantMember: object({
     principal: { type: 'string', minLength: 1, maxLength: 512 },
     role,

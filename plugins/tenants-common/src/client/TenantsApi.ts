@@ -15,6 +15,10 @@ import type {
   PutMember,
   PutTenantSignIn,
   ReadCatalogConfig,
+  CreateShare,
+  TenantShare,
+  TenantShares,
+  UpdateShare,
   Tenant,
   TenantEngine,
   TenantInvitation,
@@ -116,6 +120,34 @@ export interface TenantsApi {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage>;
+
+  /** Lists what a tenant shares with others, and what it receives. */
+  listShares(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantShares>;
+
+  /** Shares entities of a tenant with others. */
+  createShare(
+    slug: string,
+    request: CreateShare,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantShare>;
+
+  /** Changes what is shared, or with whom. */
+  updateShare(
+    slug: string,
+    shareId: string,
+    request: UpdateShare,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantShare>;
+
+  /** Ends a share. The other tenants lose its copies within seconds. */
+  deleteShare(
+    slug: string,
+    shareId: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void>;
 
   /** Lists the members of a tenant, ordered by principal. */
   listMembers(

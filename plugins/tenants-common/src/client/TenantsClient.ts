@@ -16,6 +16,10 @@ import type {
   PutMember,
   PutTenantSignIn,
   ReadCatalogConfig,
+  CreateShare,
+  TenantShare,
+  TenantShares,
+  UpdateShare,
   Tenant,
   TenantEngine,
   TenantInvitation,
@@ -137,6 +141,53 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage> {
     return this.#http.json(`${tenantPath(slug)}/usage`, options);
+  }
+
+  /** {@inheritdoc TenantsApi.listShares} */
+  async listShares(
+    slug: string,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantShares> {
+    return this.#http.json(sharePath(slug), options);
+  }
+
+  /** {@inheritdoc TenantsApi.createShare} */
+  async createShare(
+    slug: string,
+    request: CreateShare,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantShare> {
+    return this.#http.json(sharePath(slug), {
+      ...options,
+      method: 'POST',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc TenantsApi.updateShare} */
+  async updateShare(
+    slug: string,
+    shareId: string,
+    request: UpdateShare,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantShare> {
+    return this.#http.json(sharePath(slug, shareId), {
+      ...options,
+      method: 'PATCH',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc TenantsApi.deleteShare} */
+  async deleteShare(
+    slug: string,
+    shareId: string,
+    options?: TenantsRequestOptions,
+  ): Promise<void> {
+    await this.#http.fetch(sharePath(slug, shareId), {
+      ...options,
+      method: 'DELETE',
+    });
   }
 
   /** {@inheritdoc TenantsApi.listMembers} */
@@ -359,4 +410,11 @@ function invitationsPath(slug: string): string {
 
 function memberPath(slug: string, principal: string): string {
   return `${tenantPath(slug)}/members/${encodeURIComponent(principal)}`;
+}
+
+function sharePath(slug: string, shareId?: string): string {
+  const path = `${tenantPath(slug)}/shares`;
+  return shareId === undefined
+    ? path
+    : `${path}/${encodeURIComponent(shareId)}`;
 }

@@ -67,6 +67,7 @@ export const statusOf = (more: Partial<TenantStatus> = {}): TenantStatus => ({
 export const usageOf = (more: Partial<TenantUsage> = {}): TenantUsage => ({
   tenant_slug: 'acme',
   live_entities: 7,
+  shared_entities: 0,
   deleted_entities: 2,
   relations: 11,
   max_entities: 50_000,

@@ -25,6 +25,7 @@ import {
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { MembersTab } from '../members/MembersTab';
+import { SharesTab } from '../shares/SharesTab';
 import { SourcesTab } from '../sources/SourcesTab';
 import { State } from '../State';
 import { OverviewTab } from './OverviewTab';
@@ -173,6 +174,11 @@ function ActiveTenant(props: {
             label: t('tenant.tabs.sources'),
             href: `${href}/sources`,
           },
+          {
+            id: 'shares',
+            label: t('tenant.tabs.shares'),
+            href: `${href}/shares`,
+          },
         ]}
       />
       <Container>
@@ -193,6 +199,7 @@ function ActiveTenant(props: {
             path="/sources/*"
             element={<SourcesTab slug={slug} state={state} />}
           />
+          <Route path="/shares/*" element={<SharesTab slug={slug} />} />
         </Routes>
       </Container>
     </>

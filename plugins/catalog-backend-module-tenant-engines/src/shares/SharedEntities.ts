@@ -1,0 +1,413 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
+import { toError } from '@backstage/errors';
+import {
+  type ActiveShare,
+  ANNOTATION_SHARE,
+  type CatalogStore,
+  type TenantDatabase,
+  type TenantMutation,
+  type TenantShareStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import createLimit from 'p-limit';
+import { copyOf, isShareable, SHARES_SOURCE } from './copies';
+import type {
+  CopiesNote,
+  EngineStatusStore,
+} from '../status/EngineStatusStore';
+
+/** Pauses, in milliseconds. */
+export interface ShareTiming {
+  /** Between two looks at the sources: changes in between go together. 5,000 by default. */
+  lookMs: number;
+  /** Between two looks at what a receiving tenant has itself; 60,000 by default. */
+  ownMs: number;
+}
+
+export const SHARE_TIMING: ShareTiming = { lookMs: 5_000, ownMs: 60_000 };
+
+/** Of one share: each process that does the work of a receiving tenant has them in memory. */
+const MOST_ENTITIES = 10_000;
+/** Receiving tenants that this process feeds at a time. */
+const FEEDS = 2;
+const REFS_PER_QUERY = 1_000;
+const STOP_MS = 2_000;
+
+interface SharedEntitiesOptions {
+  catalog: Pick<CatalogStore, 'queryEntities'>;
+  status: Pick<EngineStatusStore, 'readCopies' | 'writeCopies'>;
+  database: Pick<TenantDatabase, 'query'>;
+  logger: LoggerService;
+  mutations: {
+    apply(tenantId: string, mutation: TenantMutation): Promise<void>;
+  };
+  /** The tenants with an engine whose background work this process does. */
+  receivers: () => Promise<string[]>;
+  shares: Pick<TenantShareStore, 'listActive'>;
+  timing?: Partial<ShareTiming>;
+}
+
+/** The entities of one share, as its source has them. */
+interface Shared {
+  /** Changes with the share, and with any row of the source. */
+  version: string;
+  entities: Map<string, Entity>;
+}
+
+/** What a receiving tenant is to have, before its own entities are left out. */
+interface Offer {
+  /** Changes with each of its shares. */
+  version: string;
+  copies: Map<string, { shareId: string; entity: Entity; hash: string }>;
+  /** Refs of which a share before has the entity already, by share. */
+  doubles: Map<string, number>;
+}
+
+/** What this process has last given to a receiving tenant. */
+interface Given {
+  version: string;
+  /** The hashes of the copies, by ref. */
+  hashes: Map<string, string>;
+  lookedAt: number;
+}
+
+/**
+ * Brings the entities that tenants share to those that receive them: each process for the
+ * tenants whose background work it does.
+ *
+ * A source is read in its own context, and a copy is written by the engine of the receiving
+ * tenant: no statement has two tenants. Which copies a tenant has is noted before it gets the
+ * first one, so that another process finds what a share that has ended left behind.
+ */
+export class SharedEntities {
+  readonly #options: SharedEntitiesOptions;
+  readonly #timing: ShareTiming;
+  readonly #stopping = new AbortController();
+  readonly #shared = new Map<string, Shared>();
+  readonly #given = new Map<string, Given>();
+  #hurried = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
+
+  static start(options: SharedEntitiesOptions): SharedEntities {
+    const entities = new SharedEntities(options);
+    entities.#loop = entities.#run();
+    return entities;
+  }
+
+  private constructor(options: SharedEntitiesOptions) {
+    this.#options = options;
+    this.#timing = { ...SHARE_TIMING, ...options.timing };
+  }
+
+  /** Looks now: a share or a tenant may have changed. */
+  hurry(): void {
+    this.#hurried.abort();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#hurried.abort();
+    // What waits for an engine can do no harm: it writes whole changes.
+    await Promise.race([this.#loop, delay(STOP_MS, undefined, { ref: false })]);
+  }
+
+  async #run(): Promise<void> {
+    const { logger } = this.#options;
+    while (!this.#stopping.signal.aborted) {
+      this.#hurried = new AbortController();
+      try {
+        await this.#look();
+      } catch (error) {
+        logger.warn(
+          `The shares of tenants can't be carried out at the moment, and are tried again: ${
+            toError(error).message
+          }`,
+        );
+      }
+      await delay(this.#timing.lookMs, undefined, {
+        signal: this.#hurried.signal,
+        ref: false,
+      }).catch(() => undefined);
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { receivers, shares, status } = this.#options;
+    const active = await shares.listActive();
+    const noted = await status.readCopies();
+    if (active.length === 0 && noted.size === 0) {
+      return;
+    }
+    const held = await receivers();
+    const byReceiver = new Map(
+      held.map(id => [id, active.filter(share => isFor(share, id))]),
+    );
+    for (const id of this.#given.keys()) {
+      if (!byReceiver.has(id)) {
+        this.#given.delete(id);
+      }
+    }
+    await this.#readSources([...new Set([...byReceiver.values()].flat())]);
+    const offers = new Map<string, Offer>();
+    const limit = createLimit(FEEDS);
+    await Promise.all(
+      [...byReceiver].map(([receiver, some]) =>
+        limit(async () => {
+          const before = noted.get(receiver) ?? [];
+          const isKnown = some.every(share => this.#shared.has(share.shareId));
+          if (
+            some.length + before.length > 0 &&
+            isKnown &&
+            !this.#stopping.signal.aborted
+          ) {
+            await this.#feedSafely(receiver, this.#offer(some, offers), before);
+          }
+        }),
+      ),
+    );
+  }
+
+  /** Reads the entities of shares whose source, or which themselves, have changed. */
+  async #readSources(shares: ActiveShare[]): Promise<void> {
+    for (const shareId of this.#shared.keys()) {
+      if (!shares.some(share => share.shareId === shareId)) {
+        this.#shared.delete(shareId);
+      }
+    }
+    const bySource = new Map<string, ActiveShare[]>();
+    for (const share of shares) {
+      const { tenantId } = share.source;
+      bySource.set(tenantId, [...(bySource.get(tenantId) ?? []), share]);
+    }
+    for (const [tenantId, some] of bySource) {
+      try {
+        await this.#readSource(tenantId, some);
+      } catch (error) {
+        // Its receivers keep what they have.
+        this.#options.logger.debug(
+          `What tenant ${tenantId} shares is read again: ${
+            toError(error).message
+          }`,
+        );
+      }
+    }
+  }
+
+  async #readSource(tenantId: string, shares: ActiveShare[]): Promise<void> {
+    const version = await this.#versionOf(tenantId);
+    for (const share of shares) {
+      const wanted = `${share.version} ${version}`;
+      if (this.#shared.get(share.shareId)?.version !== wanted) {
+        this.#shared.set(share.shareId, {
+          version: wanted,
+          entities: await this.#entitiesOf(share),
+        });
+      }
+    }
+  }
+
+  /** Another one after each change of a live entity, in whichever order writers commit. */
+  async #versionOf(tenantId: string): Promise<string> {
+    const [{ version }] = await this.#options.database.query<{
+      version: string;
+    }>(tenantId, scope =>
+      scope
+        .table('entities')
+        .whereNull('deleted_at')
+        .select(
+          scope.knex.raw(
+            `concat_ws(' ', count(*), sum(hashtextextended(concat_ws(' ', tableoid, ctid, xmin), 0))) as version`,
+          ),
+        ),
+    );
+    return version;
+  }
+
+  async #entitiesOf(share: ActiveShare): Promise<Map<string, Entity>> {
+    const { catalog, logger } = this.#options;
+    const { tenantId, tenantSlug } = share.source;
+    const found = await catalog.queryEntities(tenantId, {
+      filter: share.filter,
+      limit: MOST_ENTITIES + 1,
+    });
+    if (found.length > MOST_ENTITIES) {
+      logger.warn(
+        `A share of the tenant '${tenantSlug}' has more than ${MOST_ENTITIES} entities, of which it shares the first ones by name: divide it into several`,
+      );
+    }
+    return new Map(
+      found
+        .slice(0, MOST_ENTITIES)
+        .filter(isShareable)
+        .map(entity => [stringifyEntityRef(entity), entity]),
+    );
+  }
+
+  /** The same for all tenants with the same shares. */
+  #offer(shares: ActiveShare[], offers: Map<string, Offer>): Offer {
+    const known = shares.map(share => ({
+      share,
+      shared: this.#shared.get(share.shareId)!,
+    }));
+    const version = known.map(({ shared }) => shared.version).join('\n');
+    const found = offers.get(version);
+    if (found) {
+      return found;
+    }
+    const first = new Map<string, { share: ActiveShare; entity: Entity }>();
+    const doubles = new Map(shares.map(({ shareId }) => [shareId, 0]));
+    for (const { share, shared } of known) {
+      for (const [ref, entity] of shared.entities) {
+        if (first.has(ref)) {
+          doubles.set(share.shareId, doubles.get(share.shareId)! + 1);
+        } else {
+          first.set(ref, { share, entity });
+        }
+      }
+    }
+    const copies: Offer['copies'] = new Map();
+    for (const [ref, { share, entity: original }] of first) {
+      const entity = copyOf(
+        original,
+        {
+          shareId: share.shareId,
+          sharedFrom: share.source.tenantSlug,
+          owner: share.owner,
+        },
+        other => first.has(other),
+      );
+      copies.set(ref, {
+        shareId: share.shareId,
+        entity,
+        hash: createHash('sha256')
+          .update(JSON.stringify(entity))
+          .digest('base64url'),
+      });
+    }
+    const offer = { version, copies, doubles };
+    offers.set(version, offer);
+    return offer;
+  }
+
+  /** One receiving tenant that can't be fed keeps no other one waiting. */
+  async #feedSafely(
+    receiver: string,
+    offer: Offer,
+    noted: string[],
+  ): Promise<void> {
+    try {
+      await this.#feed(receiver, offer, noted);
+    } catch (error) {
+      this.#given.delete(receiver);
+      this.#options.logger.debug(
+        `What tenant ${receiver} receives is tried again: ${
+          toError(error).message
+        }`,
+      );
+    }
+  }
+
+  async #feed(receiver: string, offer: Offer, noted: string[]): Promise<void> {
+    const given = this.#given.get(receiver);
+    const now = performance.now();
+    const isDue = !given || now - given.lookedAt >= this.#timing.ownMs;
+    if (given?.version === offer.version && !isDue) {
+      return;
+    }
+    const own = await this.#ownOf(receiver, [...offer.copies.keys()]);
+    const copies = new Map([...offer.copies].filter(([ref]) => !own.has(ref)));
+    const { mutations, status } = this.#options;
+    const notes = [...offer.doubles].map(([shareId, doubles]) =>
+      noteOf(shareId, doubles, offer, own),
+    );
+    // Before the first copy: a share that ends while nobody looks is found by its note.
+    await status.writeCopies(receiver, notes, { keep: noted });
+    const mutation = toMutation(copies, given?.hashes);
+    if (mutation) {
+      await mutations.apply(receiver, mutation);
+    }
+    // Copies of shares that have ended are gone, and their notes go too.
+    await status.writeCopies(receiver, notes);
+    this.#given.set(receiver, {
+      version: offer.version,
+      hashes: new Map([...copies].map(([ref, { hash }]) => [ref, hash])),
+      lookedAt: now,
+    });
+  }
+
+  /** Which of these refs the tenant has from elsewhere. */
+  async #ownOf(receiver: string, refs: string[]): Promise<Set<string>> {
+    const own = new Set<string>();
+    for (let at = 0; at < refs.length; at += REFS_PER_QUERY) {
+      const some = refs.slice(at, at + REFS_PER_QUERY);
+      const rows = await this.#options.database.query<{ ref: string }>(
+        receiver,
+        scope =>
+          scope
+            .table('entities')
+            .whereNull('deleted_at')
+            .whereIn('entity_ref', some)
+            .whereRaw(
+              `final_entity #>> array['metadata', 'annotations', ?] is null`,
+              [ANNOTATION_SHARE],
+            )
+            .select({ ref: 'entity_ref' }),
+      );
+      rows.forEach(({ ref }) => own.add(ref));
+    }
+    return own;
+  }
+}
+
+function isFor({ source, targetIds }: ActiveShare, receiver: string): boolean {
+  return (
+    source.tenantId !== receiver &&
+    (targetIds === null || targetIds.includes(receiver))
+  );
+}
+
+function noteOf(
+  shareId: string,
+  doubles: number,
+  offer: Offer,
+  own: Set<string>,
+): CopiesNote {
+  const refs = [...offer.copies]
+    .filter(([, copy]) => copy.shareId === shareId)
+    .map(([ref]) => ref);
+  const conflicts = refs.filter(ref => own.has(ref)).length;
+  return {
+    shareId,
+    copies: refs.length - conflicts,
+    conflicts: conflicts + doubles,
+  };
+}
+
+/** Everything for a tenant of which nothing is known; otherwise what has changed, if anything. */
+function toMutation(
+  copies: Offer['copies'],
+  given: Map<string, string> | undefined,
+): TenantMutation | undefined {
+  if (!given) {
+    return {
+      source: SHARES_SOURCE,
+      type: 'full',
+      // Without a location key, whatever the tenant itself has takes the name over.
+      entities: [...copies.values()].map(({ entity }) => ({ entity })),
+    };
+  }
+  const added = [...copies].filter(
+    ([ref, { hash }]) => given.get(ref) !== hash,
+  );
+  const removed = [...given.keys()].filter(ref => !copies.has(ref));
+  return added.length + removed.length > 0
+    ? {
+        source: SHARES_SOURCE,
+        type: 'delta',
+        added: added.map(([, { entity }]) => ({ entity })),
+        removed: removed.map(entityRef => ({ entityRef })),
+      }
+    : undefined;
+}

@@ -1,0 +1,413 @@
+import {
+  type CatalogBackend,
+  startCatalogBackend,
+} from '@internal/catalog-testing/startCatalogBackend';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+} from '@internal/postgres/testUtils';
+import { createBackendModule } from '@backstage/backend-plugin-api';
+import type { Entity } from '@backstage/catalog-model';
+import {
+  ANNOTATION_SHARE,
+  ANNOTATION_SHARED_FROM,
+  type TenantEngines,
+  tenantEnginesServiceRef,
+  type TenantShareStore,
+  tenantShareStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
+import { Client, type ClientConfig } from 'pg';
+import {
+  catalogModuleTenantEngines,
+  enginesServiceFactory,
+  tenantEnginesServiceFactory,
+} from '../module';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const TENANTS = ['acme', 'globex', 'initech', 'umbrella'];
+
+function entity(
+  kind: string,
+  name: string,
+  spec: Entity['spec'] = {},
+  annotations: Record<string, string> = {},
+): Entity {
+  const required: Record<string, Entity['spec']> = {
+    Component: { type: 'service', lifecycle: 'production', owner: 'team' },
+    API: {
+      type: 'grpc',
+      lifecycle: 'production',
+      owner: 'team',
+      definition: '-',
+    },
+    Group: { type: 'team', children: [] },
+    Location: { type: 'url', targets: [] },
+  };
+  return {
+    apiVersion: 'backstage.io/v1alpha1',
+    kind,
+    metadata: { name, annotations },
+    spec: { ...required[kind], ...spec },
+  };
+}
+
+describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
+  let connection: ClientConfig;
+  let client: Client;
+  let backend: CatalogBackend | undefined;
+  let engines: TenantEngines;
+  let shares: TenantShareStore;
+  const ids = new Map<string, string>();
+
+  const start = async () => {
+    backend = await startCatalogBackend({
+      connection,
+      enabled: true,
+      config: {
+        catalog: {
+          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
+        },
+      },
+      features: [
+        enginesServiceFactory,
+        tenantEnginesServiceFactory,
+        catalogModuleTenantEngines([], { lookMs: 100, ownMs: 300 }),
+        createBackendModule({
+          pluginId: 'catalog',
+          moduleId: 'shares-of-the-test',
+          register(env) {
+            env.registerInit({
+              deps: {
+                all: tenantEnginesServiceRef,
+                shareStore: tenantShareStoreServiceRef,
+              },
+              async init({ all, shareStore }) {
+                engines = all;
+                shares = shareStore;
+              },
+            });
+          },
+        }),
+      ],
+    });
+  };
+  const stop = async () => {
+    await backend?.stop();
+    backend = undefined;
+  };
+
+  beforeAll(async () => {
+    connection = await createTenancyDatabase(databases, id);
+    client = new Client(connection);
+    await client.connect();
+    await client.query('set search_path to tenancy');
+    const { rows } = await client.query(
+      `insert into tenants (tenant_slug, tenant_name)
+       select slug, slug from unnest($1::text[]) slug returning tenant_slug, tenant_id`,
+      [TENANTS],
+    );
+    rows.forEach(row => ids.set(row.tenant_slug, row.tenant_id));
+    await start();
+  });
+
+  afterAll(async () => {
+    await stop();
+    await client?.end();
+  });
+
+  const feed = (slug: string, ...entities: Entity[]) =>
+    engines.applyMutation(ids.get(slug)!, {
+      type: 'full',
+      entities: entities.map(each => ({ entity: each, locationKey: 'own' })),
+    });
+  const share = (
+    from: string,
+    targets: 'all' | string[],
+    ...filter: string[]
+  ) => shares.create(from, { targets, filter }, { by: 'test' });
+  const entitiesOf = async (slug: string): Promise<Entity[]> => {
+    const { rows } = await client.query(
+      `select final_entity from entities where tenant_id = $1 and deleted_at is null
+        order by entity_ref collate "C"`,
+      [ids.get(slug)],
+    );
+    return rows.map(row => row.final_entity);
+  };
+  const describeEntity = ({ kind, metadata }: Entity) => {
+    const from = metadata.annotations?.[ANNOTATION_SHARED_FROM];
+    return `${kind} ${metadata.name}${from ? ` of ${from}` : ''}`;
+  };
+  const namesOf = async (slug: string) =>
+    (await entitiesOf(slug)).map(describeEntity);
+  /** By tenant, those without an entity left out. */
+  const everything = async () => {
+    const all: Record<string, string[]> = {};
+    for (const slug of TENANTS) {
+      const names = await namesOf(slug);
+      if (names.length > 0) {
+        all[slug] = names;
+      }
+    }
+    return all;
+  };
+  const eventuallyHas = (slug: string, ...names: string[]) =>
+    eventually(async () => {
+      expect(await namesOf(slug)).toEqual(names);
+    });
+
+  afterEach(async () => {
+    for (const slug of TENANTS) {
+      for (const { share_id } of (await shares.list(slug)).shares) {
+        await shares.delete(slug, share_id);
+      }
+      await feed(slug);
+    }
+    await waitUntil(
+      'nobody has an entity',
+      async () => Object.keys(await everything()).length === 0,
+    );
+  });
+
+  it('reaches the tenants that are named, and nobody else', async () => {
+    await feed('acme', entity('Component', 'a'), entity('API', 'b'));
+    const { share_id } = await share('acme', ['globex'], 'kind=api');
+    await eventuallyHas('globex', 'API b of acme');
+    await expect(everything()).resolves.toEqual({
+      acme: ['API b', 'Component a'],
+      globex: ['API b of acme'],
+    });
+    const [copy] = await entitiesOf('globex');
+    expect(copy.metadata.annotations).toMatchObject({
+      [ANNOTATION_SHARE]: share_id,
+      [ANNOTATION_SHARED_FROM]: 'acme',
+    });
+    await eventually(async () => {
+      await expect(shares.list('acme')).resolves.toMatchObject({
+        shares: [{ targets: ['globex'], copies: 1, conflicts: 0 }],
+        received: [],
+      });
+    });
+    await expect(shares.list('globex')).resolves.toEqual({
+      shares: [],
+      received: [{ share_id, tenant_slug: 'acme', copies: 1, conflicts: 0 }],
+    });
+  });
+
+  it('follows changes of the source, of the share and of its end', async () => {
+    const changed = (description: string) => ({
+      ...entity('API', 'b'),
+      metadata: { name: 'b', description },
+    });
+    await feed('acme', changed('one'), entity('API', 'c'));
+    const { share_id } = await share('acme', 'all', 'kind=api');
+    await eventuallyHas('initech', 'API b of acme', 'API c of acme');
+    await feed('acme', changed('two'));
+    for (const slug of ['globex', 'initech', 'umbrella']) {
+      await eventually(async () => {
+        await expect(entitiesOf(slug)).resolves.toMatchObject([
+          { metadata: { name: 'b', description: 'two' } },
+        ]);
+      });
+    }
+    await shares.update('acme', share_id, { targets: ['globex'] });
+    await eventuallyHas('initech');
+    await eventuallyHas('globex', 'API b of acme');
+    await shares.update('acme', share_id, { filter: ['kind=component'] });
+    await eventuallyHas('globex');
+  });
+
+  it('names no entity that the tenant does not get, and has its owner only with that', async () => {
+    await feed(
+      'acme',
+      entity('Group', 'team'),
+      entity('API', 'api'),
+      entity('Component', 'a', {
+        dependsOn: ['component:secret', 'component:b'],
+        providesApis: ['api', 'hidden'],
+        system: 'hidden',
+      }),
+      entity('Component', 'b', { owner: 'group:default/hidden' }),
+    );
+    const { share_id } = await share('acme', ['globex'], 'kind=component');
+    await eventuallyHas('globex', 'Component a of acme', 'Component b of acme');
+    expect(JSON.stringify(await entitiesOf('globex'))).not.toMatch(
+      /secret|hidden|team/,
+    );
+    await shares.update('acme', share_id, {
+      filter: ['kind=component', 'kind=group', 'kind=api'],
+      owner: 'group:default/platform',
+    });
+    await eventually(async () => {
+      await expect(entitiesOf('globex')).resolves.toMatchObject([
+        { metadata: { name: 'api' }, spec: { owner: 'team' } },
+        {
+          metadata: { name: 'a' },
+          spec: {
+            owner: 'team',
+            dependsOn: ['component:b'],
+            providesApis: ['api'],
+          },
+        },
+        {
+          metadata: { name: 'b' },
+          spec: { owner: 'group:default/platform' },
+        },
+        { metadata: { name: 'team' } },
+      ]);
+    });
+  });
+
+  it('gives way to what the tenant has itself under the same ref, whichever comes first', async () => {
+    await feed('globex', entity('API', 'own-first'));
+    await eventuallyHas('globex', 'API own-first');
+    await feed('acme', entity('API', 'own-first'), entity('API', 'own-later'));
+    await share('acme', ['globex'], 'kind=api');
+    await eventuallyHas('globex', 'API own-first', 'API own-later of acme');
+    await feed(
+      'globex',
+      entity('API', 'own-first'),
+      entity('API', 'own-later'),
+    );
+    await eventuallyHas('globex', 'API own-first', 'API own-later');
+    await eventually(async () => {
+      await expect(shares.list('globex')).resolves.toMatchObject({
+        received: [{ copies: 0, conflicts: 2 }],
+      });
+    });
+    await feed('globex');
+    await eventuallyHas(
+      'globex',
+      'API own-first of acme',
+      'API own-later of acme',
+    );
+  });
+
+  it('is not passed on, and has no location that the engine would read', async () => {
+    await feed('acme', entity('API', 'a'), entity('Location', 'l'));
+    await share('acme', 'all', 'kind=api', 'kind=location');
+    await share('globex', 'all', 'metadata.name');
+    await feed('globex', entity('API', 'g'));
+    await eventuallyHas('initech', 'API a of acme', 'API g of globex');
+    await eventuallyHas('globex', 'API a of acme', 'API g');
+    await eventually(async () => {
+      await expect(everything()).resolves.toMatchObject({
+        acme: ['API a', 'API g of globex', 'Location l'],
+      });
+    });
+  });
+
+  it('can neither be removed nor be claimed in the tenant that receives it, and leaves max_entities to its own', async () => {
+    await feed('acme', entity('API', 'a'), entity('API', 'b'));
+    await share('acme', ['globex'], 'kind=api');
+    await client.query(
+      `update tenants set max_entities = 1 where tenant_slug = 'globex'`,
+    );
+    const { tenant_id, ...forged } = {
+      tenant_id: ids.get('globex')!,
+      ...entity('API', 'forged', {}, { [ANNOTATION_SHARED_FROM]: 'acme' }),
+    };
+    await engines.applyMutation(tenant_id, {
+      type: 'full',
+      entities: [entity('API', 'own'), forged].map(each => ({
+        entity: each,
+        locationKey: 'own',
+      })),
+    });
+    await eventuallyHas('globex', 'API a of acme', 'API b of acme', 'API own');
+    await client.query(
+      `update tenants set max_entities = 50000 where tenant_slug = 'globex'`,
+    );
+    const [copy, , own] = await entitiesOf('globex');
+    const remove = ({ metadata }: Entity) =>
+      backend!.as('globex').send('delete', `/entities/by-uid/${metadata.uid}`);
+    const refused = await remove(copy).expect(409);
+    expect(refused.body.error.message).toBe(
+      "The entity is shared by the tenant 'acme', and can be removed there",
+    );
+    await remove(own).expect(204);
+  });
+
+  it('goes with a share that ends, and with its tenant, while no process runs', async () => {
+    await feed('acme', entity('API', 'a'));
+    await feed('globex', entity('API', 'g'));
+    const { share_id } = await share('acme', ['initech'], 'kind=api');
+    await share('globex', ['initech'], 'kind=api');
+    await eventuallyHas('initech', 'API a of acme', 'API g of globex');
+    await stop();
+    await client.query('delete from tenant_shares where share_id = $1', [
+      share_id,
+    ]);
+    await client.query(
+      `update tenants set deleted_at = now() where tenant_slug = 'globex'`,
+    );
+    await start();
+    await eventuallyHas('initech');
+    await client.query(
+      `update tenants set deleted_at = null where tenant_slug = 'globex'`,
+    );
+    await eventually(async () => {
+      expect(await namesOf('initech')).toEqual(['API g of globex']);
+    });
+  });
+
+  it('is at rest what a model says, after random entities, shares, ends and conflicts', async () => {
+    let seed = Number(process.env.SHARES_SEED ?? 7);
+    const random = (below: number) => {
+      seed = (seed * 48271) % 2147483647;
+      return seed % below;
+    };
+    const own = new Map(TENANTS.map(slug => [slug, new Set<string>()]));
+    const made: { id: string; from: string; to: string[]; names: string[] }[] =
+      [];
+    for (let round = 0; round < 4; round += 1) {
+      for (let step = 0; step < 8; step += 1) {
+        const slug = TENANTS[random(TENANTS.length)];
+        const names = Array.from({ length: random(3) + 1 }, () =>
+          String.fromCharCode(97 + random(6)),
+        );
+        if (random(3) === 0) {
+          const to = TENANTS.filter(each => each !== slug && random(2) === 0);
+          if (to.length > 0) {
+            const { share_id } = await share(
+              slug,
+              to,
+              ...names.map(name => `metadata.name=${name}`),
+            );
+            made.push({ id: share_id, from: slug, to, names });
+          }
+        } else if (random(4) === 0 && made.length > 0) {
+          const [ended] = made.splice(random(made.length), 1);
+          await shares.delete(ended.from, ended.id);
+        } else {
+          own.set(slug, new Set(names));
+          await feed(slug, ...names.map(name => entity('API', name)));
+        }
+      }
+      const model = (slug: string) => {
+        const all = new Map(
+          [...own.get(slug)!].map(name => [name, `API ${name}`]),
+        );
+        for (const { from, to, names } of made) {
+          for (const name of names) {
+            if (
+              to.includes(slug) &&
+              own.get(from)!.has(name) &&
+              !all.has(name)
+            ) {
+              all.set(name, `API ${name} of ${from}`);
+            }
+          }
+        }
+        return [...all].sort().map(([, text]) => text);
+      };
+      await eventually(async () => {
+        for (const slug of TENANTS) {
+          expect(await namesOf(slug)).toEqual(model(slug));
+        }
+      });
+    }
+  });
+});

@@ -1,0 +1,323 @@
+import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
+import type {
+  CreateShare,
+  ReceivedShare,
+  TenantShare,
+  TenantShares,
+  UpdateShare,
+} from 'backstage-plugin-tenants-common';
+import type { Knex } from 'knex';
+import type {
+  AdminDatabase,
+  AdminTransaction,
+} from '../database/AdminDatabase';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { notifyStatement } from '../tenants/ChangeListener';
+import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
+import { parseCreateShare, parseUpdateShare, toPredicate } from './input';
+import type { ActiveShare, TenantShareStore } from './TenantShares';
+
+const DEFAULT_POSITION = 100;
+
+/** Each is read again with each change of its source. */
+const MOST_SHARES = 100;
+
+/** A row of `tenant_shares`, with what is counted of it. */
+interface ShareRow {
+  share_id: string;
+  target_slugs: string[] | null;
+  filter: string[];
+  owner: string | null;
+  position: number;
+  created_by: string;
+  created_at: Date;
+  updated_at: Date;
+  copies: number;
+  conflicts: number;
+}
+
+/**
+ * {@link TenantShareStore} on PostgreSQL.
+ *
+ * A change locks the row of the tenant that shares until the commit (NO KEY UPDATE, which no
+ * foreign key waits for), and no table: two changes of one tenant go one after the other.
+ *
+ * @public
+ */
+export class PostgresTenantShareStore implements TenantShareStore {
+  readonly #pool: TenancyPool;
+  readonly #admin: AdminDatabase;
+
+  constructor(options: { pool: TenancyPool; admin: AdminDatabase }) {
+    this.#pool = options.pool;
+    this.#admin = options.admin;
+  }
+
+  /** {@inheritDoc TenantShareStore.list} */
+  async list(tenantSlug: string): Promise<TenantShares> {
+    const [tenant] = isTenantSlug(tenantSlug)
+      ? await this.#pool.query<{ tenant_id: string }>(knex =>
+          selectActive(knex, tenantSlug),
+        )
+      : [];
+    const tenantId = idOf(tenant, tenantSlug);
+    const shares = await this.#pool.query<ShareRow>(knex =>
+      selectShares(knex, tenantId),
+    );
+    const received = await this.#pool.query<ReceivedShare>(knex =>
+      knex('tenant_share_copies as c')
+        .join('tenant_shares as s', 's.share_id', 'c.share_id')
+        .join('tenants as t', 't.tenant_id', 's.tenant_id')
+        .select('c.share_id', 't.tenant_slug', 'c.copies', 'c.conflicts')
+        .where('c.tenant_id', tenantId)
+        .orderByRaw('t.tenant_slug collate "C", s.position, s.created_at'),
+    );
+    return { shares: shares.map(toShare), received };
+  }
+
+  /** {@inheritDoc TenantShareStore.create} */
+  async create(
+    tenantSlug: string,
+    share: CreateShare,
+    { by }: { by: string },
+  ): Promise<TenantShare> {
+    const { targets, ...rest } = parseCreateShare(share);
+    return this.#change('make a share', tenantSlug, async change => {
+      const { knex } = change.transaction;
+      const [{ count }] = await change.transaction.query<{ count: string }>(
+        knex('tenant_shares')
+          .where('tenant_id', change.tenantId)
+          .count({ count: '*' }),
+      );
+      if (Number(count) >= MOST_SHARES) {
+        throw new ConflictError(
+          `The tenant '${tenantSlug}' has ${MOST_SHARES} shares, which is the most: delete one first`,
+        );
+      }
+      const [{ share_id }] = await change.transaction.query<ShareRow>(
+        knex('tenant_shares')
+          .insert({
+            position: DEFAULT_POSITION,
+            ...rest,
+            target_ids: await targetIds(change, targets),
+            tenant_id: change.tenantId,
+            created_by: by,
+          })
+          .returning('share_id'),
+      );
+      return readShare(change, share_id);
+    });
+  }
+
+  /** {@inheritDoc TenantShareStore.update} */
+  async update(
+    tenantSlug: string,
+    shareId: string,
+    changes: UpdateShare,
+  ): Promise<TenantShare> {
+    const { targets, ...rest } = parseUpdateShare(changes);
+    return this.#change('change a share', tenantSlug, async change => {
+      const { knex } = change.transaction;
+      const changed = await change.transaction.query<ShareRow>(
+        knex('tenant_shares')
+          .update({
+            ...rest,
+            ...(targets && { target_ids: await targetIds(change, targets) }),
+            updated_at: knex.fn.now(),
+          })
+          .where(whereIs(change, shareId))
+          .returning('share_id'),
+      );
+      refuseMissing(changed, shareId, tenantSlug);
+      return readShare(change, changed[0].share_id);
+    });
+  }
+
+  /** {@inheritDoc TenantShareStore.delete} */
+  async delete(tenantSlug: string, shareId: string): Promise<void> {
+    await this.#change('end a share', tenantSlug, async change => {
+      const deleted = await change.transaction.query(
+        change.transaction
+          .knex('tenant_shares')
+          .where(whereIs(change, shareId))
+          .delete()
+          .returning('share_id'),
+      );
+      refuseMissing(deleted, shareId, tenantSlug);
+    });
+  }
+
+  /** {@inheritDoc TenantShareStore.listActive} */
+  async listActive(): Promise<ActiveShare[]> {
+    const rows = await this.#pool.query<
+      ShareRow & {
+        tenant_id: string;
+        tenant_slug: string;
+        target_ids: string[] | null;
+      }
+    >(knex =>
+      knex('tenant_shares as s')
+        .join('tenants as t', 't.tenant_id', 's.tenant_id')
+        .whereNull('t.deleted_at')
+        .select('s.*', 't.tenant_slug')
+        .orderBy(['s.position', 's.created_at', 's.share_id']),
+    );
+    return rows.map(row => ({
+      shareId: row.share_id,
+      source: { tenantId: row.tenant_id, tenantSlug: row.tenant_slug },
+      targetIds: row.target_ids,
+      filter: toPredicate(row.filter),
+      owner: row.owner,
+      version: `${row.share_id} ${row.updated_at.getTime()}`,
+    }));
+  }
+
+  /** Changes shares as the administrator, and tells all processes. */
+  async #change<T>(
+    reason: string,
+    tenantSlug: string,
+    work: (change: Change) => Promise<T>,
+  ): Promise<T> {
+    if (!isTenantSlug(tenantSlug)) {
+      throw missing(tenantSlug);
+    }
+    return this.#admin.run(reason, async transaction => {
+      const { knex } = transaction;
+      const [row] = await transaction.query<{ tenant_id: string }>(
+        selectActive(knex, tenantSlug).forNoKeyUpdate(),
+      );
+      const tenantId = idOf(row, tenantSlug);
+      const result = await work({ transaction, tenantId });
+      await transaction.query(
+        notifyStatement(knex, this.#pool.schema, { engineOf: tenantId }),
+      );
+      return result;
+    });
+  }
+}
+
+/** A change to the shares of one tenant, whose row is locked. */
+interface Change {
+  transaction: AdminTransaction;
+  tenantId: string;
+}
+
+/** A text that is no UUID is an id that no share has, not an error of PostgreSQL. */
+function whereIs({ tenantId }: Change, shareId: string) {
+  return (query: Knex.QueryBuilder) =>
+    query
+      .where('tenant_id', tenantId)
+      .whereRaw('share_id::text = ?', [shareId.toLocaleLowerCase('en-US')]);
+}
+
+/** @returns null for all */
+async function targetIds(
+  { transaction, tenantId }: Change,
+  targets: 'all' | string[],
+): Promise<string[] | null> {
+  if (targets === 'all') {
+    return null;
+  }
+  const rows = await transaction.query<{
+    tenant_id: string;
+    tenant_slug: string;
+  }>(
+    transaction
+      .knex('tenants')
+      .select('tenant_id', 'tenant_slug')
+      .whereNull('deleted_at')
+      .whereNotIn('tenant_id', [tenantId, DEFAULT_TENANT_ID])
+      .whereIn('tenant_slug', targets.filter(isTenantSlug)),
+  );
+  const ids = new Map(rows.map(row => [row.tenant_slug, row.tenant_id]));
+  const unfit = targets.find(slug => !ids.has(slug));
+  if (unfit !== undefined) {
+    throw new InputError(
+      `Invalid share: targets must be the slugs of active tenants other than this one and 'default', got ${JSON.stringify(
+        unfit,
+      )}`,
+    );
+  }
+  return [...ids.values()];
+}
+
+function selectShares(knex: Knex, tenantId: string) {
+  return knex('tenant_shares as s')
+    .where('s.tenant_id', tenantId)
+    .select(
+      's.*',
+      knex.raw(
+        `case when s.target_ids is not null then
+           (select coalesce(array_agg(t.tenant_slug order by t.tenant_slug collate "C"), '{}')
+              from tenants t where t.tenant_id = any (s.target_ids) and t.deleted_at is null)
+         end as target_slugs`,
+      ),
+      knex.raw(
+        `(select coalesce(sum(c.copies), 0)::int from tenant_share_copies c where c.share_id = s.share_id) as copies`,
+      ),
+      knex.raw(
+        `(select coalesce(sum(c.conflicts), 0)::int from tenant_share_copies c where c.share_id = s.share_id) as conflicts`,
+      ),
+    )
+    .orderBy(['s.position', 's.created_at', 's.share_id']);
+}
+
+async function readShare(
+  { transaction, tenantId }: Change,
+  shareId: string,
+): Promise<TenantShare> {
+  const [row] = await transaction.query<ShareRow>(
+    selectShares(transaction.knex, tenantId).where('s.share_id', shareId),
+  );
+  return toShare(row);
+}
+
+function toShare(row: ShareRow): TenantShare {
+  return {
+    share_id: row.share_id,
+    targets: row.target_slugs ?? 'all',
+    filter: row.filter,
+    owner: row.owner,
+    position: row.position,
+    created_by: row.created_by,
+    created_at: row.created_at.toISOString(),
+    updated_at: row.updated_at.toISOString(),
+    copies: row.copies,
+    conflicts: row.conflicts,
+  };
+}
+
+function selectActive(knex: Knex, tenantSlug: string) {
+  return knex('tenants')
+    .select('tenant_id')
+    .where('tenant_slug', tenantSlug)
+    .whereNull('deleted_at');
+}
+
+function idOf(
+  row: { tenant_id: string } | undefined,
+  tenantSlug: string,
+): string {
+  if (!row) {
+    throw missing(tenantSlug);
+  }
+  return row.tenant_id;
+}
+
+function missing(tenantSlug: string): NotFoundError {
+  return new NotFoundError(`No active tenant with the slug '${tenantSlug}'`);
+}
+
+function refuseMissing(
+  rows: object[],
+  shareId: string,
+  tenantSlug: string,
+): void {
+  if (rows.length === 0) {
+    throw new NotFoundError(
+      `The tenant '${tenantSlug}' has no share with the id ${JSON.stringify(
+        shareId,
+      )}`,
+    );
+  }
+}

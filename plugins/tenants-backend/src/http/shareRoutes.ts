@@ -1,0 +1,98 @@
+import { createBodyReader } from '@internal/http';
+import {
+  parseCreateShare,
+  parseUpdateShare,
+  tenantShareReadPermission,
+  type TenantShareStore,
+  tenantShareUpdatePermission,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { Router } from 'express';
+import { type Administrators, nameOf } from '../authorization/Administrators';
+import type { TenantAdmins } from '../authorization/TenantAdmins';
+import type { Access, MakeOperation } from './operations';
+
+// A thousand slugs, and twenty filters of a thousand characters.
+const readBody = createBodyReader({ limit: 200 * 1024 });
+
+/** What the routes of shares work with. */
+export interface ShareRoutesOptions {
+  administrators: Administrators;
+  operation: MakeOperation;
+  shares: TenantShareStore;
+  tenantAdmins: TenantAdmins;
+}
+
+/** Adds the routes of shares. */
+export function addShareRoutes(
+  router: Router,
+  options: ShareRoutesOptions,
+): void {
+  const { administrators, operation, shares, tenantAdmins } = options;
+  /** For administrators of all tenants, and of the one that the path names. */
+  const maySee: Access<void> = {
+    changes: false,
+    check: async (credentials, { params }) => {
+      await tenantAdmins.assertMay(
+        credentials,
+        tenantShareReadPermission,
+        params.slug,
+        'the shares',
+      );
+    },
+  };
+  /** For administrators of all tenants: what is shared reaches other tenants. */
+  const mayShare: Access<{ by: string }> = {
+    changes: true,
+    check: async credentials => {
+      await administrators.assertMay(credentials, tenantShareUpdatePermission);
+      return { by: nameOf(credentials) };
+    },
+  };
+
+  router.get(
+    '/:slug/shares',
+    operation('list-tenant-shares', maySee, async (req, res) => {
+      res.json(await shares.list(req.params.slug));
+    }),
+  );
+
+  router.post(
+    '/:slug/shares',
+    operation(
+      'create-tenant-share',
+      mayShare,
+      async (req, res, { by }) => {
+        const { slug } = req.params;
+        const share = parseCreateShare(await readBody(req, res));
+        const created = await shares.create(slug, share, { by });
+        res
+          .status(201)
+          .location(`${req.baseUrl}/${slug}/shares/${created.share_id}`)
+          .json(created);
+      },
+      async (req, res) => ({ ...parseCreateShare(await readBody(req, res)) }),
+    ),
+  );
+
+  router.patch(
+    '/:slug/shares/:share',
+    operation(
+      'update-tenant-share',
+      mayShare,
+      async (req, res) => {
+        const { share, slug } = req.params;
+        const changes = parseUpdateShare(await readBody(req, res));
+        res.json(await shares.update(slug, share, changes));
+      },
+      async (req, res) => ({ ...parseUpdateShare(await readBody(req, res)) }),
+    ),
+  );
+
+  router.delete(
+    '/:slug/shares/:share',
+    operation('delete-tenant-share', mayShare, async (req, res) => {
+      await shares.delete(req.params.slug, req.params.share);
+      res.status(204).end();
+    }),
+  );
+}

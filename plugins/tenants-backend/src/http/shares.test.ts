@@ -1,0 +1,224 @@
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { TenantsClient } from 'backstage-plugin-tenants-common';
+import {
+  ALICE,
+  type Caller,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases();
+
+const NO_SHARE = '00000000-0000-4000-8000-000000000099';
+
+describe.each(databases.eachSupportedId())('shares on %s', id => {
+  let database: TenancyDatabase;
+  let backend: TenantsBackend;
+  let admin: Caller;
+  let adminOfAcme: Caller;
+
+  beforeAll(async () => {
+    database = await TenancyDatabase.create(databases, id);
+    backend = await startTenantsBackend({ pool: database.createPool() });
+    admin = backend.admin;
+    adminOfAcme = backend.as(mockCredentials.user.header('user:default/jane'));
+  });
+  afterAll(async () => {
+    await backend?.stop();
+    await database?.close();
+  });
+
+  beforeEach(async () => {
+    await database.empty();
+    await database.client.query(
+      `delete from tenant_shares; delete from tenant_share_copies;
+       insert into tenants (tenant_slug, tenant_name, deleted_at)
+       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
+       insert into tenant_members (tenant_id, principal, role, created_by)
+       select tenant_id, 'user:default/jane', 'admin', 'test' from tenants where tenant_slug = 'acme'`,
+    );
+  });
+
+  const share = { targets: ['globex'], filter: ['kind=template,spec.type=a'] };
+
+  it('are made, changed and ended by an administrator', async () => {
+    const made = await admin.post('/acme/shares', share);
+    expect(made.body).toMatchObject({
+      ...share,
+      owner: null,
+      position: 100,
+      created_by: 'user:default/admin',
+      copies: 0,
+      conflicts: 0,
+    });
+    const path = `/acme/shares/${made.body.share_id}`;
+    expect([made.status, made.headers.location]).toEqual([
+      201,
+      `/api/tenants${path}`,
+    ]);
+    const changed = await admin.patch(path, { targets: 'all', position: 1 });
+    expect(changed.body).toEqual({
+      ...made.body,
+      targets: 'all',
+      position: 1,
+      updated_at: expect.any(String),
+    });
+    const list = await admin.get('/acme/shares');
+    expect(list.body).toEqual({ shares: [changed.body], received: [] });
+    expect((await admin.delete(path)).status).toBe(204);
+    expect((await admin.get('/acme/shares')).body.shares).toEqual([]);
+  });
+
+  it.each<[string, string, object, string]>([
+    [
+      'no target',
+      '/acme',
+      { ...share, targets: [] },
+      'targets must be "all" or a list of 1 to 1000 slugs',
+    ],
+    [
+      'itself as a target',
+      '/acme',
+      { ...share, targets: ['acme'] },
+      'got "acme"',
+    ],
+    [
+      'the default tenant as a target',
+      '/acme',
+      { ...share, targets: ['default'] },
+      'got "default"',
+    ],
+    [
+      'a deleted target',
+      '/acme',
+      { ...share, targets: ['globex', 'gone'] },
+      'got "gone"',
+    ],
+    [
+      'no filter',
+      '/acme',
+      { ...share, filter: [] },
+      'filter must be a list of at least one text',
+    ],
+    [
+      'a filter without a key',
+      '/acme',
+      { ...share, filter: ['=a'] },
+      'texts such as kind=template',
+    ],
+    [
+      'a filter with a NUL',
+      '/acme',
+      { ...share, filter: ['a=\0'] },
+      'texts such as kind=template',
+    ],
+    [
+      'an operator as a key',
+      '/acme',
+      { ...share, filter: ['$not=a'] },
+      'texts such as kind=template',
+    ],
+    [
+      'an owner that is no reference',
+      '/acme',
+      { ...share, owner: 'a/b/c' },
+      'owner must be the reference of an entity',
+    ],
+    [
+      'a position out of range',
+      '/acme',
+      { ...share, position: -1 },
+      'position must be',
+    ],
+    [
+      'another field',
+      '/acme',
+      { ...share, tenant_id: 'a' },
+      'unknown field "tenant_id"',
+    ],
+  ])('with %s are refused', async (_what, slug, body, message) => {
+    const refused = await admin.post(`${slug}/shares`, body);
+    expect([refused.status, refused.body.error.message]).toEqual([
+      400,
+      expect.stringContaining(message),
+    ]);
+  });
+
+  it.each(['/none', '/gone', '/No!'])('of %s are not there', async slug => {
+    expect((await admin.get(`${slug}/shares`)).status).toBe(404);
+    expect((await admin.post(`${slug}/shares`, share)).status).toBe(404);
+  });
+
+  it('of another tenant, or without an id, are not there', async () => {
+    const { body } = await admin.post('/acme/shares', share);
+    for (const path of [
+      `/globex/shares/${body.share_id}`,
+      `/acme/shares/${NO_SHARE}`,
+      '/acme/shares/no-uuid',
+    ]) {
+      expect((await admin.patch(path, { position: 1 })).status).toBe(404);
+      expect((await admin.delete(path)).status).toBe(404);
+    }
+    expect((await admin.get('/acme/shares')).body.shares).toHaveLength(1);
+  });
+
+  it('are seen by the admins of their tenant, who change none, and by nobody else', async () => {
+    const { body } = await admin.post('/acme/shares', share);
+    expect((await adminOfAcme.get('/acme/shares')).status).toBe(200);
+    expect((await adminOfAcme.get('/globex/shares')).status).toBe(403);
+    const alice = backend.as(mockCredentials.user.header(ALICE));
+    expect((await alice.get('/acme/shares')).status).toBe(403);
+    for (const caller of [adminOfAcme, alice]) {
+      const answers = [
+        await caller.post('/acme/shares', share),
+        await caller.patch(`/acme/shares/${body.share_id}`, { position: 1 }),
+        await caller.delete(`/acme/shares/${body.share_id}`),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
+    }
+  });
+
+  it('are at most 100 of a tenant', async () => {
+    await database.client.query(
+      `insert into tenant_shares (tenant_id, filter, position, created_by)
+       select tenant_id, '{kind=api}', 1, 'test' from tenants, generate_series(1, 100)
+        where tenant_slug = 'acme'`,
+    );
+    const refused = await admin.post('/acme/shares', share);
+    expect(refused.status).toBe(409);
+  });
+
+  it('are called by the client', async () => {
+    const client = new TenantsClient({
+      discoveryApi: {
+        getBaseUrl: async plugin =>
+          `http://localhost:${backend.port()}/api/${plugin}`,
+      },
+      fetchApi: {
+        fetch: (input, init) =>
+          fetch(input, {
+            ...init,
+            headers: {
+              ...(init?.headers as Record<string, string>),
+              authorization: mockCredentials.user.header('user:default/admin'),
+            },
+          }),
+      },
+    });
+    const made = await client.createShare('acme', {
+      targets: 'all',
+      filter: ['kind=api'],
+    });
+    await client.updateShare('acme', made.share_id, { owner: 'group:a' });
+    await expect(client.listShares('acme')).resolves.toMatchObject({
+      shares: [{ share_id: made.share_id, owner: 'group:a', targets: 'all' }],
+    });
+    await client.deleteShare('acme', made.share_id);
+    await expect(client.listShares('acme')).resolves.toEqual({
+      shares: [],
+      received: [],
+    });
+  });
+});

@@ -1,0 +1,214 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { ButtonIcon, Flex, Text, TextField } from '@backstage/ui';
+import { ActionButton, ActionDialog, Failure, Loading } from '@internal/pages';
+import { RiDeleteBinLine } from '@remixicon/react';
+import type {
+  ReceivedShare,
+  TenantShare,
+} from 'backstage-plugin-tenants-common';
+import { useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsApiRef } from '../../api';
+import { useOpenTenant } from '../../openTenant/OpenTenantContext';
+import { tenantsTranslationRef } from '../../translation';
+import styles from './shares.module.css';
+
+const NEW_SHARE = { filter: '', targets: 'all', owner: '' };
+
+const textOf = ({ filter }: TenantShare) => filter.join('; ');
+
+/** The parts of a list as it is typed. */
+const partsOf = (text: string, separator: string) =>
+  text
+    .split(separator)
+    .map(part => part.trim())
+    .filter(Boolean);
+
+/** What a tenant shares with others, and what it receives. */
+export function SharesTab({ slug }: { slug: string }) {
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const mayShare = useOpenTenant()?.administers_tenants === true;
+  const [ended, setEnded] = useState<TenantShare>();
+  const { value, error, loading, retry } = useAsyncRetry(
+    () => tenantsApi.listShares(slug),
+    [tenantsApi, slug],
+  );
+  return (
+    <Flex direction="column" gap="4" pb="6">
+      <div>
+        <h2 className={styles.heading}>{t('shares.title')}</h2>
+        <Text as="p" color="secondary">
+          {t('shares.explanation')}
+        </Text>
+      </div>
+      {mayShare && <CreateShare slug={slug} onCreated={retry} />}
+      {error && !loading && (
+        <Failure title={t('shares.failed')} error={error} onRetry={retry} />
+      )}
+      {loading && !value && <Loading height={160} />}
+      {value && (
+        <>
+          <Given
+            shares={value.shares}
+            onEnd={mayShare ? setEnded : undefined}
+          />
+          <Received received={value.received} />
+        </>
+      )}
+      {ended && (
+        <ActionDialog
+          title={t('shares.end.title')}
+          texts={[t('shares.end.text', { filter: textOf(ended) })]}
+          destructive
+          submit={t('shares.end.submit')}
+          failed={t('shares.end.failed')}
+          onSubmit={async () => {
+            await tenantsApi.deleteShare(slug, ended.share_id);
+            retry();
+          }}
+          onClose={() => setEnded(undefined)}
+        />
+      )}
+    </Flex>
+  );
+}
+
+function CreateShare(props: { slug: string; onCreated: () => void }) {
+  const { slug, onCreated } = props;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [share, setShare] = useState(NEW_SHARE);
+  const filter = partsOf(share.filter, ';');
+  const targets = partsOf(share.targets, ',');
+  const field = (name: keyof typeof NEW_SHARE) => ({
+    label: t(`shares.create.${name}`),
+    description: t(`shares.create.${name}Hint`),
+    value: share[name],
+    onChange: (text: string) => setShare({ ...share, [name]: text }),
+  });
+  return (
+    <div>
+      <ActionButton
+        open={t('shares.create.open')}
+        onOpen={() => setShare(NEW_SHARE)}
+        title={t('shares.create.title')}
+        texts={[t('shares.create.text')]}
+        submit={t('shares.create.submit')}
+        failed={t('shares.create.failed')}
+        isDisabled={filter.length === 0 || targets.length === 0}
+        onSubmit={async () => {
+          await tenantsApi.createShare(slug, {
+            filter,
+            targets: targets.join() === 'all' ? 'all' : targets,
+            owner: share.owner.trim() || null,
+          });
+          onCreated();
+        }}
+      >
+        <TextField isRequired {...field('filter')} />
+        <TextField isRequired {...field('targets')} />
+        <TextField {...field('owner')} />
+      </ActionButton>
+    </div>
+  );
+}
+
+function Given(props: {
+  shares: TenantShare[];
+  onEnd?: (share: TenantShare) => void;
+}) {
+  const { shares, onEnd } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  return (
+    <section>
+      <h3 className={styles.heading}>{t('shares.given.title')}</h3>
+      {shares.length === 0 && <Text as="p">{t('shares.given.none')}</Text>}
+      {shares.length > 0 && (
+        <table className={styles.table}>
+          <thead>
+            <tr>
+              <th scope="col">{t('shares.given.columns.filter')}</th>
+              <th scope="col">{t('shares.given.columns.targets')}</th>
+              <th scope="col">{t('shares.given.columns.copies')}</th>
+              {onEnd && (
+                <th scope="col">{t('shares.given.columns.actions')}</th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {shares.map(share => (
+              <tr key={share.share_id}>
+                <th scope="row">{textOf(share)}</th>
+                <td>
+                  {share.targets === 'all'
+                    ? t('shares.given.all')
+                    : share.targets.join(', ')}
+                </td>
+                <td>
+                  <Counts {...share} />
+                </td>
+                {onEnd && (
+                  <td>
+                    <ButtonIcon
+                      variant="tertiary"
+                      icon={<RiDeleteBinLine />}
+                      aria-label={t('shares.end.action', {
+                        filter: textOf(share),
+                      })}
+                      onPress={() => onEnd(share)}
+                    />
+                  </td>
+                )}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function Received({ received }: { received: ReceivedShare[] }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  return (
+    <section>
+      <h3 className={styles.heading}>{t('shares.received.title')}</h3>
+      {received.length === 0 && <Text as="p">{t('shares.received.none')}</Text>}
+      {received.length > 0 && (
+        <table className={styles.table}>
+          <thead>
+            <tr>
+              <th scope="col">{t('shares.received.columns.from')}</th>
+              <th scope="col">{t('shares.received.columns.copies')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {received.map(share => (
+              <tr key={share.share_id}>
+                <th scope="row">{share.tenant_slug}</th>
+                <td>
+                  <Counts {...share} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function Counts({ copies, conflicts }: { copies: number; conflicts: number }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  return (
+    <>
+      {copies}{' '}
+      {conflicts > 0 && (
+        <Text as="span" variant="body-small" color="secondary">
+          {t('shares.conflicts', { count: conflicts })}
+        </Text>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,47 @@
+/** Texts of what tenants share. */
+export const sharesMessages = {
+  title: 'Shares',
+  explanation:
+    'Other tenants get read-only copies of what this tenant shares. What they have themselves under the same name stays as it is.',
+  failed: 'The shares could not be loaded',
+  given: {
+    title: 'Shared with others',
+    none: 'This tenant shares nothing.',
+    all: 'All tenants',
+    columns: {
+      filter: 'Entities',
+      targets: 'Tenants',
+      copies: 'Copies',
+      actions: 'Actions',
+    },
+  },
+  received: {
+    title: 'Received from others',
+    none: 'This tenant receives nothing.',
+    columns: { from: 'From', copies: 'Copies' },
+  },
+  conflicts_one: '{{count}} left out: the tenant has it itself',
+  conflicts_other: '{{count}} left out: the tenants have them themselves',
+  create: {
+    open: 'Share entities',
+    title: 'Share entities',
+    text: 'The copies name no other entity of this tenant that is not shared as well.',
+    filter: 'Entities',
+    filterHint:
+      'As a filter of the catalog, such as kind=template or kind=api,spec.type=openapi. Several are separated by semicolons.',
+    targets: 'Tenants',
+    targetsHint: 'Slugs, separated by commas, or all.',
+    owner: 'Owner of the copies',
+    ownerHint:
+      'For those whose own owner is not shared, such as group:default/platform.',
+    submit: 'Share',
+    failed: 'Not shared',
+  },
+  end: {
+    action: 'End the share of {{filter}}',
+    title: 'End this share?',
+    text: 'The tenants lose the copies of {{filter}} within seconds.',
+    submit: 'End the share',
+    failed: 'Not ended',
+  },
+} as const;
