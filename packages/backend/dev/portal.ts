@@ -12,12 +12,14 @@ import {
   createProxyAuthProviderFactory,
 } from '@backstage/plugin-auth-node';
 import {
+  type TenantEngines,
   tenancyServiceRef,
   tenantEnginesServiceRef,
   tenantMemberStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { readFile } from 'fs/promises';
+import { setTimeout as delay } from 'timers/promises';
 import { createPortal, startPortal } from '../src/createPortal';
 import { SAMPLE_SLUG } from './banner';
 import { notify, publishDocument } from './sampleContents';
@@ -112,19 +114,40 @@ const sampleTenants = createBackendPlugin({
           }
           if (file) {
             const entities = await readEntities(targetPaths.resolveRoot(file));
-            // Engines start after all plugins.
-            lifecycle.addStartupHook(() =>
-              engines.applyMutation(tenant_id, {
-                type: 'full',
-                entities: entities.map(entity => ({ entity })),
-              }),
-            );
+            // Engines start after all plugins. Nothing waits for this one.
+            lifecycle.addStartupHook(() => {
+              handOver(engines, tenant_id, entities).catch(error =>
+                logger.error(`${file} is not in its tenant`, error),
+              );
+            });
           }
         }
       },
     });
   },
 });
+
+/** Tries until the engine of the tenant runs: at first it has to make its tables. */
+async function handOver(
+  engines: TenantEngines,
+  tenantId: string,
+  entities: Entity[],
+): Promise<void> {
+  for (;;) {
+    try {
+      await engines.applyMutation(tenantId, {
+        type: 'full',
+        entities: entities.map(entity => ({ entity })),
+      });
+      return;
+    } catch (error) {
+      if ((error as Error).name !== 'ServiceUnavailableError') {
+        throw error;
+      }
+      await delay(1_000);
+    }
+  }
+}
 
 /** Lets everybody sign in as one of the users, without a password. */
 const sampleUsers = createBackendModule({
