@@ -11,11 +11,7 @@ import type { Creation, StepContext } from '../engine/Step';
 import { Journal } from '../engine/journal';
 import { recording } from '../engine/LiveExecutor';
 import { recordedBy } from '../engine/ProductMigration';
-import {
-  explainTaken,
-  foreignNames,
-  renewRecord,
-} from '../engine/ownership';
+import { explainTaken, foreignNames, renewRecord } from '../engine/ownership';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';

@@ -312,12 +312,17 @@ export const tenantOwnershipServiceRef = createServiceRef<TenantOwnership>({
   defaultFactory: async service =>
     createServiceFactory({
       service,
+      // Not the service of the store: a gate stands also where that fails to start.
       deps: {
         members: tenantMembersServiceRef,
-        store: catalogStoreServiceRef,
+        tenancy: tenancyServiceRef,
+        database: tenantDatabaseServiceRef,
       },
-      factory: ({ members, store }) =>
-        new CatalogTenantOwnership({ members, store }),
+      factory: ({ members, tenancy, database }) =>
+        new CatalogTenantOwnership({
+          members,
+          store: new PostgresCatalogStore({ database, pool: tenancy.pool }),
+        }),
     }),
 });
 

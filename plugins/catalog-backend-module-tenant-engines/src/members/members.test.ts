@@ -171,13 +171,15 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
         where tenant_id = $1 and entity_ref = $2`,
       [DEFAULT_TENANT_ID, BERT],
     );
-    await until(
-      'the new name',
-      entity =>
-        (entity?.spec?.profile as { displayName?: string } | undefined)
-          ?.displayName === 'Bert the second',
-      { slug: 'globex', ref: BERT },
-    );
+    await expect(
+      until(
+        'the new name',
+        entity =>
+          (entity?.spec?.profile as { displayName?: string } | undefined)
+            ?.displayName === 'Bert the second',
+        { slug: 'globex', ref: BERT },
+      ),
+    ).resolves.toBe(true);
   });
 
   it('let a viewer change nothing by the engine', async () => {

@@ -3,6 +3,7 @@ import type { Entity } from '@backstage/catalog-model';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import {
   createTestDatabases,
+  waitUntil,
   writeEntities,
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
@@ -35,25 +36,27 @@ describe('reads of PostgresCatalogStore', () => {
     const write = (...entities: Entity[]) =>
       writeEntities(catalog.database, tenantId, { type: 'full', entities });
 
-    /**
-     * The plan without bitmaps: what they cost beside an index depends on the pages that are
-     * visible to everybody, and with it on other sessions. An index alone is scanned only where
-     * it has all that is asked for.
-     */
-    const planOfIndexScans = (
-      build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
-    ) =>
-      catalog.database.transaction(tenantId, async transaction => {
-        await transaction.query(
-          transaction.knex.raw(
-            "select set_config('enable_bitmapscan', 'off', true)",
-          ),
+    /** A session with an old snapshot keeps VACUUM from marking pages as visible to everybody. */
+    const vacuum = (table: string) =>
+      waitUntil(`most pages of ${table} are visible to everybody`, async () => {
+        // The commit may not be on disk yet.
+        await catalog.client.query('checkpoint');
+        await catalog.client.query(`vacuum (analyze) ${table}`);
+        const { rows } = await catalog.client.query(
+          `select sum(c.relallvisible) > 0.8 * sum(c.relpages) as visible
+             from pg_class c where c.oid in (select relid from pg_partition_tree($1::regclass)
+                                             union select $1::regclass)`,
+          [table],
         );
-        const [row] = await transaction.query<Record<string, unknown>>(
-          transaction.knex.raw('explain (format json) ?', [build(transaction)]),
-        );
-        return JSON.stringify(Object.values(row)[0]);
+        return rows[0].visible;
       });
+    const planOf = async (build: (scope: TenantScope) => Knex.QueryBuilder) => {
+      const [row] = await catalog.database.query<Record<string, unknown>>(
+        tenantId,
+        scope => scope.knex.raw('explain (format json) ?', [build(scope)]),
+      );
+      return JSON.stringify(Object.values(row)[0]);
+    };
 
     beforeAll(async () => {
       catalog = await createCatalogDatabase(databases, id);
@@ -214,18 +217,13 @@ describe('reads of PostgresCatalogStore', () => {
             ),
           );
           await catalog.client.query('analyze entities');
-          const [row] = await catalog.database.query<Record<string, unknown>>(
-            tenantId,
-            scope =>
-              scope.knex.raw('explain (format json) ?', [
-                selectNewest(scope, {
-                  kind: 'component',
-                  limit: 10,
-                  unicode: true,
-                }),
-              ]),
+          const plan = await planOf(scope =>
+            selectNewest(scope, {
+              kind: 'component',
+              limit: 10,
+              unicode: true,
+            }),
           );
-          const plan = JSON.stringify(Object.values(row)[0]);
           const scans = [
             ...plan.matchAll(
               /"Node Type":"([^"]*Scan)","[^}]*?"Alias":"(\w+)"/g,
@@ -272,8 +270,8 @@ describe('reads of PostgresCatalogStore', () => {
             component(`c${index}`, { spec: { text: 'x'.repeat(1500) } }),
           ),
         );
-        await catalog.client.query('analyze entities');
-        const plan = await planOfIndexScans(scope =>
+        await vacuum('entities');
+        const plan = await planOf(scope =>
           selectEntities(scope, { limit: 10, offset: 900 }),
         );
         expect(plan).toContain('"Node Type":"Index Only Scan"');
@@ -616,7 +614,7 @@ describe('reads of PostgresCatalogStore', () => {
               component(`c${index}`, { spec: { type: `t${index % 50}` } }),
             ),
           );
-          await catalog.client.query('analyze entity_terms');
+          await vacuum('entity_terms');
           const queries: Array<Partial<EntityPageQuery>> = [
             { filter: { kind: 'component', 'spec.type': 't1' } },
             { filter: { 'spec.type': { $in: ['t1', 't2'] } } },
@@ -628,7 +626,7 @@ describe('reads of PostgresCatalogStore', () => {
             },
           ];
           for (const query of queries) {
-            const plan = await planOfIndexScans(scope =>
+            const plan = await planOf(scope =>
               selectPage(scope, { limit: 20, total: true, ...query }),
             );
             expect(plan).not.toContain('Seq Scan');

@@ -1,6 +1,8 @@
 // An OpenID provider as a process: the library is an ES module, which Jest cannot load. It has
 // one client, and signs in whom the request names in `login_hint`, without a form.
 
+// Of tests alone.
+// eslint-disable-next-line @backstage/no-undeclared-imports
 import Provider from 'oidc-provider';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

@@ -1,11 +1,11 @@
 /** Texts of the page of one tenant. */
 export const tenantMessages = {
   tabs: {
-      overview: 'Overview',
-      members: 'Members',
-      sources: 'Sources',
-      shares: 'Shares',
-    },
+    overview: 'Overview',
+    members: 'Members',
+    sources: 'Sources',
+    shares: 'Shares',
+  },
   slug: 'Slug',
   open: 'Open this tenant',
   state: 'State',
