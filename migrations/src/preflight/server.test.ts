@@ -24,8 +24,14 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     database.migrate(
       ({ context }) => {
         const executor = Object.create(context.executor);
+        // What is asked of publications differs from version to version.
         executor.read = (sql: string, values?: unknown[]) =>
-          context.executor.read(sql.replaceAll(text, replacement), values);
+          context.executor.read(
+            sql.includes('pg_publication')
+              ? sql
+              : sql.replaceAll(text, replacement),
+            values,
+          );
         return runPreflight(
           { ...context, executor },
           { allowMissing: ['pg_cron'], backupCompleted: true },

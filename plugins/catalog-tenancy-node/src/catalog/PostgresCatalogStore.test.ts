@@ -50,7 +50,9 @@ describe('reads of PostgresCatalogStore', () => {
         );
         return rows[0].visible;
       });
-    const planOf = async (build: (scope: TenantScope) => Knex.QueryBuilder) => {
+    const planOf = async (
+      build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
+    ) => {
       const [row] = await catalog.database.query<Record<string, unknown>>(
         tenantId,
         scope => scope.knex.raw('explain (format json) ?', [build(scope)]),

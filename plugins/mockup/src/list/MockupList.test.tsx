@@ -285,7 +285,7 @@ describe('the actions of a mockup', () => {
         withHistory,
       });
     }
-    expect(await screen.findByText('“Start (copy)” is there.')).toBeVisible();
+    expect(await screen.findByText('Created “Start (copy)”.')).toBeVisible();
     expect(await link('Start (copy)')).toBeVisible();
   });
 
@@ -300,7 +300,7 @@ describe('the actions of a mockup', () => {
     );
     await userEvent.click(dialog.getByRole('button', { name: 'Save' }));
     expect(
-      await screen.findByText('It is saved with whom “Start” is shared.'),
+      await screen.findByText('The sharing of “Start” is saved.'),
     ).toBeVisible();
     expect(api.shareMockup).toHaveBeenCalledWith(
       'id-of-Start',
