@@ -48,11 +48,7 @@ describe('roles of an operator with the names of ours', () => {
       connectionString: server.connectionString(),
     });
     try {
-      const [found] = findings(
-        await preflight(database),
-        'failure',
-        'privileges',
-      );
+      const [found] = findings(await preflight(database), 'failure', 'roles');
       expect(found.message).toMatch(
         /^portal_admin may log in, portal_app inherits from its roles, portal_app is a member of staff: /,
       );
