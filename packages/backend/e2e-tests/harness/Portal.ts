@@ -172,12 +172,17 @@ export class Portal {
       return status === 201;
     });
     await this.untilServed(slug, component);
+    for (const member of members) {
+      await this.untilServed(slug, member.replace(':', '/'));
+    }
   }
 
-  /** Waits until a tenant has a component. */
-  async untilServed(tenant: string, component: string): Promise<void> {
-    await waitUntil(`${component} in ${tenant}`, async () => {
-      const path = `catalog/entities/by-name/component/default/${component}`;
+  /** Waits until a tenant has a component, or what `kind/namespace/name` says. */
+  async untilServed(tenant: string, entity: string): Promise<void> {
+    await waitUntil(`${entity} in ${tenant}`, async () => {
+      const path = `catalog/entities/by-name/${
+        entity.includes('/') ? entity : `component/default/${entity}`
+      }`;
       return (await this.request('guest', path, { tenant })).ok;
     });
   }

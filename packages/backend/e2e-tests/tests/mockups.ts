@@ -211,7 +211,7 @@ export function testMockups(): void {
           await dialog.getByRole('button', { name: 'Save' }).click();
           await dialog.waitFor({ state: 'detached' });
         };
-        // In the group `guests`, as the token from the sign-in says.
+        // In the group `logistics`, as the catalog of Acme says.
         const member = await scene.visit({ at: 'acme', as: 'guest' });
         member.traffic.expect(['acme']);
         const expectMissing = async () => {
@@ -226,10 +226,10 @@ export function testMockups(): void {
         await share(async () => {
           const field = dialog.getByRole('combobox', { name: 'Group' });
           await field.pressSequentially('logi');
-          await page.getByRole('option', { name: 'Logistics' }).waitFor();
-          await field.fill('group:default/guests');
-          await field.press('Enter');
-          await dialog.getByRole('button', { name: 'Remove guests' }).waitFor();
+          await page.getByRole('option', { name: 'Logistics' }).click();
+          await dialog
+            .getByRole('button', { name: 'Remove Logistics' })
+            .waitFor();
         });
         await member.open(path);
         await member.page
@@ -239,7 +239,7 @@ export function testMockups(): void {
 
         await share(async () => {
           await dialog
-            .getByRole('button', { name: /Access of guests/ })
+            .getByRole('button', { name: /Access of Logistics/ })
             .click();
           await page.getByRole('option', { name: 'Can edit' }).click();
         });
@@ -249,7 +249,7 @@ export function testMockups(): void {
         await save(member.page);
 
         await share(() =>
-          dialog.getByRole('button', { name: 'Remove guests' }).click(),
+          dialog.getByRole('button', { name: 'Remove Logistics' }).click(),
         );
         await add(member.page, 'Button');
         await member.page

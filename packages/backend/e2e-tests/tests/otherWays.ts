@@ -73,6 +73,7 @@ export function testPhone(): void {
       'the tenant is shown, and another one can be opened',
       async ({ visit }) => {
         const visitor = await visit({ at: 'acme', as: 'guest', ...PHONE });
+        visitor.traffic.expect(['acme']);
         await visitor.open('/catalog/default/component/route-planner');
         await visitor.page
           .getByRole('heading', { name: 'Routes' })

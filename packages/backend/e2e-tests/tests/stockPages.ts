@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import { idleExcuses } from '../harness/accessibility';
 import { inBrowser } from '../harness/inBrowser';
-import type { User } from '../harness/Portal';
+import type { Portal, User } from '../harness/Portal';
 import type { Visitor } from '../harness/Visitor';
 
 /** What a tenant of the examples has, as its pages show it. */
@@ -59,8 +59,10 @@ export function testStockPages(): void {
       name: string,
       path: string,
       look: (visitor: Visitor) => Promise<void>,
+      prepare: (portal: Portal) => Promise<void> = async () => undefined,
     ) =>
-      inBrowser(name, async ({ visit }) => {
+      inBrowser(name, async ({ portal, visit }) => {
+        await prepare(portal);
         const visitor = await visit({ at: tenant, as: user });
         visitor.traffic.expect([tenant]);
         await visitor.open(path);
@@ -108,9 +110,18 @@ export function testStockPages(): void {
       },
     );
 
-    shows('results of a search', `/search?query=${search.term}`, async v => {
-      await v.page.getByRole('link', { name: search.title }).first().waitFor();
-    });
+    shows(
+      'results of a search',
+      `/search?query=${search.term}`,
+      async v => {
+        await v.page
+          .getByRole('link', { name: search.title })
+          .first()
+          .waitFor();
+      },
+      // The first search of a tenant starts its instance, which makes its index then.
+      portal => portal.untilSearchFinds(tenant, search.term),
+    );
   });
 
   inBrowser(
