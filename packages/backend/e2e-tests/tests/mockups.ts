@@ -227,6 +227,7 @@ export function testMockups(): void {
           const field = dialog.getByRole('combobox', { name: 'Group' });
           await field.pressSequentially('logi');
           await page.getByRole('option', { name: 'Logistics' }).click();
+          await dialog.getByRole('button', { name: 'Add' }).click();
           await dialog
             .getByRole('button', { name: 'Remove Logistics' })
             .waitFor();

@@ -170,6 +170,7 @@ export function testLosses(): void {
         method: 'PUT',
         body: { role: 'member' },
       });
+      await portal.untilServed('hooli', 'user/default/anna');
       await page.getByRole('button', { name: 'Check again' }).click();
       await page.getByRole('dialog').waitFor({ state: 'detached' });
     });
