@@ -282,7 +282,7 @@ export const mutationChecks: MutationCheck[] = [
     file: `${ENGINES}/pool/SessionPool.ts`,
     find: 'if (schema !== undefined && !session.isIn(schema)) {',
     replace: 'if (schema !== undefined && session.schemaCount === 0) {',
-    test: `${ENGINES}/engine/TenantEngine.test.ts`,
+    test: `${ENGINES}/pool/EnginePool.test.ts`,
   },
   {
     name: 'the end of a lease by the clock of its process',
