@@ -50,7 +50,8 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     const user = await createRole(`login ${attributes}`);
     await database.client.query(
       `grant usage on schema tenancy to ${user};
-       grant select on tenants, tenant_members, tenant_engines, entity_terms, entity_parents to ${user};
+       grant select on tenants, tenant_members, tenant_engines, tenant_invitations, tenant_sign_in,
+         tenant_shares, tenant_share_copies, entity_terms, entity_parents to ${user};
        grant select, insert, update, delete
           on entities, relations, refresh_state to ${user};`,
     );
@@ -246,7 +247,8 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     );
     expect(await findings(user)).toEqual([
       'There is no entity_terms, entity_parents in schema "tenancy": run ' +
-        '"npx backstage-catalog-tenancy-cli phase5", also where it was run before.',
+        '"npx backstage-catalog-tenancy-cli upgrade", or ' +
+        '"npx backstage-catalog-tenancy-cli phase5" where that is not complete.',
     ]);
   });
 
