@@ -139,7 +139,6 @@ describe.each(databases.eachSupportedId())(
       for (const slug of ['acme', 'globex', 'initech']) {
         await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
       }
-      await tenants('put', 'globex/engine').expect(201);
       await tenants('put', 'globex/catalog-config')
         .send({
           catalog: { providers: provider('globex-org') },

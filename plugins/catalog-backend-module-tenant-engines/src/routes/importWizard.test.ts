@@ -89,8 +89,6 @@ describe.each(databases.eachSupportedId())(
       authorization = `Bearer ${body.backstageIdentity.token}`;
       for (const slug of ['acme', 'globex']) {
         await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
-        const path = `/api/tenants/${slug}/engine`;
-        await send('localhost', { method: 'PUT', path });
       }
       source.put(new URL(recorded.target).pathname, recorded.file);
     });
