@@ -183,21 +183,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await entitiesOf(database, tenantId)).toHaveLength(1);
   });
 
-  it('are not made for a tenant whose entities come from code', async () => {
-    const database = await create({ hasTemplate: true });
-    const tenantId = await database.newTenant();
-    await database.query(
-      `insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_namespace, entity_name, final_entity, hash)
-       values ($1, 'component:default/e', 'component', 'default', 'e', '{}', 'h')`,
-      [tenantId],
-    );
-    await expect(database.tables().provision(tenantId)).rejects.toThrow(
-      `An engine can't be attached to the tenant ${tenantId}: ` +
-        'the tenant has entities, which its engine does not have',
-    );
-    expect(await database.tables().list()).toEqual([]);
-  });
-
   it('are dropped while others read them, and may be dropped again', async () => {
     const database = await create({ hasTemplate: true });
     const tables = database.tables();
