@@ -16,7 +16,7 @@ import {
   engineTable,
   requireEngine,
 } from './engine';
-import type { Engine } from './engine';
+import type { AdoptedTenant, Engine } from './engine';
 import { createQuotaStatement, QUOTA_SEQUENCE } from './quota';
 import { createTriggers, tablesWithoutTriggers } from './triggers';
 import { bringAdoptionAlong } from './functions';
@@ -75,13 +75,6 @@ export async function carryAll(
   await reconcileEntities(context, engine);
   await fillParents(context, engine);
   await executor.execute(copyIsDone(engine));
-}
-
-/** The tenant that gets the entities; the default one where there is no id. */
-export interface AdoptedTenant {
-  tenantId?: string;
-  /** For messages. */
-  slug?: string;
 }
 
 /**

@@ -15,6 +15,13 @@ export const ENGINE_TABLES = [
 
 export type EngineTable = (typeof ENGINE_TABLES)[number];
 
+/** The tenant that gets the entities; the default one where there is no id. */
+export interface AdoptedTenant {
+  tenantId?: string;
+  /** For messages. */
+  slug?: string;
+}
+
 /** An engine of a stock catalog, and whose entities it has. */
 export interface Engine {
   /** Where its tables stand. */

@@ -2,14 +2,13 @@ import type { StepContext } from '../engine/Step';
 import { refuseDependentsOf } from '../schema/dependents';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import type { AdoptedTenant } from './adopt';
 import {
   describeTenant,
   ENGINE_TABLES,
   engineTable,
   findEngines,
 } from './engine';
-import type { Engine } from './engine';
+import type { AdoptedTenant, Engine } from './engine';
 import { dropQuotaStatement } from './quota';
 import { dropTriggers } from './triggers';
 import { asLogin } from './rights';

@@ -1,39 +1,10 @@
 import { ownerStatement } from '../roles';
 import { grantToReaders, revokeAllStatement } from '../schema/grants';
-import type { LockMode } from '../session/lockRetries';
 import { escapeIdentifier } from '../sql';
 import { forgetStatement, recordStatement } from './journal';
 import type { Recorded } from './journal';
 import { recording } from './LiveExecutor';
-import type { Creation, Phase, StepContext } from './Step';
-
-/**
- * A migration of this product's own tables, which no phase of the specification knows. It is
- * one transaction, in which it is recorded too: it is done, or nothing of it is.
- */
-export interface ProductMigration {
-  /** Recorded in the database; begins with its number. */
-  name: string;
-  /** A description in the imperative. */
-  title: string;
-  /** Which locks it takes, for how long, and why that is safe. */
-  locks: string;
-  /** The tables in use that it locks; in ACCESS EXCLUSIVE mode unless `mode` says another. */
-  tables?: readonly string[];
-  mode?: LockMode;
-  sql: string;
-  /** What it creates: the way back drops that, and its names must be free before. */
-  creates: CreatedByProduct;
-}
-
-interface CreatedByProduct {
-  /** With whether the application may read it; the owner is portal_admin, the key `<table>_pkey`. */
-  tables?: Readonly<Record<string, { read: boolean }>>;
-  /** Indexes beside the primary keys. */
-  indexes?: readonly string[];
-  /** Columns of tables that another one creates. */
-  columns?: Readonly<Record<string, readonly string[]>>;
-}
+import type { Creation, Phase, ProductMigration, StepContext } from './Step';
 
 // A backend that starts waits for locks no longer: it serves without the migration, says so,
 // and tries again at its next start.

@@ -1,6 +1,6 @@
+import type { LockMode } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import type { Executor } from './Executor';
-import type { ProductMigration } from './ProductMigration';
 import type { MigrationState } from './MigrationState';
 import type { Reporter } from '../Reporter';
 
@@ -78,6 +78,34 @@ export interface Step {
   empties?: readonly string[];
   up(context: StepContext): Promise<void>;
   down(context: StepContext): Promise<void>;
+}
+
+/**
+ * A migration of this product's own tables, which no phase of the specification knows. It is
+ * one transaction, in which it is recorded too: it is done, or nothing of it is.
+ */
+export interface ProductMigration {
+  /** Recorded in the database; begins with its number. */
+  name: string;
+  /** A description in the imperative. */
+  title: string;
+  /** Which locks it takes, for how long, and why that is safe. */
+  locks: string;
+  /** The tables in use that it locks; in ACCESS EXCLUSIVE mode unless `mode` says another. */
+  tables?: readonly string[];
+  mode?: LockMode;
+  sql: string;
+  /** What it creates: the way back drops that, and its names must be free before. */
+  creates: CreatedByProduct;
+}
+
+interface CreatedByProduct {
+  /** With whether the application may read it; the owner is portal_admin, the key `<table>_pkey`. */
+  tables?: Readonly<Record<string, { read: boolean }>>;
+  /** Indexes beside the primary keys. */
+  indexes?: readonly string[];
+  /** Columns of tables that another one creates. */
+  columns?: Readonly<Record<string, readonly string[]>>;
 }
 
 /**

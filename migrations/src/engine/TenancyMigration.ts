@@ -26,7 +26,6 @@ import {
   runProductMigration,
   undoProductMigrations,
 } from './ProductMigration';
-import type { ProductMigration } from './ProductMigration';
 import {
   createdRelations,
   creationsOf,
@@ -45,6 +44,7 @@ import type {
   MigrationSettings,
   Phase,
   PhaseNumber,
+  ProductMigration,
   Step,
   StepContext,
 } from './Step';

@@ -1,4 +1,4 @@
-import type { ProductMigration } from '../engine/ProductMigration';
+import type { ProductMigration } from '../engine/Step';
 
 /**
  * The tables of this product beside those of the specification, as an ordered list of

@@ -5,7 +5,7 @@ import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { asLogin } from '../__testUtils__/roles';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
-import type { ProductMigration } from '../engine/ProductMigration';
+import type { ProductMigration } from '../engine/Step';
 import { OtherOperatorError } from '../errors';
 import { upgrade } from '../migrateTo';
 import { phases } from '../phases';

@@ -1,5 +1,5 @@
 import { adopt as adoptCatalog, readAdoptionLosses } from '../../adopt/adopt';
-import type { AdoptedTenant } from '../../adopt/adopt';
+import type { AdoptedTenant } from '../../adopt/engine';
 import { requireTenant } from '../../adopt/engine';
 import {
   describeEngines,
