@@ -1,22 +1,19 @@
-import { type ChildProcess, spawn } from 'child_process';
 import { randomUUID } from 'crypto';
-import { once } from 'events';
 import { mkdtemp, rm, writeFile } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
-import { createInterface } from 'readline';
 import { targetPaths } from '@backstage/cli-common';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import {
+  type OpenIdProvider,
+  startOpenIdProvider,
+} from '@internal/catalog-testing/startOpenIdProvider';
 import {
   APPLICATION,
   createTenancyDatabase,
 } from '@internal/catalog-testing/tenancyDatabase';
 import { freePort } from '@internal/postgres';
-import {
-  createTestDatabases,
-  waitUntil,
-  withDeadline,
-} from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { type Answer, Browser } from './__fixtures__/Browser';
 import { type RunningBackend, startBackend, untilReady } from './deployment';
 
@@ -60,28 +57,24 @@ const databases = createTestDatabases({ versions: 'newest' });
 const [id] = databases.eachSupportedId().map(([name]) => name);
 
 let folder: string;
-let provider: ChildProcess;
+let provider: OpenIdProvider;
 let backend: RunningBackend;
 let port: number;
 
-async function startProvider(): Promise<string> {
-  const settings = {
+const accountOf = (name: string) => ({
+  name,
+  email: `${name}@example.com`,
+  email_verified: name !== 'unverified',
+});
+
+function startProvider() {
+  return startOpenIdProvider({
     ...CLIENT,
     redirectUri: `${OIDC}/handler/frame`,
-  };
-  provider = spawn(
-    process.execPath,
-    [
-      require.resolve('./__fixtures__/openIdProvider.mjs'),
-      JSON.stringify(settings),
-    ],
-    { stdio: ['pipe', 'pipe', 'ignore'] },
-  );
-  const [issuer] = await withDeadline(
-    'the OpenID provider to listen',
-    once(createInterface(provider.stdout!), 'line'),
-  );
-  return issuer;
+    accounts: Object.fromEntries(
+      ['jane', 'mallory', 'unverified'].map(name => [name, accountOf(name)]),
+    ),
+  });
 }
 
 async function startPortal(issuer: string) {
@@ -165,7 +158,8 @@ const operate = async (method: string, path: string, body?: object) => {
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sign-in-test-'));
-  const connection = await startPortal(await startProvider());
+  provider = await startProvider();
+  const connection = await startPortal(provider.issuer);
   for (const slug of ['acme', 'initech']) {
     const { tenant_id } = await operate('POST', 'tenants', {
       tenant_slug: slug,
@@ -186,7 +180,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  provider?.kill();
+  provider?.stop();
   await backend?.stop();
   await rm(folder, { recursive: true, force: true });
 });

@@ -11,11 +11,12 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import {
-  createTestDatabases,
-  withDeadline,
-} from '@internal/postgres/testUtils';
+  type OpenIdProvider,
+  startOpenIdProvider,
+} from '@internal/catalog-testing/startOpenIdProvider';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   DEFAULT_TENANT_ID,
   type TenantMemberStore,
@@ -24,10 +25,8 @@ import {
   tenantSignInStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
-import { type ChildProcess, spawn } from 'child_process';
 import { once } from 'events';
 import { request } from 'http';
-import { createInterface } from 'readline';
 import { text } from 'stream/consumers';
 import { tenantSignIn } from './module';
 
@@ -179,32 +178,21 @@ const userOf = (answer: any) =>
 describe.each(databases.eachSupportedId())(
   "sign-in of a tenant's own, on %s",
   id => {
-    const processes: ChildProcess[] = [];
+    const providers: OpenIdProvider[] = [];
     let backend: CatalogBackend;
     let signIns: TenantSignInStore;
     let members: TenantMemberStore;
     const issuers: Record<string, string> = {};
 
     async function startProvider(tenant: string): Promise<string> {
-      const provider = spawn(
-        process.execPath,
-        [
-          require.resolve('./__fixtures__/openIdProvider.mjs'),
-          JSON.stringify({
-            clientId: 'portal',
-            clientSecret: SECRET,
-            redirectUri: `${CALLBACK}?tenant=${tenant}`,
-            accounts: ACCOUNTS,
-          }),
-        ],
-        { stdio: ['pipe', 'pipe', 'inherit'] },
-      );
-      processes.push(provider);
-      const [issuer] = await withDeadline(
-        'the OpenID provider to listen',
-        once(createInterface(provider.stdout!), 'line'),
-      );
-      return issuer;
+      const provider = await startOpenIdProvider({
+        clientId: 'portal',
+        clientSecret: SECRET,
+        redirectUri: `${CALLBACK}?tenant=${tenant}`,
+        accounts: ACCOUNTS,
+      });
+      providers.push(provider);
+      return provider.issuer;
     }
 
     const put = (tenant: string, changes: Partial<PutTenantSignIn> = {}) =>
@@ -295,7 +283,7 @@ describe.each(databases.eachSupportedId())(
       }
     });
     afterAll(async () => {
-      processes.forEach(each => each.kill());
+      providers.forEach(each => each.stop());
       await backend?.stop();
     });
     beforeEach(async () => {

@@ -1,13 +1,10 @@
-// An OpenID provider as a process: the library is an ES module, which Jest cannot load. It has
-// one client, and signs in whom the request names in `login_hint`, without a form.
+// The process that startOpenIdProvider.ts starts: the library is an ES module, which Jest cannot load.
 
-// Of tests alone.
-// eslint-disable-next-line @backstage/no-undeclared-imports
 import Provider from 'oidc-provider';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-const { clientId, clientSecret, redirectUri, accounts } = JSON.parse(
+const { clientId, clientSecret, redirectUri, port, accounts } = JSON.parse(
   process.argv[2],
 );
 
@@ -15,7 +12,7 @@ const { clientId, clientSecret, redirectUri, accounts } = JSON.parse(
 process.stdin.resume().once('end', () => process.exit());
 
 const server = createServer();
-server.listen(0, '127.0.0.1');
+server.listen(port ?? 0, '127.0.0.1');
 await once(server, 'listening');
 const issuer = `http://127.0.0.1:${server.address().port}`;
 
@@ -33,13 +30,9 @@ const provider = new Provider(issuer, {
     profile: ['name', 'preferred_username', 'groups'],
     email: ['email', 'email_verified'],
   },
-  features: {
-    devInteractions: { enabled: false },
-    revocation: { enabled: true },
-  },
-  interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+  features: { revocation: { enabled: true } },
+  // As most providers do; this one would want `prompt: consent` for it.
   issueRefreshToken: async () => true,
-  pkce: { required: () => true },
   findAccount: async (_ctx, id) => ({
     accountId: id,
     claims: async () => ({ sub: id, ...accounts[id] }),
@@ -48,11 +41,13 @@ const provider = new Provider(issuer, {
 
 const callback = provider.callback();
 server.on('request', async (req, res) => {
-  if (!req.url.startsWith('/interaction/')) {
+  const params = req.url.startsWith('/interaction/')
+    ? (await provider.interactionDetails(req, res)).params
+    : {};
+  if (!params.login_hint) {
     callback(req, res);
     return;
   }
-  const { params } = await provider.interactionDetails(req, res);
   const accountId = params.login_hint;
   const grant = new provider.Grant({ accountId, clientId: params.client_id });
   grant.addOIDCScope(params.scope);
