@@ -24,7 +24,6 @@ export interface CommandOptions {
   shards?: number;
   force?: boolean;
   yes?: boolean;
-  steps?: boolean;
   schedule?: boolean;
   maxBlock?: number;
   catalogSchema?: string;
@@ -183,8 +182,6 @@ export const yesOption = option(
   '--yes',
   'do not ask before rows are deleted of which there is no copy',
 );
-
-export const stepsOption = option('--steps', 'show every step of every phase');
 
 /** An option that goes on where the command would refuse. */
 export function forceOption(consequence: string): Option {

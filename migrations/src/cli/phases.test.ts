@@ -45,7 +45,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         `Phase 1 is complete: ${STEPS.length} steps done.`,
       );
       expect(stdout).toContain(
-        'Next: npx backstage-catalog-tenancy-cli phase2',
+        'Next: Phase 2: Backfill (npx backstage-catalog-tenancy-cli phase2)',
       );
       expect(stderr).toContain('Create the table tenants');
       expect(stdout).not.toContain('Create the table tenants');

@@ -173,7 +173,6 @@ export async function runCommand(
     } finally {
       await atMost(STOP_PATIENCE_MS, [migration.close()]);
     }
-    reporter.close();
     output.succeed(
       mode === 'dryRun'
         ? 'The statements were printed. Nothing was changed.'
@@ -181,7 +180,6 @@ export async function runCommand(
     );
     return EXIT_CODES.done;
   } catch (error) {
-    reporter.close();
     const failure = explainFailure(error, connection);
     output.fail(failure, process.env.DEBUG && (error as Error)?.stack);
     return failure.exitCode;

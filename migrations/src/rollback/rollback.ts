@@ -9,27 +9,12 @@ import { roles } from '../phases/phase3_application/40_roles';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { refusePublications } from '../schema/publications';
 import { relationExists } from '../schema/lookups';
-import { archiveName, isSwapped } from '../schema/partitions';
-import { TENANT_TABLES } from '../schema/tables';
+import { isSwapped } from '../schema/partitions';
 import { refuseApplicationSessions } from './applicationSessions';
 import type { Interference } from './applicationSessions';
 import { dropCatalog, readCatalogToDrop } from './dropCatalog';
-import { readLosses, readRowsOfOtherTenants } from './losses';
+import { readLosses } from './losses';
 import { firstToUndo, isBeforeOrAt, missingOldTable } from './wayBack';
-
-/** Rows that a rollback leaves in the archive, because only it has room for them. */
-export interface ArchivedRows {
-  table: string;
-  rows: number;
-  tenants: number;
-}
-
-export interface RollbackReport {
-  /** The names of the steps that were undone, in this order. */
-  undone: string[];
-  /** Rows of other tenants than the default one. */
-  archived: ArchivedRows[];
-}
 
 const FLAG_OFF =
   'Set MULTI_TENANCY_ENABLED to false, restart the application, and run the command again. ' +
@@ -43,6 +28,7 @@ const FLAG_OFF =
  *   of the swapped tables if they are in use, otherwise out of the last phase of
  *   which anything is done. The archive of an earlier rollback stays as it is:
  *   dropping it takes a phase to go back to.
+ * @returns the names of the steps that were undone, in this order
  * @throws {@link RefusedError} if the tables of before were cleaned up, or if rows
  *   would be lost; {@link ApplicationConnectedError} while the application is
  *   connected and would lose what it works with
@@ -50,17 +36,17 @@ const FLAG_OFF =
 export async function rollback(
   migration: TenancyMigration,
   to?: PhaseNumber | 0,
-): Promise<RollbackReport> {
+): Promise<string[]> {
   const { context } = migration;
   if (!(await relationExists(context.executor, STATE_TABLE))) {
-    return { undone: [], archived: [] };
+    return [];
   }
   const before = await migration.completedSteps();
   const created = await readCatalogToDrop(context);
   if (created && !(to !== undefined && to >= 5)) {
     await refuseAllButTheWholeWay(migration, to);
     await migration.undoAll(() => dropCatalog(context, created));
-    return { undone: [...before].reverse(), archived: [] };
+    return [...before].reverse();
   }
   const first = await firstToUndo(migration, to);
   if (first && isBeforeOrAt(first, swap)) {
@@ -82,10 +68,7 @@ export async function rollback(
     await migration.undoFrom(first);
   }
   const after = await migration.completedSteps();
-  return {
-    undone: before.filter(name => !after.includes(name)).reverse(),
-    archived: await readArchivedRows(context),
-  };
+  return before.filter(name => !after.includes(name)).reverse();
 }
 
 /** Tables that were created have none of before, to which a part of the way would lead. */
@@ -162,19 +145,4 @@ async function refuseWithoutOldTables({
         'Only a backup has what they held.',
     );
   }
-}
-
-/** What the archive holds of other tenants than the default one. */
-async function readArchivedRows({
-  executor,
-}: StepContext): Promise<ArchivedRows[]> {
-  const archived: ArchivedRows[] = [];
-  for (const table of TENANT_TABLES.map(archiveName)) {
-    const tenants = await readRowsOfOtherTenants(executor, table);
-    if (tenants.length > 0) {
-      const rows = tenants.reduce((sum, each) => sum + each.rows, 0);
-      archived.push({ table, rows, tenants: tenants.length });
-    }
-  }
-  return archived;
 }

@@ -30,16 +30,6 @@ export interface TableStatus {
   partitions: number;
 }
 
-/** How far a backfill or a copy has come, in pages of the table. */
-export interface WorkStatus {
-  /** What is done: `Backfill of entities`. */
-  name: string;
-  /** Pages that are done. */
-  pagesDone: number;
-  /** Pages that there were when it began. */
-  pages: number;
-}
-
 /** The swap of phase 5, and the tables of before it. */
 export interface SwapStatus {
   /** Whether the partitioned tables are in use. */
@@ -81,8 +71,6 @@ export interface StatusReport {
   operator: Operator | null;
   /** The tables of the tenants, in use or not. */
   tables: TableStatus[];
-  /** Work in batches that has begun. */
-  work: WorkStatus[];
   /** How things stand with the swap. */
   swap: SwapStatus;
   /** The log of changes that wait to be replayed, where there is one. */

@@ -7,6 +7,7 @@ import { RefusedError } from '../errors';
 import { isOfType, LAYOUT } from '../layout';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
+import { readCreatedCatalog } from '../schema/createdCatalog';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { hidesRows } from '../schema/policies';
@@ -20,6 +21,11 @@ interface NextStep {
   command: string | null;
 }
 
+/** What comes next, in a sentence. */
+export function describeNext({ what, command }: NextStep): string {
+  return `Next: ${what}${command ? ` (${command})` : ''}`;
+}
+
 /** Where a migration stands, as far as what comes next depends on it. */
 interface Position {
   /** The schema that was looked at. */
@@ -29,7 +35,14 @@ interface Position {
   tables: CatalogTables;
   adoption: AdoptionStatus;
   swap: SwapStatus;
+  /** Whether the tables were created empty, so that no application works on them. */
+  created: boolean;
 }
+
+/** Phase 4 shuts an old application out. */
+const DEPLOY =
+  'Deploy the new application with MULTI_TENANCY_ENABLED unset, which connects as portal_app. ' +
+  'When no old one is connected, ';
 
 /** The three tables of the catalog to migrate. */
 export interface CatalogTables {
@@ -41,12 +54,8 @@ export interface CatalogTables {
   fitInPublic: boolean;
 }
 
-/**
- * Tells what comes next: the one answer of `status`, the preflight, phase 1 and the
- * backend.
- */
-export function decideNext(position: Position): NextStep {
-  const { schema, phase, tables, adoption, swap } = position;
+function decideNext(position: Position): NextStep {
+  const { schema, phase, tables, adoption, swap, created } = position;
   const adopt = decideAdoption(tables, adoption, phase);
   if (adopt) {
     return adopt;
@@ -56,8 +65,9 @@ export function decideNext(position: Position): NextStep {
   }
   const next = phases.find(({ number }) => number > phase);
   if (next && next.number < 6) {
+    const deploy = next.number === 4 && !created;
     return {
-      what: `Phase ${next.number}: ${next.title}`,
+      what: `${deploy ? DEPLOY : ''}Phase ${next.number}: ${next.title}`,
       command: operatorCommand(`phase${next.number}`),
     };
   }
@@ -142,7 +152,10 @@ function tablesStep(
   };
 }
 
-/** Reads where a migration stands, and tells what comes next. Nothing is locked. */
+/**
+ * Reads where a migration stands, and tells what comes next: the one answer of all commands and
+ * of the backend. Nothing is locked.
+ */
 export async function readNext(
   migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
 ): Promise<NextStep> {
@@ -154,6 +167,7 @@ export async function readNext(
     tables: await readCatalogTables(context, phase),
     adoption: await readAdoptionStatus(context),
     swap: await readSwap(context),
+    created: (await readCreatedCatalog(context)) !== undefined,
   });
 }
 
@@ -169,10 +183,10 @@ export async function refuseWithoutTables(
   const { context } = migration;
   const { missing } = await readCatalogTables(context, 0);
   if (missing.length > 0) {
-    const { what, command } = await readNext(migration);
+    const next = await readNext(migration);
     throw new RefusedError(
       `The schema "${context.settings.schema}" has no ${enumerate(missing)}, ` +
-        `which phase 1 gives a column. Next: ${what} (${command}).`,
+        `which phase 1 gives a column. ${describeNext(next)}.`,
     );
   }
 }

@@ -1,7 +1,6 @@
 import { readAdoptedTenantStatus, readAdoptionStatus } from '../adopt/status';
 import { CHANGE_LOG } from '../copy/changeLog';
 import type { Executor } from '../engine/Executor';
-import { STATE_TABLE } from '../engine/MigrationState';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readStepRecords } from '../engine/journal';
@@ -18,11 +17,10 @@ import type {
   StatusReport,
   StepStatus,
   TableStatus,
-  WorkStatus,
 } from './StatusReport';
 import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
-import { decideNext, readCatalogTables, readSwap } from './next';
+import { readNext, readSwap } from './next';
 
 /**
  * Reads where the migration stands, from catalogs and statistics. No table in use is
@@ -38,7 +36,6 @@ export async function readStatus(
   const records = await readStepRecords(executor);
   const steps = stepsOf(records);
   const phase = await migration.completedPhase();
-  const swap = await readSwap(migration.context);
   const adoption = await readAdoptionStatus(migration.context);
   const back = await readWayBack(
     migration,
@@ -50,18 +47,11 @@ export async function readStatus(
     phaseBegun: phaseBegun(steps, phase),
     steps,
     rollbackBegun: (await migration.unfinishedUndo()) !== undefined,
-    next: decideNext({
-      schema: settings.schema,
-      phase,
-      tables: await readCatalogTables(migration.context, phase),
-      adoption,
-      swap,
-    }),
+    next: await readNext(migration),
     back,
     operator: (await migration.operator()) ?? null,
     tables: await readTables(executor),
-    work: await readWork(executor),
-    swap,
+    swap: await readSwap(migration.context),
     changeLog: await readChangeLog(executor),
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
@@ -94,22 +84,6 @@ function phaseBegun(
     ({ phase, doneAt }) => phase > completed && doneAt !== null,
   );
   return step?.phase ?? null;
-}
-
-/** Steps that work in ranges of pages keep a cursor of the same form. */
-async function readWork(executor: Executor): Promise<WorkStatus[]> {
-  if (!(await relationExists(executor, STATE_TABLE))) {
-    return [];
-  }
-  return executor.read<WorkStatus>(
-    `select key as name,
-            least((value -> 'next')::float8, (value -> 'end')::float8) as "pagesDone",
-            (value -> 'end')::float8 as pages
-       from ${STATE_TABLE}
-      where jsonb_typeof(value -> 'next') = 'number'
-        and jsonb_typeof(value -> 'end') = 'number'
-      order by key`,
-  );
 }
 
 // A partitioned table has no rows of its own, and neither has it a size. What was

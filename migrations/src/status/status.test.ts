@@ -31,7 +31,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       next: { command: 'npx backstage-catalog-tenancy-cli phase1' },
       back: null,
       operator: null,
-      work: [],
       swap: { swapped: false, undone: false, swappedAt: null, oldTables: [] },
       changeLog: null,
       leftovers: [],
@@ -69,10 +68,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       phase: 1,
       doneAt: expect.any(Date),
     });
-    const step =
-      /1_10_tenants_table +│ Create the table tenants +│ \d{4}-\d\d-\d\d/;
-    expect(renderStatus(status, { steps: true })).toMatch(step);
-    expect(renderStatus(status)).not.toContain('1_10_tenants_table');
   });
 
   it('says first where it stands and which command is next', async () => {
@@ -85,25 +80,15 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     ]);
   });
 
-  it('tells which phase has begun and how far it has come', async () => {
+  it('tells which phase has begun', async () => {
     await database.migrate(async migration => {
       await migration.runPhase(1);
       await migration.runPhase(2);
       await migration.undoFrom(backfill);
     });
-    await database.client.query(`
-      insert into tenancy_migration_state (key, value)
-      values ('backfill of entities', '{"next": 3, "end": 12}')`);
     const status = await read();
     expect(status).toMatchObject({ phase: 1, phaseBegun: 2 });
-    expect(status.work).toContainEqual({
-      name: 'backfill of entities',
-      pagesDone: 3,
-      pages: 12,
-    });
-    const text = renderStatus(status);
-    expect(text).toContain('Phase 2 has begun.');
-    expect(text).toContain('backfill of entities: 3 of 12 pages (25 %).');
+    expect(renderStatus(status)).toContain('Phase 2 has begun.');
   });
 
   it('names who is at work', async () => {

@@ -9,6 +9,7 @@ import {
 import { unadopt as endAdoption } from '../../adopt/unadopt';
 import { operatorCommand } from '../../operatorCommand';
 import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
+import { describeNext, readNext } from '../../status/next';
 import {
   catalogSchemaOption,
   forceOption,
@@ -19,7 +20,6 @@ import {
   yesOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
-import { nextOf } from './phases';
 import { checkFirst } from './preflight';
 
 /** The tenant that was named, or the default one. */
@@ -82,7 +82,7 @@ export const adopt: CommandDefinition = {
     return [
       renderAdoption(adoption, engine),
       `To compare both sides: ${operatorCommand('verify')}.`,
-      await nextOf(invocation),
+      describeNext(await readNext(migration)),
     ].join('\n');
   },
 };

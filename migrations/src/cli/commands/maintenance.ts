@@ -6,7 +6,6 @@ import { scheduleCleanup } from '../../cleanup/schedule';
 import type { PhaseNumber } from '../../engine/Step';
 import { readLosses } from '../../rollback/losses';
 import { rollback as goBack } from '../../rollback/rollback';
-import type { ArchivedRows } from '../../rollback/rollback';
 import { readStatus } from '../../status/readStatus';
 import { formatThings } from '../../text';
 import { assertVerified, verify as runChecks } from '../../verify/verify';
@@ -17,7 +16,7 @@ import {
   yesOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
-import { renderHeadline } from './status';
+import { describeLeftover, renderHeadline } from './status';
 
 /** Checks the data itself. */
 export const verify: CommandDefinition = {
@@ -91,8 +90,7 @@ export const rollback: CommandDefinition = {
 };
 
 async function runRollback(invocation: Invocation): Promise<string> {
-  const { migration, options, settings, reporter, report, confirm } =
-    invocation;
+  const { migration, options, settings, reporter, confirm } = invocation;
   const to = options.to as PhaseNumber | 0 | undefined;
   if (settings.force) {
     await confirm(await readLosses(migration, to));
@@ -102,27 +100,19 @@ async function runRollback(invocation: Invocation): Promise<string> {
       ? 'Rolling back to the last safe point.'
       : `Rolling back to phase ${to}.`,
   );
-  const { undone, archived } = await goBack(migration, to);
-  report({ archived });
-  const stand = renderHeadline(await readStatus(migration));
+  const undone = await goBack(migration, to);
+  const status = await readStatus(migration);
+  const stand = renderHeadline(status);
   if (undone.length === 0) {
     return `There was nothing to undo.\n${stand}`;
   }
-  const phase = await migration.completedPhase();
   return [
-    `Rolled back to phase ${phase}: ${formatThings(
+    `Rolled back to phase ${status.phase}: ${formatThings(
       undone.length,
       'step',
     )} undone.`,
     ...undone.map(name => `  ${name}`),
-    ...archived.map(describeArchive),
+    ...status.leftovers.map(describeLeftover),
     stand,
   ].join('\n');
-}
-
-function describeArchive({ table, rows, tenants }: ArchivedRows): string {
-  return (
-    `${table} keeps ${formatThings(rows, 'row')} of ` +
-    `${formatThings(tenants, 'other tenant')}.`
-  );
 }

@@ -9,9 +9,8 @@ import {
   renameDefaultTenant,
 } from '../../phases/phase2_backfill/10_default_tenant';
 import { isFreshDatabase } from '../../schema/catalogTables';
-import { readCreatedCatalog } from '../../schema/createdCatalog';
 import { DEFAULT_TENANT_NAME } from '../../schema/tables';
-import { readNext, refuseWithoutTables } from '../../status/next';
+import { describeNext, readNext, refuseWithoutTables } from '../../status/next';
 import { formatThings } from '../../text';
 import {
   baseUrlOption,
@@ -22,7 +21,6 @@ import {
   tenantNameOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
-import { guidance } from './guidance';
 import { checkFirst } from './preflight';
 
 const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
@@ -38,12 +36,12 @@ const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
 
 /** The commands of the phases. */
 export const phaseCommands: CommandDefinition[] = phases.map(
-  ({ number, steps }) => ({
+  ({ number, title, steps }) => ({
     name: `phase${number}`,
-    description: guidance[number].description,
+    description: `Phase ${number}: ${title}.`,
     details: [
       'Its steps:',
-      ...steps.map(({ title }) => `  - ${title}`),
+      ...steps.map(step => `  - ${step.title}`),
       'A command that was stopped goes on where it was when it is run again.',
     ].join('\n'),
     access: 'change',
@@ -130,7 +128,7 @@ async function runAll(invocation: Invocation): Promise<string> {
   return [
     `All phases up to ${phase} are complete.`,
     ...(await nameDefaultTenant(invocation)),
-    await nextOf(invocation),
+    describeNext(await readNext(migration)),
   ].join('\n');
 }
 
@@ -152,7 +150,7 @@ async function runPhase(
     summary(number, begun, done.length),
     ...done.map(step => `  ${step}`),
     ...naming,
-    await nextOf(invocation),
+    describeNext(await readNext(migration)),
   ].join('\n');
 }
 
@@ -211,17 +209,4 @@ function announce(
       ),
     ].join('\n'),
   );
-}
-
-/** The next step of the operator after the last complete phase. */
-export async function nextOf({ migration }: Invocation): Promise<string> {
-  const phase = await migration.completedPhase();
-  if (phase === 0) {
-    return `Next: ${operatorCommand('phase1')}.`;
-  }
-  if (phase < 6 && (await readCreatedCatalog(migration.context))) {
-    const { what, command } = await readNext(migration);
-    return `Next: ${what}${command ? ` (${command})` : ''}.`;
-  }
-  return guidance[phase].next;
 }

@@ -1,17 +1,16 @@
-import Table from 'cli-table3';
 import { renderAdoptedTenants, renderAdoption } from '../../adopt/status';
 import { describeRows } from '../../rollback/losses';
 import { describeOperator } from '../../session/operatorLock';
 import type { DistributionStatus } from '../../sharding/shards';
 import { renderEngines } from '../../status/engines';
+import { describeNext } from '../../status/next';
 import { readStatus } from '../../status/readStatus';
 import type {
   Leftover,
   StatusReport,
   SwapStatus,
 } from '../../status/StatusReport';
-import { formatBytes, formatCount, formatThings, formatTime } from '../../text';
-import { stepsOption } from '../options';
+import { formatBytes, formatCount, formatTime } from '../../text';
 import type { CommandDefinition } from '../run';
 
 /** Reports the state of the migration. */
@@ -22,20 +21,17 @@ export const status: CommandDefinition = {
   details:
     'It changes nothing and locks nothing, so it may be run at any time.',
   access: 'read',
-  options: [stepsOption],
-  async run({ migration, options, report }) {
+  options: [],
+  async run({ migration, report }) {
     const found = await readStatus(migration);
     report({ ...found });
-    return renderStatus(found, options);
+    return renderStatus(found);
   },
 };
 
 /** A status as text: the phase and the next command first. */
-export function renderStatus(
-  report: StatusReport,
-  options: { steps?: boolean } = {},
-): string {
-  const { adoption, distribution, operator, steps, tables } = report;
+export function renderStatus(report: StatusReport): string {
+  const { adoption, distribution, operator, tables } = report;
   return [
     [
       renderHeadline(report),
@@ -59,16 +55,7 @@ export function renderStatus(
             partitions > 0 ? formatCount(partitions) : '',
           ]),
         ),
-    distribution && renderDistribution(distribution, options),
-    options.steps &&
-      table(
-        ['Step', 'What it does', 'Done'],
-        steps.map(({ name, title, doneAt }) => [
-          name,
-          title,
-          doneAt ? formatTime(doneAt) : '',
-        ]),
-      ),
+    distribution && renderDistribution(distribution),
   ]
     .filter(Boolean)
     .join('\n\n');
@@ -89,17 +76,18 @@ export function renderHeadline(report: StatusReport): string {
       !swap.undone &&
       phaseBegun &&
       `Phase ${phaseBegun} has begun.`,
-    `Next: ${next.what}${next.command ? ` (${next.command})` : ''}`,
+    describeNext(next),
     back && `Or back: ${back.what} (${back.command})`,
   ]
     .filter(Boolean)
     .join('\n');
 }
 
-function renderDistribution(
-  { citus, nodes, tenants, withoutForce }: DistributionStatus,
-  { steps }: { steps?: boolean },
-): string {
+function renderDistribution({
+  citus,
+  nodes,
+  withoutForce,
+}: DistributionStatus): string {
   return [
     `The tables of tenants are distributed by Citus ${citus}:`,
     table(
@@ -117,16 +105,6 @@ function renderDistribution(
     withoutForce.length > 0 &&
       `Row-level security is not forced on ${withoutForce.join(', ')}: ` +
         'a move of a tenant is under way, or was killed. The next one restores it.',
-    steps &&
-      table(
-        ['Tenant', 'Node', 'Shard', 'Others in it'],
-        tenants.map(({ slug, node, shard, neighbours }) => [
-          slug,
-          node,
-          String(shard),
-          formatCount(neighbours),
-        ]),
-      ),
   ]
     .filter(Boolean)
     .join('\n');
@@ -150,44 +128,34 @@ function renderSwap(swap: SwapStatus): string {
     .join('\n');
 }
 
-function renderRest({ work, changeLog, leftovers }: StatusReport): string {
+function renderRest({ changeLog, leftovers }: StatusReport): string {
   return [
-    // Completed work shows among the steps.
-    ...work
-      .filter(({ pagesDone, pages }) => pagesDone < pages)
-      .map(
-        ({ name, pagesDone, pages }) =>
-          `Progress of ${name}: ${formatCount(pagesDone)} of ` +
-          `${formatThings(pages, 'page')} (${Math.floor(
-            (100 * pagesDone) / pages,
-          )} %).`,
-      ),
     ...(changeLog
       ? [
           `Entries of the change log: about ${formatCount(changeLog.rows)} ` +
             `(${formatBytes(changeLog.bytes)}).`,
         ]
       : []),
-    ...leftovers.map(leftover => `Left over: ${describeLeftover(leftover)}.`),
+    ...leftovers.map(describeLeftover),
   ].join('\n');
 }
 
-function describeLeftover({ name, otherTenants }: Leftover): string {
+export function describeLeftover({ name, otherTenants }: Leftover): string {
   const others =
     otherTenants.length > 0
       ? `${describeRows(otherTenants)}, which are nowhere else, and `
       : '';
-  return `table ${name}. It holds ${others}a copy of the default tenant's rows`;
+  return `Left over: table ${name}. It holds ${others}a copy of the default tenant's rows.`;
 }
 
+/** Columns that are as wide as their longest cell. */
 function table(head: string[], rows: string[][]): string {
-  const rendered = new Table({
-    head,
-    // No colours: the output may go to a file.
-    style: { head: [], border: [] },
-    // No line between rows.
-    chars: { mid: '', 'left-mid': '', 'mid-mid': '', 'right-mid': '' },
-  });
-  rendered.push(...rows);
-  return rendered.toString();
+  const all = [head, ...rows];
+  const widths = head.map((_, column) =>
+    Math.max(...all.map(row => row[column].length)),
+  );
+  return all
+    .map(row => row.map((cell, column) => cell.padEnd(widths[column])))
+    .map(cells => cells.join('  ').trimEnd())
+    .join('\n');
 }

@@ -137,7 +137,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     ]);
   });
 
-  it('leaves rows of other tenants in the archive when it is undone, says how many, and brings them back', async () => {
+  it('leaves rows of other tenants in the archive when it is undone, and brings them back', async () => {
     await runPhase5();
     await query(
       `insert into tenants (tenant_id, tenant_slug, tenant_name) values ('${OTHER}', 'acme', 'ACME');
@@ -146,11 +146,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
        insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
        select tenant_id, entity_id, entity_ref, 'a', 'b' from entities where tenant_id = '${OTHER}'`,
     );
-    const report = await database.migrate(migration => rollback(migration));
-    expect(report.archived).toEqual([
-      { table: 'entities_partitioned_archive', rows: 1, tenants: 1 },
-      { table: 'relations_partitioned_archive', rows: 1, tenants: 1 },
-    ]);
+    await database.migrate(migration => rollback(migration));
     await expect(
       query(`select 1 from entities where tenant_id = '${OTHER}'`),
     ).resolves.toEqual([]);
