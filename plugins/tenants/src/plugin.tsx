@@ -9,6 +9,7 @@ import {
 import { RiBuilding2Line } from '@remixicon/react';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from './api';
+import { catalogModule } from './catalog/catalogModule';
 import { openTenantModule } from './openTenant/appModule';
 import { rootRouteRef } from './routes';
 
@@ -50,5 +51,5 @@ const tenantsPlugin = createFrontendPlugin({
  * @public
  */
 export const tenants = createFrontendFeatureLoader({
-  loader: () => [tenantsPlugin, openTenantModule],
+  loader: () => [tenantsPlugin, openTenantModule, catalogModule],
 });

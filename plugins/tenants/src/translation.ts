@@ -6,6 +6,7 @@ import { membersMessages } from './administration/members/messages';
 import { sharesMessages } from './administration/shares/messages';
 import { sourcesMessages } from './administration/sources/messages';
 import { tenantMessages } from './administration/tenant/messages';
+import { catalogMessages } from './catalog/messages';
 import { openTenantMessages } from './openTenant/messages';
 
 /**
@@ -17,6 +18,7 @@ export const tenantsTranslationRef = createTranslationRef({
   id: 'tenants',
   messages: {
     administration: administrationMessages,
+    catalog: catalogMessages,
     list: listMessages,
     members: membersMessages,
     openTenant: openTenantMessages,

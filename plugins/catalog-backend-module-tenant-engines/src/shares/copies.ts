@@ -28,10 +28,11 @@ const NOBODY = 'unknown';
 
 /**
  * What the engine of a receiving tenant would read elsewhere: a location in the name of its
- * tenant, and documents from the source's store.
+ * tenant, and documents from the source's store. And where only the source edits the entity.
  */
 const KINDS_LEFT_OUT = ['location'];
 const ANNOTATIONS_LEFT_OUT = [
+  'backstage.io/edit-url',
   'backstage.io/techdocs-ref',
   'backstage.io/techdocs-entity',
   'backstage.io/techdocs-entity-path',

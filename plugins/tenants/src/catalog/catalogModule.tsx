@@ -1,0 +1,43 @@
+import type { Entity } from '@backstage/catalog-model';
+import { createFrontendModule } from '@backstage/frontend-plugin-api';
+import catalogPlugin from '@backstage/plugin-catalog/alpha';
+import {
+  CatalogFilterBlueprint,
+  EntityCardBlueprint,
+} from '@backstage/plugin-catalog-react/alpha';
+import { sharedFrom } from './origin';
+
+const isCopy = (entity: Entity) => sharedFrom(entity) !== undefined;
+
+export const originFilter = CatalogFilterBlueprint.make({
+  name: 'origin',
+  params: {
+    loader: async () => {
+      const { OriginPicker } = await import('./OriginPicker');
+      return <OriginPicker />;
+    },
+  },
+});
+
+export const sharedFromCard = EntityCardBlueprint.make({
+  name: 'shared-from',
+  params: {
+    type: 'info',
+    filter: isCopy,
+    loader: async () => {
+      const { SharedFromCard } = await import('./SharedFromCard');
+      return <SharedFromCard />;
+    },
+  },
+});
+
+/** A copy can't be removed where it is received: the backend answers 409. */
+export const unregisterOwn = catalogPlugin
+  .getExtension('entity-context-menu-item:catalog/unregister-entity')
+  .override({ params: { filter: entity => !isCopy(entity) } });
+
+/** Tells own entities from those that other tenants share, on the catalog's pages. */
+export const catalogModule = createFrontendModule({
+  pluginId: 'catalog',
+  extensions: [originFilter, sharedFromCard, unregisterOwn],
+});
