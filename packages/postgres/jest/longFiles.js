@@ -13,6 +13,7 @@ const LONG_FILES = [
   'packages/backend/dev/start.test.ts',
   'migrations/src/managed.test.ts',
   'plugins/catalog-backend-module-tenancy/src/adoption/location.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/shares/kills.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/shares/shares.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/live.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/live.test.ts',

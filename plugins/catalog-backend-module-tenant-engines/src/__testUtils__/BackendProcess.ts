@@ -5,6 +5,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import type { ClientConfig } from 'pg';
+import type { ShareCommand } from './shareCommands';
 
 const TRANSFORM = require.resolve('@backstage/cli/config/nodeTransform.cjs');
 const MAIN = resolve(__dirname, 'engineBackend.ts');
@@ -114,6 +115,11 @@ export class BackendProcess {
   /** What it has printed so far. */
   get log(): string {
     return this.#log;
+  }
+
+  /** Of those whose configuration has `shareCommands`. */
+  send(command: ShareCommand): void {
+    this.#child.send(command);
   }
 
   /** Nothing of it runs, and its connections stay open. */

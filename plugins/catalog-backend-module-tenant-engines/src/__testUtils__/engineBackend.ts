@@ -11,6 +11,7 @@ import { ConfigReader } from '@backstage/config';
 import { tenantEngines } from '..';
 import { lethalReader } from './lethalReader';
 import { runRecorder } from './runRecorder';
+import { shareCommands } from './shareCommands';
 
 const config = new ConfigReader(JSON.parse(process.env.BACKEND_CONFIG ?? '{}'));
 
@@ -44,4 +45,7 @@ backend.add(
     ],
   }),
 );
+if (config.has('shareCommands')) {
+  backend.add(shareCommands);
+}
 backend.start();
