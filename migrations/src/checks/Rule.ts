@@ -24,8 +24,6 @@ export interface Rule {
   /** What is wrong; the names follow. */
   message: string;
   advice: string;
-  /** The message of the preflight if nothing breaks it. */
-  fine: string;
 }
 
 /**

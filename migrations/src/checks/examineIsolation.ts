@@ -17,8 +17,6 @@ export interface Isolation {
   findings: IsolationFinding[];
   /** Differences from the migration's objects that give the database user no access. */
   deviations: IsolationFinding[];
-  /** What gives access only together with something else. */
-  warnings: IsolationFinding[];
 }
 
 /**
@@ -69,7 +67,6 @@ export async function examineIsolation(
     missing: ofLevel('missing'),
     findings: ofLevel('findings'),
     deviations: ofLevel('deviations'),
-    warnings: ofLevel('warnings'),
   };
 }
 

@@ -37,7 +37,7 @@ export interface Fault {
 export interface Check {
   name: string;
   /** The list of the report in which its faults are. */
-  level: 'missing' | 'findings' | 'deviations' | 'warnings';
+  level: 'missing' | 'findings' | 'deviations';
   /** A query behind SUBJECTS whose rows are the faults, without their schema. */
   sql: string;
   /** A sentence without its full stop; a predicate where `who` is a column. */
@@ -426,17 +426,5 @@ export const CHECKS: Check[] = [
            order by 1`,
     message: ({ object }) =>
       `The partition ${object} past the policies of its table`,
-  },
-  {
-    name: 'the application can put no functions before those of PostgreSQL',
-    level: 'warnings',
-    sql: `select null as who, format('schema %I', n.nspname) as object,
-                 array_agg(format('revoke create on schema %I from %s', n.nspname, ${GRANTEE})) as run
-            from this_user l, pg_namespace n cross join aclexplode(n.nspacl) x
-           where n.nspname = $1 and x.privilege_type = 'CREATE' and ${HAS}
-             and x.grantee not in (n.nspowner, (select oid from admin))
-           group by n.nspname`,
-    message: ({ object }) =>
-      `may create functions in the ${object}, which statements about tenants would call`,
   },
 ];

@@ -19,7 +19,6 @@ const EXAMPLES = 10;
 
 /** A rule of rows. */
 export interface RowRule {
-  name: string;
   /** From which table, and where it is broken; the table is `t`. */
   broken: string;
   /** SQL for how a row is named. */
@@ -68,7 +67,6 @@ export async function readRowRules(executor: Executor): Promise<RowRule[]> {
 function presence({ table, column }: NullableColumn): RowRule {
   const broken = `from ${table} t where t.${escapeIdentifier(column)} is null`;
   return {
-    name: 'required values',
     broken,
     example: `coalesce(t.${ENTITY_KEY[table]}::text, 'ctid ' || t.ctid)`,
     message: `of ${table} without a value of ${column}`,
@@ -86,7 +84,6 @@ function entityRefs(): RowRule {
   const wrong = `(${ENTITY_REF_RULE}) is not true`;
   const parts = `regexp_match(entity_ref, '${FORM}')`;
   return {
-    name: 'entity references',
     broken: `from entities t where ${wrong}`,
     example: `format('%s (of %s:%s/%s)', entity_ref, entity_kind, entity_namespace, entity_name)`,
     message:
@@ -110,7 +107,6 @@ function orphans(table: TenantTable): RowRule {
     `from ${table} t where t.${key} is not null and not exists ` +
     `(select from entities e where e.entity_id = t.${key})`;
   return {
-    name: 'orphans',
     broken,
     example: `t.${key}::text`,
     message: `of ${table} whose entity is missing`,

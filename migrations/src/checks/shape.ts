@@ -30,7 +30,6 @@ export const storage: Rule = {
   message: 'These are not ordinary tables of their own',
   advice:
     'Phase 5 partitions ordinary tables without inheritance, whose rows outlive a crash.',
-  fine: 'The three are ordinary tables.',
   sql: `
     select o.name || ': ' || case o.kind when 'p' then 'a partitioned table' when 'f' then 'a foreign table'
              when 'm' then 'a materialized view' else 'a view' end as name,
@@ -57,7 +56,6 @@ export const columns: Rule = {
   message: 'Columns are missing, of another type, or under a name of ours',
   advice:
     'Add them with their values, or change them while the application is stopped.',
-  fine: 'The columns are those of the specification; others are carried over.',
   sql: `, expected (name, attribute, type, varying) as ${values(
     TENANT_TABLES.flatMap(table =>
       Object.entries(LAYOUT[table].columns).map(([name, { type }]) => [
@@ -95,7 +93,6 @@ const numbered: Rule = {
   message: 'Columns are generated, are identities or own a sequence',
   advice:
     'Both sides of the swap need the same numbers: let defaults take them from a sequence that no table owns.',
-  fine: 'No column is generated, an identity or the owner of a sequence.',
   sql: `
     select format('%s.%s', o.name, a.attname) as name,
            case when a.attgenerated <> '' then format('alter table %s drop column %I', o.sql, a.attname)
@@ -125,7 +122,6 @@ const keys: Rule = {
   message: 'Keys of entities are missing',
   advice:
     'entity_id is the primary key, and entity_ref is unique. Look for duplicates first.',
-  fine: 'entity_id is the primary key, and entity_ref is unique.',
   sql: `
     select k.attribute as name,
            format(case when k.is_primary then 'create unique index concurrently entities_pkey on %1$s (entity_id);
@@ -148,7 +144,6 @@ const indexes: Rule = {
   back: 'warning',
   message: 'The tables have indexes beyond the layout',
   advice: AGAIN_LATER,
-  fine: 'The tables have no index beyond the layout.',
   sql: `, accepted (name, body, is_unique) as ${values(
     TENANT_TABLES.flatMap(table =>
       acceptedIndexes(table).map(({ on, unique }) => [table, on, unique]),
@@ -183,7 +178,6 @@ const constraints: Rule = {
   back: 'warning',
   message: 'The tables have constraints beyond the layout',
   advice: AGAIN_LATER,
-  fine: 'The tables have no constraint beyond the layout.',
   sql: `, accepted (name, definition) as ${values(
     TENANT_TABLES.flatMap(table =>
       acceptedConstraints(table).map(definition => [table, definition]),
@@ -222,7 +216,6 @@ const triggers: Rule = {
   back: 'failure',
   message: 'The tables have triggers',
   advice: AGAIN_LATER,
-  fine: 'The tables have no triggers.',
   sql: `
     select format('%s (%s)', t.tgname, o.name) as name,
            format('drop trigger %I on %s', t.tgname, o.sql) as fix,
@@ -239,7 +232,6 @@ const views: Rule = {
   message: 'Views read the tables',
   advice:
     'Drop them, and create them again after phase 5, so that they read with the rights of their reader.',
-  fine: 'No view reads the tables.',
   sql: `, reading (view, depth) as (
     select r.ev_class, 1 from pg_rewrite r
       join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
@@ -282,7 +274,6 @@ const rowSecurity: Rule = {
   message: 'The tables have row-level security of others',
   advice:
     'Phase 4 enables row-level security. A permissive policy would let rows through beside it.',
-  fine: 'The tables have no policies of others.',
   sql: `, policies as (
     select o.name as on_table, o.sql, p.* from ours o join pg_policy p on p.polrelid = o.oid)
     select format('%s (%s)', p.polname, p.on_table) as name,
@@ -306,7 +297,6 @@ const dependents: Rule = {
   back: 'failure',
   message: 'These would stay with the tables that go out of use',
   advice: AGAIN_LATER,
-  fine: 'Nothing else depends on the tables.',
   sql: `, types (oid) as (
     select t.oid from ours o join pg_type t on t.oid = o.type
      union all
@@ -356,7 +346,6 @@ const grants: Rule = {
   message: 'Rights would let rows of other tenants go, or keep the owner out',
   advice:
     'Policies do not restrict TRUNCATE, and portal_admin gets the rights of the owner.',
-  fine: 'The rights on the tables are carried over.',
   sql: `
     select format('TRUNCATE of %s (%s)', g.name, o.name) as name,
            format('revoke truncate on %s from %s cascade', o.sql, g.name) as fix, null as again

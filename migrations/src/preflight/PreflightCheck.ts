@@ -6,6 +6,7 @@ export interface Finding {
   /** The name of the check: `free disk`. */
   check: string;
   level: 'ok' | 'warning' | 'failure';
+  /** Empty for most of what is well. */
   message: string;
   /** How to resolve it. */
   advice?: string;
@@ -22,7 +23,7 @@ export type Outcome = Omit<Finding, 'check'>;
 
 type More = Omit<Outcome, 'level' | 'message'>;
 
-export function ok(message: string): Outcome {
+export function ok(message = ''): Outcome {
   return { level: 'ok', message };
 }
 

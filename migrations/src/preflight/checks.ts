@@ -4,27 +4,20 @@ import type { Rule } from '../checks/Rule';
 import { examineRows, readRowRules } from '../checks/rows';
 import { SERVER_RULES } from '../checks/server';
 import { columns, SHAPE_RULES, storage } from '../checks/shape';
-import { Journal, readCompletedSteps } from '../engine/journal';
+import { Journal } from '../engine/journal';
 import { explainTaken, takenNames } from '../engine/ownership';
 import { recordedBy } from '../engine/ProductMigration';
 import type { Creation } from '../engine/Step';
-import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { findWrongEncoding } from '../phases/phase1_tenant_column/encoding';
-import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
-import { relationExists } from '../schema/lookups';
 import { findPublications } from '../schema/publications';
 import {
   leftToSuperuserStatements,
   othersRoles,
   readRoleAccess,
 } from '../schema/roleAccess';
-import {
-  DEFAULT_TENANT_ID,
-  MEMBERS_TABLE,
-  TENANT_TABLES,
-} from '../schema/tables';
+import { TENANT_TABLES } from '../schema/tables';
 import { describeCatalog, readCatalogTables } from '../status/next';
 import { enumerate, formatBytes, script } from '../text';
 import { failure, ok, warning } from './PreflightCheck';
@@ -42,7 +35,7 @@ function ofRule(rule: Rule, scope: PreflightCheck['scope']): PreflightCheck {
     async run(context) {
       const difference = await differenceOf(context, rule);
       if (!difference) {
-        return [ok(rule.fine)];
+        return [ok()];
       }
       const isAllowed = context.options.allowMissing.includes(rule.name);
       return [
@@ -86,7 +79,7 @@ const connection: PreflightCheck = {
     // process, or the connection is older than this command.
     const isOther = serverPid !== undefined && !pids.has(serverPid);
     if (pids.size === 1 && !isOther && age <= process.uptime() + 1) {
-      return [ok('One process of the server serves the session.')];
+      return [ok()];
     }
     // Pooling by the session does no harm, and cannot be told apart.
     const isForced = settings.force && pids.size === 1;
@@ -109,11 +102,7 @@ const encoding: PreflightCheck = {
   scope: 'server',
   async run({ executor }) {
     const wrong = await findWrongEncoding(executor);
-    return [
-      wrong
-        ? failure(wrong.problem, { advice: wrong.advice })
-        : ok('The encoding of the database knows letters.'),
-    ];
+    return [wrong ? failure(wrong.problem, { advice: wrong.advice }) : ok()];
   },
 };
 
@@ -140,7 +129,7 @@ const roles: PreflightCheck = {
     );
     return [
       statements.length === 0
-        ? ok(`The login may set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`)
+        ? ok()
         : failure(
             `The login may not set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`,
             { advice: 'Let a superuser run this.', sql: script(statements) },
@@ -214,7 +203,7 @@ const names: PreflightCheck = {
     const journal = await Journal.read(context.executor, recordedBy(phases));
     const taken = await takenNames(context, journal, NAMED);
     return taken.length === 0
-      ? [ok('Nothing stands under the names that the migration uses.')]
+      ? [ok()]
       : [failure(explainTaken(taken), { details: taken })];
   },
 };
@@ -265,35 +254,32 @@ const tables: PreflightCheck = {
   },
 };
 
-/** What rows must satisfy, by the name of the rules. */
-function rows(name: string, fine: string): PreflightCheck {
-  return {
-    name,
-    scope: 'rows',
-    async run(context) {
-      const { executor, facts } = context;
-      // A query of the rows would fail: the checks of tables and columns say why.
-      if (
-        facts.tables.length < TENANT_TABLES.length ||
-        (await differenceOf(context, columns))
-      ) {
-        return [];
+/** What rows must satisfy. */
+const rows: PreflightCheck = {
+  name: 'rows',
+  scope: 'rows',
+  async run(context) {
+    const { executor, facts } = context;
+    // A query of the rows would fail: the checks of tables and columns say why.
+    if (
+      facts.tables.length < TENANT_TABLES.length ||
+      (await differenceOf(context, columns))
+    ) {
+      return [];
+    }
+    const outcomes: Outcome[] = [];
+    for (const rule of await readRowRules(executor)) {
+      const broken = await examineRows(executor, rule);
+      if (broken) {
+        const { message, sql, examples } = broken;
+        outcomes.push(
+          failure(message, { advice: rule.advice, sql, details: examples }),
+        );
       }
-      const outcomes: Outcome[] = [];
-      for (const rule of await readRowRules(executor)) {
-        const broken =
-          rule.name === name ? await examineRows(executor, rule) : undefined;
-        if (broken) {
-          const { message, sql, examples } = broken;
-          outcomes.push(
-            failure(message, { advice: rule.advice, sql, details: examples }),
-          );
-        }
-      }
-      return outcomes.length > 0 ? outcomes : [ok(fine)];
-    },
-  };
-}
+    }
+    return outcomes.length > 0 ? outcomes : [ok()];
+  },
+};
 
 /** After the swap a publication may have the tables, as long as it does not grow with tenants. */
 const publications: PreflightCheck = {
@@ -313,63 +299,7 @@ const publications: PreflightCheck = {
             )}.`,
             { advice: 'Let them name their tables.' },
           )
-        : ok('No publication has the tables.'),
-    ];
-  },
-};
-
-/** The product's own tables are those of this version, once there are some. */
-const productTables: PreflightCheck = {
-  name: 'product tables',
-  scope: 'server',
-  async run({ executor, facts }) {
-    const completed = facts.swapped ? await readCompletedSteps(executor) : [];
-    const missing = PRODUCT_MIGRATIONS.filter(
-      ({ name }) => facts.swapped && !completed.includes(name),
-    ).map(({ title }) => title);
-    return [
-      missing.length === 0
-        ? ok("The product's own tables are up to date, or not created yet.")
-        : warning(
-            `The product's own tables are those of an earlier version: ${enumerate(
-              missing,
-            )}.`,
-            { advice: `Run ${operatorCommand('upgrade')}.`, details: missing },
-          ),
-    ];
-  },
-};
-
-/** Who enters the tenants once the flag is on; before phase 5 nothing tells of it. */
-const members: PreflightCheck = {
-  name: 'members',
-  scope: 'server',
-  async run({ executor, facts }) {
-    if (!facts.swapped) {
-      return [];
-    }
-    // A database of an earlier version may lack it.
-    const hasMembers = (await relationExists(executor, MEMBERS_TABLE))
-      ? `exists (select from ${MEMBERS_TABLE} m where m.tenant_id = t.tenant_id)`
-      : 'false';
-    const empty = await executor.read<{ slug: string }>(
-      `select tenant_slug as slug from tenants t
-        where deleted_at is null and tenant_id <> $1
-          and not ${hasMembers}
-        order by tenant_slug`,
-      [DEFAULT_TENANT_ID],
-    );
-    const slugs = empty.map(({ slug }) => slug);
-    return [
-      slugs.length === 0
-        ? ok(
-            'Every tenant beside the default one has members, or there is none.',
-          )
-        : warning(`Nobody is a member of ${enumerate(slugs)}.`, {
-            advice:
-              'Add members, or set tenancy.membership to open until you have.',
-            details: slugs,
-          }),
+        : ok(),
     ];
   },
 };
@@ -387,13 +317,6 @@ export const CHECKS: PreflightCheck[] = [
   ...SHAPE_RULES.filter(rule => rule !== storage).map(rule =>
     ofRule(rule, 'tables'),
   ),
-  rows('required values', 'Every row has the required values.'),
-  rows(
-    'entity references',
-    'Every entity_ref is <entity_kind>:<entity_namespace>/<entity_name>.',
-  ),
-  rows('orphans', 'Every row of relations and refresh_state has its entity.'),
+  rows,
   publications,
-  productTables,
-  members,
 ];

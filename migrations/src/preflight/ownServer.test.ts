@@ -1,6 +1,5 @@
 import { Postgres } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
-import { waitUntil } from '@internal/postgres/testUtils';
 import { chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -90,19 +89,6 @@ describe.each<PostgresVersion>([14, 18])(
       expect(found.message).toMatch(
         /the prepared transaction "forgotten" of postgres \(since 20/,
       );
-    });
-
-    it('has autovacuum off, which is a warning with its remedy', async () => {
-      const found = async () =>
-        findings(await preflight(), 'warning', 'autovacuum').at(0);
-      await query(
-        'alter system set autovacuum = off',
-        'select pg_reload_conf()',
-      );
-      const off = await waitUntil('autovacuum is off', found);
-      expect(off.message).toMatch(/autovacuum is off on the server/);
-      await query(...off.sql!.split(';').filter(each => each.trim()));
-      await waitUntil('autovacuum is on', async () => !(await found()));
     });
 
     // PostgreSQL 14 has no setting for it, and its files are shared with other

@@ -15,20 +15,12 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
   });
   afterEach(() => database.close());
 
-  it('passes a seeded catalog, and says what becomes of what hangs on it', async () => {
+  it('passes a seeded catalog', async () => {
     const report = await preflight(database);
     expect(findings(report, 'failure')).toEqual([]);
     expect(findings(report, 'warning')).toEqual([
       expect.objectContaining({ check: 'pg_cron' }),
     ]);
-    const told = findings(report, 'ok').map(({ message }) => message);
-    for (const expected of [
-      /^The tables have no triggers/,
-      /^No view reads the tables/,
-      /or phase 1 creates them/,
-    ]) {
-      expect(told).toContainEqual(expect.stringMatching(expected));
-    }
   });
 
   it('finds the same in the read-only transaction of a dry run', async () => {
@@ -61,11 +53,11 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       );
       expect(findings(report, 'failure')).toEqual([
         expect.objectContaining({
-          check: 'orphans',
+          check: 'rows',
           message: 'This could not be looked at: division by zero',
         }),
       ]);
-      expect(findings(report, 'ok', 'standbys')).toHaveLength(1);
+      expect(findings(report, 'ok', 'replication')).toHaveLength(1);
     },
   );
 

@@ -21,7 +21,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
     const found = findings(await preflight(database), 'failure');
     expect(found).toEqual([
       expect.objectContaining({
-        check: 'orphans',
+        check: 'rows',
         message: expect.stringMatching(
           /^8 rows of relations whose entity is missing/,
         ),
@@ -50,7 +50,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
     );
     const [broken] = findings(await preflight(database), 'failure');
     expect(broken).toMatchObject({
-      check: 'entity references',
+      check: 'rows',
       message: expect.stringMatching(/^3 rows of entities whose entity_ref /),
     });
     const [update, list] = broken.sql!.split(';\n');
@@ -77,7 +77,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
     );
     expect(findings(await preflight(database), 'failure')).toEqual([
       expect.objectContaining({
-        check: 'required values',
+        check: 'rows',
         message: expect.stringMatching(
           /^1 row of entities without a value of hash: [0-9a-f-]{36}\.$/,
         ),

@@ -40,28 +40,14 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       { mode: 'read' },
     );
 
-  it.each([
-    [130022, ['server version'], []],
-    [
-      140000,
-      [],
-      ['CVE-2025-8713, fixed in 14.19', 'CVE-2024-10976, fixed in 14.14'],
-    ],
-    [150013, [], ['CVE-2025-8713, fixed in 15.14']],
-    [170006, [], []],
-  ])('judges a server of version %d', async (version, failed, leaks) => {
+  it('refuses a server that is too old', async () => {
     const report = await replacing(
       "current_setting('server_version_num')::int",
-      String(version),
+      '130022',
     );
-    expect(findings(report, 'failure').map(({ check }) => check)).toEqual(
-      failed,
-    );
-    expect(
-      findings(report, 'warning', 'server updates').flatMap(
-        ({ details }) => details,
-      ),
-    ).toEqual(leaks);
+    expect(findings(report, 'failure').map(({ check }) => check)).toEqual([
+      'server version',
+    ]);
   });
 
   it('refuses connections that are pooled by the transaction', async () => {
@@ -119,25 +105,6 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     }
   });
 
-  it('names event triggers, with what disables them', async () => {
-    const before = findings(await preflight(database), 'ok', 'event triggers');
-    expect(before).toHaveLength(1);
-    await database.client.query(
-      `create function noted() returns event_trigger language plpgsql as 'begin end';
-       create event trigger "On DDL" on ddl_command_end execute function noted()`,
-    );
-    const [found] = findings(
-      await preflight(database),
-      'warning',
-      'event triggers',
-    );
-    expect(found.message).toContain('On DDL (ddl_command_end)');
-    await database.client.query(found.sql!);
-    expect(findings(await preflight(database), 'ok', 'event triggers')).toEqual(
-      before,
-    );
-  });
-
   it('refuses without pg_cron unless that is allowed', async () => {
     const refused = await preflight(database, {
       options: { allowMissing: [] },
@@ -145,7 +112,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     expect(findings(refused, 'failure')).toEqual([
       expect.objectContaining({
         check: 'pg_cron',
-        message: 'pg_cron can run no jobs: it is not available on the server.',
+        message: 'pg_cron is missing: it is not available on the server.',
         advice: expect.stringMatching(/--allow-missing pg_cron/),
       }),
     ]);

@@ -129,19 +129,17 @@ export function assertVerified({ checks }: VerificationReport): void {
 async function verifyIsolation({
   executor,
   settings,
-  reporter,
 }: StepContext): Promise<string[]> {
   const options = {
     read: <Row extends object>(sql: string, values: unknown[]) =>
       executor.read<Row>(sql, values),
     schema: settings.schema,
   };
-  const { missing, findings, deviations, warnings } = await examineIsolation({
+  const { missing, findings, deviations } = await examineIsolation({
     ...options,
     user: APP_ROLE,
     isPartitioned: await isSwapped(executor),
   });
-  warnings.map(describeFinding).forEach(warning => reporter.warn(warning));
   const ofShards = (await isSharded(executor))
     ? await examineShards(options)
     : [];

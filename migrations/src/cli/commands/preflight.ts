@@ -93,7 +93,7 @@ function describe({
   again,
 }: Finding): string {
   return [
-    `${level.padEnd(8)} ${check}: ${message}`,
+    `${level.padEnd(8)} ${check}${message && `: ${message}`}`,
     ...[advice, sql, again && `${AGAIN}\n${again}`]
       .filter((text): text is string => Boolean(text))
       .map(text => text.replace(/^/gm, ' '.repeat(9))),

@@ -43,7 +43,6 @@ export async function checkRules({ executor }: StepContext): Promise<void> {
 function ofOtherTenants(table: TenantTable): RowRule {
   const broken = `from ${table} t where t.tenant_id <> '${DEFAULT_TENANT_ID}'`;
   return {
-    name: 'tenants',
     broken,
     example: `coalesce(t.${ENTITY_KEY[table]}::text, 'null')`,
     message: `of ${table} of other tenants than the default one`,

@@ -460,16 +460,6 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     lines.forEach(line => expect(line).toMatch(/: (run|let) .+\.$/));
   });
 
-  it('warns of a schema in which everybody may create functions', async () => {
-    await change(
-      'grant create on schema tenancy to public',
-      'revoke create on schema tenancy from public',
-    );
-    await expect(check(await createUser())).resolves.toEqual([
-      expect.stringContaining('revoke create on schema tenancy from public'),
-    ]);
-  });
-
   it('warns of a withheld portal_admin, and says what needs it', async () => {
     const user = await createUser();
     await database.client.query(`revoke portal_admin from ${user}`);

@@ -36,7 +36,7 @@ export async function checkDatabase(
   options: { catalogUser?: string } = {},
 ): Promise<void> {
   const user = await readDatabaseUser(pool);
-  const { missing, findings, warnings } = await examineIsolation({
+  const { missing, findings } = await examineIsolation({
     read: (sql, values) =>
       pool.query(knex => toRaw(knex, sql, values), BEFORE_ALL_IS_WELL),
     schema: pool.schema,
@@ -58,11 +58,9 @@ export async function checkDatabase(
       ].join('\n'),
     );
   }
-  [
-    ...warnings.map(describeFinding),
-    ...ofShards.warnings,
-    ...warningsOf(user),
-  ].forEach(warning => logger.warn(warning));
+  [...ofShards.warnings, ...warningsOf(user)].forEach(warning =>
+    logger.warn(warning),
+  );
 }
 
 /** What is wrong on the nodes, where Citus has distributed the tables. */
