@@ -6,6 +6,8 @@ import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig, escapeIdentifier } from 'pg';
 import { BackendProcess } from '../__testUtils__/BackendProcess';
 
+/* eslint-disable jest/expect-expect -- what waits for the end of a step expects it */
+
 const databases = createTestDatabases({ versions: 'newest' });
 
 /** In the names of all that is shared, and nowhere else. */
@@ -40,33 +42,6 @@ describe.each(databases.eachSupportedId())(
 
     const query = async (text: string, values: unknown[] = []) =>
       (await client.query(text, values)).rows;
-
-    beforeAll(async () => {
-      connection = await createTenancyDatabase(databases, id);
-      client = new Client(connection);
-      await client.connect();
-      const rows = await query(
-        `insert into tenancy.tenants (tenant_slug, tenant_name)
-         select slug, slug from unnest('{acme,globex,initech}'::text[]) slug
-         returning tenant_slug as slug, tenant_id as id`,
-      );
-      rows.forEach(row => tenantIds.set(row.slug, row.id));
-      baseUrl = `http://127.0.0.1:${await freePort()}`;
-      start();
-      feed('one');
-      await until('acme to have its own', async () => (await own()) === 2);
-      share();
-      await until('the copies', async () => (await copies()) === 2);
-      await untilNoted();
-      undisturbed = await census('globex');
-      await end();
-      await untilNothingIsLeft();
-    });
-
-    afterAll(async () => {
-      await backend?.kill();
-      await client?.end();
-    });
 
     function start() {
       backend = BackendProcess.start({
@@ -215,6 +190,33 @@ describe.each(databases.eachSupportedId())(
       await meanwhile();
       start();
     }
+
+    beforeAll(async () => {
+      connection = await createTenancyDatabase(databases, id);
+      client = new Client(connection);
+      await client.connect();
+      const rows = await query(
+        `insert into tenancy.tenants (tenant_slug, tenant_name)
+         select slug, slug from unnest('{acme,globex,initech}'::text[]) slug
+         returning tenant_slug as slug, tenant_id as id`,
+      );
+      rows.forEach(row => tenantIds.set(row.slug, row.id));
+      baseUrl = `http://127.0.0.1:${await freePort()}`;
+      start();
+      feed('one');
+      await until('acme to have its own', async () => (await own()) === 2);
+      share();
+      await until('the copies', async () => (await copies()) === 2);
+      await untilNoted();
+      undisturbed = await census('globex');
+      await end();
+      await untilNothingIsLeft();
+    });
+
+    afterAll(async () => {
+      await backend?.kill();
+      await client?.end();
+    });
 
     it('before the share is there shares nothing', async () => {
       await killBefore('tenancy.tenant_shares', share);
