@@ -1,3 +1,4 @@
+import type { RecordedView } from '@internal/catalog-testing/recordedRequests';
 import type {
   Benchmark,
   BenchmarkContext,
@@ -14,13 +15,7 @@ import { compare, type Comparison, measureInTurn } from '../harness/comparison';
 import { QUIET_SETTINGS } from '../harness/database';
 import { startTogether } from '../harness/servers';
 import { LinkedEntities } from './entities';
-import {
-  assertSameViews,
-  nothingViews,
-  type View,
-  views,
-  Visitors,
-} from './views';
+import { assertSameViews, nothingViews, views, Visitors } from './views';
 
 const FULL: CatalogSize[] = [
   { entities: 5_000 },
@@ -159,7 +154,7 @@ async function compareViews(
   settings: BenchmarkContext['settings'],
 ): Promise<Comparison[]> {
   const { what, kind, viewers, target } = options;
-  const seen = (all: View[]) =>
+  const seen = (all: RecordedView[]) =>
     all.filter(view => kind === EVERYTHING || view.what === kind);
   const [alternative, ...ours] = await measureInTurn(
     [

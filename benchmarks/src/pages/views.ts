@@ -1,26 +1,15 @@
+import {
+  readRecorded,
+  type RecordedRequest,
+  type RecordedView,
+} from '@internal/catalog-testing/recordedRequests';
 import { isDeepStrictEqual } from 'node:util';
 import { type CatalogServer, NOTHING } from '../harness/CatalogServer';
 import type { Contestant } from '../harness/comparison';
 import { ask, keepBusy, type LoadRequest } from '../harness/load';
-import recorded from './recorded.json';
 
-/** A request that a page has sent, addressed within the plugin. */
-export interface RecordedRequest {
-  method: 'GET' | 'POST';
-  path: string;
-  body?: object;
-  /** It was sent after some answer to the step before, and none to its own step. */
-  step: number;
-}
-
-/** A page, or something that is done on it, and what it asks of the catalog. */
-export interface View {
-  what: string;
-  requests: RecordedRequest[];
-}
-
-/** What Chromium has recorded of the portal. */
-export const views = recorded as View[];
+/** What Chromium has recorded of the portal, addressed within the plugin. */
+export const views = readRecorded(require.resolve('./recorded.txt'));
 
 /** The same views, whose requests go to the route that does nothing. */
 export const nothingViews = views.map(({ what, requests }) => ({
@@ -51,7 +40,11 @@ export class Visitors {
   ) {}
 
   /** A contestant in serving pages to users, each with one page at a time. */
-  viewing(seen: View[], users: number, name = this.server.name): Contestant {
+  viewing(
+    seen: RecordedView[],
+    users: number,
+    name = this.server.name,
+  ): Contestant {
     let next = 0;
     return {
       name,
@@ -66,7 +59,7 @@ export class Visitors {
   }
 
   /** Sends what a page sends, in its order, with as many connections as a browser has. */
-  async #view({ requests }: View): Promise<void> {
+  async #view({ requests }: RecordedView): Promise<void> {
     const token = this.#nextToken();
     const answered = new Map<number, Promise<void>>();
     const underWay = new Set<Promise<void>>();

@@ -28,18 +28,6 @@ describe('banner', () => {
     expect(second).toMatch(/sign in as Anna, of Acme, as Peter, of Initech,/);
   });
 
-  it('names no pages where none are served', () => {
-    const text = banner(settingsOf(), { hasPages: false });
-    expect(text).not.toContain('Portal');
-    expect(text).toContain('Ready.  Catalog');
-  });
-
-  it('says where the data of the embedded database is', () => {
-    expect(
-      banner(settingsOf(), { embedded: '/clone/.postgres', hasPages: true }),
-    ).toContain('embedded PostgreSQL, data in /clone/.postgres');
-  });
-
   it.each([
     'postgresql://me:secret@db.example/x',
     { host: 'db.example', user: 'me', password: 'secret' },
@@ -47,31 +35,6 @@ describe('banner', () => {
     const text = banner(settingsOf(connection), PAGES);
     expect(text).toContain('your own: db.example');
     expect(text).not.toContain('secret');
-  });
-
-  it('says whether there are tenants, and how to get them', () => {
-    const settings = settingsOf();
-    expect(banner(withTenancy(settings, true), PAGES)).toContain(
-      'http://localhost:7007/api/tenants',
-    );
-    expect(banner(withTenancy(settings, false), PAGES)).toContain(
-      'off (leave out MULTI_TENANCY_ENABLED=false)',
-    );
-  });
-
-  it('names a flag that is off although it looks like on', () => {
-    const settings = readSettings(
-      new ConfigReader({
-        backend: {
-          baseUrl: 'http://localhost:7007',
-          database: { client: 'pg' },
-        },
-        tenancy: { enabled: 'TRUE' },
-      }),
-    );
-    expect(banner(settings, PAGES)).toContain(
-      'off (MULTI_TENANCY_ENABLED is "TRUE", which is not "true")',
-    );
   });
 
   it('shows a first request only where a guest can make it', () => {

@@ -68,12 +68,6 @@ describe('Postgres', () => {
     expect(existsSync(postgres.dataDirectory)).toBe(false);
   });
 
-  it('can be stopped twice', async () => {
-    const postgres = await Postgres.start();
-    await Promise.all([postgres.stop(), postgres.stop()]);
-    await expect(postgres.stop()).resolves.toBeUndefined();
-  });
-
   it('keeps data and password in a folder that was given', async () => {
     const dataDirectory = join(folder(), 'not', 'there', 'yet');
 
@@ -93,21 +87,6 @@ describe('Postgres', () => {
     const { mode } = statSync(join(folder(), 'password'));
     expect((mode % 0o1000).toString(8)).toBe('600');
     await postgres.stop();
-  });
-
-  it('applies the settings that it is given', async () => {
-    const postgres = await Postgres.start({
-      settings: { max_connections: '20' },
-    });
-    expect(await query(postgres, 'show max_connections')).toEqual(['20']);
-    await postgres.stop();
-  });
-
-  it('starts several servers at once', async () => {
-    const servers = await Promise.all([1, 2, 3].map(() => Postgres.start()));
-    const ports = servers.map(server => server.connection.port);
-    expect(new Set(ports).size).toBe(3);
-    await Promise.all(servers.map(server => server.stop()));
   });
 
   it('says when the server ends', async () => {

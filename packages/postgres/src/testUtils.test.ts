@@ -92,25 +92,6 @@ describe('a wait', () => {
       'Expected: 2',
     );
   });
-
-  it('stops to look once its deadline has passed', async () => {
-    let looks = 0;
-    const look = () => {
-      looks += 1;
-    };
-    await expect(waitUntil('it', look, soon)).rejects.toThrow('in vain');
-    const before = looks;
-    await new Promise(resolve => setTimeout(resolve, 50));
-    expect(looks - before).toBeLessThanOrEqual(1);
-  });
-
-  it('fails at once with the failure of what it waits for', async () => {
-    const fails = async () => {
-      throw new Error('broken');
-    };
-    await expect(waitUntil('it', fails)).rejects.toThrow('broken');
-    await expect(withDeadline('it', fails())).rejects.toThrow('broken');
-  });
 });
 
 describe('the long test files', () => {

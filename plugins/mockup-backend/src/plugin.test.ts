@@ -97,21 +97,6 @@ describe('mockup plugin', () => {
     await store!.create({ name: 'x' }, { owner: ALICE });
     await expect(store!.list()).resolves.toMatchObject({ totalItems: 1 });
   });
-
-  it('lets other plugins test against mocked operations', async () => {
-    const mock = mockupStoreServiceMock.mock({ delete: async () => true });
-    let store: MockupStore | undefined;
-    await startTestBackend({
-      features: [
-        pluginThatHolds(given => {
-          store = given;
-        }),
-        mock.factory,
-      ],
-    });
-    await expect(store!.delete('any')).resolves.toBe(true);
-    expect(mock.store.delete).toHaveBeenCalledWith('any');
-  });
 });
 
 describe.each(databases.eachSupportedId())('mockup plugin on %s', id => {

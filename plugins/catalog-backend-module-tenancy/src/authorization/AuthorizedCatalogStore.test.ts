@@ -31,9 +31,7 @@ const conditional = {
 } as PolicyDecision;
 
 describe('AuthorizedCatalogStore', () => {
-  const visible = { 'metadata.key': 'x' };
   const entity = component('a');
-  const json = JSON.stringify(entity);
   const ref = 'component:default/a';
 
   function create(
@@ -62,89 +60,6 @@ describe('AuthorizedCatalogStore', () => {
     });
     return { authorized, store, permissions };
   }
-
-  it('shows everything where reading is allowed', async () => {
-    const { authorized, store } = create({ result: AuthorizeResult.ALLOW });
-    await expect(authorized.readEntities('t')).resolves.toEqual([json]);
-    await expect(
-      authorized.readEntitiesByRefs('t', [ref], { filter: visible }),
-    ).resolves.toEqual([json]);
-    await expect(
-      authorized.readPage('t', { limit: 1, total: true }),
-    ).resolves.toEqual({
-      rows: [{ json, entityId: ref }],
-      totalItems: 1,
-    });
-    await expect(
-      authorized.countFacets('t', { facets: ['kind'] }),
-    ).resolves.toEqual({ kind: [{ value: 'x', count: 1 }] });
-    await expect(authorized.getAncestry('t', ref)).resolves.toEqual({
-      rootEntityRef: ref,
-      items: [{ entity, parentEntityRefs: [] }],
-    });
-    await expect(authorized.getAncestry('t', 'a:b/c')).resolves.toBeUndefined();
-    expect(store.readEntities).toHaveBeenCalledWith('t', {}, {});
-    expect(store.readEntitiesByRefs).toHaveBeenCalledWith('t', [ref], {
-      filter: visible,
-      continues: true,
-    });
-  });
-
-  it('shows nothing where reading is denied, and does not look either', async () => {
-    const { authorized, store } = create({ result: AuthorizeResult.DENY });
-    await expect(authorized.readEntities('t')).resolves.toEqual([]);
-    await expect(
-      authorized.readEntitiesByRefs('t', [ref, ref]),
-    ).resolves.toEqual([null, null]);
-    await expect(
-      authorized.readPage('t', { limit: 1 }),
-    ).resolves.toBeUndefined();
-    await expect(
-      authorized.countFacets('t', { facets: ['kind', 'spec.type'] }),
-    ).resolves.toEqual({ kind: [], 'spec.type': [] });
-    await expect(authorized.getAncestry('t', ref)).rejects.toThrow(
-      NotAllowedError,
-    );
-    for (const read of Object.values(store)) {
-      expect(read).not.toHaveBeenCalled();
-    }
-  });
-
-  it('joins conditions with what the request asks for', async () => {
-    const { authorized, store, permissions } = create(conditional);
-    const asked = { kind: 'api' };
-    const joined = { $all: [visible, asked] };
-    await authorized.readEntities('t', { limit: 1 });
-    expect(store.readEntities).toHaveBeenLastCalledWith(
-      't',
-      { limit: 1, filter: visible },
-      {},
-    );
-    await authorized.readEntities('t', { filter: asked });
-    expect(store.readEntities).toHaveBeenLastCalledWith(
-      't',
-      { filter: joined },
-      { continues: true },
-    );
-    await authorized.readEntitiesByRefs('t', [ref], { filter: asked });
-    expect(store.readEntitiesByRefs).toHaveBeenLastCalledWith('t', [ref], {
-      filter: joined,
-      continues: true,
-    });
-    await authorized.readPage('t', { limit: 1, filter: asked });
-    expect(store.readPage).toHaveBeenLastCalledWith(
-      't',
-      { limit: 1, filter: joined },
-      { continues: true },
-    );
-    await authorized.countFacets('t', { facets: ['kind'] });
-    expect(store.countFacets).toHaveBeenLastCalledWith(
-      't',
-      { facets: ['kind'], filter: visible },
-      { continues: true },
-    );
-    expect(permissions.authorizeConditional).toHaveBeenCalledTimes(1);
-  });
 
   it('hands on when the caller goes, and that only the first read may be refused', async () => {
     const { signal } = new AbortController();

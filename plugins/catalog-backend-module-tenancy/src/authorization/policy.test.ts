@@ -105,28 +105,6 @@ describe.each(databases.eachSupportedId())(
       };
     };
 
-    it('that allows shows everything of the tenant', async () => {
-      decide = () => ({ result: AuthorizeResult.ALLOW });
-      await expect(see('globex')).resolves.toEqual({
-        all: ['his', 'old', 'shared'],
-        page: ['his', 'old', 'shared'],
-        filtered: ['his', 'shared'],
-        byRefs: ['shared', 'old', 'his'],
-        byName: [200, 200, 200],
-      });
-    });
-
-    it('that denies shows nothing, and gives no hint', async () => {
-      decide = () => ({ result: AuthorizeResult.DENY });
-      await expect(see('globex')).resolves.toEqual({
-        all: [],
-        page: [],
-        filtered: [],
-        byRefs: [null, null, null],
-        byName: [404, 404, 404],
-      });
-    });
-
     it('with conditions looks at the entities of the tenant of the request', async () => {
       decide = claims =>
         createCatalogConditionalDecision(catalogEntityReadPermission, {

@@ -16,13 +16,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import request from 'supertest';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import {
+  readRecorded,
+  type RecordedRequest,
+} from '@internal/catalog-testing/recordedRequests';
 import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
-import recorded from './__fixtures__/stockFrontend.json';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -46,16 +49,14 @@ const CLOSED = [
 const COOKIE = '/.backstage/auth/v1/cookie';
 
 /**
- * A request to a plugin of the stock backend, recorded in Chromium from a frontend that
+ * Requests to plugins of the stock backend, recorded in Chromium from a frontend that
  * `create-app` of Backstage 1.55 had made, with its example data: the catalog of each
  * kind, each tab of the entities, APIs, documentation, search, templates, tasks,
  * settings and notifications.
  */
-interface Recorded {
-  method: string;
-  path: string;
-  body?: object;
-}
+const [{ requests: recorded }] = readRecorded(
+  require.resolve('./__fixtures__/stockFrontend.txt'),
+);
 
 /** The entities that the recorded requests name. */
 function entitiesWith(mark: string): Entity[] {
@@ -106,7 +107,10 @@ describe.each(databases.eachSupportedId())('the stock portal on %s', id => {
   let backend: CatalogBackend;
   let authorization: string;
 
-  const send = (tenant: string, { method, path, body }: Recorded) => {
+  const send = (
+    tenant: string,
+    { method, path, body }: Omit<RecordedRequest, 'step'>,
+  ) => {
     const test = request(backend.server).get(path);
     test.method = method;
     return test
@@ -168,7 +172,7 @@ describe.each(databases.eachSupportedId())('the stock portal on %s', id => {
     await rm(docs, { recursive: true, force: true });
   });
 
-  it.each(recorded as Recorded[])(
+  it.each(recorded)(
     'shows each tenant nothing of the other: $method $path',
     async recordedRequest => {
       const ofDefault = await send('default', recordedRequest);

@@ -1,5 +1,4 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import { freePort } from '@internal/postgres';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   AuditedAdminDatabase,
@@ -93,19 +92,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
     header: { host: HOST, 'x-tenant-slug': tenantSlug },
   });
 
-  it('has the default tenant for a request that names none', async () => {
-    expect(outcomeOf(await backend.get({ host: HOST }))).toBe('default');
-  });
-
-  it.each(['acme', 'default'])(
-    'has an active tenant, whichever source names it: %s',
-    async tenantSlug => {
-      for (const headers of Object.values(of(tenantSlug))) {
-        expect(outcomeOf(await backend.get(headers))).toBe(tenantSlug);
-      }
-    },
-  );
-
   it('does not tell a deleted tenant from one that there never was, nor from no slug', async () => {
     const answers = [];
     for (const tenantSlug of ['initech', 'unknown', 'not_a_slug']) {
@@ -128,24 +114,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
     expect(outcomeOf(await backend.get(hostname))).toBe(REFUSED);
     await store.restore('globex');
     expect(outcomeOf(await backend.get(hostname))).toBe('globex');
-  });
-
-  it('that cannot be reached makes for 503 with Retry-After, and for no tenant', async () => {
-    const { directory } = createDirectory({ port: await freePort() });
-    for (const answer of await askEachWay(directory)) {
-      expect(answer.status).toBe(503);
-      expect(answer.headers['retry-after']).toMatch(/^[1-9]\d*$/);
-      expect(answer.text).not.toMatch(/tenantId|127\.0\.0\.1|localhost|select/);
-    }
-  });
-
-  it('that is not there makes for 503, and for no tenant', async () => {
-    const { directory } = createDirectory({ schema: 'elsewhere' });
-    for (const answer of await askEachWay(directory)) {
-      expect(answer.status).toBe(503);
-      expect(answer.text).toContain('A table of tenants is missing');
-      expect(answer.text).not.toMatch(/tenantId|select/i);
-    }
   });
 
   it('that the application may not read makes for 500, and for no tenant', async () => {

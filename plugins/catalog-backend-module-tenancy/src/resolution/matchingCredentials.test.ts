@@ -3,7 +3,6 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
-import { sendRaw } from './__testUtils__/send';
 import { startAuthenticatedBackend } from './__testUtils__/startAuthenticatedBackend';
 import type { TenantBackend } from './__testUtils__/startTenantBackend';
 import { sign } from './__testUtils__/tokens';
@@ -62,21 +61,4 @@ describe('a tenant token as credentials, with tenancy.requireMatchingToken', () 
       ).resolves.toBe('acme');
     },
   );
-
-  it('in a second Authorization header counts neither for Backstage nor here', async () => {
-    const get = (...authorizations: string[]) =>
-      sendRaw(
-        backend.port,
-        [
-          'GET /api/catalog/entities HTTP/1.1',
-          `Host: ${host}`,
-          ...authorizations.map(each => `Authorization: ${each}`),
-          'Connection: close\r\n\r\n',
-        ].join('\r\n'),
-      );
-    const answer = await get(ofAcme, ofGlobex);
-    expect(outcomeOf(answer)).toBe('acme');
-    expect(answer.text).toContain('"subject":"tenant:acme"');
-    expect(outcomeOf(await get(ofGlobex, ofAcme))).toBe(REFUSED);
-  });
 });

@@ -204,19 +204,6 @@ describe('a tenant token as credentials', () => {
     expect(answer.text).toContain("restricted to plugin(s) 'search'");
   });
 
-  it('takes the prefix of its subject from the entry', async () => {
-    const backend = await start([
-      { ...ENTRY, options: { subjectPrefix: 'external:tenants' } },
-    ]);
-    const answer = await backend.get({
-      host: HOST,
-      authorization: `Bearer ${sign(ACME)}`,
-    });
-    expect(callerOf(answer)).toMatchObject({
-      subject: 'external:tenants:acme',
-    });
-  });
-
   it('without the flag is good for the default tenant alone', async () => {
     const backend = await start([ENTRY], { enabled: 'false' });
     const withToken = (tenantSlug: string) =>
@@ -277,18 +264,6 @@ describe('a tenant token as credentials', () => {
     },
   );
 
-  it('takes the same secret in the entry', async () => {
-    const backend = await start([{ ...ENTRY, options: { secret: SECRET } }]);
-    expect(
-      outcomeOf(
-        await backend.get({
-          host: HOST,
-          authorization: `Bearer ${sign(ACME)}`,
-        }),
-      ),
-    ).toBe('acme');
-  });
-
   it.each<[string, JsonObject[]]>([
     ['none', [{ type: 'tenant', options: {} }]],
     [
@@ -334,18 +309,6 @@ describe('a tenant token as credentials', () => {
       }
     },
   );
-
-  it('leaves entries of other types as they are', async () => {
-    const token = 'a-static-token-of-the-tests';
-    const backend = await start([
-      { type: 'static', options: { token, subject: 'ci' } },
-    ]);
-    const answer = await backend.get({
-      host: HOST,
-      authorization: `Bearer ${token}`,
-    });
-    expect(callerOf(answer)).toMatchObject({ subject: 'ci' });
-  });
 
   it('is warned of once where its secret is short, however many plugins there are', async () => {
     await start([ENTRY, ENTRY], { jwtSecret: 'short', enabled: 'false' });

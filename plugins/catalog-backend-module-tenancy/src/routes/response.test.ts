@@ -37,25 +37,6 @@ describe('sendEntities', () => {
     expect(answer.get('Content-Type')).toBe('application/json; charset=utf-8');
   });
 
-  it.each([0, 1, 99, 100, 101, 250])(
-    'sends a list of %d that is there already with what is around it',
-    async length => {
-      const items = Array.from({ length }, (_, index) => `{"n":${index}}`);
-      const answer = await request(
-        app(res =>
-          sendEntities(res, [items], {
-            before: '{"items":',
-            after: ',"totalItems":7}',
-          }),
-        ),
-      ).get('/');
-      expect(answer.body).toEqual({
-        items: items.map(item => JSON.parse(item)),
-        totalItems: 7,
-      });
-    },
-  );
-
   it('answers HEAD without reading more than it needs to', async () => {
     const parts = jest.fn(async function* read() {
       yield ['{"a":1}'];
@@ -98,15 +79,6 @@ describe('sendEntities', () => {
         expect(other.status).toBe(200);
       },
     );
-
-    it('sends an empty list with it, and one in parts without it', async () => {
-      const send = (...parts: string[][]) =>
-        request(
-          app(res => sendEntities(res, inParts(...parts), { tagged: true })),
-        ).get('/');
-      expect((await send()).get('ETag')).toBe(await tagOf([]));
-      expect((await send(['{"n":1}'])).get('ETag')).toBeUndefined();
-    });
   });
 
   it('gives an error of the first part a status', async () => {

@@ -92,16 +92,6 @@ describe('reads of PostgresCatalogStore', () => {
         }
       });
 
-      it('returns nothing for what is not there or is deleted', async () => {
-        await write(component('alpha'));
-        await write(component('beta'));
-        for (const name of ['alpha', 'gamma', 'a\0', '\ud800']) {
-          await expect(
-            catalog.store.getEntity(tenantId, `component:default/${name}`),
-          ).resolves.toBeUndefined();
-        }
-      });
-
       it('finds a row that others wrote in upper case, by its own ref', async () => {
         await catalog.adopt(tenantId, [
           { kind: 'Component', name: 'Alpha', finalEntity: '{"theirs":true}' },
@@ -188,19 +178,6 @@ describe('reads of PostgresCatalogStore', () => {
         await expect(store.listEntities(tenantId, 'a\0')).resolves.toEqual([]);
       });
 
-      it('returns 100 rows at most by default', async () => {
-        await write(
-          ...Array.from({ length: 101 }, (_, index) => component(`c${index}`)),
-        );
-        const { store } = catalog;
-        await expect(
-          store.listEntities(tenantId, 'component'),
-        ).resolves.toHaveLength(100);
-        await expect(
-          store.listEntities(tenantId, 'component', 1000),
-        ).resolves.toHaveLength(101);
-      });
-
       it.each([0, -1, 1.5, NaN, Infinity])(
         'refuses the limit %p',
         async limit => {
@@ -277,58 +254,6 @@ describe('reads of PostgresCatalogStore', () => {
           selectEntities(scope, { limit: 10, offset: 900 }),
         );
         expect(plan).toContain('"Node Type":"Index Only Scan"');
-      });
-
-      it('orders by values in lower case, those without one last, then by id', async () => {
-        const of = (name: string, spec: Entity['spec']) =>
-          component(name, { spec });
-        await write(
-          of('none1', {}),
-          of('b1', { type: 'B', size: 2 }),
-          of('null', { type: null }),
-          of('a', { Type: 'a', size: 10 }),
-          of('b2', { type: 'b', size: 1 }),
-          of('long', { type: 'z'.repeat(201) }),
-          of('several', { type: ['c', 'A0'] }),
-        );
-        const order = (...fields: string[]) =>
-          catalog.store
-            .queryEntities(tenantId, {
-              order: fields.map(each => {
-                const [direction, field] = each.split(':');
-                return { field, order: direction as 'asc' | 'desc' };
-              }),
-            })
-            .then(entities => ({
-              all: names(entities),
-              // Those without a value are in the order of their ids.
-              rest: entities.slice(4).map(({ metadata }) => metadata.uid),
-            }));
-
-        const ascending = await order('asc:spec.TYPE', 'desc:spec.size');
-        expect(ascending.all.slice(0, 4)).toEqual(['a', 'several', 'b1', 'b2']);
-        expect(ascending.rest).toEqual([...ascending.rest].sort());
-        const descending = await order('desc:spec.type', 'asc:spec.size');
-        expect(descending.all.slice(0, 4)).toEqual([
-          'several',
-          'b2',
-          'b1',
-          'a',
-        ]);
-        expect(descending.rest).toEqual([...descending.rest].sort());
-        const byName = await order('desc:metadata.name');
-        expect(byName.all).toEqual([...byName.all].sort().reverse());
-        const byUid = await catalog.store.queryEntities(tenantId, {
-          order: [{ field: 'metadata.uid', order: 'desc' }],
-        });
-        const uids = byUid.map(({ metadata }) => metadata.uid);
-        expect(uids).toEqual([...uids].sort().reverse());
-        await expect(
-          order('asc:nothing', 'asc:metadata.name'),
-        ).resolves.toMatchObject({
-          all: [...byName.all].reverse(),
-        });
-        await expect(order(`asc:${'k'.repeat(201)}`)).resolves.toBeDefined();
       });
 
       it.each<[string, string, string[]]>([
@@ -458,49 +383,6 @@ describe('reads of PostgresCatalogStore', () => {
           rows,
         };
       };
-
-      it('reads on in both directions from where a page has ended', async () => {
-        await write(...['d', 'B', 'a', 'C'].map(name => component(name)));
-        const first = await read({ order: byName, limit: 2 });
-        expect(first).toMatchObject({ names: ['a', 'B'], totalItems: 4 });
-        expect(first.rows[1]).toEqual({
-          json: expect.any(String),
-          entityId: expect.stringMatching(/^[0-9a-f-]{36}$/),
-          value: 'b',
-        });
-        const second = await read({ order: byName, after: first.rows[1] });
-        expect(second).toMatchObject({ names: ['C', 'd'], totalItems: 4 });
-        await expect(
-          read({ order: byName, after: second.rows[0], backwards: true }),
-        ).resolves.toMatchObject({ names: ['B', 'a'] });
-        await expect(
-          read({ order: { ...byName, order: 'desc' }, limit: 1, offset: 1 }),
-        ).resolves.toMatchObject({ names: ['C'], totalItems: 4 });
-        await expect(read({ limit: 0 })).resolves.toMatchObject({
-          rows: [],
-          totalItems: 4,
-        });
-        await expect(read({ total: false, offset: 100 })).resolves.toEqual({
-          names: [],
-          rows: [],
-          totalItems: undefined,
-        });
-      });
-
-      it('has an entity once for each of its values at the field of the order', async () => {
-        await write(
-          component('a', { metadata: { tags: ['x', 'z'] } }),
-          component('b', { metadata: { tags: ['Y'] } }),
-          component('c', { spec: { type: 'z'.repeat(201) } }),
-        );
-        await expect(
-          read({ order: { field: 'metadata.tags', order: 'asc' } }),
-        ).resolves.toMatchObject({ names: ['a', 'b', 'a'], totalItems: 2 });
-        // It is too long to be compared.
-        await expect(
-          read({ order: { field: 'spec.type', order: 'asc' } }),
-        ).resolves.toMatchObject({ names: [], totalItems: 0 });
-      });
 
       it('continues at whatever text the place of another page is', async () => {
         await write(component('a'));
@@ -699,20 +581,6 @@ describe('reads of PostgresCatalogStore', () => {
           ]),
         ).toEqual([['a', []]]);
       });
-
-      it('knows nothing of entities that are not there, or are no refs', async () => {
-        await write(component('a'));
-        const { store } = catalog;
-        await expect(
-          store.getAncestry(tenantId, 'component:b'),
-        ).resolves.toBeUndefined();
-        await expect(
-          store.getAncestry(tenantId, 'component:\0'),
-        ).resolves.toBeUndefined();
-        await expect(store.getAncestry(tenantId, 'a')).rejects.toThrow(
-          'Invalid entity ref "a"',
-        );
-      });
     });
 
     describe('an equal read while another is under way', () => {
@@ -842,39 +710,6 @@ describe('reads of PostgresCatalogStore', () => {
           }
           await expect(other).resolves.toEqual([undefined, 'b']);
           await expect(older).resolves.toEqual(['a', undefined]);
-        },
-      );
-
-      itOnOneServer(
-        'looks up together what several callers ask for by refs',
-        async () => {
-          await write(component('a'), component('b'));
-          const { client, database, pool } = catalog;
-          const held = await FirstReadHeld.create(database, client);
-          const store = new PostgresCatalogStore({ database: held, pool });
-          const found = async (...wanted: string[]) => {
-            const entities = await store.getEntitiesByRefs(
-              tenantId,
-              wanted.map(name => `Component:default/${name}`),
-            );
-            return entities.map(entity => entity?.metadata.name);
-          };
-          const older = found('a');
-          let others: Array<Promise<unknown>>;
-          try {
-            await held.untilHeld();
-            others = [found('b'), found('c'), found('B', 'a', 'b'), found()];
-          } finally {
-            await held.letGo();
-          }
-          await expect(older).resolves.toEqual(['a']);
-          await expect(Promise.all(others)).resolves.toEqual([
-            ['b'],
-            [undefined],
-            ['b', 'a', 'b'],
-            [],
-          ]);
-          expect(held.sent).toBe(2);
         },
       );
 

@@ -79,20 +79,6 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
       knex.raw('select pg_sleep(60) from entities'),
     );
 
-  it('is clean after success', async () => {
-    await expect(insert('a')).resolves.toEqual([]);
-    await expectClean(0);
-  });
-
-  it('is clean after an error', async () => {
-    await insert('a');
-    await expect(insert('a')).rejects.toMatchObject({ sqlState: '23505' });
-    await expect(
-      tenants.query(tenant, ({ knex }) => knex.raw('select 1 / 0')),
-    ).rejects.toMatchObject({ sqlState: '22012' });
-    await expectClean(0);
-  });
-
   it('is clean after a statement that was cancelled', async () => {
     await insert('a');
     const sleeping = sleep();

@@ -108,41 +108,6 @@ describe.each(databases.eachSupportedId())(
       expect(pool.counts).toEqual({ running: 0, waiting: 0, refused: 0 });
     });
 
-    it('are not those of another tenant, nor of the registry', async () => {
-      open(5, { concurrency: 2, queue: 0 });
-      const first = [long(noisy), long(noisy)];
-      await expect(short(noisy)).rejects.toThrow(TenantBusyError);
-      await expect(short(quiet)).resolves.toEqual([{ one: 1 }]);
-      const others = [long(quiet), long(quiet)];
-      await untilRunning(4);
-      await expect(short(quiet)).rejects.toThrow(TenantBusyError);
-      await expect(
-        pool.query(knex => knex.raw('select 2 as two')),
-      ).resolves.toEqual([{ two: 2 }]);
-      await letGo();
-      await Promise.all([...first, ...others]);
-      await expect(short(noisy)).resolves.toEqual([{ one: 1 }]);
-    });
-
-    it('refuse what the queue of the tenant has no place for', async () => {
-      open(5, { concurrency: 1, queue: 2 });
-      const all = [long(noisy), short(noisy), short(noisy)];
-      await expect(short(noisy)).rejects.toMatchObject({
-        name: 'TenantBusyError',
-        statusCode: 429,
-        retryAfterSeconds: 1,
-      });
-      expect(pool.counts).toEqual({ running: 1, waiting: 2, refused: 1 });
-      const further = tenants.query(
-        noisy,
-        ({ knex }) => knex.raw('select 1 as one'),
-        { continues: true },
-      );
-      await letGo();
-      await Promise.all(all);
-      await expect(further).resolves.toEqual([{ one: 1 }]);
-    });
-
     it('count transactions', async () => {
       open(5, { concurrency: 1, queue: 0 });
       await tenants.transaction(noisy, async ({ knex, query }) => {
@@ -351,56 +316,6 @@ describe.each(databases.eachSupportedId())(
         expect(running).toBe(1);
         await letGo();
         await expect(sharing[2]).resolves.toEqual(REFS.map(() => noisy));
-      });
-
-      it('by different names goes on while one of them remains, and ends when the last has gone', async () => {
-        const store = openStore();
-        const callers = REFS.map(() => new AbortController());
-        const [first, ...together] = REFS.map((ref, index) =>
-          store.readEntitiesByRefs(noisy, [ref], {
-            signal: callers[index].signal,
-          }),
-        );
-        await untilRunning(1);
-        const [alone] = await pids();
-        callers[0].abort(GONE);
-        await expect(first).rejects.toBe(GONE);
-        await waitUntil('the other three, together', async () => {
-          const [pid, ...others] = await pids();
-          return pid && pid !== alone && others.length === 0;
-        });
-        await eventually(async () =>
-          expect(pool.counts).toMatchObject({ running: 1, waiting: 0 }),
-        );
-        for (const index of [1, 2]) {
-          callers[index].abort(GONE);
-          await expect(together[index - 1]).rejects.toBe(GONE);
-        }
-        expect(await statements()).toBe(1);
-        callers[3].abort(GONE);
-        await expect(together[2]).rejects.toBe(GONE);
-        await eventually(async () => expect(await statements()).toBe(0));
-        await letGo();
-        await expect(
-          store.readEntitiesByRefs(noisy, [REFS[0]]),
-        ).resolves.toEqual([noisy]);
-      });
-
-      it('ends when the last has gone, and leaves those who come later theirs', async () => {
-        const store = openStore();
-        const callers = [0, 1].map(() => new AbortController());
-        const reads = callers.map(({ signal }) =>
-          store.readEntities(noisy, query, { signal }),
-        );
-        await untilRunning(1);
-        callers[1].abort(GONE);
-        await expect(reads[1]).rejects.toBe(GONE);
-        const later = store.readEntities(noisy, query);
-        callers[0].abort(GONE);
-        await expect(reads[0]).rejects.toBe(GONE);
-        await letGo();
-        await expect(later).resolves.toEqual(REFS.map(() => noisy));
-        await eventually(async () => expect(await statements()).toBe(0));
       });
     });
   },

@@ -22,33 +22,6 @@ describe.each(databases.eachSupportedId())('A transaction on %s', id => {
     ({ tenant, tenants } = connection);
   });
 
-  it('commits what its statements have done, and returns what it is given', async () => {
-    await expect(
-      tenants.transaction(tenant, async transaction => {
-        await insert(transaction, 'a');
-        await insert(transaction, 'b');
-        const rows = await transaction.query<{ entity_name: string }>(
-          transaction.table('entities').select('entity_name'),
-        );
-        return rows.length;
-      }),
-    ).resolves.toBe(2);
-    await expect(connection.names()).resolves.toEqual(['a', 'b']);
-    await expect(connection.doubts()).resolves.toEqual([]);
-  });
-
-  it('takes back everything when its work rejects', async () => {
-    await expect(
-      tenants.transaction(tenant, async transaction => {
-        await insert(transaction, 'a');
-        throw new Error('changed my mind');
-      }),
-    ).rejects.toThrow('changed my mind');
-    await expect(connection.names()).resolves.toEqual([]);
-    await expect(connection.doubts()).resolves.toEqual([]);
-    expect(connection.watch.closed).toBe(0);
-  });
-
   it('takes back everything when a statement fails', async () => {
     await expect(
       tenants.transaction(tenant, async transaction => {
@@ -103,24 +76,6 @@ describe.each(databases.eachSupportedId())('A transaction on %s', id => {
       }),
     ).rejects.toThrow('changed my mind');
     await expect(connection.names()).resolves.toEqual(['a', 'b']);
-    await expect(connection.doubts()).resolves.toEqual([]);
-  });
-
-  it('may run statements side by side', async () => {
-    await tenants.transaction(tenant, async transaction => {
-      await Promise.all(['a', 'b', 'c'].map(name => insert(transaction, name)));
-    });
-    await expect(connection.names()).resolves.toEqual(['a', 'b', 'c']);
-    await expect(
-      tenants.transaction(tenant, async transaction => {
-        await Promise.all([
-          insert(transaction, 'd'),
-          fail(transaction),
-          insert(transaction, 'e'),
-        ]);
-      }),
-    ).rejects.toMatchObject({ sqlState: '22012' });
-    await expect(connection.names()).resolves.toEqual(['a', 'b', 'c']);
     await expect(connection.doubts()).resolves.toEqual([]);
   });
 

@@ -120,17 +120,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   });
 
   describe('putConfig', () => {
-    it('replaces the configuration, and says who did it and when', async () => {
-      await store.putConfig('acme', { integrations: {} }, { by: 'x' });
-      await expect(
-        store.putConfig('acme', CONFIG, { by: BY }),
-      ).resolves.toMatchObject({
-        catalogConfig: CONFIG,
-        configUpdatedAt: expect.any(Date),
-        configUpdatedBy: BY,
-      });
-    });
-
     it.each([
       [
         'a NUL character',
@@ -158,26 +147,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   });
 
   describe('pause', () => {
-    it('says since when and by whom, and stays until the engine is resumed', async () => {
-      const paused = await store.pause('acme', { by: BY });
-      expect(paused).toMatchObject({
-        pausedAt: expect.any(Date),
-        pausedBy: BY,
-      });
-      await store.putConfig('acme', CONFIG, { by: BY });
-      await expect(store.pause('acme', { by: 'x' })).resolves.toMatchObject({
-        pausedAt: paused.pausedAt,
-        pausedBy: BY,
-      });
-      await expect(store.get('acme')).resolves.toMatchObject({ pausedBy: BY });
-      for (let time = 1; time <= 2; time += 1) {
-        await expect(store.resume('acme')).resolves.toMatchObject({
-          pausedAt: undefined,
-          pausedBy: undefined,
-        });
-      }
-    });
-
     it('calls nobody where it changes nothing', async () => {
       await store.pause('acme', { by: BY });
       changed.mockClear();
@@ -186,17 +155,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       await store.resume('acme');
       await store.resume('acme');
       expect(changed).toHaveBeenCalledTimes(1);
-    });
-  });
-
-  describe('list', () => {
-    it('has all tenants but the default one by slug, and tells which are deleted', async () => {
-      await store.putConfig('acme', CONFIG, { by: BY });
-      await registry.store.delete('globex');
-      await expect(store.list()).resolves.toMatchObject([
-        { tenantSlug: 'acme', isActive: true, catalogConfig: CONFIG },
-        { tenantSlug: 'globex', isActive: false, catalogConfig: undefined },
-      ]);
     });
   });
 

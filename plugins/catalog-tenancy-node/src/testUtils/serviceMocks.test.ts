@@ -6,11 +6,8 @@ import { startTestBackend } from '@backstage/backend-test-utils';
 import type { Entity } from '@backstage/catalog-model';
 import {
   type CatalogStore,
-  catalogStoreServiceRef,
   DEFAULT_TENANT_ID,
   tenantDatabaseServiceRef,
-  tenantDirectoryServiceRef,
-  tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   catalogStoreServiceMock,
@@ -58,15 +55,6 @@ async function serviceOf<T>(
 }
 
 describe('catalogStoreServiceMock', () => {
-  it('takes the place of the service', async () => {
-    const store = catalogStoreServiceMock();
-    await expect(
-      serviceOf(catalogStoreServiceRef, [
-        catalogStoreServiceMock.factory({ store }),
-      ]),
-    ).resolves.toBe(store);
-  });
-
   const entities = {
     [TENANT]: [
       component('a', { spec: { type: 'Service' } }),
@@ -152,27 +140,9 @@ describe('catalogStoreServiceMock', () => {
       }),
     );
   });
-
-  it('offers operations that are jest.fn()s', async () => {
-    const store = catalogStoreServiceMock.mock({
-      getEntity: async () => component('a'),
-    });
-    await expect(store.getEntity(TENANT, 'x')).resolves.toEqual(component('a'));
-    await store.queryEntities(TENANT);
-    expect(store.queryEntities).toHaveBeenCalledWith(TENANT);
-  });
 });
 
 describe('tenantStoreServiceMock', () => {
-  it('takes the place of the service', async () => {
-    const store = tenantStoreServiceMock();
-    await expect(
-      serviceOf(tenantStoreServiceRef, [
-        tenantStoreServiceMock.factory({ store }),
-      ]),
-    ).resolves.toBe(store);
-  });
-
   it('is a registry, and the directory to it', async () => {
     const store = tenantStoreServiceMock();
     const acme = await store.create({
@@ -210,40 +180,15 @@ describe('tenantStoreServiceMock', () => {
       max_entities: 1,
     });
   });
-
-  it('offers operations that are jest.fn()s', async () => {
-    const store = tenantStoreServiceMock.mock();
-    await store.delete('acme');
-    expect(store.delete).toHaveBeenCalledWith('acme');
-  });
 });
 
 describe('tenantDirectoryServiceMock', () => {
-  const acme = { tenantId: TENANT, tenantSlug: 'acme' };
-
-  it('takes the place of the service, and knows the given tenants only', async () => {
-    const directory = await serviceOf(tenantDirectoryServiceRef, [
-      tenantDirectoryServiceMock.factory({ tenants: [acme] }),
-    ]);
-    await expect(directory.findActive('acme')).resolves.toEqual(acme);
-    await expect(directory.findActive('default')).resolves.toBeUndefined();
-  });
-
   it('knows the default tenant otherwise', async () => {
     const directory = tenantDirectoryServiceMock();
     await expect(directory.findActive('default')).resolves.toEqual({
       tenantId: DEFAULT_TENANT_ID,
       tenantSlug: 'default',
     });
-  });
-
-  it('offers operations that are jest.fn()s', async () => {
-    const directory = tenantDirectoryServiceMock.mock({
-      findActive: async () => acme,
-    });
-    await expect(directory.findActive('x')).resolves.toEqual(acme);
-    directory.forget('x');
-    expect(directory.forget).toHaveBeenCalledWith('x');
   });
 });
 

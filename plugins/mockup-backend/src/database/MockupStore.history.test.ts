@@ -58,56 +58,6 @@ describe.each(mockupStores(databases))(
           totalItems: 3,
         });
       });
-
-      it('gives the new version a tag where one is asked for', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version } = await save(id, 'first');
-        await expect(
-          store.restoreVersion(
-            id,
-            version.id,
-            { versionTag: 'again' },
-            { createdBy: BOB },
-          ),
-        ).resolves.toMatchObject({
-          version: { versionTag: 'again', restoredFrom: version.id },
-        });
-      });
-
-      it('is possible for a version that was made by restoring another', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version: first } = await save(id, 'first');
-        const options = { createdBy: ALICE };
-        const once = await store.restoreVersion(id, first.id, {}, options);
-        const twice = await store.restoreVersion(
-          id,
-          once!.version.id,
-          {},
-          options,
-        );
-        expect(twice?.version).toMatchObject({
-          layoutData: first.layoutData,
-          restoredFrom: once!.version.id,
-        });
-      });
-
-      it('gives a definite order where several are restored at once', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version } = await save(id, 'first');
-        const restored = await Promise.all(
-          Array.from({ length: 20 }, () =>
-            store.restoreVersion(id, version.id, {}, { createdBy: BOB }),
-          ),
-        );
-        const newestFirst = restored
-          .sort((a, b) => Number(b!.revision) - Number(a!.revision))
-          .map(each => each!.version.id);
-        const { items } = (await store.listVersions(id))!;
-        expect(items.map(each => each.id)).toEqual([
-          ...newestFirst,
-          version.id,
-        ]);
-      });
     });
 
     describe('changing the tag of a version', () => {
@@ -122,15 +72,6 @@ describe.each(mockupStores(databases))(
         expect(found?.mockup.latestVersion).toEqual(renamed?.version);
         expect(found?.revision).toBe(renamed?.revision);
         expect(found?.revision).not.toBe(revision);
-      });
-
-      it('removes it where it becomes null', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version } = await save(id, 'first');
-        await store.updateVersion(id, version.id, { versionTag: null });
-        const found = await store.getVersion(id, version.id);
-        expect(found).not.toHaveProperty('versionTag');
-        expect(found?.layoutData).toEqual(version.layoutData);
       });
 
       it('keeps the order of versions', async () => {

@@ -49,13 +49,6 @@ describe.each(mockupStores(databases))(
       ).toBeLessThan(3_600_000);
     });
 
-    it('does not know by whom where nobody said so', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      await store.delete(id);
-      const { items } = await store.listTrash();
-      expect(items[0]).not.toHaveProperty('deletedBy');
-    });
-
     it('keeps what is in it from every other operation', async () => {
       const [{ id }] = await createMockups(store, 'x');
       const { version } = (await save(id, 'first'))!;
@@ -111,17 +104,6 @@ describe.each(mockupStores(databases))(
       await expect(
         store.update(id, { name: 'y' }, { ifRevisionIn: [before.revision] }),
       ).rejects.toMatchObject({ name: 'PreconditionFailedError' });
-    });
-
-    it('has a mockup that is deleted a second time', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      await store.delete(id);
-      await store.restore(id);
-      await store.delete(id, { deletedBy: BOB });
-      await expect(store.listTrash()).resolves.toMatchObject({
-        items: [{ id, deletedBy: BOB }],
-        totalItems: 1,
-      });
     });
 
     it('is emptied for good, one mockup at a time', async () => {

@@ -130,13 +130,6 @@ describe.each(mockupStores(databases))(
       expect(latest).toEqual(oldestFirst?.items[1]);
     });
 
-    it('leave out a tag that was not given', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      await store.saveVersion(id, { layoutData: [] }, { createdBy: ALICE });
-      const version = await store.getLatestVersion(id);
-      expect(version).not.toHaveProperty('versionTag');
-    });
-
     it('saved at once have a definite order, in which the last is the latest', async () => {
       const [{ id }] = await createMockups(store, 'x');
       const saved = await Promise.all(

@@ -9,7 +9,6 @@ import {
   item,
   type MockupBackend,
   startMockupBackend,
-  UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -145,17 +144,6 @@ describe.each(databases.eachSupportedId())(
         expect(saved.status).toBe(201);
       });
 
-      it('copies the history where it is asked for, under another name', async () => {
-        const { body } = await backend.bob.post(`${mockup}/duplicate`, {
-          name: 'Basket',
-          withHistory: true,
-        });
-        expect(body).toMatchObject({
-          name: 'Basket',
-          latestVersion: { versionTag: 'first' },
-        });
-      });
-
       it.each([
         [{ name: '' }, 'name must be a string of 1 to 255 characters, got ""'],
         [
@@ -173,60 +161,6 @@ describe.each(databases.eachSupportedId())(
         expect(response.status).toBe(400);
         expect(response.body.error.message).toContain(message);
       });
-    });
-
-    const writes = (path: string, vid: string) => [
-      () => backend.alice.post(`${path}/versions/${vid}/restore`),
-      () => backend.alice.patch(`${path}/versions/${vid}`, { versionTag: 'x' }),
-    ];
-
-    it('is missing with a mockup or version that does not exist', async () => {
-      for (const [path, vid] of [
-        [`/mockups/${UNKNOWN_ID}`, versionId],
-        ['/mockups/no-uuid', versionId],
-        [mockup, UNKNOWN_ID],
-        [mockup, 'no-uuid'],
-      ]) {
-        for (const write of writes(path, vid)) {
-          const response = await write();
-          expect(response.status).toBe(404);
-          expect(response.body.error.message).toBe(
-            `No version '${vid}' of a mockup '${path.split('/')[2]}'`,
-          );
-        }
-      }
-      const copy = await backend.alice.post(`/mockups/${UNKNOWN_ID}/duplicate`);
-      expect(copy.status).toBe(404);
-    });
-
-    it('stays as it is where If-Match names another state', async () => {
-      await backend.bob.patch(mockup, { description: 'changed' });
-      for (const write of writes(mockup, versionId)) {
-        expect((await write().set('If-Match', etag)).status).toBe(412);
-      }
-      expect(await latest()).toMatchObject({
-        id: versionId,
-        versionTag: 'first',
-      });
-    });
-
-    it('grows where If-Match names the present state', async () => {
-      let current = etag;
-      for (const write of writes(mockup, versionId)) {
-        const response = await write().set('If-Match', current);
-        expect(response.status).toBeLessThan(300);
-        current = response.headers.etag;
-      }
-    });
-
-    it('is written by users, not by services', async () => {
-      for (const response of [
-        await backend.service.post(`${version}/restore`),
-        await backend.service.patch(version, { versionTag: 'x' }),
-        await backend.service.post(`${mockup}/duplicate`),
-      ]) {
-        expect(response.status).toBe(403);
-      }
     });
   },
 );

@@ -1,15 +1,8 @@
 import { mockErrorHandler } from '@backstage/backend-test-utils';
 import express, { type Request, type Response } from 'express';
 import request from 'supertest';
-import { encodeCursor } from '../../pages/EntityCursor';
 import { parseFacetsBody } from '../facets';
 import { parsePageBody } from './parsePage';
-
-const cursor = {
-  orderFields: [],
-  isPrevious: false,
-  orderFieldValues: ['7bd6b4a3-0b0c-4f0f-8a67-0d9b3c6c9f11'],
-};
 
 function posting(parse: (req: Request, res: Response) => Promise<object>) {
   const app = express()
@@ -26,35 +19,6 @@ function posting(parse: (req: Request, res: Response) => Promise<object>) {
 
 describe('parsePageBody', () => {
   const post = posting(parsePageBody);
-
-  it.each([
-    [{}, { countItems: true }],
-    [
-      {
-        limit: 5,
-        offset: 10,
-        orderBy: [{ field: 'kind', order: 'asc', more: 1 }],
-        fullTextFilter: { fields: ['kind'] },
-        totalItems: 'exclude',
-        query: { kind: { $in: ['a', 'b'] }, 'spec.type': 'service' },
-      },
-      {
-        limit: 5,
-        offset: 10,
-        orderFields: [{ field: 'kind', order: 'asc' }],
-        fullTextFilter: { term: '', fields: ['kind'] },
-        countItems: false,
-        query: { kind: { $in: ['a', 'b'] }, 'spec.type': 'service' },
-      },
-    ],
-    [{ limit: 2.9 }, { countItems: true, limit: 2 }],
-    [
-      { cursor: encodeCursor(cursor), limit: 5, offset: 3, query: {} },
-      { cursor, limit: 5 },
-    ],
-  ])('reads %j', async (body, page) => {
-    expect((await post(body)).body).toEqual({ page });
-  });
 
   it.each([
     [[], 'request/body must be object'],
@@ -93,11 +57,6 @@ describe('parsePageBody', () => {
 
 describe('parseFacetsBody', () => {
   const post = posting(parseFacetsBody);
-
-  it('reads facets and a predicate', async () => {
-    const { body } = await post({ facets: ['kind', ''], query: { a: 'b' } });
-    expect(body).toEqual({ facets: ['kind'], filter: { a: 'b' } });
-  });
 
   it.each([
     [{}, "request/body must have required property 'facets'"],

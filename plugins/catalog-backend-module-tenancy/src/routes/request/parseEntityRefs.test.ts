@@ -23,15 +23,6 @@ function nested(levels: number): string {
 }
 
 describe('parseEntityRefs', () => {
-  it('reads refs, fields and a predicate', async () => {
-    const body = {
-      entityRefs: ['component:default/a', ''],
-      fields: ['kind'],
-      query: { $any: [{ kind: 'component' }, { 'spec.type': { $in: ['a'] } }] },
-    };
-    expect((await parse(body)).body).toEqual(body);
-  });
-
   it.each([
     [[], 'request/body must be object'],
     [{}, "request/body must have required property 'entityRefs'"],
