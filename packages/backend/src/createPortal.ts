@@ -6,7 +6,10 @@ import {
 
 /** Of these the default tenant has the plugin, and each other tenant an instance. */
 const forEachTenant = () => ({
+  kubernetes: [import('@backstage/plugin-kubernetes-backend')],
+  'mcp-actions': [import('@backstage/plugin-mcp-actions-backend')],
   notifications: [import('@backstage/plugin-notifications-backend')],
+  proxy: [import('@backstage/plugin-proxy-backend')],
   scaffolder: [import('@backstage/plugin-scaffolder-backend')],
   search: [
     import('@backstage/plugin-search-backend'),
@@ -44,16 +47,17 @@ export function createPortal({ pages = true, policy = true } = {}) {
   // Errors of sources are events, which nothing else logs.
   backend.add(import('@backstage/plugin-catalog-backend-module-logs'));
   backend.add(import('backstage-plugin-catalog-backend-module-tenancy'));
-  const templates = import(
-    '@backstage/plugin-catalog-backend-module-scaffolder-entity-model'
-  );
-  backend.add(templates);
+  // Of the catalog of each tenant.
+  const modules = [
+    import('@backstage/plugin-catalog-backend-module-scaffolder-entity-model'),
+    import('@backstage/plugin-catalog-backend-module-unprocessed'),
+  ];
+  modules.forEach(module => backend.add(module));
   const onePerTenant = forEachTenant();
   Object.values(onePerTenant)
     .flat()
     .forEach(feature => backend.add(feature));
-  // The modules that the catalog engines of tenants shall have go into `features`.
-  backend.add(tenantEngines({ features: [templates], onePerTenant }));
+  backend.add(tenantEngines({ features: modules, onePerTenant }));
   backend.add(import('backstage-plugin-tenants-backend'));
 
   backend.add(import('@backstage/plugin-permission-backend'));

@@ -63,6 +63,8 @@ class CachingRuntime extends JestRuntime {
         filename,
         // Stacks name the columns of the code.
         columnOffset: -head.length,
+        // What is no CommonJS, such as the client of Kubernetes, Node.js loads by itself.
+        importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
       });
       scripts.set(filename, { code, script });
       return script;

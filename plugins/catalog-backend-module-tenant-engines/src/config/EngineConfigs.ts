@@ -1,5 +1,6 @@
 import type {
   BackendFeature,
+  LoggerService,
   RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { type Config, ConfigReader } from '@backstage/config';
@@ -184,36 +185,33 @@ export class EngineConfigs {
   }
 
   /**
-   * Checks that what instances of the plugin keep outside of its database is apart for any two
-   * tenants, whatever tenants configure themselves.
+   * Checks that the plugin can be configured for tenants, and that what its instances keep outside
+   * of its database is apart for any two, whatever tenants configure themselves.
    *
    * @throws Error that names the key to set
    */
   checkInstances(plugin: KnownPlugin): void {
-    const { adapt, id, storageOf, storageKey } = plugin;
-    if (!adapt || !storageOf) {
-      return;
-    }
-    const [one, other] = EXAMPLES.map(tenant =>
-      storageOf(this.#instance(plugin, tenant, {}).get<JsonObject>()),
+    const { id, operatorKey, storageOf } = plugin;
+    const examples = EXAMPLES.map(tenant =>
+      this.#instance(plugin, tenant, {}).get<JsonObject>(),
     );
-    if (!areApart(one, other)) {
+    const [one, other] = storageOf ? examples.map(storageOf) : [];
+    if (one && !areApart(one, other)) {
       throw new Error(
         `The instances of the plugin '${id}' would share ${one.join(
           '/',
         )}. Put \${tenant.id} into it, below tenancy.plugins.config.${id}`,
       );
     }
-    const shared = this.#operator.plugins.tenantKeys.find(key =>
-      [`${key}.`, key].some(
-        each =>
-          each.startsWith(`${storageKey}.`) ||
-          `${storageKey}.`.startsWith(`${key}.`),
-      ),
+    const closed = this.#operator.plugins.tenantKeys.find(
+      key =>
+        operatorKey !== undefined &&
+        (`${key}.`.startsWith(`${operatorKey}.`) ||
+          `${operatorKey}.`.startsWith(`${key}.`)),
     );
-    if (shared !== undefined) {
+    if (closed !== undefined) {
       throw new Error(
-        `Invalid tenancy.plugins.tenantKeys: a tenant that configures ${shared} could reach what others have there. Remove it`,
+        `Invalid tenancy.plugins.tenantKeys: a tenant that configures ${closed} could reach what is not its own. Remove it`,
       );
     }
   }
@@ -239,9 +237,16 @@ export class EngineConfigs {
   }
 
   /** The same for an instance of another plugin, whose files may be as large as archives. */
-  featuresOfInstance(tenant: ActiveTenant): BackendFeature[] {
+  featuresOfInstance(
+    tenant: ActiveTenant,
+    plugin: KnownPlugin,
+    logger: LoggerService,
+  ): BackendFeature[] {
     const maxBytes = this.bounds.maxArchiveBytes;
-    return this.readers(tenant, { ...this.bounds, maxBytes });
+    return [
+      ...this.readers(tenant, { ...this.bounds, maxBytes }),
+      ...(plugin.features?.({ isListed: this.#isListed, logger }) ?? []),
+    ];
   }
 
   /**
@@ -258,12 +263,12 @@ export class EngineConfigs {
       return undefined;
     }
     obeyReach();
-    const isListed = (url: URL) =>
-      own.has(url.host) ||
-      this.#hosts.isListed(url) ||
-      this.#hostsOfModules.isListed(url);
+    const isListed = (url: URL) => own.has(url.host) || this.#isListed(url);
     return work => new Reach({ isListed }).run(work);
   }
+
+  readonly #isListed = (url: URL): boolean =>
+    this.#hosts.isListed(url) || this.#hostsOfModules.isListed(url);
 
   private readers(tenant: ActiveTenant, bounds: SourceBounds) {
     // What app-config has for a tenant, the operator has listed.
@@ -366,7 +371,7 @@ export class EngineConfigs {
       operated ? { [id]: fillIn(operated, tenant) } : {},
       id in own ? { [id]: own[id] } : {},
     );
-    data = adapt?.(data, backend, tenant) ?? data;
+    data = adapt?.(data, backend, tenant, this.#listedHosts()) ?? data;
     if (storageOf && !areApart(storageOf(data), storageOf(backend))) {
       throw new Error(
         `The instance of the plugin '${id}' would share ${storageOf(
@@ -377,6 +382,15 @@ export class EngineConfigs {
       );
     }
     return new ConfigReader(data, 'tenant-instance');
+  }
+
+  #listedHosts(): string[] {
+    const { reading } = (this.#backend.backend ?? {}) as {
+      reading?: { allow?: { host: string }[] };
+    };
+    return [...(reading?.allow ?? []), ...this.#operator.allow].map(
+      ({ host }) => host,
+    );
   }
 
   #compose(

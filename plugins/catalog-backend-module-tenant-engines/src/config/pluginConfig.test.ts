@@ -128,7 +128,7 @@ describe('the documents of a tenant', () => {
         ...publisher('local', { publishDirectory: '/var/docs' }),
         tenancy: { plugins: { tenantKeys: ['techdocs.publisher.local'] } },
       },
-      /a tenant that configures techdocs\.publisher\.local could reach what others/,
+      /a tenant that configures techdocs\.publisher\.local could reach what is not its own/,
     ],
   ])('are not %s', (_, data, message) => {
     expect(() => create(data).checkInstances(techdocs)).toThrow(message);
@@ -145,6 +145,73 @@ describe('the documents of a tenant', () => {
     await expect(publisherOf(configs, 'awsS3')).rejects.toThrow(
       'would share awsS3/docs-acme/own with the default tenant',
     );
+  });
+});
+
+describe('the clusters of a tenant', () => {
+  const kubernetes = findPlugin('kubernetes', { isDeclared: false });
+  const withMethods = (...types: string[]): JsonObject => ({
+    kubernetes: {
+      objectTypes: ['pods'],
+      clusterLocatorMethods: [{ type: 'gke', projectId: 'of-the-portal' }],
+    },
+    tenancy: {
+      plugins: {
+        config: {
+          kubernetes: {
+            clusterLocatorMethods: types.map(type => ({ type })),
+          },
+        },
+        tenantKeys: ['kubernetes.clusterLocatorMethods'],
+      },
+    },
+  });
+
+  it('are those of its catalog, and none of the portal', async () => {
+    const configs = create({
+      ...withMethods(),
+      tenancy: { engines: { allow: [{ host: '*.example.com:6443' }] } },
+    });
+    configs.checkInstances(kubernetes);
+    const { config } = await configs.configOfInstance(
+      ACME,
+      undefined,
+      kubernetes,
+    );
+    expect(config.get('kubernetes')).toEqual({
+      objectTypes: ['pods'],
+      serviceLocatorMethod: { type: 'multiTenant' },
+      clusterLocatorMethods: [
+        { type: 'catalog', dangerouslyAllowClusterUrls: ['*.example.com'] },
+      ],
+    });
+  });
+
+  it('are found without the identity of the portal, whoever says how', async () => {
+    const message = /by the method 'gke' of kubernetes\.clusterLocatorMethods/;
+    expect(() =>
+      create(withMethods('catalog', 'gke')).checkInstances(kubernetes),
+    ).toThrow(message);
+    const configs = create(withMethods('catalog'));
+    configs.checkInstances(kubernetes);
+    await expect(
+      configs.configOfInstance(
+        ACME,
+        {
+          plugins: { kubernetes: { clusterLocatorMethods: [{ type: 'gke' }] } },
+        },
+        kubernetes,
+      ),
+    ).rejects.toThrow(message);
+  });
+
+  it('are not reached by endpoints of a proxy that the tenant configures', () => {
+    const configs = create({
+      tenancy: { plugins: { tenantKeys: ['proxy.endpoints'] } },
+    });
+    expect(() =>
+      configs.checkInstances(findPlugin('proxy', { isDeclared: false })),
+    ).toThrow('a tenant that configures proxy.endpoints could reach');
   });
 });
 

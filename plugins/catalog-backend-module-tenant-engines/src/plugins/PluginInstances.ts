@@ -326,7 +326,7 @@ export class PluginInstances {
           database: pool.forSchema(schemas.nameOf(tenant.tenantId)),
           features: [
             ...features,
-            ...configs.featuresOfInstance(tenant),
+            ...configs.featuresOfInstance(tenant, plugin, logger),
             events.featureOf(tenant.tenantId),
           ],
           logger: quiet(logger),

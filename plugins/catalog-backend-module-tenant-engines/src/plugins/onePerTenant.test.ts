@@ -440,9 +440,7 @@ describe('what is listed in onePerTenant', () => {
     ['sea"rch', /letters, digits and dashes/],
     ['devtools', /it shows the configuration of the backend/],
     ['jenkins', /was not tried with tenants.*dataOnlyInDatabase: true/],
-    ['kubernetes', /has the identity of the portal for clusters/],
     ['events', /receives webhooks at one path for all tenants/],
-    ['mcp-actions', /runs the actions of plugins of the backend/],
   ])('is no plugin such as %s', (pluginId, message) => {
     expect(() => onePerTenant({ [pluginId]: [] })).toThrow(message);
   });

@@ -1,5 +1,16 @@
+import type {
+  BackendFeature,
+  LoggerService,
+} from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+
+/** What bounds an instance of one tenant. */
+export interface InstanceContext {
+  /** Whether the operator has listed the host of a URL. */
+  isListed: (url: URL) => boolean;
+  logger: LoggerService;
+}
 
 /** What a plugin needs, so that each tenant can have an instance of it. */
 export interface KnownPlugin {
@@ -23,13 +34,18 @@ export interface KnownPlugin {
    *
    * @param instance - what the instance has, with `tenancy.plugins.config`
    * @param backend - what the plugin of the backend itself has
+   * @param hosts - those that the operator has listed, as `backend.reading.allow` has them
    * @throws Error that names the key to set
    */
   adapt?: (
     instance: JsonObject,
     backend: JsonObject,
     tenant: ActiveTenant,
+    hosts: readonly string[],
   ) => JsonObject;
+
+  /** What runs in an instance beside the plugin and its modules. */
+  features?: (context: InstanceContext) => BackendFeature[];
 
   /** Prepares what the configuration names, before each start of an instance. */
   prepare?: (instance: JsonObject) => Promise<void>;
@@ -40,8 +56,8 @@ export interface KnownPlugin {
    */
   storageOf?: (config: JsonObject) => string[];
 
-  /** The key that says where, which tenants may not configure themselves. */
-  storageKey?: string;
+  /** The key that tenants may not configure themselves, such as that which says where. */
+  operatorKey?: string;
 }
 
 /** Whether neither place is within the other. */

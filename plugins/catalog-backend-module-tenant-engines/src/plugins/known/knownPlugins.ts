@@ -1,14 +1,31 @@
 import type { KnownPlugin } from './KnownPlugin';
+import { kubernetes } from './kubernetes';
 import { scaffolder } from './scaffolder';
 import { techdocs } from './techdocs';
 
 /** Plugins that were tried with tenants. */
 export const KNOWN_PLUGINS: readonly KnownPlugin[] = [
+  kubernetes,
+  {
+    id: 'mcp-actions',
+    packages: ['@backstage/plugin-mcp-actions-backend'],
+    background: 'none',
+    // It keeps nothing, and calls the actions of plugins for the tenant and the user.
+    inherits: ['mcpActions'],
+  },
   {
     id: 'notifications',
     packages: ['@backstage/plugin-notifications-backend'],
     // Old ones are removed the next time that the tenant has requests.
     background: 'none',
+  },
+  {
+    id: 'proxy',
+    packages: ['@backstage/plugin-proxy-backend'],
+    background: 'none',
+    // The endpoints of the backend have the credentials of the portal: a tenant has those that
+    // the operator configures for tenants. One may forward the token of the user.
+    operatorKey: 'proxy',
   },
   scaffolder,
   {
@@ -44,14 +61,6 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
     'it shows the configuration of the backend to the users of the tenant. Leave it out',
   ],
   ['events', 'it receives webhooks at one path for all tenants. Leave it out'],
-  [
-    'kubernetes',
-    'it has the identity of the portal for clusters without credentials, which an entity of the tenant can name. Leave it out',
-  ],
-  [
-    'mcp-actions',
-    'it runs the actions of plugins of the backend, which are those of the default tenant. Leave it out',
-  ],
 ]);
 
 /** @throws Error with the reason why tenants can't have the plugin */

@@ -51,7 +51,7 @@ export const techdocs: KnownPlugin = {
   },
 
   storageOf,
-  storageKey: 'techdocs.publisher',
+  operatorKey: 'techdocs.publisher',
 };
 
 function storageOf(config: JsonObject): string[] {

@@ -1,0 +1,75 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** What a cluster was asked for, and with which credentials. */
+export interface ClusterCall {
+  path: string;
+  authorization?: string;
+}
+
+/**
+ * Stands in for the API servers of Kubernetes clusters, each below a path of its own: it has one
+ * running pod, of a name that is given, and nothing else.
+ */
+export class ClusterServer {
+  readonly calls: ClusterCall[] = [];
+  readonly #server: Server;
+
+  /** @param podOf - the name of the pod of the cluster at a path such as `/acme` */
+  static async start(
+    podOf: (cluster: string) => string,
+  ): Promise<ClusterServer> {
+    const cluster = new ClusterServer(podOf);
+    await new Promise<void>(resolve => {
+      cluster.#server.listen(0, '127.0.0.1', resolve);
+    });
+    return cluster;
+  }
+
+  private constructor(podOf: (cluster: string) => string) {
+    this.#server = createServer((req, res) => {
+      const { authorization } = req.headers;
+      const { pathname } = new URL(req.url ?? '', 'http://cluster');
+      this.calls.push({ path: pathname, authorization });
+      const [, cluster, resource] =
+        /^(\/[^/]+)\/apis?\/.*?([^/]+)$/.exec(pathname) ?? [];
+      res.statusCode = cluster ? 200 : 404;
+      res.setHeader('content-type', 'application/json');
+      res.end(
+        JSON.stringify({
+          kind: 'List',
+          items:
+            resource === 'pods' && !pathname.includes('metrics')
+              ? [pod(podOf(cluster))]
+              : [],
+        }),
+      );
+    });
+  }
+
+  /** As `tenancy.engines.allow` names it. */
+  get host(): string {
+    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise(resolve => {
+      this.#server.close(resolve);
+    });
+  }
+}
+
+function pod(name: string) {
+  return {
+    metadata: { name, namespace: 'default', uid: name, labels: {} },
+    spec: { containers: [{ name: 'app', image: 'app' }] },
+    status: {
+      phase: 'Running',
+      conditions: [],
+      containerStatuses: [
+        { name: 'app', ready: true, restartCount: 0, state: { running: {} } },
+      ],
+    },
+  };
+}
