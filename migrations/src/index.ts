@@ -55,8 +55,8 @@ export {
   isCountedKey,
   KEY_PREFIXES,
   toTermKey,
-} from './phases/phase5_partitions/90_entity_terms/keys';
-export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/90_entity_terms/terms';
+} from './phases/phase5_partitions/15_search_tables/keys';
+export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/15_search_tables/terms';
 export {
   ApplicationConnectedError,
   CancelledError,

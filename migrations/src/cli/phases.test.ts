@@ -193,7 +193,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         expect(fifth).toContain(`-- Step ${name}: ${title}\n`);
       }
       expect(fifth).toMatch(
-        /-- Each range of blocks of entities in a batch\nwith copied as \(\n *insert into "?entities_tenant_default/,
+        /-- Each range of blocks of entities in a batch\nwith copied as \(\n *insert into "?entities_partitioned/,
       );
       await dryRun('rollback', '--to', '0');
     });

@@ -52,9 +52,9 @@ export function writtenColumns({ columns }: TableCopy): string[] {
 }
 
 /** `insert into <target> (…)`. */
-export function insertInto(copy: TableCopy, target = copy.target): string {
+export function insertInto(copy: TableCopy): string {
   const columns = writtenColumns(copy).join(', ');
-  return `insert into ${escapeIdentifier(target)} (${columns})`;
+  return `insert into ${escapeIdentifier(copy.target)} (${columns})`;
 }
 
 /** The condition for the rows that are copied. */

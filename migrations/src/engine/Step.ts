@@ -36,13 +36,8 @@ export interface StepContext {
   readonly reporter: Reporter;
   /** The process of the server that answered when the session was opened. */
   readonly serverPid?: number;
-  /**
-   * Opens another session for concurrent work, which the caller closes. No other command
-   * begins before it has ended.
-   *
-   * @param database - another database of the server, in which it works as the login
-   */
-  openSession(database?: string): Promise<MigrationSession>;
+  /** Opens a session of the login in another database of the server, which the caller closes. */
+  openSession(database: string): Promise<MigrationSession>;
 }
 
 /**

@@ -3,7 +3,6 @@ import { RefusedError } from '../errors';
 import {
   applicationName,
   findOperator,
-  takeHelperLock,
   takeOperatorLock,
 } from '../session/operatorLock';
 import type { Operator } from '../session/operatorLock';
@@ -108,27 +107,20 @@ export class TenancyMigration {
               actsAsOwner,
             )
           : new LiveExecutor(session, settings, reporter);
-      const sessions: [MigrationSession, ...MigrationSession[]] = [session];
       const context = {
         executor,
         state: new MigrationState(executor),
         settings,
         reporter,
         serverPid: session.serverPid,
-        openSession: async (database?: string) => {
-          const helper =
-            database === undefined
-              ? await openHelper(connection, settings.schema, name)
-              : await MigrationSession.open({
-                  connection: inDatabase(connection, database),
-                  schema: settings.schema,
-                  applicationName: name,
-                });
-          sessions.push(helper);
-          return helper;
-        },
+        openSession: (database: string) =>
+          MigrationSession.open({
+            connection: inDatabase(connection, database),
+            schema: settings.schema,
+            applicationName: name,
+          }),
       };
-      return new TenancyMigration(sessions, context, options);
+      return new TenancyMigration(session, context, options);
     } catch (error) {
       await session.close();
       throw error;
@@ -139,18 +131,18 @@ export class TenancyMigration {
   private journal: Journal | undefined;
 
   private constructor(
-    private readonly sessions: [MigrationSession, ...MigrationSession[]],
+    private readonly session: MigrationSession,
     readonly context: StepContext & { executor: StepExecutor },
     private readonly options: Pick<OpenOptions, 'phases' | 'mode'>,
   ) {}
 
   async close(): Promise<void> {
-    await Promise.all(this.sessions.map(session => session.close()));
+    await this.session.close();
   }
 
   /** Another operator who works on the schema. */
   async operator(): Promise<Operator | undefined> {
-    return findOperator(this.sessions[0], this.context.settings.schema);
+    return findOperator(this.session, this.context.settings.schema);
   }
 
   /** The names of the steps that are done. */
@@ -487,25 +479,4 @@ function inDatabase(
   const url = new URL(connectionString);
   url.pathname = encodeURIComponent(database);
   return { ...connection, connectionString: url.toString() };
-}
-
-/** A session beside that of the operator, with the same rights. */
-async function openHelper(
-  connection: ClientConfig,
-  schema: string,
-  name: string,
-): Promise<MigrationSession> {
-  const session = await MigrationSession.open({
-    connection,
-    schema,
-    applicationName: name,
-  });
-  try {
-    await takeHelperLock(session, schema);
-    await actAsOwner(session, schema);
-    return session;
-  } catch (error) {
-    await session.close();
-    throw error;
-  }
 }

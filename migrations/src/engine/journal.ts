@@ -43,7 +43,14 @@ export async function foreignBookkeeping(
 }
 
 /** Steps of databases from before this version, which does without them. */
-const RETIRED_STEPS = ['3_50_proof', '4_20_views', '5_95_entity_search_fill'];
+const RETIRED_STEPS = [
+  '3_50_proof',
+  '4_20_views',
+  '5_90_entity_parents',
+  '5_90_entity_search',
+  '5_95_entity_search_fill',
+  '5_96_entity_terms_fill',
+];
 
 /** What steps are called now, by their names in databases from before this version. */
 const RENAMED_STEPS: Readonly<Record<string, string>> = {
@@ -54,7 +61,7 @@ const RENAMED_STEPS: Readonly<Record<string, string>> = {
   '5_19_tenant_limits': '05_tenant_limits',
   '5_19_viewer_role': '06_viewer_role',
   '5_80_settle': '5_80_wait_for_old_snapshots',
-  '5_90_entity_search': '5_90_entity_parents',
+  '5_91_entity_terms': '5_15_search_tables',
   '5_97_ready': '5_97_mark_ready',
 };
 

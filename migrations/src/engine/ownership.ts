@@ -274,8 +274,14 @@ export function explainDuplicate(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;
   }
-  return error.code === FOREIGN || DUPLICATES.includes(error.code ?? '')
-    ? new RefusedError(explainTaken([error.message]))
+  if (error.code === FOREIGN) {
+    return new RefusedError(explainTaken([error.message]));
+  }
+  return DUPLICATES.includes(error.code ?? '')
+    ? new RefusedError(
+        `A name that the migration needs is taken: ${error.message}. Rename what stands ` +
+          'there, or move it to another schema.',
+      )
     : error;
 }
 

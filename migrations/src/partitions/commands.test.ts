@@ -108,11 +108,11 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     it.each([
       [
         `create table relations_tenant_my_team (mine int)`,
-        /did not create relations_tenant_my_team/,
+        /taken: relation "relations_tenant_my_team" already exists/,
       ],
       [
         `create type entities_tenant_my_team as enum ('mine')`,
-        /did not create entities_tenant_my_team/,
+        /taken: type "entities_tenant_my_team" already exists/,
       ],
       [
         `create table notes (tenant_id uuid, entity_id uuid,

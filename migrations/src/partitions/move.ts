@@ -1,15 +1,12 @@
 import { DatabaseError } from 'pg';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { explainDuplicate } from '../engine/ownership';
 import { operatorCommand } from '../operatorCommand';
 import { isSwapped } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
-import { announceMove, SAMPLE, tookTooLong } from './estimate';
-import {
-  findPartitions,
-  refuseDependents,
-  refuseTakenNames,
-} from './partitions';
+import { announceMove, tookTooLong } from './estimate';
+import { findPartitions, refuseDependents } from './partitions';
 import type { FoundPartitions, Partitions } from './partitions';
 import { giveStatements, takeBackStatements } from './statements';
 import { findTenant, tenantPartition } from './Tenant';
@@ -53,7 +50,6 @@ export async function givePartition(
     TENANT_TABLES.map(table => [table, tenantPartition(table, slug)]),
   ) as Partitions;
   const { executor } = context;
-  await refuseTakenNames(executor, [...Object.values(own), SAMPLE]);
   await refuseDependents(executor, Object.values(found.shared));
   await announceMove(context, tenant, found, maxBlockMs);
   await perform(context, {
@@ -86,7 +82,6 @@ export async function takeBackPartition(
     return { changed: false };
   }
   const { executor } = context;
-  await refuseTakenNames(executor, [SAMPLE]);
   await refuseDependents(executor, Object.values(own));
   await announceMove(context, tenant, found, maxBlockMs);
   await perform(context, {
@@ -146,7 +141,7 @@ async function perform(
   } catch (error) {
     throw error instanceof DatabaseError && error.code === TOO_LONG
       ? tookTooLong(maxBlockMs)
-      : error;
+      : explainDuplicate(error);
   }
 }
 

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { faultsOf } from '../phases/phase5_partitions/90_entity_terms/__testUtils__/faults';
+import { faultsOf } from '../phases/phase5_partitions/15_search_tables/__testUtils__/faults';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { rollback } from '../rollback/rollback';
 import { verify } from '../verify/verify';

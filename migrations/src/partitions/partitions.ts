@@ -56,29 +56,6 @@ export async function findPartitions(
   return hasOwn ? { shared, own } : { shared };
 }
 
-/** @throws {@link RefusedError} which names the relations and types that have the names */
-export async function refuseTakenNames(
-  executor: Executor,
-  names: string[],
-): Promise<void> {
-  const taken = await executor.read<{ name: string }>(
-    `select relname as name from pg_class
-      where relnamespace = quote_ident(current_schema())::regnamespace and relname = any ($1)
-      union
-     select typname from pg_type
-      where typnamespace = quote_ident(current_schema())::regnamespace and typname = any ($1)
-      order by 1`,
-    [names],
-  );
-  if (taken.length > 0) {
-    throw new RefusedError(
-      `The migration did not create ${taken
-        .map(({ name }) => name)
-        .join(', ')}, and needs the name. Rename what stands there.`,
-    );
-  }
-}
-
 // What belongs to a partition alone and would not follow the rows, or what would break.
 const OWN_OBJECTS = `
   with source as (

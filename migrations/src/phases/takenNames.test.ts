@@ -235,7 +235,7 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
     await expect(runPhases(database, 5)).rejects.toMatchObject({
       exitCode: EXIT_CODES.refused,
       message: expect.stringContaining(
-        'the relation entities_old, the relation entity_terms',
+        'the relation entity_terms, the relation entities_old',
       ),
     });
     await database.migrate(migration => rollback(migration, 0));

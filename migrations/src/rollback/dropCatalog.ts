@@ -9,10 +9,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { extensions } from '../phases/phase1_tenant_column/05_extensions';
-import {
-  FILL_FUNCTIONS,
-  FUNCTIONS as TERM_FUNCTIONS,
-} from '../phases/phase5_partitions/90_entity_terms/functions';
+import { FUNCTIONS as TERM_FUNCTIONS } from '../phases/phase5_partitions/15_search_tables/functions';
 import { OWN_TABLES } from '../ownTables';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
@@ -29,7 +26,6 @@ const TABLES = OWN_TABLES.map(({ name }) => name);
 const FUNCTIONS = [
   ...FUNCTION_SIGNATURES,
   ...TERM_FUNCTIONS,
-  ...FILL_FUNCTIONS,
   TENANT_REQUIRED,
   `${REPLAY}()`,
   FENCE_FUNCTION,

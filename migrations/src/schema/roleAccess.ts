@@ -131,7 +131,8 @@ export async function checkRoleAccess(
 }
 
 /**
- * The statements that a superuser has to run, because the login may not.
+ * The statements that a superuser has to run, all of them if there is one that the login may not.
+ * Those that grant can be repeated.
  *
  * @param schemaExists - if not, the login creates it and can grant rights on it
  */
@@ -140,35 +141,58 @@ export async function leftToSuperuserStatements(
   access: RoleAccess,
   schemaExists = true,
 ): Promise<string[]> {
-  const { adminGrant } = context.settings;
+  const { schema, adminGrant } = context.settings;
+  const { admin, app } = access;
+  const name = escapeIdentifier(schema);
+  const isAnythingLeft =
+    areRolesLeft(access, adminGrant) ||
+    (schemaExists && (await isSchemaLeft(context)));
+  if (!isAnythingLeft) {
+    return [];
+  }
   return [
-    ...rolesToCreate(access, adminGrant),
-    ...rolesToGrant(access, adminGrant),
-    ...(schemaExists ? await schemaToGrant(context, access) : []),
+    ...(admin.exists ? [] : [`create role ${ADMIN_ROLE} nologin bypassrls`]),
+    ...(app.exists ? [] : [`create role ${APP_ROLE} login noinherit`]),
+    grantAdminToLogin(access),
+    grantAppToLogin(access),
+    ...(adminGrant ? [grantAdminToApp(access)] : []),
+    ...(schemaExists
+      ? [
+          `grant usage on schema ${name} to ${APP_ROLE}`,
+          `grant usage, create on schema ${name} to ${ADMIN_ROLE}`,
+        ]
+      : []),
   ];
 }
 
-/** Whether a superuser has to set up the roles, because the login cannot. */
-function leftToSuperuser(access: RoleAccess, adminGrant: boolean) {
-  const { superuser, createsRoles, admin, app } = access;
-  // Before PostgreSQL 16, CREATEROLE allows granting every role except superusers.
-  const grantsAll = superuser || (createsRoles && !access.grantOptions);
-  const adminGrants =
-    !grantsAll && !(admin.exists ? admin.grantable : createsRoles);
-  return {
-    adminCreation: !admin.exists && !createsRoles,
-    adminGrants,
-    // It must exist for the superuser to grant portal_admin to it.
-    appCreation: !app.exists && (!createsRoles || (adminGrants && adminGrant)),
-  };
+function areRolesLeft(access: RoleAccess, adminGrant: boolean): boolean {
+  const { superuser, createsRoles, admin, app, adminGranted } = access;
+  const mayGrant = ({ exists, grantable }: RoleFacts) =>
+    exists ? grantable : createsRoles;
+  return (
+    !superuser &&
+    ((!(admin.exists && app.exists) && !createsRoles) ||
+      !(admin.settable || mayGrant(admin)) ||
+      !(app.settable || mayGrant(app)) ||
+      (adminGrant && !adminGranted && !mayGrant(admin)))
+  );
 }
 
-function rolesToCreate(access: RoleAccess, adminGrant: boolean): string[] {
-  const { adminCreation, appCreation } = leftToSuperuser(access, adminGrant);
-  return [
-    ...(adminCreation ? [`create role ${ADMIN_ROLE} nologin bypassrls`] : []),
-    ...(appCreation ? [`create role ${APP_ROLE} login noinherit`] : []),
-  ];
+/** Whether the roles lack rights on the schema that the login may not grant. */
+async function isSchemaLeft({
+  executor,
+  settings,
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<boolean> {
+  const [{ left }] = await executor.read<{ left: boolean }>(
+    `select exists (
+       select from (values ('${APP_ROLE}', 'usage'), ('${ADMIN_ROLE}', 'usage'), ('${ADMIN_ROLE}', 'create'))
+                     wanted (role, privilege)
+         left join pg_roles r on r.rolname = role
+        where not coalesce(has_schema_privilege(r.oid, $1, privilege), false)
+          and not has_schema_privilege(session_user, $1, privilege || ' with grant option')) as left`,
+    [settings.schema],
+  );
+  return left;
 }
 
 /**
@@ -183,21 +207,6 @@ export function mayGiveBypassRls({
   grantOptions,
 }: RoleAccess): boolean {
   return superuser || (grantOptions && createsRoles && bypassesRls);
-}
-
-function rolesToGrant(access: RoleAccess, adminGrant: boolean): string[] {
-  const { admin, app, adminGranted, createsRoles } = access;
-  const { adminGrants, appCreation } = leftToSuperuser(access, adminGrant);
-  const appGrants =
-    appCreation ||
-    (app.exists && !app.grantable && !(createsRoles && !access.grantOptions));
-  return [
-    ...(adminGrants && !admin.settable ? [grantAdminToLogin(access)] : []),
-    ...(appGrants && !app.settable ? [grantAppToLogin(access)] : []),
-    ...(adminGrants && adminGrant && !adminGranted
-      ? [grantAdminToApp(access)]
-      : []),
-  ];
 }
 
 /**
@@ -280,37 +289,6 @@ export function grantAppToLogin(access: RoleAccess): string {
 // Before PostgreSQL 16, INHERIT is an attribute of the member alone.
 function withOptions(access: RoleAccess, options: string): string {
   return access.grantOptions ? ` with ${options}` : '';
-}
-
-async function schemaToGrant(
-  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
-  { superuser }: RoleAccess,
-): Promise<string[]> {
-  const statements: string[] = [];
-  for (const [role, privilege] of [
-    [APP_ROLE, 'usage'],
-    [ADMIN_ROLE, 'usage'],
-    [ADMIN_ROLE, 'create'],
-  ]) {
-    const [{ granted, grantable }] = await executor.read<{
-      granted: boolean;
-      grantable: boolean;
-    }>(
-      `select coalesce((select has_schema_privilege(oid, $1, $3) from pg_roles
-                         where rolname = $2), false) as granted,
-              has_schema_privilege(session_user, $1, $3 || ' with grant option')
-                as grantable`,
-      [settings.schema, role, privilege],
-    );
-    if (!superuser && !granted && !grantable) {
-      statements.push(
-        `grant ${privilege} on schema ${escapeIdentifier(
-          settings.schema,
-        )} to ${role}`,
-      );
-    }
-  }
-  return statements;
 }
 
 /**

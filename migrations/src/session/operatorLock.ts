@@ -9,9 +9,6 @@ export const APPLICATION_PREFIX = 'catalog-tenancy';
 // bigint key.
 export const LOCK_CLASS = 7007;
 
-// The first key for sessions that help the one with the operator's lock.
-const HELPERS_CLASS = LOCK_CLASS + 1;
-
 // Less than four seconds in all.
 const PAUSES_MS = [200, 300, 450, 675, 1000, 1000];
 
@@ -58,40 +55,21 @@ export async function takeOperatorLock(
 ): Promise<void> {
   const giveUpAt = performance.now() + UPGRADE_PATIENCE_MS;
   for (let attempt = 0; ; attempt += 1) {
-    const [{ taken, alone }] = await session.query<{
-      taken: boolean;
-      alone: boolean;
-    }>(
-      // Helpers of a killed command may end later than its main session.
-      `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken,
-              pg_try_advisory_xact_lock(${HELPERS_CLASS}, hashtext($1)) as alone`,
+    const [{ taken }] = await session.query<{ taken: boolean }>(
+      `select pg_try_advisory_lock(${LOCK_CLASS}, hashtext($1)) as taken`,
       [schema],
     );
-    if (taken && alone) {
+    if (taken) {
       return;
     }
     if (attempt >= PAUSES_MS.length) {
-      const operator = taken ? undefined : await findOperator(session, schema);
+      const operator = await findOperator(session, schema);
       if (!isUpgrade(operator) || performance.now() > giveUpAt) {
         throw refusal(operator);
       }
     }
     await session.pause(PAUSES_MS[attempt] ?? PAUSES_MS[PAUSES_MS.length - 1]);
   }
-}
-
-/**
- * Keeps other commands from beginning for as long as the session lives, beside the
- * session with the operator's lock.
- */
-export async function takeHelperLock(
-  session: MigrationSession,
-  schema: string,
-): Promise<void> {
-  await session.query(
-    `select pg_advisory_lock_shared(${HELPERS_CLASS}, hashtext($1))`,
-    [schema],
-  );
 }
 
 /** The operator who works on the schema now, if there is one. */

@@ -8,9 +8,9 @@ import {
   VerificationError,
 } from '../errors';
 import { operatorCommand } from '../operatorCommand';
-import { functionStatements } from '../phases/phase5_partitions/90_entity_terms/functions';
-import { createTerms } from '../phases/phase5_partitions/90_entity_terms/terms';
-import { triggerStatements } from '../phases/phase5_partitions/90_entity_terms/triggers';
+import { functionStatements } from '../phases/phase5_partitions/15_search_tables/functions';
+import { createTerms } from '../phases/phase5_partitions/15_search_tables/terms';
+import { triggerStatements } from '../phases/phase5_partitions/15_search_tables/triggers';
 import { ADMIN_ROLE } from '../roles';
 import { TENANT_REQUIRED } from '../schema/policies';
 import { withLockRetries } from '../session/lockRetries';
@@ -251,7 +251,7 @@ export async function undistribute(
       // To logins of the operator, which Citus leaves out.
       ...grants,
       ...furnish(parts, { partitioned: true }),
-      ...triggerStatements,
+      ...triggerStatements('entities'),
       ...replaceTables(settings.schema, parts, { partitioned: true }),
       ...localKeys.map(
         ({ table, name, definition }) =>
@@ -273,7 +273,9 @@ function intoSide(schema: string): string {
 
 /** A trigger on TRUNCATE has no place: Citus would fire it on each shard. */
 function triggers(): string[] {
-  return triggerStatements.filter(statement => !statement.includes('truncate'));
+  return triggerStatements('entities').filter(
+    statement => !statement.includes('truncate'),
+  );
 }
 
 function dropForeignKeys(schema: string, parts: TableParts[]): string[] {

@@ -1,7 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
-import { TERM_TRIGGERS } from '../phases/phase5_partitions/90_entity_terms/triggers';
+import { TERM_TRIGGERS } from '../phases/phase5_partitions/15_search_tables/triggers';
 import { readDependents } from '../schema/dependents';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_POLICY } from '../schema/policies';

@@ -21,8 +21,8 @@ import {
   verification,
 } from '../phases/phase4_row_level_security/50_verification';
 import { firstCatchUp } from '../phases/phase5_partitions/40_catch_up';
-import { findDifferences } from '../phases/phase5_partitions/90_entity_terms/differences';
-import { REPAIR } from '../phases/phase5_partitions/90_entity_terms/functions';
+import { findDifferences } from '../phases/phase5_partitions/15_search_tables/differences';
+import { REPAIR } from '../phases/phase5_partitions/15_search_tables/functions';
 import { describeCopies } from '../copy/TableCopy';
 import { APP_ROLE } from '../roles';
 import { ENGINES_TABLE, MEMBERS_TABLE, SEARCH_TABLES } from '../schema/tables';

@@ -61,7 +61,6 @@ const LONG_FILES = [
   'migrations/src/liveTraffic/staleSnapshot.test.ts',
   'migrations/src/liveTraffic/habits.test.ts',
   'migrations/src/checks/shape.test.ts',
-  'migrations/src/phases/phase5_partitions/90_entity_terms/fill.test.ts',
   'plugins/catalog-backend-module-tenancy/src/differential/policies.test.ts',
   'packages/postgres/src/root.test.ts',
   'plugins/tenants/src/administration/list/TenantList.test.tsx',

@@ -16,6 +16,8 @@ import { escapeIdentifier } from '../../sql';
 /**
  * Copies the rows while the application changes them.
  *
+ * It names the partitioned tables, whose triggers write the terms of the entities.
+ *
  * The change log must run before it begins. A row that changes, or moves to another block,
  * during the copy may be copied in an old version, twice or not at all; its key is in the
  * log, and the replay corrects it.
@@ -44,8 +46,6 @@ export const copyRows: Step = {
 };
 
 function copyInBlocks(copy: TableCopy): Walk {
-  // The partition, which saves routing the rows.
-  const into = defaultTenantPartition(copy.table);
   return {
     title: `Copy ${copy.source}`,
     table: copy.source,
@@ -53,14 +53,14 @@ function copyInBlocks(copy: TableCopy): Walk {
     // A row that has moved may come twice; its key is in the log. Entities have a unique
     // key that catches it, the others only if their indexes exist already.
     batch: range => `with copied as (
-  ${insertInto(copy, into)}
+  ${insertInto(copy)}
   select ${writtenColumns(copy).join(', ')}
     from ${escapeIdentifier(copy.source)}
    where ${ofTenant(copy)} and ${range}
       on conflict do nothing returning 1
 ) select count(*)::int as done from copied`,
     // ACCESS EXCLUSIVE on a copy that no session uses yet.
-    reset: `truncate ${escapeIdentifier(into)}`,
+    reset: `truncate ${escapeIdentifier(copy.target)}`,
   };
 }
 

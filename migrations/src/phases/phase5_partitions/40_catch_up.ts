@@ -7,7 +7,12 @@ import {
 } from '../../schema/tables';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { describeCopies } from '../../copy/TableCopy';
+import { TERM_INDEXES } from './15_search_tables/tables';
 import { replayIndex } from './50_indexes';
+
+// PostgreSQL requires 32 MB for each process of a parallel build.
+const SORT_IN_MEMORY = `select set_config('maintenance_work_mem', '128MB', false)
+ where pg_size_bytes(current_setting('maintenance_work_mem')) < pg_size_bytes('128MB')`;
 
 /**
  * Makes the copies equal to their sources for the first time. Before that a row that moved
@@ -19,13 +24,14 @@ export const firstCatchUp: Step = {
 
   creates: () => [
     replayFunction,
-    ...REFERENCING_TABLES.map(
-      (table): Creation => ({ kind: 'relation', name: replayIndex(table) }),
-    ),
+    ...[
+      ...REFERENCING_TABLES.map(replayIndex),
+      ...TERM_INDEXES.map(({ name }) => name),
+    ].map((name): Creation => ({ kind: 'relation', name })),
   ],
 
   async up(context) {
-    const { executor } = context;
+    const { executor, reporter } = context;
     const copies = await describeCopies(executor);
     for (const { table, target } of copies.slice(1)) {
       // SHARE on a table that no session uses yet.
@@ -34,6 +40,14 @@ export const firstCatchUp: Step = {
           `on ${target} (tenant_id, ${ENTITY_KEY[table]})`,
       );
     }
+    await executor.execute(SORT_IN_MEMORY);
+    for (const { name, statement } of TERM_INDEXES) {
+      reporter.info(`Index ${name}`);
+      // SHARE on a table that only this command writes to.
+      await executor.execute(statement);
+    }
+    await executor.execute('reset maintenance_work_mem');
+    await executor.execute('analyze entity_terms');
     for (const table of TENANT_TABLES) {
       await executor.execute(`analyze ${defaultTenantPartition(table)}`);
     }

@@ -52,6 +52,7 @@ export const indexes: Step = {
         );
       }
     }
+    await executor.execute('vacuum (analyze) entity_terms');
     for (const table of TENANT_TABLES) {
       for (const target of [
         catchAllPartition(table),

@@ -76,7 +76,7 @@ describe.each(databases.eachSupportedId())('the copy on %s', id => {
         end if;
         return null;
       end $$;
-      create trigger end_in_third_batch after insert on entities_tenant_default
+      create trigger end_in_third_batch after insert on entities_partitioned
         for each statement execute function end_in_third_batch()`);
     await expect(runPhase5()).rejects.toMatchObject({
       exitCode: EXIT_CODES.connectionLost,

@@ -5,6 +5,7 @@ import { PRODUCT_MIGRATIONS } from '../../productTables/migrations';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { refuseShape } from '../../checks/examineShape';
 import { partitionedTables } from './10_partitioned_tables';
+import { searchTables } from './15_search_tables';
 import { changeLog } from './20_change_log';
 import { copyRows } from './30_copy';
 import { firstCatchUp } from './40_catch_up';
@@ -12,7 +13,6 @@ import { indexes } from './50_indexes';
 import { foreignKeys } from './60_foreign_keys';
 import { swap } from './70_swap';
 import { oldSnapshots } from './80_wait_for_old_snapshots';
-import { entityParents, entityTerms, entityTermsFill } from './90_entity_terms';
 import { ready } from './97_mark_ready';
 import { engineAdoption } from './98_engine_adoption';
 import { formatThings } from '../../text';
@@ -31,6 +31,7 @@ export const phase5: Phase = {
   productMigrations: PRODUCT_MIGRATIONS,
   steps: [
     partitionedTables,
+    searchTables,
     changeLog,
     copyRows,
     firstCatchUp,
@@ -38,9 +39,6 @@ export const phase5: Phase = {
     foreignKeys,
     swap,
     oldSnapshots,
-    entityParents,
-    entityTerms,
-    entityTermsFill,
     ready,
     engineAdoption,
   ],

@@ -28,8 +28,8 @@ const PARENTS_INDEXES = {
 };
 
 /**
- * The indexes of entity_terms, built after the fill: rows arrive in the order of neither
- * index, so to insert each row into them would take longer than the rest of the fill.
+ * The indexes of entity_terms, built after the copy of the entities: rows arrive in the order of
+ * neither index, so to insert each row into them would take longer than the rest of the copy.
  *
  * PostgreSQL stores equal entries of an index once, with the places of their rows. So the
  * first takes few bytes for each term, and so does the third, which has no entity.
@@ -105,20 +105,15 @@ const STATISTICS: Record<string, string> = {
     '(ndistinct) on tenant_id, key, value, original_value',
 };
 
-/** The names that entity_parents and its indexes take. */
-export const parentsRelations = [
+/** The names that the tables and the indexes of entity_parents take. */
+export const searchRelations = [
+  'entity_terms',
   'entity_parents',
   ...Object.keys(PARENTS_INDEXES),
 ];
 
-/** The names that entity_terms and its indexes take. */
-export const termsRelations = [
-  'entity_terms',
-  ...TERM_INDEXES.map(({ name }) => name),
-];
-
-/** The statements that create entity_parents. They are idempotent. */
-export const parentsStatements = [
+/** The statements that create both tables, without {@link TERM_INDEXES}. They are idempotent. */
+export const searchTablesStatements = [
   PARENTS_TABLE,
   ...Object.entries(PARENTS_INDEXES).map(
     ([name, column]) =>
@@ -126,10 +121,6 @@ export const parentsStatements = [
   ),
   `comment on table entity_parents is 'Which entity has emitted which, where the engine of a catalog tells'`,
   ...secludeTable('entity_parents'),
-];
-
-/** The statements that create entity_terms without {@link TERM_INDEXES}. They are idempotent. */
-export const termsStatements = [
   TERMS_TABLE,
   ...TERMS_COMMENTS,
   ...STORAGE,

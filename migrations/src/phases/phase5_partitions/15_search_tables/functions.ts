@@ -12,24 +12,12 @@ export const FOLLOW = 'entity_terms_follow';
 /** The function that repairs the terms of one entity. */
 export const REPAIR = 'entity_terms_repair';
 
-/** The function that writes terms before the triggers exist. */
-export const FILL = 'entity_terms_fill';
-
-/** The function that syncs entities that changed during the fill. */
-export const CATCH_UP = 'entity_terms_catch_up';
-
-/** The signatures of the permanent functions. */
+/** The signatures of the functions. */
 export const FUNCTIONS = [
   `${FOLLOW}()`,
   `${REPAIR}(uuid, uuid)`,
   `${SYNC}(uuid, uuid[], jsonb[])`,
   `${TERMS}(jsonb, uuid)`,
-];
-
-/** The signatures of the functions of the fill. */
-export const FILL_FUNCTIONS = [
-  `${FILL}(uuid, uuid, uuid, int)`,
-  `${CATCH_UP}(uuid, uuid[])`,
 ];
 
 // Entities whose terms one statement writes or compares.
@@ -68,31 +56,15 @@ export function functionStatements(schema: string, terms: string): string[] {
   ];
 }
 
-/** The statements that create the functions of the fill. */
-export function fillFunctionStatements(schema: string): string[] {
-  return [
-    createFill(schema),
-    createCatchUp(schema),
-    ...FILL_FUNCTIONS.flatMap(seclude),
-  ];
-}
-
-export const dropFillFunctionStatements = FILL_FUNCTIONS.map(drop);
-
-export const dropFunctionStatements = [
-  ...FUNCTIONS.map(drop),
-  ...dropFillFunctionStatements,
-];
+export const dropFunctionStatements = FUNCTIONS.map(
+  signature => `drop function if exists ${signature}`,
+);
 
 function seclude(signature: string): string[] {
   return [
     `alter function ${signature} owner to ${ADMIN_ROLE}`,
     revokeAllOnFunctionStatement(signature),
   ];
-}
-
-function drop(signature: string): string {
-  return `drop function if exists ${signature}`;
 }
 
 /**
@@ -204,52 +176,6 @@ begin
     truncate entity_terms;
   end if;
   return null;
-end $body$`;
-}
-
-/**
- * Writes the terms of a tenant's next entities, up to one of them, and returns the last, or
- * null at the end. It locks no row: no other session writes terms before the triggers exist.
- */
-function createFill(schema: string): string {
-  return `create or replace function ${FILL}(of_tenant uuid, after uuid, upto uuid, many int)
-  returns table (last uuid, filled int) language plpgsql${planForTheTenant(
-    schema,
-  )} as $body$
-begin
-  select (array_agg(e.entity_id order by e.entity_id desc))[1], count(*) into last, filled
-    from (select entity_id from entities
-           where tenant_id = of_tenant and (after is null or entity_id > after) and entity_id <= upto
-           order by entity_id limit many) e;
-  insert into entity_terms (tenant_id, entity_id, key, value, original_value)
-  select of_tenant, e.entity_id, t.key, t.value, t.original_value
-    from entities e, lateral ${TERMS}(e.final_entity, e.entity_id) t
-   where e.tenant_id = of_tenant and (after is null or e.entity_id > after)
-     and e.entity_id <= last and e.deleted_at is null;
-  return next;
-end $body$`;
-}
-
-/**
- * FOR SHARE: a writer of one of the entities waits, and then finds its terms. SKIP LOCKED:
- * the holder of a row may be changing its terms by the triggers.
- */
-function createCatchUp(schema: string): string {
-  return `create or replace function ${CATCH_UP}(of_tenant uuid, ids uuid[])
-  returns void language plpgsql${planForTheTenant(schema)} as $body$
-declare
-  locked uuid[];
-  finals jsonb[];
-  gone uuid[];
-begin
-  select array_agg(entity_id), array_agg(final) into locked, finals
-    from (select entity_id, case when deleted_at is null then final_entity end as final
-            from entities where tenant_id = of_tenant and entity_id = any (ids)
-           order by entity_id for share skip locked) e;
-  select array_agg(id) into gone from unnest(ids) id
-   where not exists (select from entities where tenant_id = of_tenant and entity_id = id);
-  -- A statement of its own, which sees what those have committed who had the locks.
-  perform ${SYNC}(of_tenant, locked || gone, finals);
 end $body$`;
 }
 

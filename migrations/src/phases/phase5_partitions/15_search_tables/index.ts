@@ -1,0 +1,83 @@
+import type { Creation, Step } from '../../../engine/Step';
+import {
+  archiveName,
+  partitionedName,
+  waitingName,
+} from '../../../schema/partitions';
+import {
+  dropFunctionStatements,
+  FUNCTIONS,
+  functionStatements,
+} from './functions';
+import {
+  searchRelations,
+  searchTablesStatements,
+  TERM_INDEXES,
+} from './tables';
+import { createTerms, TERMS } from './terms';
+import {
+  dropTriggerStatements,
+  TERM_TRIGGERS,
+  triggerStatements,
+} from './triggers';
+
+/**
+ * Creates the tables that entities are searched by, with triggers on the partitioned table: the
+ * copy of the entities and each replay write their terms, and they are complete at the swap.
+ */
+export const searchTables: Step = {
+  name: '5_15_search_tables',
+  title: 'Create the tables that entities are searched by',
+
+  creates: () => [
+    ...searchRelations.map((name): Creation => ({ kind: 'relation', name })),
+    ...FUNCTIONS.map((name): Creation => ({ kind: 'function', name })),
+    // By the name that the partitioned table gets.
+    ...TERM_TRIGGERS.map(
+      (name): Creation => ({ kind: 'trigger', name, table: 'entities' }),
+    ),
+  ],
+
+  async up({ executor, settings }) {
+    const entities = await waitingName(executor, 'entities');
+    await executor.transaction({
+      title: 'Create entity_terms and entity_parents',
+      locks: 'SHARE ROW EXCLUSIVE on tables that are not in use.',
+      statements: [
+        ...searchTablesStatements,
+        ...functionStatements(settings.schema, await createTerms(executor)),
+        ...triggerStatements(entities),
+        ...(entities === archiveName('entities') ? fillFrom(entities) : []),
+      ],
+    });
+  },
+
+  async down({ executor }) {
+    await executor.transaction({
+      title: 'Drop entity_terms and entity_parents',
+      locks:
+        'ACCESS EXCLUSIVE on entity_terms and entity_parents, which no session writes to any ' +
+        'more, and on tables that are not in use.',
+      tables: ['entity_terms', 'entity_parents'],
+      statements: [
+        // Under both names, so that a dry run names those of a swap that stands.
+        ...[partitionedName('entities'), archiveName('entities')].flatMap(
+          dropTriggerStatements,
+        ),
+        'drop table if exists entity_terms, entity_parents',
+        ...dropFunctionStatements,
+      ],
+    });
+  },
+};
+
+/** What an archive lacks that an earlier version left, which filled the terms after the swap. */
+function fillFrom(archive: string): string[] {
+  return [
+    `insert into entity_terms (tenant_id, entity_id, key, value, original_value)
+select e.tenant_id, e.entity_id, t.key, t.value, t.original_value
+  from ${archive} e, lateral ${TERMS}(e.final_entity, e.entity_id) t
+ where e.deleted_at is null and not exists (select from entity_terms)`,
+    ...TERM_INDEXES.map(({ statement }) => statement),
+  ];
+}

@@ -1,0 +1,82 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../../../__testUtils__/catalogSnapshot';
+import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
+import { stopBefore } from '../../../__testUtils__/stopBefore';
+import { rollback } from '../../../rollback/rollback';
+import { swap } from '../70_swap';
+import { faultsOf } from './__testUtils__/faults';
+import { searchTables } from './index';
+
+const databases = createTestDatabases();
+// Of 60, of which every 20th is deleted.
+const LIVE = 57;
+
+describe.each(databases.eachSupportedId())('search tables on %s', id => {
+  const beforeSwap = catalogTemplate(databases, id, {
+    entities: 60,
+    phase: 4,
+    prepare: prepared => stopBefore(prepared, 5, swap),
+  });
+  let database: CatalogDatabase;
+  beforeEach(async () => {
+    database = await beforeSwap();
+  });
+  afterEach(() => database.close());
+
+  const runPhase5 = () => database.migrate(migration => migration.runPhase(5));
+
+  async function entitiesWithTerms(): Promise<number> {
+    const { rows } = await database.client.query<{ count: number }>(
+      'select count(distinct entity_id)::int as count from entity_terms',
+    );
+    return rows[0].count;
+  }
+
+  const CHANGES = `
+    update entities set final_entity = jsonb_set(final_entity, '{kind}', '"API"') where entity_name = 'service-1';
+    delete from entities where entity_name = 'service-2';
+    update entities set deleted_at = now() where entity_name = 'service-3';
+    update entities set deleted_at = null where entity_name = 'service-20';
+    update entities set final_entity = '{"spec": null}' where entity_name = 'service-4';
+    insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace, entity_name, final_entity, hash)
+    select tenant_id, 'component:default/new', 'component', 'default', 'new', final_entity, ''
+      from entities where entity_name = 'service-5';
+    delete from refresh_state where entity_id in (select entity_id from entities where entity_name = 'service-6');
+    delete from relations where originating_entity_id in (select entity_id from entities where entity_name = 'service-6');
+    update entities set entity_id = gen_random_uuid() where entity_name = 'service-6'`;
+
+  it('have the terms of the copies, and of what was changed meanwhile', async () => {
+    await expect(entitiesWithTerms()).resolves.toBe(LIVE);
+    await database.client.query(CHANGES);
+    await runPhase5();
+    await expect(entitiesWithTerms()).resolves.toBe(LIVE);
+    await expect(faultsOf(database)).resolves.toEqual([]);
+  });
+
+  it('follow the tables of before while these are in use again', async () => {
+    await runPhase5();
+    await database.migrate(migration => rollback(migration));
+    await database.client.query(CHANGES);
+    await runPhase5();
+    await expect(entitiesWithTerms()).resolves.toBe(LIVE);
+    await expect(faultsOf(database)).resolves.toEqual([]);
+  });
+
+  it('are undone and created again, and filled with what the archive has', async () => {
+    await runPhase5();
+    await database.migrate(migration => rollback(migration));
+    const before = await catalogSnapshot(database.client);
+    await database.migrate(async ({ context }) => searchTables.down(context));
+    await database.client.query(
+      'delete from tenancy_migrations where name = $1',
+      [searchTables.name],
+    );
+    const undone = JSON.stringify(await catalogSnapshot(database.client));
+    expect(undone).not.toMatch(/entity_terms|entity_parents/);
+    await stopBefore(database, 5, swap);
+    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
+    await runPhase5();
+    await expect(faultsOf(database)).resolves.toEqual([]);
+  });
+});
