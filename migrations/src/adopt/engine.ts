@@ -82,7 +82,7 @@ export function engineSchemaOf(tenantId: string): string {
 }
 
 /**
- * What {@link engineSchemaOf} returns, and the template that such schemas are copies of:
+ * What {@link engineSchemaOf} returns, and the template that earlier versions copied:
  * engines of other tenants than the default one.
  */
 const OTHER_TENANTS = '^tenant_([0-9a-f]{32}|template)$';

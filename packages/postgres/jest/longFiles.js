@@ -64,7 +64,6 @@ const LONG_FILES = [
   'plugins/catalog-backend-module-tenancy/src/differential/policies.test.ts',
   'packages/postgres/src/root.test.ts',
   'plugins/tenants/src/administration/list/TenantList.test.tsx',
-  'plugins/catalog-backend-module-tenant-engines/src/tables/cloneSchema.test.ts',
   'migrations/src/cli/phases.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/rollback.test.ts',
   'migrations/src/liveTraffic/liveTraffic.test.ts',

@@ -24,9 +24,9 @@ import { PassThrough } from 'node:stream';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
 import { EnginePool } from '../pool/EnginePool';
-import { cloneSchema } from '../tables/cloneSchema';
-import { EngineTables, TEMPLATE } from '../tables/EngineTables';
+import { UPSTREAM } from '../tables/__testUtils__/EngineDatabase';
 import { TablesSession } from '../tables/TablesSession';
+import { migrateTenant } from '../tables/upstreamMigrations';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { type EngineFeature, TenantEngine } from './TenantEngine';
 
@@ -43,11 +43,6 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     client = new Client(connection);
     await client.connect();
     const logger = mockServices.logger.mock();
-    await EngineTables.create({
-      connection,
-      schema: 'tenancy',
-      logger,
-    }).prepareTemplate();
     pool = EnginePool.create({
       applicationName: 'engines',
       connection,
@@ -69,9 +64,15 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     const schema = `engine_${randomUUID().replaceAll('-', '')}`;
     const session = await TablesSession.open(connection);
     try {
-      await session.transaction(() =>
-        cloneSchema(session, TEMPLATE, schema, []),
-      );
+      await session.transaction(async () => {
+        await session.query(`create schema ${schema}`);
+        await migrateTenant(session, {
+          schema,
+          directory: UPSTREAM,
+          title: 'the tables',
+          warn: () => undefined,
+        });
+      });
     } finally {
       await session.close();
     }

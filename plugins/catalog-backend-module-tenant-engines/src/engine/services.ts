@@ -84,7 +84,7 @@ export function createServices(options: NestedServices): ServiceFactory[] {
     provide(coreServices.rootLogger, logger),
     provide(coreServices.database, {
       getClient: async () => knex,
-      // The tables of a catalog are there already, and in the version of the template.
+      // The tables of a catalog are there already, and in the version of this release.
       migrations: { skip: !migrates },
     }),
     // Routes outside of the plugin are the backend's, and not a tenant's.

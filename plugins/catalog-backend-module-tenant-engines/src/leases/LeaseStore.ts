@@ -6,8 +6,14 @@ import {
 } from 'backstage-catalog-tenancy-migrations';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, type ClientConfig, Pool, type PoolClient } from 'pg';
-import { escapeIdentifier, hasCode } from '../tables/TablesSession';
+import {
+  Client,
+  type ClientConfig,
+  escapeIdentifier,
+  Pool,
+  type PoolClient,
+} from 'pg';
+import { hasCode } from '../tables/TablesSession';
 
 /** How things stand at one moment, by the clock of the database. */
 export interface LeaseView {

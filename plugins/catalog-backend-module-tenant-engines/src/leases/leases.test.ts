@@ -29,9 +29,7 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
   const closing: (() => Promise<unknown>)[] = [];
 
   beforeAll(async () => {
-    database = await EngineDatabase.create(databases, id, {
-      hasTemplate: true,
-    });
+    database = await EngineDatabase.create(databases, id);
   });
 
   beforeEach(async () => {

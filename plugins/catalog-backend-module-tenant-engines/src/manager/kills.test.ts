@@ -78,7 +78,7 @@ describe.each(databases.eachSupportedId())(
       values: unknown[] = [],
     ) => use(async client => (await client.query<Row>(text, values)).rows);
 
-    /** The schemas of tenants, of the template and of its draft. */
+    /** The schemas of tenants. */
     async function schemas(): Promise<string[]> {
       const rows = await query<{ name: string }>(
         `select nspname as name from pg_namespace where nspname like 'tenant\\_%' order by 1`,
@@ -146,9 +146,10 @@ describe.each(databases.eachSupportedId())(
 
     // Each of these has a backend of its own, which begins where the one before was killed.
 
-    it('is killed while it makes the template', async () => {
-      await start().until('the template to be begun', async () =>
-        (await schemas()).some(name => name.startsWith('tenant_template')),
+    it('is killed while it makes the first tables', async () => {
+      await start().until(
+        'the first tables to be begun',
+        async () => (await sessions()).open > 0,
       );
       await backend?.kill();
       expect(await call('tenant-00', '/locations')).toBe(0);
@@ -168,7 +169,7 @@ describe.each(databases.eachSupportedId())(
         await start().until(
           'the others to have tables, and three to wait',
           async () =>
-            (await schemas()).length > TENANTS - HELD &&
+            (await schemas()).length === TENANTS - HELD &&
             (await sessions()).waiting === HELD,
         );
         await backend?.kill();
@@ -176,13 +177,13 @@ describe.each(databases.eachSupportedId())(
       });
       await untilRolledBack();
       const made = [...tenantIds.values()].slice(0, -HELD).map(engineSchemaOf);
-      expect(await schemas()).toEqual([...made, 'tenant_template'].sort());
+      expect(await schemas()).toEqual(made.sort());
     });
 
     it('is killed as soon as all tenants have tables', async () => {
       await start().until(
         'all tenants to have tables',
-        async () => (await schemas()).length > TENANTS,
+        async () => (await schemas()).length === TENANTS,
       );
       await backend?.kill();
       expect(await call('tenant-00', '/locations')).toBe(0);
@@ -215,15 +216,15 @@ describe.each(databases.eachSupportedId())(
       }
 
       const all = [...tenantIds.values()].map(engineSchemaOf);
-      expect(await schemas()).toEqual([...all, 'tenant_template'].sort());
-      const template = await definitionsOf('tenant_template');
+      expect(await schemas()).toEqual(all.sort());
       const [first] = tenantIds.values();
+      const definitions = await definitionsOf(engineSchemaOf(first));
       const adoption = await adoptionOf(engineSchemaOf(first), first);
       expect(adoption.triggers).not.toEqual([]);
       expect(adoption.state.join()).toContain('"done":true');
       for (const tenantId of tenantIds.values()) {
         const schema = engineSchemaOf(tenantId);
-        expect(await definitionsOf(schema)).toEqual(template);
+        expect(await definitionsOf(schema)).toEqual(definitions);
         expect(await adoptionOf(schema, tenantId)).toEqual(adoption);
       }
       const faults = await query('select from tenancy.adoption_faults');

@@ -3,10 +3,9 @@ import {
   actingConnectionOfKnex,
   engineSchemaOf,
 } from 'backstage-catalog-tenancy-migrations';
-import type { ClientConfig } from 'pg';
+import { type ClientConfig, escapeIdentifier } from 'pg';
 import {
   EngineTablesError,
-  escapeIdentifier,
   hasCode,
   TablesSession,
 } from '../tables/TablesSession';

@@ -8,8 +8,13 @@ import {
   type TenantEngineReport,
   type TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { type ClientConfig, Pool, type PoolClient } from 'pg';
-import { escapeIdentifier, escapeLiteral } from '../tables/TablesSession';
+import {
+  type ClientConfig,
+  escapeIdentifier,
+  escapeLiteral,
+  Pool,
+  type PoolClient,
+} from 'pg';
 
 /** What the process that does the background work of a tenant knows of its engine. */
 export interface EngineNote {

@@ -7,58 +7,138 @@ import {
 } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import { EngineDatabase, UPSTREAM } from './__testUtils__/EngineDatabase';
-import { inventory, withoutIds } from './__testUtils__/inventory';
-import { migrationsFolder, NOT_COPIED } from './__testUtils__/migrationsFolder';
+import {
+  inventory,
+  sizes,
+  upstreamInventory,
+  withoutIds,
+} from './__testUtils__/inventory';
+import { migrationsFolder } from './__testUtils__/migrationsFolder';
 
 jest.setTimeout(600_000);
 
 const databases = createTestDatabases({ versions: 'every' });
 
 describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
-  const create = (options?: { hasTemplate?: boolean }) =>
-    EngineDatabase.create(databases, id, options);
+  const create = () => EngineDatabase.create(databases, id);
 
-  it('are those of the template, which upstream would not migrate further', async () => {
-    const database = await create({ hasTemplate: true });
+  let upstream: Record<string, unknown[]>;
+  beforeAll(async () => {
+    upstream = await upstreamInventory(databases, id);
+  });
+
+  const inventoryOf = async (database: EngineDatabase, tenantId: string) =>
+    withoutIds(await inventory(database, engineSchemaOf(tenantId)));
+
+  it('are what upstream makes in a database of its own, which upstream would not migrate further', async () => {
+    const database = await create();
     const tables = database.tables();
     const tenantId = randomUUID();
     await expect(tables.provision(tenantId)).resolves.toBe('created');
-    const schema = engineSchemaOf(tenantId);
-    const before = await inventory(database, schema);
-    expect(before).toEqual(await inventory(database, 'tenant_template'));
-    await database.asPlugin(schema, async knex => {
+    for (const what of ['columns', 'indexes', 'constraints', 'statistics']) {
+      expect(upstream[what]).not.toEqual([]);
+    }
+    expect(sizes(upstream)['rows of knex_migrations_lock']).toBe(1);
+    await database.asPlugin(engineSchemaOf(tenantId), async knex => {
       const [, done] = await knex.migrate.latest({ directory: UPSTREAM });
       expect(done).toEqual([]);
     });
-    expect(await inventory(database, schema)).toEqual(before);
+    expect(await inventoryOf(database, tenantId)).toEqual(upstream);
   });
 
-  it('are made by the migrations of the catalog where the template has what is not copied', async () => {
+  it('have whatever a future release makes, each its own', async () => {
     const database = await create();
-    const logger = mockServices.logger.mock();
     const tables = database.tables({
-      logger,
-      migrationsDirectory: migrationsFolder({ further: NOT_COPIED }),
+      migrationsDirectory: migrationsFolder({
+        further: {
+          '20990101000000_objects.js': {
+            up: `
+              await knex.raw("create type severity as enum ('low', 'high'); create domain level as int check (value > 0)");
+              await knex.raw('alter table search add column severity severity');
+              await knex.raw('create table counts (kind text primary key, n level default 1)');
+              await knex.raw('create table history (at int) partition by range (at); create table history_1 partition of history default');
+              await knex.raw('create materialized view kinds as select kind from counts');
+              await knex.raw('create rule kept as on delete to counts do instead nothing');
+              await knex.raw(\`create function count_one() returns trigger language plpgsql
+                set search_path from current as $$ begin
+                  insert into history values (1); return null;
+                end $$\`);
+              await knex.raw(\`create constraint trigger counted after insert on counts
+                deferrable initially deferred for each row execute function count_one()\`);
+              await knex('counts').insert({ kind: 'a' });`,
+          },
+          // Not possible while the trigger of the row before is pending.
+          '20990102000000_later.js': {
+            up: `await knex.raw('alter table counts add column later int')`,
+          },
+          '20990103000000_index.js': {
+            up: `await knex.raw('create index concurrently by_level on counts (n)')`,
+            isWhole: false,
+          },
+        },
+      }),
     });
-    const tenantId = await database.newTenant();
-    const schema = engineSchemaOf(tenantId);
-    await expect(tables.provision(tenantId)).resolves.toBe('created');
-    expect(logger.warn).toHaveBeenCalledWith(
-      expect.stringMatching(/type severity.*takes some seconds longer/),
-    );
-    expect(withoutIds(await inventory(database, schema))).toEqual(
-      withoutIds(await inventory(database, 'tenant_template')),
-    );
-    expect(await tables.list()).toEqual([{ tenantId, version: 'current' }]);
-    await ingest(database, tenantId);
-    expect(await entitiesOf(database, tenantId)).toEqual([
-      'component:default/e',
+    const [first, second] = [randomUUID(), randomUUID()];
+    await tables.provision(first);
+    await tables.provision(second);
+    await database.query(`drop schema ${engineSchemaOf(first)} cascade`);
+    const schema = engineSchemaOf(second);
+    await database.query(`insert into ${schema}.counts (kind) values ('b')`);
+    expect(
+      await database.query(
+        `select kind, n, (select count(*)::int from ${schema}.history) as counted from ${schema}.counts order by 1`,
+      ),
+    ).toEqual([
+      { kind: 'a', n: 1, counted: 2 },
+      { kind: 'b', n: 1, counted: 2 },
     ]);
-    await expect(tables.provision(tenantId)).resolves.toBe('present');
+  });
+
+  it('are none where a migration fails, which the error names', async () => {
+    const database = await create();
+    const tables = database.tables({
+      migrationsDirectory: migrationsFolder({
+        further: {
+          '20990101000000_broken.js': {
+            up: `await knex.raw('select nothing')`,
+          },
+        },
+      }),
+    });
+    await expect(tables.provision(randomUUID())).rejects.toThrow(
+      /^Migrating the catalog tables of the tenant .*: 20990101000000_broken\.js of the catalog failed: column "nothing" does not exist$/,
+    );
+    expect(await schemas(database)).toEqual([]);
+  });
+
+  it('give nobody rights, whatever the default privileges say', async () => {
+    const database = await create();
+    await database.use(
+      client =>
+        client.query(
+          `alter default privileges grant select on tables to public, portal_app;
+           alter default privileges grant usage on sequences to public, portal_app;
+           alter default privileges grant usage on schemas to public, portal_app`,
+        ),
+      database.login,
+    );
+    const tenantId = randomUUID();
+    await database.tables().provision(tenantId);
+    const rights = await database.query(
+      `select a.grantee::regrole::text from pg_class c, aclexplode(c.relacl) a
+        where c.relnamespace = $1::regnamespace and a.grantee <> c.relowner
+          and a.grantee <> 'portal_admin'::regrole
+       union all
+       select a.grantee::regrole::text from pg_namespace n, aclexplode(n.nspacl) a
+        where n.oid = $1::regnamespace and a.grantee <> n.nspowner
+          and a.grantee <> 'portal_admin'::regrole`,
+      [engineSchemaOf(tenantId)],
+    );
+    expect(rights).toEqual([]);
   });
 
   it('are made once', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const tenantId = randomUUID();
     await database.tables().provision(tenantId.toUpperCase());
     const [before] = await schemas(database);
@@ -68,25 +148,16 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await schemas(database)).toEqual([before]);
   });
 
-  it('of twelve processes at once, with no template at first, are all complete', async () => {
+  it('of four processes at once are all complete', async () => {
     const database = await create();
-    const ids = Array.from({ length: 12 }, () => randomUUID());
+    const ids = Array.from({ length: 4 }, () => randomUUID());
     const outcomes = await withDeadline(
-      'twelve processes',
-      Promise.all(
-        ids.map(async tenantId => {
-          const tables = database.tables();
-          await tables.prepareTemplate();
-          return tables.provision(tenantId);
-        }),
-      ),
+      'four processes',
+      Promise.all(ids.map(tenantId => database.tables().provision(tenantId))),
     );
     expect(outcomes).toEqual(ids.map(() => 'created'));
-    const template = await inventory(database, 'tenant_template');
     for (const tenantId of ids) {
-      expect(await inventory(database, engineSchemaOf(tenantId))).toEqual(
-        template,
-      );
+      expect(await inventoryOf(database, tenantId)).toEqual(upstream);
     }
     expect(await database.tables().list()).toEqual(
       ids.sort().map(tenantId => ({ tenantId, version: 'current' })),
@@ -94,20 +165,18 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('of one tenant are made by one of two processes, and found by the other', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const tenantId = randomUUID();
     const outcomes = await Promise.all([
       database.tables().provision(tenantId),
       database.tables().provision(tenantId),
     ]);
     expect(outcomes.sort()).toEqual(['created', 'present']);
-    expect(await inventory(database, engineSchemaOf(tenantId))).toEqual(
-      await inventory(database, 'tenant_template'),
-    );
+    expect(await inventoryOf(database, tenantId)).toEqual(upstream);
   });
 
   it('belong to the login, and nobody else may do anything but the adoption', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const tenantId = randomUUID();
     await database.tables().provision(tenantId);
     const rights = await database.query(
@@ -132,7 +201,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('are watched by the adoption from their first row on', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const tenantId = await database.newTenant();
     await database.tables().provision(tenantId);
     await ingest(database, tenantId);
@@ -145,7 +214,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('are made anew where they were dropped, and the tenant keeps its entities until the engine has them', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const logger = mockServices.logger.mock();
     const tables = database.tables({ logger });
     const [lost, kept] = [
@@ -162,9 +231,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(logger.warn).toHaveBeenCalledWith(
       expect.stringContaining(`of the tenant ${lost} were gone`),
     );
-    expect(await inventory(database, engineSchemaOf(lost))).toEqual(
-      await inventory(database, 'tenant_template'),
-    );
+    expect(await inventoryOf(database, lost)).toEqual(upstream);
     const before = await entitiesOf(database, lost);
     expect(before).toHaveLength(1);
     expect(await entitiesOf(database, kept)).toHaveLength(1);
@@ -173,7 +240,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('are made again for a tenant that was restored after its purge', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const tables = database.tables();
     const tenantId = await database.newTenant();
     await tables.provision(tenantId);
@@ -184,7 +251,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('are dropped while others read them, and may be dropped again', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const tables = database.tables();
     const [gone, kept] = [randomUUID(), randomUUID()];
     await tables.provision(gone);
@@ -213,7 +280,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('are not dropped while a transaction holds them for longer than there is patience', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const tenantId = randomUUID();
     await database.tables().provision(tenantId);
     await database.use(async client => {
@@ -228,7 +295,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('need the right to create schemas, and say which', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const { user, database: name } = database.login;
     await database.query(`revoke create on database "${name}" from ${user}`);
     const grant = `GRANT CREATE ON DATABASE ${name} TO ${user}`;
@@ -245,17 +312,13 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
   });
 
   it('need the role that the adoption works as, and say so', async () => {
-    const database = await create({ hasTemplate: true });
+    const database = await create();
     const user = `alone_${randomUUID().replaceAll('-', '')}`;
     await database.query(
       `create role ${user} login password 'only-for-tests';
        grant create on database "${database.login.database}" to ${user}`,
     );
     const connection = { ...database.login, user };
-    await database.use(async client => {
-      // Its own template: it does not own the other.
-      await client.query(`drop schema tenant_template cascade`);
-    });
     await expect(
       database.tables({ connection }).provision(randomUUID()),
     ).rejects.toThrow(`GRANT portal_admin TO ${user}`);
@@ -266,14 +329,18 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     await database.query(`drop owned by ${user} cascade; drop role ${user}`);
   });
 
-  it('need the right to create temporary tables for the template, and say so', async () => {
+  it('need the right to create temporary tables, and say so', async () => {
     const database = await create();
     const { user, database: name } = database.login;
     await database.query(`revoke temporary on database "${name}" from public`);
     const grant = `GRANT TEMPORARY ON DATABASE ${name} TO ${user}`;
-    await expect(database.tables().prepareTemplate()).rejects.toThrow(grant);
+    await expect(database.tables().provision(randomUUID())).rejects.toThrow(
+      grant,
+    );
     await database.query(grant);
-    await database.tables().prepareTemplate();
+    await expect(database.tables().provision(randomUUID())).resolves.toBe(
+      'created',
+    );
   });
 
   it.each([

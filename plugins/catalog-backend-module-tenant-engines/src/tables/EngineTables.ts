@@ -7,42 +7,21 @@ import {
   operatorCommand,
   restoreEngineTriggers,
 } from 'backstage-catalog-tenancy-migrations';
-import type { ClientConfig } from 'pg';
-import {
-  cloneSchema,
-  NotCopiedError,
-  pinFunctions,
-  revokeAll,
-} from './cloneSchema';
-import {
-  EngineTablesError,
-  escapeIdentifier,
-  hasCode,
-  TablesSession,
-} from './TablesSession';
+import { type ClientConfig, escapeIdentifier } from 'pg';
+import { EngineTablesError, hasCode, TablesSession } from './TablesSession';
 import type { WaitOptions } from './TablesSession';
 import {
-  applyMigrations,
-  isLockedByUs,
   listMigrations,
+  migrateTenant,
   missing,
   readVersion,
-  refuseNewer,
   readVersions,
   VERSION_TABLE,
+  withOwnCatalogs,
 } from './upstreamMigrations';
 
-/** The schema that those of the tenants are copies of. */
-export const TEMPLATE = 'tenant_template';
-
-/** Where the next template is made, until it takes the place of the one before. */
-const DRAFT = 'tenant_template_draft';
-
-// Names of advisory locks. Whoever makes a template or migrates the default catalog's
-// tables holds the first for that long; whoever uses the template holds the second,
-// together with others, and its replacement takes it alone.
-const PREPARATION = 'preparation';
-const USE = 'use of the template';
+// The name of an advisory lock: whoever migrates the default catalog's tables holds it.
+const DEFAULT_CATALOG = 'default catalog';
 
 const APP_ROLE = 'portal_app';
 const ADMIN_ROLE = 'portal_admin';
@@ -51,10 +30,8 @@ const SCHEMA_OF_TENANT =
   /^tenant_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The comment on the schema of a tenant while upstream's migrations make its tables. */
-const UNFINISHED = 'The tables of this tenant are being made';
-
 const VERSIONS_PER_QUERY = 50;
+const LOCK_MS = 50;
 const PATIENCE_MS = 5 * 60_000;
 
 /** The triggers may not be created; the transaction has to end before anyone can ask why. */
@@ -82,8 +59,8 @@ export interface EngineTablesOptions {
 export interface TenantTables {
   tenantId: string;
   /**
-   * Whether they have the migrations of this release: `older` if some are missing or were
-   * interrupted, `newer` if they have others.
+   * Whether they have the migrations of this release: `older` if some are missing, `newer` if
+   * they have others.
    */
   version: 'current' | 'older' | 'newer';
 }
@@ -92,8 +69,7 @@ export interface TenantTables {
  * The tables of the tenants' engines: a schema for each tenant, in the database of the
  * catalog.
  *
- * A schema is a copy of a template, which upstream's own migrations have made. A new
- * release of upstream has its migrations run in the template, and then in each schema.
+ * Upstream's own migrations make the tables of each.
  */
 export class EngineTables {
   static create(options: EngineTablesOptions): EngineTables {
@@ -112,132 +88,26 @@ export class EngineTables {
   ) {}
 
   /**
-   * Brings the template to the newest migration. It is made anew beside the one that is
-   * there, and takes its place in one transaction: a process that is killed leaves the one
-   * before. Several processes may call it at once.
-   */
-  async prepareTemplate(options: { signal?: AbortSignal } = {}): Promise<void> {
-    await this.withSession(session => this.prepare(session, options.signal));
-  }
-
-  private async prepare(
-    session: TablesSession,
-    signal?: AbortSignal,
-  ): Promise<void> {
-    const { migrationsDirectory: directory, logger, patienceMs } = this.options;
-    if (await this.isCurrent(session, TEMPLATE)) {
-      return;
-    }
-    const wait = { patienceMs, signal };
-    await session.lock(PREPARATION, { ...wait, scope: 'session' });
-    if (await this.isCurrent(session, TEMPLATE)) {
-      return;
-    }
-    await requireCreate(session);
-    // A draft is of a process that was killed: this one has its lock.
-    await session.query(`drop schema if exists ${DRAFT} cascade`);
-    await session.query(`create schema ${DRAFT}`);
-    await applyMigrations(session, {
-      ...wait,
-      schema: DRAFT,
-      directory,
-      logger,
-      title: `the template of the tenants' catalog tables`,
-      tables: 'private',
-    });
-    await session.transaction(async () => {
-      // Waits for the copies that are being made, a tenth of a second each.
-      await session.lock(USE, { ...wait, scope: 'transaction' });
-      await session.query(`drop schema if exists ${TEMPLATE} cascade`);
-      await session.query(`alter schema ${DRAFT} rename to ${TEMPLATE}`);
-      await pinFunctions(session, TEMPLATE);
-    });
-  }
-
-  /**
-   * Makes the schema of a tenant, with tables, triggers and the state of the adoption: a copy
-   * of the template in one transaction or, where that has what is not copied, by upstream's own
-   * migrations. It does nothing where there is one, of whatever version.
+   * Makes the schema of a tenant, with tables, triggers and the state of the adoption, in one
+   * transaction. It does nothing where there is one, of whatever version.
    */
   async provision(tenantId: string): Promise<'created' | 'present'> {
     const schema = schemaOf(tenantId);
-    const { logger } = this.options;
-    return this.withSession(async session => {
-      if (await hasTables(session, schema)) {
-        return 'present';
-      }
-      await requireCreate(session);
-      await this.prepare(session);
-      try {
-        return await this.copyTemplate(session, tenantId, schema);
-      } catch (error) {
-        if (!(error instanceof NotCopiedError)) {
-          throw error;
-        }
-        logger.warn(
-          `${error.message}. The migrations of the catalog make the tables of the tenant ` +
-            `${tenantId}, which takes some seconds longer`,
-        );
-        return this.migrateAnew(session, tenantId, schema);
-      }
-    });
-  }
-
-  private async copyTemplate(
-    session: TablesSession,
-    tenantId: string,
-    schema: string,
-  ): Promise<'created' | 'present'> {
     const { patienceMs } = this.options;
-    return session.transaction(async () => {
-      await session.lock(schema, { scope: 'transaction', patienceMs });
-      if (await hasTables(session, schema)) {
-        return 'present';
-      }
-      await session.lock(USE, {
-        scope: 'transaction',
-        shared: true,
-        patienceMs,
-      });
-      // Of a process that was killed while it ran the migrations.
-      await dropUnfinished(session, schema);
-      await cloneSchema(session, TEMPLATE, schema, await otherRoles(session));
-      await this.attach(session, tenantId, schema);
-      return 'created';
-    });
-  }
-
-  /** Several transactions, of which the last one makes the schema one that counts. */
-  private async migrateAnew(
-    session: TablesSession,
-    tenantId: string,
-    schema: string,
-  ): Promise<'created' | 'present'> {
-    const { migrationsDirectory: directory, logger, patienceMs } = this.options;
-    await session.lock(schema, { scope: 'session', patienceMs });
-    if (await hasTables(session, schema)) {
-      return 'present';
-    }
-    const quoted = escapeIdentifier(schema);
-    await session.transaction(async () => {
-      await dropUnfinished(session, schema);
-      await session.query(`create schema ${quoted}`);
-      await session.query(`comment on schema ${quoted} is '${UNFINISHED}'`);
-    });
-    await applyMigrations(session, {
-      schema,
-      directory,
-      logger,
-      patienceMs,
-      title: `the catalog tables of the tenant ${tenantId}`,
-      tables: 'private',
-    });
-    await session.transaction(async () => {
-      await revokeAll(session, schema, await otherRoles(session));
-      await this.attach(session, tenantId, schema);
-      await session.query(`comment on schema ${quoted} is null`);
-    });
-    return 'created';
+    return this.withSession(session =>
+      session.transaction(async () => {
+        await session.lock(schema, { scope: 'transaction', patienceMs });
+        if (await hasTables(session, schema)) {
+          return 'present';
+        }
+        await requireCreate(session);
+        await session.query(`create schema ${escapeIdentifier(schema)}`);
+        await this.migrate(session, { schema, title: titleOf(tenantId) });
+        await this.attach(session, tenantId, schema);
+        await revokeAll(session, schema);
+        return 'created';
+      }),
+    );
   }
 
   /**
@@ -264,7 +134,6 @@ export class EngineTables {
             )}" removes those that its engine does not ingest again`,
         );
       }
-      // In one message, as the copy of the schema is.
       await session.query(attachEngine(engine).join(';\n'));
     } catch (error) {
       // Raised by attachEngine, or on a database that is not migrated.
@@ -281,78 +150,84 @@ export class EngineTables {
   }
 
   /**
-   * Brings the template, and then the schema of one tenant, to the newest migration. A run
-   * that was interrupted is gone on with, also one that the signal has ended.
+   * Brings the schema of one tenant to the newest migration, in one transaction: it has all
+   * that it lacked or, where one fails or the process is killed, what it had.
+   *
+   * Locks: ACCESS EXCLUSIVE on all tables of the tenant's engine, up to the end of the transaction.
+   * Each is asked for for 50 ms at most, in which others wait behind it; then the transaction
+   * begins again. The tenant's entities are read from other tables.
+   *
+   * @throws the reason of the signal, which ends it at once
    */
   async upgrade(
     tenantId: string,
     options: Partial<WaitOptions> = {},
   ): Promise<void> {
     const schema = schemaOf(tenantId);
-    const { migrationsDirectory: directory, logger } = this.options;
+    const title = titleOf(tenantId);
     const { patienceMs = this.options.patienceMs, signal } = options;
-    await this.withSession(session => this.prepare(session, signal));
-    await this.withSession(async session => {
-      if (await this.isCurrent(session, schema)) {
-        return;
-      }
-      await session.lock(schema, { scope: 'session', patienceMs, signal });
-      if (!(await hasTables(session, schema))) {
-        throw new EngineTablesError(
-          `The tenant ${tenantId} has no tables of its own to upgrade`,
-        );
-      }
-      await session.endOnAbort(signal, () =>
-        applyMigrations(session, {
-          schema,
-          directory,
-          logger,
-          patienceMs,
-          signal,
-          title: `the catalog tables of the tenant ${tenantId}`,
-          tables: 'tenant',
-          afterEach: migration =>
-            this.restoreTriggers(session, { tenantId, schema, ...migration }),
-        }),
-      );
+    const wait = { patienceMs, signal };
+    await this.withSession(session =>
+      session.endOnAbort(signal, () =>
+        session.withLockRetries(`Migrating ${title}`, wait, () =>
+          session.transaction(async () => {
+            await session.lock(schema, { scope: 'transaction', ...wait });
+            if (!(await hasTables(session, schema))) {
+              throw new EngineTablesError(
+                `The tenant ${tenantId} has no tables of its own to upgrade`,
+              );
+            }
+            if (await this.isCurrent(session, schema)) {
+              return;
+            }
+            await lockTables(session, schema);
+            await this.migrate(session, { schema, title }, name =>
+              this.restoreTriggers(session, { tenantId, schema, name }),
+            );
+          }),
+        ),
+      ),
+    );
+  }
+
+  /** Whether it has all migrations; one that a newer release has made is not. */
+  private async isCurrent(
+    session: TablesSession,
+    schema: string,
+  ): Promise<boolean> {
+    const done = (await readVersion(session, schema)) ?? [];
+    return versionOf(await this.migrations(), done) === 'current';
+  }
+
+  private async migrate(
+    session: TablesSession,
+    where: { schema: string; title: string },
+    afterEach?: (name: string) => Promise<void>,
+  ): Promise<void> {
+    const { migrationsDirectory: directory, logger } = this.options;
+    await migrateTenant(session, {
+      ...where,
+      directory,
+      warn: message => logger.warn(message),
+      afterEach,
     });
   }
 
   /**
    * A migration may have replaced a table, with which its triggers are gone: the tenant would
    * never see what the engine writes there.
-   *
-   * @param options.isWhole - whether the migration's transaction is still open. Otherwise an
-   *   engine may have written before the triggers are there again
    */
   private async restoreTriggers(
     session: TablesSession,
-    options: {
-      tenantId: string;
-      schema: string;
-      name: string;
-      isWhole: boolean;
-    },
+    options: { tenantId: string; schema: string; name: string },
   ): Promise<void> {
-    const { tenantId, schema: catalogSchema, name, isWhole } = options;
-    const { schema, logger } = this.options;
-    const restore = () =>
-      restoreEngineTriggers(
+    const { tenantId, schema: catalogSchema, name } = options;
+    const { schema } = this.options;
+    try {
+      await restoreEngineTriggers(
         { schema, tenantId, catalogSchema },
         (text, values) => session.query(text, values),
       );
-    try {
-      const restored = await (isWhole
-        ? restore()
-        : session.transaction(restore));
-      if (restored.length > 0 && !isWhole) {
-        logger.warn(
-          `${name} of the catalog, which has no transaction, has replaced ${restored.join(
-            ', ',
-          )} of the tenant ${tenantId}. Changes that the engine has made meanwhile may be missing: ` +
-            `"${operatorCommand('adopt', '--tenant <slug>')}" carries them`,
-        );
-      }
     } catch (error) {
       if (hasCode(error, '42501')) {
         throw new NotAdminError(error);
@@ -379,21 +254,19 @@ export class EngineTables {
            from pg_catalog.pg_namespace n
            join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $1
           where n.nspname ~ '^tenant_[0-9a-f]{32}$'
-            and obj_description(n.oid, 'pg_namespace') is distinct from $2
           order by 1`,
-        [VERSION_TABLE, UNFINISHED],
+        [VERSION_TABLE],
       );
       const tenants: TenantTables[] = [];
       for (let at = 0; at < found.length; at += VERSIONS_PER_QUERY) {
         const rows = await session.query<{
           schema: string;
           done: string[];
-          isLocked: boolean;
         }>(readVersions(found.slice(at, at + VERSIONS_PER_QUERY)));
         tenants.push(
-          ...rows.map(({ schema, done, isLocked }) => ({
+          ...rows.map(({ schema, done }) => ({
             tenantId: tenantOf(schema),
-            version: versionOf(all, done, isLocked),
+            version: versionOf(all, done),
           })),
         );
       }
@@ -438,7 +311,7 @@ export class EngineTables {
   /**
    * Brings the default catalog's own tables to the newest migration before the stock plugin
    * does, because one of its migrations goes wrong beside schemas with the same tables.
-   * Call it before the plugin starts, and before {@link EngineTables.prepareTemplate}.
+   * Call it before the plugin starts, and before tenants get tables.
    *
    * It does so also where no tenant has a schema yet: one might get it while the plugin
    * migrates. Nothing where the tables are current, are those of a newer release, or where
@@ -460,49 +333,25 @@ export class EngineTables {
     await this.withSession(async session => {
       const isPending = async () => {
         const done = await readVersion(session, schema);
-        if (!done) {
-          return true;
-        }
         // The stock plugin refuses a newer one itself.
-        return (
-          missing(done, all).length === 0 &&
-          (!isSame(all, done) || (await isLockedByUs(session, schema)))
-        );
+        return !done || versionOf(all, done) === 'older';
       };
       if (!(await isPending())) {
         return;
       }
-      await session.lock(PREPARATION, { scope: 'session', patienceMs });
+      await session.lock(DEFAULT_CATALOG, { scope: 'session', patienceMs });
       if (!(await isPending())) {
         return;
       }
-      await applyMigrations(session, {
-        schema,
-        directory,
-        logger,
-        patienceMs,
-        title: `the catalog tables of the default tenant`,
-        tables: 'default',
-      });
+      logger.info('Migrating the catalog tables of the default tenant');
+      await session.useSchema(schema);
+      const knex = session.knex({ warn: message => logger.warn(message) });
+      await withOwnCatalogs(session, () => knex.migrate.latest({ directory }));
     });
   }
 
   private migrations(): Promise<string[]> {
     return listMigrations(this.options.migrationsDirectory);
-  }
-
-  /** @throws {@link EngineTablesError} if the schema is of a newer release */
-  private async isCurrent(
-    session: TablesSession,
-    schema: string,
-  ): Promise<boolean> {
-    const all = await this.migrations();
-    const done = await readVersion(session, schema);
-    if (!done) {
-      return false;
-    }
-    refuseNewer(schema, all, done);
-    return isSame(all, done) && !(await isLockedByUs(session, schema));
   }
 
   private async withSession<T>(
@@ -606,6 +455,48 @@ async function requireCreate(session: TablesSession): Promise<void> {
   }
 }
 
+/**
+ * Locks all tables of a schema in the caller's transaction, before it works with one of them: who
+ * holds one and waits for another would be in a deadlock with it. PostgreSQL looks for deadlocks
+ * after a second, and within that time it has all locks, or none.
+ */
+async function lockTables(
+  session: TablesSession,
+  schema: string,
+): Promise<void> {
+  const tables = await session.query<{ name: string }>(
+    `select format('%I.%I', n.nspname, c.relname) as name
+       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relkind in ('r', 'p') order by 1`,
+    [schema],
+  );
+  await session.query(`set local lock_timeout = '${LOCK_MS}ms'`);
+  await session.query(
+    `lock table ${tables
+      .map(({ name }) => name)
+      .join(', ')} in access exclusive mode`,
+  );
+}
+
+/** Takes all rights in a schema from everybody, whatever default privileges say. */
+async function revokeAll(
+  session: TablesSession,
+  schema: string,
+): Promise<void> {
+  const others = (await otherRoles(session)).map(escapeIdentifier);
+  const roles = ['public', ...others].join(', ');
+  for (const what of [
+    'schema',
+    'all tables in schema',
+    'all sequences in schema',
+    'all routines in schema',
+  ]) {
+    await session.query(
+      `revoke all on ${what} ${escapeIdentifier(schema)} from ${roles}`,
+    );
+  }
+}
+
 /** The application's role, if it is another one than the login. */
 async function otherRoles(session: TablesSession): Promise<string[]> {
   const rows = await session.query<{ name: string }>(
@@ -615,42 +506,27 @@ async function otherRoles(session: TablesSession): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/** Whether the schema is there, and whole. */
 async function hasTables(
   session: TablesSession,
   schema: string,
 ): Promise<boolean> {
   const found = await session.query(
-    `select from pg_catalog.pg_namespace n where n.nspname = $1
-        and obj_description(n.oid, 'pg_namespace') is distinct from $2`,
-    [schema, UNFINISHED],
+    'select from pg_catalog.pg_namespace where nspname = $1',
+    [schema],
   );
   return found.length > 0;
 }
 
-/** The caller has made sure that it is not whole, and holds its lock. No other session uses it. */
-async function dropUnfinished(
-  session: TablesSession,
-  schema: string,
-): Promise<void> {
-  await session.query(
-    `drop schema if exists ${escapeIdentifier(schema)} cascade`,
-  );
-}
-
-function versionOf(
-  all: string[],
-  done: string[],
-  isLocked: boolean,
-): TenantTables['version'] {
+function versionOf(all: string[], done: string[]): TenantTables['version'] {
   if (missing(done, all).length > 0) {
     return 'newer';
   }
-  return isLocked || missing(all, done).length > 0 ? 'older' : 'current';
+  return missing(all, done).length > 0 ? 'older' : 'current';
 }
 
-function isSame(all: string[], done: string[]): boolean {
-  return missing(all, done).length === 0 && missing(done, all).length === 0;
+/** In messages. */
+function titleOf(tenantId: string): string {
+  return `the catalog tables of the tenant ${tenantId}`;
 }
 
 function schemaOf(tenantId: string): string {

@@ -2,7 +2,7 @@ import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
 import knexFactory from 'knex';
 import type { Knex } from 'knex';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Client, DatabaseError } from 'pg';
+import { Client, DatabaseError, escapeIdentifier } from 'pg';
 import type { ClientConfig, QueryResult } from 'pg';
 
 /**
@@ -54,10 +54,12 @@ const SETTINGS = sessionSettings(
 // and releases the session's locks. Some platforms of the server lack the setting.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 
-/** Changes a statement before it is sent, or leaves it out (`undefined`). */
-export type StatementHook = (
-  sql: string,
-) => Promise<string | undefined> | undefined;
+/** What becomes of the statements of {@link TablesSession.knex}. */
+interface KnexOptions {
+  warn: (message: string) => void;
+  /** Changes a statement before it is sent, or leaves it out (`undefined`). */
+  change?: (sql: string) => Promise<string | undefined> | undefined;
+}
 
 /** How long to wait for a lock that others hold. */
 export interface WaitOptions {
@@ -176,7 +178,6 @@ export class TablesSession {
     title: string,
     { patienceMs, signal }: WaitOptions,
     attempt: () => Promise<T>,
-    onFailure: () => void = () => undefined,
   ): Promise<T> {
     const end = performance.now() + patienceMs;
     for (
@@ -189,17 +190,16 @@ export class TablesSession {
       try {
         return await attempt();
       } catch (error) {
-        if (!hasCode(error, ...LOCK_FAILURES)) {
+        if (!isLockFailure(error)) {
           throw error;
         }
-        onFailure();
         if (performance.now() >= end) {
           throw new EngineTablesError(
             `${title}: transactions of others have held the tables for ` +
               `${Math.ceil(
                 patienceMs / 1000,
               )} s. Look for long ones in pg_stat_activity ` +
-              'and pg_prepared_xacts. What was done stays, and the next attempt goes on',
+              'and pg_prepared_xacts',
             { cause: error },
           );
         }
@@ -234,21 +234,6 @@ export class TablesSession {
     }
   }
 
-  /** Runs a statement without the limit that {@link TablesSession.withLockRetries} sets. */
-  async withoutLockTimeout<T>(work: () => Promise<T>): Promise<T> {
-    const [{ limit }] = await this.query<{ limit: string }>(
-      `select current_setting('lock_timeout') as limit`,
-    );
-    await this.setLockTimeout(0);
-    try {
-      return await work();
-    } finally {
-      await this.query(`select set_config('lock_timeout', $1, false)`, [
-        limit,
-      ]).catch(() => undefined);
-    }
-  }
-
   private async setLockTimeout(milliseconds: number): Promise<void> {
     await this.query(`select set_config('lock_timeout', $1, false)`, [
       `${Math.ceil(milliseconds)}ms`,
@@ -260,7 +245,7 @@ export class TablesSession {
    * the session that holds the lock: with a pool, a lost connection would be replaced by
    * one without it.
    */
-  knex(warn: (message: string) => void, hook?: StatementHook): Knex {
+  knex({ warn, change }: KnexOptions): Knex {
     const quiet = () => undefined;
     const knex = knexFactory({
       client: 'pg',
@@ -278,7 +263,7 @@ export class TablesSession {
           }
           done(error, result);
         };
-        const changed = hook?.(config.text);
+        const changed = change?.(config.text);
         if (!changed) {
           client.query(config, end);
           return;
@@ -297,12 +282,11 @@ export class TablesSession {
     return knex;
   }
 
-  /** An error of {@link TablesSession.knex}, without the statement in its message. */
-  withoutStatement(error: unknown): unknown {
-    if (error instanceof Error) {
-      error.message = this.messages.get(error) ?? error.message;
-    }
-    return error;
+  /** The message of an error of {@link TablesSession.knex}, without the statement. */
+  messageOf(error: unknown): string {
+    return error instanceof Error
+      ? this.messages.get(error) ?? error.message
+      : String(error);
   }
 
   async close(): Promise<void> {
@@ -310,14 +294,9 @@ export class TablesSession {
   }
 }
 
-/** A name as SQL. */
-export function escapeIdentifier(name: string): string {
-  return Client.prototype.escapeIdentifier(name);
-}
-
-/** A text as an SQL literal. */
-export function escapeLiteral(value: string): string {
-  return Client.prototype.escapeLiteral(value);
+/** Whether work on tables has failed for the locks of others. */
+export function isLockFailure(error: unknown): boolean {
+  return hasCode(error, ...LOCK_FAILURES);
 }
 
 /** Whether an error is one of PostgreSQL with one of these codes. */

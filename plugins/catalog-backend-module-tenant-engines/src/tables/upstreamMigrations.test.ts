@@ -1,4 +1,3 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   createTestDatabases,
@@ -19,8 +18,6 @@ jest.setTimeout(600_000);
 const databases = createTestDatabases({ versions: 'every' });
 
 const SEARCH_INDICES = '20260510000000_search_indices_and_dedup.js';
-// Its two indexes are created one after the other, whether they are there or not.
-const NOT_IDEMPOTENT = '20240130092632_search_index.js';
 
 const EXPECTED = [
   'search_entity_key_value_idx',
@@ -78,16 +75,21 @@ async function structure(database: EngineDatabase, schema: string) {
   return rest;
 }
 
+/** What a transaction that is rolled back leaves as it was. */
+async function restorable(database: EngineDatabase, schema: string) {
+  const { sequences: _, ...rest } = await inventory(database, schema);
+  return rest;
+}
+
 describe.each(databases.eachSupportedId())(
   'the migrations of upstream, %p',
   id => {
-    const create = (options?: { hasTemplate?: boolean }) =>
-      EngineDatabase.create(databases, id, options);
+    const create = () => EngineDatabase.create(databases, id);
 
     describe.each([1, 2])('beside %i schemas that have the newest', count => {
       async function besideOthers(): Promise<EngineDatabase> {
-        const database = await create({ hasTemplate: true });
-        for (let nr = 1; nr < count; nr += 1) {
+        const database = await create();
+        for (let nr = 0; nr < count; nr += 1) {
           await database.tables().provision(randomUUID());
         }
         return database;
@@ -129,7 +131,7 @@ describe.each(databases.eachSupportedId())(
     });
 
     it('leave a default catalog alone that is current, or whose migrations are skipped', async () => {
-      const database = await create({ hasTemplate: true });
+      const database = await create();
       await database.migrateStock('stock', { before: SEARCH_INDICES });
       const before = await inventory(database, 'stock');
       const tables = database.tables();
@@ -148,7 +150,7 @@ describe.each(databases.eachSupportedId())(
     });
 
     it('of several processes at once bring the default catalog up to date', async () => {
-      const database = await create({ hasTemplate: true });
+      const database = await create();
       await database.migrateStock('stock', { before: SEARCH_INDICES });
       await Promise.all(
         Array.from({ length: 4 }, () =>
@@ -158,83 +160,7 @@ describe.each(databases.eachSupportedId())(
       expect(await searchIndexes(database, 'stock')).toEqual(EXPECTED);
     });
 
-    it('of the default catalog wait for the stock plugin that runs them, and say how to release its lock', async () => {
-      const database = await create({ hasTemplate: true });
-      await database.migrateStock('stock', { before: SEARCH_INDICES });
-      await database.query(
-        'update stock.knex_migrations_lock set is_locked = 1',
-      );
-      await expect(
-        database
-          .tables({ patienceMs: 100 })
-          .protectDefaultCatalog({ schema: 'stock' }),
-      ).rejects.toThrow(
-        'release the lock: UPDATE "stock".knex_migrations_lock SET is_locked = 0',
-      );
-      const waiting = database
-        .tables()
-        .protectDefaultCatalog({ schema: 'stock' });
-      await database.query(
-        'update stock.knex_migrations_lock set is_locked = 0',
-      );
-      await withDeadline('the migrations', waiting);
-      expect(await searchIndexes(database, 'stock')).toEqual(EXPECTED);
-    });
-
-    it('that were killed when all were done do not lock the stock plugin out', async () => {
-      const database = await create({ hasTemplate: true });
-      await database.migrateStock('stock');
-      await database.query(
-        'update stock.knex_migrations_lock set is_locked = 2',
-      );
-      await database.tables().protectDefaultCatalog({ schema: 'stock' });
-      await expect(database.migrateStock('stock')).resolves.toBeUndefined();
-    });
-
-    it('are said to have failed where they could not free their lock, and the next run does', async () => {
-      const database = await create({ hasTemplate: true });
-      await database.migrateStock('stock', { before: SEARCH_INDICES });
-      await database.query(
-        `create function stock.keep() returns trigger language plpgsql
-           as 'begin raise exception ''The lock stays''; end';
-         create trigger keep before update on stock.knex_migrations_lock
-           for each row when (new.is_locked = 0) execute function stock.keep()`,
-      );
-      const protect = () =>
-        database.tables().protectDefaultCatalog({ schema: 'stock' });
-      await expect(protect()).rejects.toThrow('The lock stays');
-      await database.query('drop function stock.keep cascade');
-      await protect();
-      await expect(
-        database.query('select is_locked from stock.knex_migrations_lock'),
-      ).resolves.toEqual([{ is_locked: 0 }]);
-    });
-
-    it('lock the default catalog against the stock plugin while they run', async () => {
-      const database = await create({ hasTemplate: true });
-      await database.migrateStock('stock', { before: SEARCH_INDICES });
-      await database.use(async client => {
-        // CREATE INDEX CONCURRENTLY waits for it.
-        await client.query('begin isolation level repeatable read; select 1');
-        const running = database
-          .tables()
-          .protectDefaultCatalog({ schema: 'stock' });
-        await waitUntil('the index', () => isAtIndex(database));
-        await expect(
-          database.asPlugin('stock', knex =>
-            knex.migrate.latest({ directory: UPSTREAM }),
-          ),
-        ).rejects.toThrow('already locked');
-        await client.query('commit');
-        await withDeadline('the migrations', running);
-      });
-      const [{ is_locked: state }] = await database.query<{
-        is_locked: number;
-      }>('select is_locked from stock.knex_migrations_lock');
-      expect(state).toBe(0);
-    });
-
-    it('bring the schemas of tenants to the version of the template, with their rows', async () => {
+    it('bring the schemas of tenants to the newest version, with their rows', async () => {
       const database = await create();
       const old = migrationsFolder({ before: SEARCH_INDICES });
       const older = database.tables({ migrationsDirectory: old });
@@ -267,100 +193,42 @@ describe.each(databases.eachSupportedId())(
         { tenantId: first, version: 'current' },
         { tenantId: second, version: 'current' },
       ]);
-      const template = await inventory(database, 'tenant_template');
-      expect(template.indexes.join()).toContain(EXPECTED[0]);
+      // A new tenant has the new version.
+      const third = randomUUID();
+      await tables.provision(third);
+      const made = await inventory(database, engineSchemaOf(third));
+      expect(made.indexes.join()).toContain(EXPECTED[0]);
       for (const tenantId of [first, second]) {
         const found = await inventory(database, engineSchemaOf(tenantId));
-        expect(found.indexes).toEqual(template.indexes);
-        expect(found.constraints).toEqual(template.constraints);
-        expect(found.statistics).toEqual(template.statistics);
-        expect(found.columns).toEqual(template.columns);
+        expect(found.indexes).toEqual(made.indexes);
+        expect(found.constraints).toEqual(made.constraints);
+        expect(found.statistics).toEqual(made.statistics);
+        expect(found.columns).toEqual(made.columns);
       }
       // Upstream removes duplicates. Had it found the index of another schema, it would not.
       expect(
         await database.query(`select key from ${engineSchemaOf(first)}.search`),
       ).toEqual([{ key: 'kind' }]);
-      // A new tenant has the new version.
-      const third = randomUUID();
-      await tables.provision(third);
       expect(
         (await tables.list()).every(each => each.version === 'current'),
       ).toBe(true);
     });
 
     it('refuse tables of a newer release, and leave them', async () => {
-      const database = await create({ hasTemplate: true });
+      const database = await create();
       const tenantId = randomUUID();
       await database.tables().provision(tenantId);
-      const before = await inventory(database, 'tenant_template');
+      const before = await inventory(database, engineSchemaOf(tenantId));
       const old = database.tables({
         migrationsDirectory: migrationsFolder({ before: SEARCH_INDICES }),
       });
-      for (const refused of [
-        old.prepareTemplate(),
-        old.provision(randomUUID()),
-        old.upgrade(tenantId),
-      ]) {
-        await expect(refused).rejects.toThrow(
-          `this one does not have ${SEARCH_INDICES}`,
-        );
-      }
-      expect(await inventory(database, 'tenant_template')).toEqual(before);
-      expect(await old.list()).toEqual([{ tenantId, version: 'newer' }]);
-    });
-
-    it.each([1, 2])(
-      'go on in a schema that a killed process has left locked with %i',
-      async state => {
-        const database = await create();
-        const tenantId = randomUUID();
-        await database
-          .tables({
-            migrationsDirectory: migrationsFolder({ before: SEARCH_INDICES }),
-          })
-          .provision(tenantId);
-        const lock = `${engineSchemaOf(tenantId)}.knex_migrations_lock`;
-        await database.query(`update ${lock} set is_locked = $1`, [state]);
-        await database.tables().upgrade(tenantId);
-        expect(await database.query(`select is_locked from ${lock}`)).toEqual([
-          { is_locked: 0 },
-        ]);
-      },
-    );
-
-    it('that were killed while an index was built are finished by the next run', async () => {
-      const database = await create();
-      const tenantId = randomUUID();
-      const schema = engineSchemaOf(tenantId);
-      // Upstream's own: it creates two indexes without a look at what is there.
-      await database
-        .tables({
-          migrationsDirectory: migrationsFolder({ before: NOT_IDEMPOTENT }),
-        })
-        .provision(tenantId);
-      const tables = database.tables();
-      await tables.prepareTemplate();
-      await database.use(async client => {
-        await client.query('begin isolation level repeatable read; select 1');
-        const running = tables.upgrade(tenantId).then(
-          () => 'done',
-          () => 'broken',
-        );
-        const pid = await waitUntil('the index', () => isAtIndex(database));
-        await client.query('select pg_terminate_backend($1)', [pid]);
-        expect(await withDeadline('the end of it', running)).toBe('broken');
-        await client.query('commit');
-      });
-      const [{ valid }] = await database.query<{ valid: boolean }>(
-        `select indisvalid as valid from pg_index where indexrelid = $1::regclass`,
-        [`${schema}.search_key_value_idx`],
+      await expect(old.upgrade(tenantId)).rejects.toThrow(
+        `this one does not have ${SEARCH_INDICES}`,
       );
-      expect(valid).toBe(false);
-      await tables.upgrade(tenantId);
-      const template = await inventory(database, 'tenant_template');
-      const found = await inventory(database, schema);
-      expect(found.indexes).toEqual(template.indexes);
-      expect(found.constraints).toEqual(template.constraints);
+      expect(await inventory(database, engineSchemaOf(tenantId))).toEqual(
+        before,
+      );
+      expect(await old.list()).toEqual([{ tenantId, version: 'newer' }]);
     });
 
     it.each([
@@ -372,7 +240,7 @@ describe.each(databases.eachSupportedId())(
     ])(
       'hold up those who use the tables for short times only, and come again%s',
       async (_, set) => {
-        const database = await create({ hasTemplate: true });
+        const database = await create();
         const tenantId = randomUUID();
         const schema = engineSchemaOf(tenantId);
         await database.tables().provision(tenantId);
@@ -385,19 +253,11 @@ describe.each(databases.eachSupportedId())(
             },
           }),
         });
-        await newer.prepareTemplate();
         await database.use(async client => {
           await client.query(`begin; select from ${schema}.search`);
           const upgrading = newer.upgrade(tenantId);
-          await waitUntil(
-            'the request for the lock',
-            async () =>
-              (
-                await database.query(
-                  `select from pg_locks where not granted and relation = $1::regclass`,
-                  [`${schema}.search`],
-                )
-              ).length > 0,
+          await waitUntil('the request for the lock', () =>
+            isAskedFor(database, `${schema}.search`),
           );
           // It waits behind the request, which gives up: the reader's transaction goes on.
           await withDeadline(
@@ -411,44 +271,38 @@ describe.each(databases.eachSupportedId())(
       },
     );
 
-    it('of which one fails name it, keep what was done before, and go on once it is corrected', async () => {
-      const database = await create({ hasTemplate: true });
+    it('of which one fails name it, leave what was there, and run once it is corrected', async () => {
+      const database = await create();
       const tenantId = randomUUID();
       const schema = engineSchemaOf(tenantId);
       await database.tables().provision(tenantId);
+      const before = await restorable(database, schema);
       const release = (second: string) =>
-        migrationsFolder({
-          further: {
-            '20990101000000_first.js': {
-              up: `await knex.raw('create table if not exists first (a int)')`,
+        database.tables({
+          migrationsDirectory: migrationsFolder({
+            further: {
+              '20990101000000_first.js': {
+                up: `await knex.raw('create table first (a int)')`,
+              },
+              '20990102000000_second.js': { up: second, isWhole: false },
             },
-            '20990102000000_second.js': {
-              up: second,
-              isWhole: false,
-            },
-          },
+          }),
         });
-      const create2 = `await knex.raw('create table second (a int)');`;
-      const folder = release(create2);
-      await database.tables({ migrationsDirectory: folder }).prepareTemplate();
-      // What a killed run of a migration without a transaction leaves.
-      await database.query(
-        `create table ${schema}.second (a int);
-       alter table ${schema}.second owner to ${database.login.user}`,
-      );
       await expect(
-        database.tables({ migrationsDirectory: folder }).upgrade(tenantId),
-      ).rejects.toThrow(
-        new RegExp(
-          `20990102000000_second.js of the catalog failed: relation "second" already exists.*` +
-            `finish by hand in the schema "${schema}"`,
+        release(`await knex.raw('create table first (a int)')`).upgrade(
+          tenantId,
         ),
+      ).rejects.toThrow(
+        /20990102000000_second\.js of the catalog failed: relation "first" already exists$/,
       );
-      await database.query(`drop table ${schema}.second`);
-      await database.tables({ migrationsDirectory: folder }).upgrade(tenantId);
-      expect(
-        await database.tables({ migrationsDirectory: folder }).list(),
-      ).toEqual([{ tenantId, version: 'current' }]);
+      expect(await restorable(database, schema)).toEqual(before);
+      const corrected = release(
+        `await knex.raw('create table second (a int)')`,
+      );
+      await corrected.upgrade(tenantId);
+      expect(await corrected.list()).toEqual([
+        { tenantId, version: 'current' },
+      ]);
     });
 
     it.each([true, false])(
@@ -491,7 +345,7 @@ describe.each(databases.eachSupportedId())(
 
     it('that remove a table from which entities are carried are rolled back, and the reason says so', async () => {
       const { database, tenantId, schema } = await withEntity();
-      const before = await inventory(database, schema);
+      const before = await restorable(database, schema);
       const newer = database.tables({
         migrationsDirectory: migrationsFolder({
           further: {
@@ -504,38 +358,42 @@ describe.each(databases.eachSupportedId())(
       await expect(newer.upgrade(tenantId)).rejects.toThrow(
         /20990101000000_remove\.js.*does not know: .*final_entities.*Deploy a newer version/,
       );
-      expect(await inventory(database, schema)).toEqual(before);
+      expect(await restorable(database, schema)).toEqual(before);
     });
 
-    it('that wait for others end at once when they are cancelled, and the next run goes on', async () => {
+    it('that wait for others end at once when they are cancelled, and leave what was there', async () => {
       const database = await create();
       const tenantId = randomUUID();
+      const schema = engineSchemaOf(tenantId);
       await database
         .tables({
-          migrationsDirectory: migrationsFolder({ before: NOT_IDEMPOTENT }),
+          migrationsDirectory: migrationsFolder({ before: SEARCH_INDICES }),
         })
         .provision(tenantId);
+      const before = await restorable(database, schema);
       const tables = database.tables();
-      await tables.prepareTemplate();
       const controller = new AbortController();
       await database.use(async client => {
-        await client.query('begin isolation level repeatable read; select 1');
+        await client.query(`begin; lock table ${schema}.search`);
         const outcome = tables
           .upgrade(tenantId, { signal: controller.signal })
           .catch(error => error);
-        await waitUntil('the index', () => isAtIndex(database));
+        await waitUntil('the request for the lock', () =>
+          isAskedFor(database, `${schema}.search`),
+        );
         const reason = new Error('shutting down');
         controller.abort(reason);
         expect(await withDeadline('the end of it', outcome)).toBe(reason);
         await client.query('commit');
       });
+      expect(await restorable(database, schema)).toEqual(before);
       await tables.upgrade(tenantId);
       expect(await tables.list()).toEqual([{ tenantId, version: 'current' }]);
     });
 
     /** A tenant whose engine has one entity. */
     async function withEntity() {
-      const database = await create({ hasTemplate: true });
+      const database = await create();
       const tenantId = await database.newTenant();
       const schema = engineSchemaOf(tenantId);
       await database.tables().provision(tenantId);
@@ -550,67 +408,17 @@ describe.each(databases.eachSupportedId())(
       );
       return { database, tenantId, schema };
     }
-
-    it('report their progress where they take long', async () => {
-      const database = await create();
-      const logger = mockServices.logger.mock();
-      await database.use(async client => {
-        await client.query('select pg_advisory_lock(99)');
-        const preparing = database
-          .tables({
-            logger,
-            migrationsDirectory: migrationsFolder({
-              further: {
-                '20990101000000_slow.js': {
-                  up: `await knex.raw('select pg_advisory_xact_lock(99)')`,
-                },
-              },
-            }),
-          })
-          .prepareTemplate();
-        // On a busy machine those before it take long, too.
-        await waitUntil('a report of the slow one', () =>
-          logger.info.mock.calls.some(([text]) => text.includes('slow.js')),
-        );
-        await client.query('select pg_advisory_unlock(99)');
-        await preparing;
-      });
-      const count = UPSTREAM_NAMES.length;
-      expect(logger.info.mock.calls.map(([text]) => text)).toEqual(
-        expect.arrayContaining([
-          `Migrating the template of the tenants' catalog tables: ${count} of ${
-            count + 1
-          } done, now 20990101000000_slow.js`,
-          expect.stringMatching(
-            /^Migrated the template of the tenants' catalog tables in \d+ s$/,
-          ),
-        ]),
-      );
-    });
-
-    it('of the template stop when they are cancelled, and leave no lock', async () => {
-      const database = await create();
-      const controller = new AbortController();
-      controller.abort(new Error('shutting down'));
-      await expect(
-        database.tables().prepareTemplate({ signal: controller.signal }),
-      ).rejects.toThrow('shutting down');
-      await database.tables().prepareTemplate();
-      expect(await searchIndexes(database, 'tenant_template')).toEqual(
-        EXPECTED,
-      );
-    });
   },
 );
 
-/** The process that creates an index and waits for others. */
-async function isAtIndex(
+/** Whether a statement waits for a lock of the table. */
+async function isAskedFor(
   database: EngineDatabase,
-): Promise<number | undefined> {
-  const [found] = await database.query<{ pid: number }>(
-    `select pid from pg_stat_activity
-      where datname = current_database() and state = 'active' and wait_event_type = 'Lock'
-        and query ~* '^\\s*create.* index concurrently'`,
+  table: string,
+): Promise<boolean> {
+  const found = await database.query(
+    `select from pg_locks where not granted and relation = $1::regclass`,
+    [table],
   );
-  return found?.pid;
+  return found.length > 0;
 }

@@ -19,10 +19,7 @@ const PROGRESS_AFTER_MS = 2_000;
 
 interface TableUpgradesOptions {
   logger: LoggerService;
-  tables: Pick<
-    EngineTables,
-    'list' | 'prepareTemplate' | 'provision' | 'upgrade'
-  >;
+  tables: Pick<EngineTables, 'list' | 'provision' | 'upgrade'>;
 }
 
 interface Survey {
@@ -105,17 +102,15 @@ class UpgradeRun {
 }
 
 /**
- * Makes the tables of engines ready for their start: those of new tenants from the template,
- * those of an earlier release one tenant at a time, first of all those for which a request
- * waits. The versions of all tenants are read at once, since hundreds of engines start with
- * the backend.
+ * Makes the tables of new tenants, and upgrades those of an earlier release one tenant at a
+ * time, before their engines start. A tenant for which a request waits comes first. The
+ * versions of all tenants are read at once, since hundreds of engines start with the backend.
  */
 export class TableUpgrades {
   readonly #logger: LoggerService;
   readonly #tables: TableUpgradesOptions['tables'];
   readonly #provisions = new StartQueue(PROVISIONS);
   readonly #upgrades = new StartQueue(1);
-  #template?: Promise<void>;
   #survey?: Survey;
   #run?: UpgradeRun;
 
@@ -139,15 +134,14 @@ export class TableUpgrades {
       return;
     }
     if (version === 'newer') {
-      // Refuses them, and says what to do. The template is not touched.
+      // Refuses them, and says what to do.
       await this.#tables.upgrade(tenantId, { signal });
       return;
     }
     if (version === undefined) {
-      const outcome = await this.#provisions.run(tenantId, signal, async () => {
-        await this.#prepareTemplate();
-        return this.#tables.provision(tenantId);
-      });
+      const outcome = await this.#provisions.run(tenantId, signal, () =>
+        this.#tables.provision(tenantId),
+      );
       if (outcome === 'created') {
         return;
       }
@@ -189,28 +183,17 @@ export class TableUpgrades {
     return (await this.#survey.versions).get(tenantId);
   }
 
-  /** Once for all engines; again where it has failed. */
-  #prepareTemplate(): Promise<void> {
-    this.#template ??= this.#tables.prepareTemplate().catch(error => {
-      this.#template = undefined;
-      throw error;
-    });
-    return this.#template;
-  }
-
   async #upgrade(tenant: ActiveTenant, signal: AbortSignal): Promise<void> {
     this.#run ??= new UpgradeRun(this.#logger, () => {
       this.#run = undefined;
     });
     await this.#run.count(tenant, () =>
-      this.#upgrades.run(tenant.tenantId, signal, async () => {
-        await this.#prepareTemplate();
-        signal.throwIfAborted();
-        await this.#tables.upgrade(tenant.tenantId, {
+      this.#upgrades.run(tenant.tenantId, signal, () =>
+        this.#tables.upgrade(tenant.tenantId, {
           patienceMs: PATIENCE_MS,
           signal,
-        });
-      }),
+        }),
+      ),
     );
   }
 }

@@ -76,7 +76,6 @@ describe.each(databases.eachSupportedId())(
     /** Tenants that have an engine, with tables of the earlier release and entities in them. */
     async function olderTenants(count: number): Promise<ActiveTenant[]> {
       const tables = tablesOf(older);
-      await tables.prepareTemplate();
       const tenants: ActiveTenant[] = [];
       for (let nr = 0; nr < count; nr += 1) {
         const tenant = { tenantId: randomUUID(), tenantSlug: `tenant-${nr}` };
@@ -184,10 +183,6 @@ describe.each(databases.eachSupportedId())(
         logger,
         tables: {
           list: () => tables.list(),
-          prepareTemplate: async () => {
-            order.push('template');
-            await tables.prepareTemplate();
-          },
           provision: tenantId => tables.provision(tenantId),
           upgrade: async (tenantId, options) => {
             order.push(`begin ${tenantId}`);
@@ -218,13 +213,12 @@ describe.each(databases.eachSupportedId())(
         },
         { status: 'fulfilled', value: undefined },
       ]);
-      expect(order).toEqual([
-        'template',
-        ...[first, last, broken].flatMap(({ tenantId }) => [
+      expect(order).toEqual(
+        [first, last, broken].flatMap(({ tenantId }) => [
           `begin ${tenantId}`,
           `end ${tenantId}`,
         ]),
-      ]);
+      );
       expect(logger.info.mock.calls.map(([text]) => text)).toContainEqual(
         expect.stringMatching(
           /^Upgraded 2 of 3 tenants' catalog tables in \d+\.\d s; 1 failed: tenant-1$/,
@@ -239,7 +233,7 @@ describe.each(databases.eachSupportedId())(
     it('of a newer release are refused by an older one, which makes none current and changes none', async () => {
       const [tenant] = await olderTenants(1);
       await tablesOf().upgrade(tenant.tenantId);
-      const before = await structureOf('tenant_template');
+      const before = await structureOf(engineSchemaOf(tenant.tenantId));
       const upgrades = new TableUpgrades({ logger, tables: tablesOf(older) });
       const { signal } = new AbortController();
       await expect(upgrades.ready(tenant, signal)).rejects.toThrow(
@@ -247,7 +241,6 @@ describe.each(databases.eachSupportedId())(
           `this one does not have ${MIGRATION}.*Deploy the newer version`,
         ),
       );
-      expect(await structureOf('tenant_template')).toEqual(before);
       expect(await structureOf(engineSchemaOf(tenant.tenantId))).toEqual(
         before,
       );
@@ -319,12 +312,14 @@ describe.each(databases.eachSupportedId())(
         'the tables that were mended to be upgraded',
         async () => (await countCurrent()) === TENANTS,
       );
-      const template = await structureOf('tenant_template');
+      const made = randomUUID();
+      await tables.provision(made);
+      const newest = await structureOf(engineSchemaOf(made));
       const triggers = await triggersOf(engineSchemaOf(tenants[0].tenantId));
       expect(triggers).toHaveLength(11);
       for (const { tenantId } of tenants) {
         const schema = engineSchemaOf(tenantId);
-        expect(await structureOf(schema)).toEqual(template);
+        expect(await structureOf(schema)).toEqual(newest);
         expect(await triggersOf(schema)).toEqual(triggers);
         const expected = changes.get(tenantId);
         expect(await changesOf(tenantId)).toEqual({

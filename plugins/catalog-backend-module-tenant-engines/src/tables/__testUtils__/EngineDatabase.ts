@@ -27,21 +27,16 @@ export class EngineDatabase {
   static async create(
     databases: TestDatabases,
     id: TestDatabaseId,
-    options: { hasTemplate?: boolean } = {},
   ): Promise<EngineDatabase> {
-    const prepare = async (connection: ClientConfig) => {
-      await migrateTo(5, { connection, schema: 'tenancy', createTables: true });
-      if (options.hasTemplate) {
-        const database = new EngineDatabase(connection);
-        await database.prepare();
-        await database.tables().prepareTemplate();
-      }
-    };
     const admin = await databases.create(id, {
-      name: `tenant engines ${
-        options.hasTemplate ? 'with' : 'without'
-      } template`,
-      prepare,
+      name: 'tenant engines',
+      async prepare(connection) {
+        await migrateTo(5, {
+          connection,
+          schema: 'tenancy',
+          createTables: true,
+        });
+      },
     });
     const database = new EngineDatabase(admin);
     await database.prepare();

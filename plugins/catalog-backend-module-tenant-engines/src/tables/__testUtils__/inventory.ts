@@ -1,6 +1,9 @@
-import type { EngineDatabase } from './EngineDatabase';
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@internal/postgres/testUtils';
+import { EngineDatabase } from './EngineDatabase';
 
-// What a schema has, by other queries than those that copy it.
 const QUERIES: Record<string, string> = {
   columns: `select to_jsonb(c) - '{table_catalog,table_schema,udt_catalog,udt_schema,ordinal_position,dtd_identifier}'::text[]
               || jsonb_build_object('position', row_number() over (partition by table_name order by ordinal_position))
@@ -103,6 +106,16 @@ export function sizes(
   return Object.fromEntries(
     Object.entries(found).map(([what, rows]) => [what, rows.length]),
   );
+}
+
+/** What upstream makes in a database of its own, {@link withoutIds}. */
+export async function upstreamInventory(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+): Promise<Record<string, unknown[]>> {
+  const alone = await EngineDatabase.create(databases, id);
+  await alone.migrateStock('direct');
+  return withoutIds(await inventory(alone, 'direct'));
 }
 
 /** The row that upstream's migrations insert has a random id. */

@@ -9,14 +9,6 @@ export const UPSTREAM_NAMES = readdirSync(UPSTREAM)
   .filter(name => name.endsWith('.js'))
   .sort();
 
-/** For a folder of migrations: one after which the tables can't be copied. */
-export const NOT_COPIED = {
-  '20990101000000_severity.js': {
-    up: `await knex.raw("create type severity as enum ('low', 'high')");
-         await knex.raw('alter table search add column severity severity');`,
-  },
-};
-
 const folders: string[] = [];
 
 afterAll(() => {
