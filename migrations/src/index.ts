@@ -32,7 +32,6 @@ export type {
 export { isDistributed } from './schema/citus';
 export { distribute } from './sharding/library';
 export { examineShards } from './sharding/shards';
-export type { DistributeOptions } from './sharding/library';
 export type { Distribution } from './sharding/distribute';
 export { connectionOfCatalog, locateCatalog } from './session/catalogLocation';
 export type {

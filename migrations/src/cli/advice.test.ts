@@ -17,7 +17,6 @@ const VALUES: Record<string, string> = {
   '--catalog-schema': 'public',
   '--max-pause': '6000',
   '--max-block': '5000',
-  '--mode': 'block-writes',
   '--schema': 'tenancy',
   '--tenant': 'acme',
   '--tenant-name': 'Our company',

@@ -20,7 +20,6 @@ export interface CommandOptions {
   allowMissing?: string[];
   baseUrl?: string;
   to?: number | string;
-  mode?: 'block-writes' | 'online';
   shards?: number;
   force?: boolean;
   yes?: boolean;
@@ -111,11 +110,6 @@ export const nodeOption = option(
   '--to <host:port>',
   'the node, as "status" names it',
 ).makeOptionMandatory();
-
-export const moveModeOption = option(
-  '--mode <mode>',
-  'whether writers of the tenant wait (default: by the size of its shards)',
-).choices(['block-writes', 'online']);
 
 export const tenantOption = option(
   '--tenant <slug>',

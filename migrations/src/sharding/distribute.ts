@@ -1,5 +1,6 @@
 import { DatabaseError } from 'pg';
 import { bringAdoptionAlong } from '../adopt/functions';
+import type { QueryRows } from '../checks/Finding';
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import {
@@ -23,7 +24,7 @@ import {
   readNodes,
   SHARDED_TABLES,
 } from '../schema/citus';
-import { findObstacles } from './obstacles';
+import { findObstacles, isSuperuser } from './obstacles';
 import {
   buildIndexes,
   checksum,
@@ -45,10 +46,6 @@ interface LocalKey {
 
 /** The state key of what {@link undistribute} restores. */
 const STATE = 'distributed';
-
-interface DistributedState {
-  localKeys: LocalKey[];
-}
 
 /**
  * What a distribution has done.
@@ -169,7 +166,8 @@ export async function distribute(
     title: 'Distribute the tables of tenants',
     before: [
       ...definitions,
-      intoSide(schema),
+      // Names are those of the new tables from here on.
+      `set local search_path = ${SIDE}, ${schema}`,
       ...createTables(parts, { partitioned: false }),
       ...SHARDED_TABLES.map((table, index) =>
         index === 0
@@ -194,9 +192,12 @@ export async function distribute(
       ...dropForeignKeys(schema, parts),
       `select create_reference_table('${schema}.tenants')`,
       ...furnish(parts, { partitioned: false }),
-      ...triggers(),
+      // A trigger on TRUNCATE has no place: Citus would fire it on each shard.
+      ...triggerStatements('entities').filter(
+        each => !each.includes('truncate'),
+      ),
       ...replaceTables(settings.schema, parts, { partitioned: false }),
-      context.state.put(STATE, { localKeys: keys } satisfies DistributedState),
+      context.state.put(STATE, { localKeys: keys }),
     ],
     finally: [
       ...SHARDED_TABLES.map(table => `analyze ${schema}.${table}`),
@@ -218,17 +219,14 @@ export async function undistribute(
   if (!(await isDistributed(reading(context), settings.schema))) {
     return { changed: false, rows: {}, blockedMs: 0 };
   }
-  const [{ superuser }] = await executor.read<{ superuser: boolean }>(
-    `select rolsuper as superuser from pg_roles where rolname = current_user`,
-  );
-  if (!superuser) {
+  if (!(await isSuperuser(executor))) {
     throw new RefusedError(
       'Tables of Citus with triggers can only be changed by a superuser: connect as one.',
     );
   }
   const parts = await readAllParts(context);
   const { localKeys = [] } =
-    (await state.get<DistributedState>(STATE)) ?? ({} as DistributedState);
+    (await state.get<{ localKeys: LocalKey[] }>(STATE)) ?? {};
   const grants = (
     await executor.read<{ statement: string }>(
       `select format('grant %s on ${schema}.tenants to %s', string_agg(g.privilege_type, ', '),
@@ -242,7 +240,7 @@ export async function undistribute(
     title: 'Bring the tables of tenants back to the coordinator',
     before: [
       ...functionStatements(settings.schema, await createTerms(executor)),
-      intoSide(schema),
+      `set local search_path = ${SIDE}, ${schema}`,
       ...createTables(parts, { partitioned: true }),
     ],
     after: [
@@ -266,18 +264,6 @@ export async function undistribute(
   });
 }
 
-/** Names are those of the new tables from here on. */
-function intoSide(schema: string): string {
-  return `set local search_path = ${SIDE}, ${schema}`;
-}
-
-/** A trigger on TRUNCATE has no place: Citus would fire it on each shard. */
-function triggers(): string[] {
-  return triggerStatements('entities').filter(
-    statement => !statement.includes('truncate'),
-  );
-}
-
 function dropForeignKeys(schema: string, parts: TableParts[]): string[] {
   return parts.flatMap(({ table, foreignKeys }) =>
     foreignKeys.map(
@@ -291,9 +277,8 @@ function constraintOf(addition: string): string {
   return / add constraint ("(?:[^"]|"")+"|\S+) /.exec(addition)![1];
 }
 
-function reading({ executor }: StepContext) {
-  return <Row extends object>(sql: string, values: unknown[]) =>
-    executor.read<Row>(sql, values);
+function reading({ executor }: StepContext): QueryRows {
+  return (sql, values) => executor.read(sql, values);
 }
 
 async function readAllParts({ executor }: StepContext): Promise<TableParts[]> {
@@ -484,7 +469,6 @@ async function copyAll(
   session: MigrationSession,
   parts: TableParts[],
 ): Promise<Record<string, string>> {
-  const progress = reporter.progress('Copy and compare', parts.length);
   const rows: Record<string, string> = {};
   for (const each of parts) {
     await session.query(copyRows(settings.schema, each));
@@ -504,9 +488,7 @@ async function copyAll(
         Number(of.rows),
       )} rows, equal on both sides`,
     );
-    progress.advance(1);
   }
-  progress.finish();
   return rows;
 }
 

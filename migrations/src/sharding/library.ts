@@ -1,42 +1,26 @@
-import type { ClientConfig } from 'pg';
 import { withMigration } from '../engine/withMigration';
+import type { MigrateOptions } from '../migrateTo';
 import { phases } from '../phases';
-import type { Reporter } from '../Reporter';
 import { distribute as distributeTables } from './distribute';
 import type { Distribution } from './distribute';
-
-/**
- * The options of a distribution. Only the connection has no default.
- *
- * @public
- */
-export interface DistributeOptions {
-  /** Of a superuser, on the coordinator of Citus. */
-  connection: ClientConfig | string;
-  /** The schema of the tables; `tenancy` by default. */
-  schema?: string;
-  /** How many shards each table has; as Citus is configured by default. */
-  shards?: number;
-  /** Up to how long, in milliseconds, a request for a lock may hold up writers; 1000 by default. */
-  maxPauseMs?: number;
-  /** Reports progress and warnings; silent by default. */
-  reporter?: Reporter;
-}
 
 /**
  * Spreads the tables of tenants over the nodes of Citus, as the command `distribute` does.
  * Writers wait meanwhile, and readers do not.
  *
+ * @param options - the connection of a superuser, on the coordinator of Citus
  * @throws {@link RefusedError} with everything that is in the way, before anything is changed
  * @public
  */
 export async function distribute(
-  options: DistributeOptions,
+  options: Pick<
+    MigrateOptions,
+    'connection' | 'schema' | 'maxPauseMs' | 'reporter'
+  >,
 ): Promise<Distribution> {
-  const { shards, ...others } = options;
   return withMigration(
-    others,
+    options,
     { phases, command: 'library', mode: 'change' },
-    migration => distributeTables(migration, { shards }),
+    migration => distributeTables(migration),
   );
 }

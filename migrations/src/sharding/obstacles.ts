@@ -1,3 +1,4 @@
+import type { QueryRows } from '../checks/Finding';
 import type { Executor } from '../engine/Executor';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
@@ -25,8 +26,7 @@ export async function findObstacles(
 ): Promise<string[]> {
   const { context } = migration;
   const { executor } = context;
-  const read = <Row extends object>(sql: string, values: unknown[]) =>
-    executor.read<Row>(sql, values);
+  const read: QueryRows = (sql, values) => executor.read(sql, values);
   const version = await citusVersion(read);
   if (!version) {
     return [
@@ -37,10 +37,7 @@ export async function findObstacles(
   if (Number.parseInt(version, 10) < LEAST_VERSION) {
     found.push(`It has Citus ${version}: ${LEAST_VERSION} or later is needed.`);
   }
-  const [{ superuser }] = await executor.read<{ superuser: boolean }>(
-    `select rolsuper as superuser from pg_roles where rolname = current_user`,
-  );
-  if (!superuser) {
+  if (!(await isSuperuser(executor))) {
     found.push('The login is no superuser, which Citus demands for this.');
   }
   if ((await migration.completedPhase()) < 5 || !(await isSwapped(executor))) {
@@ -56,12 +53,14 @@ export async function findObstacles(
   return found;
 }
 
-type Read = <Row extends object>(
-  sql: string,
-  values: unknown[],
-) => Promise<Row[]>;
+export async function isSuperuser(executor: Executor): Promise<boolean> {
+  const [{ superuser }] = await executor.read<{ superuser: boolean }>(
+    `select rolsuper as superuser from pg_roles where rolname = current_user`,
+  );
+  return superuser;
+}
 
-async function obstaclesOfNodes(read: Read): Promise<string[]> {
+async function obstaclesOfNodes(read: QueryRows): Promise<string[]> {
   const nodes = await readNodes(read);
   const coordinator = nodes.find(({ isCoordinator }) => isCoordinator);
   const workers = nodes.filter(({ isCoordinator }) => !isCoordinator);
@@ -114,6 +113,9 @@ async function obstaclesOfTables(executor: Executor): Promise<string[]> {
       union all
      select format('%s has rights on the column %s, which the new table would not have.', o.relname, a.attname)
        from own o join pg_attribute a on a.attrelid = o.oid and a.attacl is not null
+      union all
+     select format('%s has the statistics %s, which the new table would not have.', o.relname, s.stxname)
+       from own o join pg_statistic_ext s on s.stxrelid = o.oid
       union all
      select distinct format('%s is published by %s: logical replication does not follow shards.', s.relname, p.pubname)
        from stored s join pg_publication_rel b on b.prrelid = s.oid join pg_publication p on p.oid = b.prpubid

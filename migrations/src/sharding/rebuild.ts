@@ -30,7 +30,6 @@ export interface TableParts {
   indexes: string[];
   keys: string[];
   foreignKeys: string[];
-  statistics: string[];
   grants: string[];
   comment: string | null;
   /** All columns identify a row, because there is no primary key. */
@@ -64,11 +63,6 @@ export async function readParts(
                from pg_constraint k
               where k.conrelid = t.oid and k.contype = 'f' and k.conparentid = 0
               order by k.conname) as "foreignKeys",
-       array(select regexp_replace(
-                      regexp_replace(pg_get_statisticsobjdef(s.oid), ' FROM \\S+$',
-                                     ' FROM ${SIDE}.' || quote_ident($1)),
-                      '^CREATE STATISTICS \\S+', format('CREATE STATISTICS ${SIDE}.%I', s.stxname))
-               from pg_statistic_ext s where s.stxrelid = t.oid order by s.stxname) as statistics,
        array(select format('grant %s on ${SIDE}.%I to %s', string_agg(g.privilege_type, ', '), $1,
                            case g.grantee when 0 then 'public' else g.grantee::regrole::text end)
                from aclexplode(t.relacl) g where g.grantee <> t.relowner
@@ -138,11 +132,7 @@ export function checksum(schema: string, { table, columns }: TableParts) {
 
 /** The statements that build the indexes of the tables in {@link SIDE}, once they have rows. */
 export function buildIndexes(parts: TableParts[]): string[] {
-  return parts.flatMap(({ keys, indexes, statistics }) => [
-    ...keys,
-    ...indexes,
-    ...statistics,
-  ]);
+  return parts.flatMap(({ keys, indexes }) => [...keys, ...indexes]);
 }
 
 /** The statements that give the tables in {@link SIDE} what else the others have. */
@@ -154,10 +144,7 @@ export function furnish(
     ...parts.flatMap(({ foreignKeys }) => foreignKeys),
     ...parts.flatMap(({ table, grants, comment, identifiedByAll }) => {
       const name = `${SIDE}.${escapeIdentifier(table)}`;
-      const partitions =
-        partitioned && isPartitionable(table)
-          ? [defaultTenantPartition(table), catchAllPartition(table)]
-          : [];
+      const partitions = partitioned ? partitionsOf(table) : [];
       return [
         ...[table, ...partitions].map(each =>
           identifiedByAll
@@ -189,19 +176,20 @@ export function replaceTables(
     ...[...parts]
       .reverse()
       .map(({ table }) => `drop table ${to}.${escapeIdentifier(table)}`),
-    ...parts.flatMap(({ table, statistics }) => [
-      `alter table ${SIDE}.${escapeIdentifier(table)} set schema ${to}`,
-      ...(partitioned && isPartitionable(table)
-        ? [defaultTenantPartition(table), catchAllPartition(table)]
-        : []
-      ).map(name => `alter table ${SIDE}.${name} set schema ${to}`),
-      ...statistics.map(statement => {
-        const [, name] = /^CREATE STATISTICS (\S+)/.exec(statement)!;
-        return `alter statistics ${name} set schema ${to}`;
-      }),
-    ]),
+    ...parts
+      .flatMap(({ table }) => [
+        table,
+        ...(partitioned ? partitionsOf(table) : []),
+      ])
+      .map(name => `alter table ${SIDE}.${name} set schema ${to}`),
     `drop schema ${SIDE}`,
   ];
+}
+
+function partitionsOf(table: ShardedTable): string[] {
+  return isPartitionable(table)
+    ? [defaultTenantPartition(table), catchAllPartition(table)]
+    : [];
 }
 
 function isPartitionable(table: ShardedTable): table is TenantTable {

@@ -11,11 +11,7 @@ import {
   SHARDED_TABLES,
 } from '../schema/citus';
 
-/**
- * A node, with what it holds.
- *
- * @public
- */
+/** A node, with what it holds. */
 export interface NodeStatus {
   /** `host:port`. */
   name: string;
@@ -23,21 +19,15 @@ export interface NodeStatus {
   isCoordinator: boolean;
   /** Whether Citus sends it anything. */
   isActive: boolean;
-  /** How many shards of each table it holds. */
-  shards: number;
   /** How many tenants have their rows there. */
   tenants: number;
   /** The bytes of these shards, of all tables; `null` where a node does not answer. */
   bytes: number | null;
 }
 
-/**
- * Where the rows of a tenant are.
- *
- * @public
- */
+/** Where the rows of a tenant are. */
 export interface TenantPlace {
-  /** Its slug. */
+  tenantId: string;
   slug: string;
   /** The node, as `host:port`. */
   node: string;
@@ -47,11 +37,7 @@ export interface TenantPlace {
   neighbours: number;
 }
 
-/**
- * How the tables of tenants are distributed.
- *
- * @public
- */
+/** How the tables of tenants are distributed. */
 export interface DistributionStatus {
   /** The version of Citus. */
   citus: string;
@@ -59,8 +45,6 @@ export interface DistributionStatus {
   nodes: NodeStatus[];
   /** Where each tenant is, by slug. */
   tenants: TenantPlace[];
-  /** The tables without FORCE, which a move of a tenant has not given back. */
-  withoutForce: string[];
 }
 
 /** How the tables are distributed; nothing where they are not. */
@@ -71,40 +55,13 @@ export async function readDistribution(
   if (!(await isDistributed(read, schema))) {
     return undefined;
   }
-  const entities = `${escapeIdentifier(schema)}.entities`;
-  const tenants = await read<TenantPlace>(
-    `with place as (
-       select t.tenant_slug as slug,
-              get_shard_id_for_distribution_column($1::regclass, t.tenant_id) as shard
-         from ${escapeIdentifier(schema)}.tenants t
-     )
-     select p.slug, n.nodename || ':' || n.nodeport as node, p.shard::float8 as shard,
-            (count(*) over (partition by p.shard))::int - 1 as neighbours
-       from place p
-       join pg_catalog.pg_dist_placement d on d.shardid = p.shard
-       join pg_catalog.pg_dist_node n on n.groupid = d.groupid and n.noderole = 'primary'
-      order by p.slug`,
-    [entities],
-  );
-  const held = await read<{ node: string; shards: number }>(
-    `select n.nodename || ':' || n.nodeport as node, count(*)::int as shards
-       from pg_catalog.pg_dist_shard s
-       join pg_catalog.pg_dist_placement d on d.shardid = s.shardid
-       join pg_catalog.pg_dist_node n on n.groupid = d.groupid and n.noderole = 'primary'
-      where s.logicalrelid = $1::regclass group by 1`,
-    [entities],
-  );
+  const tenants = await readPlaces(read, schema);
   // This asks every node. While one is down, an operator needs the rest of the status most.
   const sizes = await read<{ node: string; bytes: number }>(
     `select nodename || ':' || nodeport as node, sum(shard_size)::float8 as bytes
        from citus_shards where table_name = any ($1::regclass[]) group by 1`,
     [SHARDED_TABLES.map(table => `${escapeIdentifier(schema)}.${table}`)],
   ).catch(() => undefined);
-  const withoutForce = await read<{ name: string }>(
-    `select c.relname::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relname = any ($2) and not c.relforcerowsecurity order by 1`,
-    [schema, [...SHARDED_TABLES]],
-  );
   return {
     citus: (await citusVersion(read)) ?? '',
     nodes: (await readNodes(read)).map(node => {
@@ -113,7 +70,6 @@ export async function readDistribution(
         name,
         isCoordinator: node.isCoordinator,
         isActive: node.isActive,
-        shards: held.find(each => each.node === name)?.shards ?? 0,
         bytes: sizes
           ? sizes.find(each => each.node === name)?.bytes ?? 0
           : null,
@@ -121,8 +77,30 @@ export async function readDistribution(
       };
     }),
     tenants,
-    withoutForce: withoutForce.map(({ name }) => name),
   };
+}
+
+/** Where each tenant is, by slug. */
+export async function readPlaces(
+  read: QueryRows,
+  schema: string,
+): Promise<TenantPlace[]> {
+  const name = escapeIdentifier(schema);
+  return read<TenantPlace>(
+    `with place as (
+       select t.tenant_id, t.tenant_slug as slug,
+              get_shard_id_for_distribution_column($1::regclass, t.tenant_id) as shard
+         from ${name}.tenants t
+     )
+     select p.tenant_id as "tenantId", p.slug, n.nodename || ':' || n.nodeport as node,
+            p.shard::float8 as shard,
+            (count(*) over (partition by p.shard))::int - 1 as neighbours
+       from place p
+       join pg_catalog.pg_dist_placement d on d.shardid = p.shard
+       join pg_catalog.pg_dist_node n on n.groupid = d.groupid and n.noderole = 'primary'
+      order by p.slug`,
+    [`${name}.entities`],
+  );
 }
 
 // What is wrong on one node, as one text, by its own catalogs. Shards are told by their names,

@@ -3,12 +3,9 @@ import {
   undistribute as bringBack,
 } from '../../sharding/distribute';
 import type { Distribution } from '../../sharding/distribute';
-import {
-  BLOCK_UP_TO_BYTES,
-  moveTenant as move,
-} from '../../sharding/moveTenant';
-import { formatBytes, formatCount } from '../../text';
-import { moveModeOption, nodeOption, shardsOption } from '../options';
+import { moveTenant as move } from '../../sharding/moveTenant';
+import { formatCount } from '../../text';
+import { nodeOption, shardsOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
@@ -77,28 +74,19 @@ function told(
 export const moveTenant: CommandDefinition = {
   name: 'move-tenant',
   arguments: '<slug>',
-  description: 'Move the rows of a tenant to another node of Citus.',
-  details: `
-Up to ${formatBytes(
-    BLOCK_UP_TO_BYTES,
-  )}, writers of the tenant wait until its rows are moved.
-A larger one is moved online: meanwhile the tables lack FORCE, and no backend starts.`.trim(),
+  description:
+    'Move the rows of a tenant to another node of Citus, while its writers wait.',
   access: 'change',
-  options: [nodeOption, moveModeOption],
-  async run({ migration, args, options, report }) {
-    const result = await move(migration.context, args[0], {
-      to: String(options.to),
-      mode: options.mode,
-    });
+  options: [nodeOption],
+  async run({ migration, args: [slug], options, report }) {
+    const result = await move(migration.context, slug, String(options.to));
     report({ ...result, changed: result.changed && !options.dryRun });
-    const { changed, from, to, mode, bytes, milliseconds } = result;
+    const { changed, from, to, milliseconds } = result;
     if (!changed) {
-      return `The tenant "${args[0]}" is on ${to} already.`;
+      return `The tenant "${slug}" is on ${to} already.`;
     }
-    return `The tenant "${args[0]}" (${formatBytes(
-      bytes,
-    )} in its shards) is on ${to} instead of ${from}: ${
-      mode === 'online' ? 'moved while it was written to' : 'its writers waited'
-    }, ${formatCount(milliseconds)} ms in all.`;
+    return `The tenant "${slug}" is on ${to} instead of ${from}: moved in ${formatCount(
+      milliseconds,
+    )} ms.`;
   },
 };

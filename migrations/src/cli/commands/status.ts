@@ -83,31 +83,18 @@ export function renderHeadline(report: StatusReport): string {
     .join('\n');
 }
 
-function renderDistribution({
-  citus,
-  nodes,
-  withoutForce,
-}: DistributionStatus): string {
-  return [
-    `The tables of tenants are distributed by Citus ${citus}:`,
-    table(
-      ['Node', 'Tenants', 'Shards', 'Size', ''],
-      nodes.map(({ name, isCoordinator, isActive, shards, bytes, ...node }) => [
-        name,
-        formatCount(node.tenants),
-        formatCount(shards),
-        bytes === null ? 'not known' : formatBytes(bytes),
-        [isCoordinator ? 'coordinator' : '', isActive ? '' : 'not active']
-          .filter(Boolean)
-          .join(', '),
-      ]),
-    ),
-    withoutForce.length > 0 &&
-      `Row-level security is not forced on ${withoutForce.join(', ')}: ` +
-        'a move of a tenant is under way, or was killed. The next one restores it.',
-  ]
-    .filter(Boolean)
-    .join('\n');
+function renderDistribution({ citus, nodes }: DistributionStatus): string {
+  return `The tables of tenants are distributed by Citus ${citus}:\n${table(
+    ['Node', 'Tenants', 'Size', ''],
+    nodes.map(({ name, isCoordinator, isActive, bytes, ...node }) => [
+      name,
+      formatCount(node.tenants),
+      bytes === null ? 'not known' : formatBytes(bytes),
+      [isCoordinator ? 'coordinator' : '', isActive ? '' : 'not active']
+        .filter(Boolean)
+        .join(', '),
+    ]),
+  )}`;
 }
 
 function renderSwap(swap: SwapStatus): string {
