@@ -41,7 +41,7 @@ describe('the pages of npm start', () => {
     await expect(prepare()).resolves.toBe(true);
     expect(build).toHaveBeenCalledWith(path('app'));
     expect(print.mock.calls.join('\n')).toMatch(
-      /^Building the pages of the portal, .*\nBuilt the pages in \d+ s$/,
+      /^Building the pages of the portal …\nBuilt the pages in \d+ s$/,
     );
     await expect(prepare()).resolves.toBe(false);
     expect(build).toHaveBeenCalledTimes(1);

@@ -92,7 +92,7 @@ export async function buildApp(options: {
   const seconds = () => Math.round((Date.now() - began) / 1000);
   print(
     built === undefined
-      ? 'Building the pages of the portal, which takes about half a minute …'
+      ? 'Building the pages of the portal …'
       : 'Building the pages of the portal again, since their sources have changed …',
   );
   const progress = setInterval(

@@ -8,7 +8,6 @@ import { SAMPLE_SLUG } from './banner';
 
 const STOP_PATIENCE_MS = 15_000;
 
-// The backend logs every request, so that asking often would bury its log.
 const POLL_MS = 500;
 
 /** The backend, running as a child of this process. */
@@ -102,7 +101,6 @@ export function stopRequest(): Promise<void> {
   });
 }
 
-// The backend logs these requests, too.
 const SAMPLES_POLL_MS = 1_000;
 
 // The engine takes a few seconds for what it ingests; longer, and something is amiss

@@ -3,6 +3,7 @@ import { rmSync, writeFileSync } from 'fs';
 import { join } from 'path';
 import { text } from 'stream/consumers';
 import { CatalogClient } from '@backstage/catalog-client';
+import { waitUntil } from '@internal/postgres/testUtils';
 import { Clone } from './__fixtures__/clone';
 import { firstCommands } from './banner';
 
@@ -50,10 +51,11 @@ async function components(clone: Clone, tenantSlug?: string) {
 
 describe('npm start', () => {
   let clone: Clone;
+  let started: Awaited<ReturnType<Clone['start']>>;
 
   beforeAll(async () => {
     clone = await Clone.create();
-    await clone.start(READY);
+    started = await clone.start(READY);
   });
 
   afterAll(() => clone.remove());
@@ -97,6 +99,16 @@ describe('npm start', () => {
       type: 'providesApi',
       targetRef: 'api:default/tracking',
     });
+  });
+
+  it('buries its last words neither with requests nor with what comes again and again', async () => {
+    await components(clone, 'acme');
+    // By then the search has made its index.
+    await waitUntil('an answer of the search', async () => {
+      const { results } = await request(clone, 'search/query?term=orders');
+      return results.length > 0;
+    });
+    expect(started.printed()).not.toMatch(/HTTP\/1\.1|Collating/);
   });
 
   it.each([

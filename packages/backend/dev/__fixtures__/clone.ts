@@ -22,6 +22,8 @@ const PATIENCE_MS = 120_000;
 type Started = {
   child: ChildProcess;
   output: string;
+  /** What it has printed until now. */
+  printed: () => string;
   exited: Promise<number>;
 };
 
@@ -87,7 +89,19 @@ export class Clone {
     );
     this.#children.push(child);
     const exited = once(child, 'exit').then(([code]) => code as number);
-    return { child, exited, output: await outputUntil(child, untilText) };
+    let printed = '';
+    const output = await new Promise<string>(resolve => {
+      const collect = (chunk: Buffer) => {
+        printed += chunk;
+        if (printed.includes(untilText)) {
+          resolve(printed);
+        }
+      };
+      child.stdout.on('data', collect);
+      child.stderr.on('data', collect);
+      child.once('close', () => resolve(printed));
+    });
+    return { child, exited, output, printed: () => printed };
   }
 
   /** Waits for backend and database to be gone. */
@@ -110,19 +124,4 @@ export class Clone {
     await this.isQuiet();
     rmSync(this.folder, { recursive: true, force: true });
   }
-}
-
-function outputUntil(child: ChildProcess, text: string): Promise<string> {
-  return new Promise(resolve => {
-    let output = '';
-    const collect = (chunk: Buffer) => {
-      output += chunk;
-      if (output.includes(text)) {
-        resolve(output);
-      }
-    };
-    child.stdout!.on('data', collect);
-    child.stderr!.on('data', collect);
-    child.once('close', () => resolve(output));
-  });
 }
