@@ -10,11 +10,13 @@ import {
   testSwitching,
 } from './tests/openTenant';
 import { testKeyboard, testPhone, testRestarts } from './tests/otherWays';
+import { testReadme } from './tests/readme';
 import { testStockPages } from './tests/stockPages';
 import { testSearchAndImport } from './tests/writing';
 
 shareOnePortal();
 
+testReadme();
 testSignIn();
 testSwitching();
 testMenu();

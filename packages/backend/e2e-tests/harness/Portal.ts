@@ -83,6 +83,8 @@ export class Portal {
         APP_CONFIG_backend_listen_port: String(this.#clone.port),
         APP_CONFIG_backend_reading_allow: JSON.stringify([
           { host: this.sources.host },
+          // Of the walk in README.md.
+          { host: 'localhost:7008' },
           // Of no machine: what pictures show.
           { host: 'git.example.com' },
         ]),

@@ -22,7 +22,11 @@ export function boundedText(minimum: number, maximum: number) {
       : `a string of at most ${maximum} characters`;
 
   return storableText(expected)
-    .refine(text => isWithin(text, minimum, maximum), { error: expected })
+    .refine(text => isWithin(text, minimum, maximum), {
+      error: expected,
+      // One problem of a text is said.
+      abort: true,
+    })
     .meta({ minLength: minimum, maxLength: maximum });
 }
 
