@@ -41,13 +41,21 @@ export interface CreatedTenant extends Tenant {
 }
 
 /**
- * What a tenant holds.
+ * What a tenant holds, and what it may: for its own admins, too.
  *
  * @public
  */
-export interface TenantUsage {
-  /** The tenant that holds this. */
-  tenant_slug: string;
+export interface TenantUsage
+  extends Pick<
+    Tenant,
+    | 'tenant_slug'
+    | 'max_entities'
+    | 'entity_ttl_days'
+    | 'concurrency'
+    | 'requests_per_second'
+    | 'burst'
+    | 'created_at'
+  > {
   /** Entities that are served: what `max_entities` bounds. */
   live_entities: number;
   /** Copies of what other tenants share, which `max_entities` does not count. */
@@ -56,8 +64,6 @@ export interface TenantUsage {
   deleted_entities: number;
   /** Relations of its entities. */
   relations: number;
-  /** As in {@link Tenant.max_entities}. */
-  max_entities: number | null;
 }
 
 /**
@@ -116,6 +122,18 @@ export interface ListTenants {
   limit?: number;
   /** How many tenants of the list to pass over first; none by default. */
   offset?: number;
+}
+
+/**
+ * Which summaries of tenants to list, and in which order.
+ *
+ * @public
+ */
+export interface ListTenantSummaries extends ListTenants {
+  /** Those in this state alone; `with_errors` are those whose sources have errors. */
+  state?: TenantStatus['state'] | 'deleted' | 'with_errors';
+  /** By `slug` where it is not given. */
+  orderBy?: 'slug' | 'name' | 'newest';
 }
 
 /**

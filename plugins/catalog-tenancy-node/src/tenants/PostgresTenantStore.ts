@@ -253,13 +253,14 @@ export class PostgresTenantStore implements TenantStore {
         .where('tenant_id', tenant.tenant_id)
         .select(knex.raw('coalesce(sum(copies), 0) as shared')),
     );
+    const { tenant_id, tenant_name, updated_at, deleted_at, ...limits } =
+      tenant;
     return {
-      tenant_slug: tenant.tenant_slug,
+      ...limits,
       live_entities: Math.max(0, Number(counts.live) - Number(shared)),
       shared_entities: Number(shared),
       deleted_entities: Number(counts.deleted),
       relations: Number(counts.relations),
-      max_entities: tenant.max_entities,
     };
   }
 

@@ -106,14 +106,14 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
   }
 
   async usage(tenantSlug: string): Promise<TenantUsage> {
-    const { tenant_slug, max_entities } = this.#known(tenantSlug);
+    const { tenant_id, tenant_name, updated_at, deleted_at, ...limits } =
+      this.#known(tenantSlug);
     return {
-      tenant_slug,
+      ...limits,
       live_entities: 0,
       shared_entities: 0,
       deleted_entities: 0,
       relations: 0,
-      max_entities,
     };
   }
 

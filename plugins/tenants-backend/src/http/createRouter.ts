@@ -31,7 +31,7 @@ import type { Access } from './operations';
 import { addSignInRoutes, type SignInRoutesOptions } from './signInRoutes';
 import { parseListQuery } from './query';
 import { addShareRoutes, type ShareRoutesOptions } from './shareRoutes';
-import { summarize } from './summaries';
+import { listSummaries } from './summaries';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
 
@@ -46,7 +46,7 @@ export function createRouter(
     OwnTenantRoutesOptions &
     ShareRoutesOptions,
 ): Router {
-  const { administrators, engines, operation, store } = options;
+  const { administrators, engines, operation, store, tenantAdmins } = options;
   const router = PromiseRouter();
   router.use(exposeHeaders);
 
@@ -75,14 +75,12 @@ export function createRouter(
     '/',
     operation('list-tenants', may(tenantReadPermission), async (req, res) => {
       const { summary, ...query } = parseListQuery(req);
-      const { items, totalItems } = await store.list(query);
       sendPage(
         req,
         res,
-        {
-          items: summary ? await summarize(items, options) : items,
-          totalItems,
-        },
+        summary
+          ? await listSummaries({ ...query, ...summary }, options)
+          : await store.list(query),
         query,
       );
     }),
@@ -158,7 +156,18 @@ export function createRouter(
     '/:slug/usage',
     operation(
       'get-tenant-usage',
-      may(tenantReadPermission),
+      // For the tenant's own admins, too.
+      {
+        changes: false,
+        check: async (credentials, req) =>
+          (await administrators.may(credentials, tenantReadPermission)) ||
+          tenantAdmins.assertMay(
+            credentials,
+            tenantReadPermission,
+            req.params.slug,
+            'the use',
+          ),
+      },
       async (req, res) => {
         res.json(await store.usage(req.params.slug));
       },

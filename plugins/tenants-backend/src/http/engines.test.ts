@@ -222,6 +222,56 @@ describe.each(databases.eachSupportedId().slice(-1))(
         // However many engines there are.
         expect(engines.reports).toHaveBeenCalledTimes(1);
       });
+
+      it('narrows the list to a state, and orders it', async () => {
+        const { body: acme } = await backend.admin.get('/acme');
+        await backend.admin.patch('/acme', { tenant_name: 'Zenith' });
+        await backend.admin.put('/globex/engine/pause');
+        engines.reports.mockResolvedValue(
+          new Map([
+            [
+              acme.tenant_id,
+              { state: 'running', faults: 0, sourceErrorCount: 1 },
+            ],
+          ]),
+        );
+        const slugsOf = async (query: string) => {
+          const { body, headers } = await backend.admin.get(
+            `?summary=true&${query}`,
+          );
+          const slugs = body.map(({ tenant_slug }: any) => tenant_slug);
+          return [Number(headers['x-total-count']), ...slugs];
+        };
+        await expect(slugsOf('state=paused')).resolves.toEqual([1, 'globex']);
+        await expect(slugsOf('state=with_errors')).resolves.toEqual([
+          1,
+          'acme',
+        ]);
+        await expect(slugsOf('state=deleted')).resolves.toEqual([1, 'gone']);
+        await expect(slugsOf('state=failed')).resolves.toEqual([0]);
+        await expect(slugsOf('orderBy=name&limit=2')).resolves.toEqual([
+          3,
+          'default',
+          'globex',
+        ]);
+        await expect(slugsOf('orderBy=name&limit=2&offset=2')).resolves.toEqual(
+          [3, 'acme'],
+        );
+      });
+
+      it.each([
+        ['state=paused', 'state and orderBy need summary=true'],
+        [
+          'summary=true&orderBy=age',
+          'orderBy must be one of slug, name, newest, got "age"',
+        ],
+      ])('answers 400 to ?%s', async (query, message) => {
+        const { status, body } = await backend.admin.get(`?${query}`);
+        expect([status, body.error.message]).toEqual([
+          400,
+          `Invalid query: ${message}`,
+        ]);
+      });
     });
 
     describe('GET …/status', () => {
@@ -483,6 +533,25 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await expect(statuses(backend.admin)).resolves.toEqual([
           200, 200, 200, 200, 200, 204,
         ]);
+      });
+
+      it('sees its limits and use: that tenant’s admins too', async () => {
+        const statusesOfUse = async (caller: Caller) => [
+          (await caller.get('/acme/usage')).status,
+          (await caller.get('/globex/usage')).status,
+        ];
+        await expect(statusesOfUse(user(JANE))).resolves.toEqual([200, 403]);
+        await expect(statusesOfUse(backend.alice)).resolves.toEqual([403, 200]);
+        await expect(statusesOfUse(backend.admin)).resolves.toEqual([200, 200]);
+        const stranger = user('user:default/stranger');
+        const refusals = await Promise.all(
+          ['acme', 'none'].map(slug => stranger.get(`/${slug}/usage`)),
+        );
+        expect(told(refusals[0])).toEqual([
+          403,
+          expect.stringContaining('may not read the use of this tenant'),
+        ]);
+        expect(told(refusals[1])).toEqual(told(refusals[0]));
       });
 
       it('an answer has the configuration of its own tenant alone', async () => {

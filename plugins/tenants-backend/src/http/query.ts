@@ -6,21 +6,46 @@ import {
   parseListMembers,
   parseListTenants,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { FindPrincipals } from 'backstage-plugin-tenants-common';
+import type {
+  FindPrincipals,
+  ListTenantSummaries,
+} from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
 
 /** To count the entities of a tenant is work for the database. */
 const LARGEST_PAGE_OF_SUMMARIES = 100;
+
+/** What the list of summaries can be narrowed to. */
+export const STATES = [
+  'catalog_plugin',
+  'paused',
+  'unassigned',
+  'stopped',
+  'starting',
+  'running',
+  'failed',
+  'unknown',
+  'deleted',
+  'with_errors',
+] as const satisfies readonly ListTenantSummaries['state'][];
+
+export const ORDERS = [
+  'slug',
+  'name',
+  'newest',
+] as const satisfies readonly ListTenantSummaries['orderBy'][];
 
 /**
  * Parses the query of the list of tenants, and whether it asks for summaries of them.
  *
  * @throws InputError that names each unknown or malformed parameter
  */
-export function parseListQuery(
-  req: Request,
-): Required<ListTenants> & { summary: boolean } {
-  const { deleted, limit, offset, search, summary, ...unknown } = req.query;
+export function parseListQuery(req: Request): Required<ListTenants> & {
+  /** Nothing where tenants alone are asked for. */
+  summary?: Pick<ListTenantSummaries, 'orderBy' | 'state'>;
+} {
+  const { summary, orderBy, state, ...rest } = req.query;
+  const { deleted, limit, offset, search, ...unknown } = rest;
   const query = parseListTenants({
     deleted: toBoolean(deleted),
     limit: toNumber(limit),
@@ -41,7 +66,34 @@ export function parseListQuery(
       `Invalid query: limit must be at most ${LARGEST_PAGE_OF_SUMMARIES} with summary=true, got ${query.limit}`,
     );
   }
-  return { ...query, summary: isSummary };
+  if (!isSummary && (state ?? orderBy) !== undefined) {
+    throw new InputError('Invalid query: state and orderBy need summary=true');
+  }
+  return {
+    ...query,
+    ...(isSummary && {
+      summary: {
+        state: oneOf('state', STATES, state),
+        orderBy: oneOf('orderBy', ORDERS, orderBy),
+      },
+    }),
+  };
+}
+
+function oneOf<T extends string>(
+  name: string,
+  values: readonly T[],
+  given: unknown,
+): T | undefined {
+  const found = values.find(value => value === given);
+  if (given !== undefined && found === undefined) {
+    throw new InputError(
+      `Invalid query: ${name} must be one of ${values.join(
+        ', ',
+      )}, got ${JSON.stringify(given)}`,
+    );
+  }
+  return found;
 }
 
 /**

@@ -1,42 +1,129 @@
-import {
-  type Tenant,
-  type TenantEngineRecord,
-  type TenantEngineReport,
-  type TenantEngines,
-  type TenantEngineStore,
-  type TenantStore,
+import type {
+  ListTenants,
+  Tenant,
+  TenantEngineRecord,
+  TenantEngineReport,
+  TenantEngines,
+  TenantEngineStore,
+  TenantStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type {
+  ListTenantSummaries,
   TenantStatus,
   TenantSummary,
 } from 'backstage-plugin-tenants-common';
 
-/** Adds to each tenant what it holds and what feeds it, in as few statements as can be. */
-export async function summarize(
+interface From {
+  engines: Pick<TenantEngines, 'isAvailable' | 'reports'>;
+  engineStore: Pick<TenantEngineStore, 'list'>;
+  store: Pick<TenantStore, 'countEntities' | 'list'>;
+}
+
+type SummaryQuery = Required<ListTenants> &
+  Pick<ListTenantSummaries, 'orderBy' | 'state'>;
+
+/** A page of tenants, each with what it holds and what feeds it. */
+export async function listSummaries(
+  query: SummaryQuery,
+  from: From,
+): Promise<{ items: TenantSummary[]; totalItems: number }> {
+  const { orderBy = 'slug', state, ...page } = query;
+  if (!state && orderBy === 'slug') {
+    const { items, totalItems } = await from.store.list(page);
+    const stated = await addStates(items, from);
+    return { items: await addEntities(stated, from), totalItems };
+  }
+  // What a state or another order chooses is known once all have been read.
+  const stated = await addStates(await listAll(query, from), from);
+  const found = stated
+    .filter(tenant => !state || isIn(state, tenant))
+    .sort(ORDERS[orderBy]);
+  const { offset, limit } = page;
+  return {
+    items: await addEntities(found.slice(offset, offset + limit), from),
+    totalItems: found.length,
+  };
+}
+
+type Stated = Omit<TenantSummary, 'entities'>;
+
+const ORDERS: Record<
+  NonNullable<SummaryQuery['orderBy']>,
+  (a: Tenant, b: Tenant) => number
+> = {
+  slug: (a, b) => (a.tenant_slug < b.tenant_slug ? -1 : 1),
+  name: (a, b) => a.tenant_name.localeCompare(b.tenant_name),
+  newest: (a, b) => (a.created_at < b.created_at ? 1 : -1),
+};
+
+function isIn(
+  state: NonNullable<SummaryQuery['state']>,
+  tenant: Stated,
+): boolean {
+  switch (state) {
+    case 'deleted':
+      return tenant.deleted_at !== null;
+    case 'with_errors':
+      return tenant.state !== null && Boolean(tenant.source_error_count);
+    default:
+      return tenant.state === state;
+  }
+}
+
+async function listAll(
+  { search, deleted, state }: SummaryQuery,
+  { store }: From,
+): Promise<Tenant[]> {
+  const limit = 500;
+  const all: Tenant[] = [];
+  for (;;) {
+    const { items } = await store.list({
+      search,
+      deleted: deleted || state === 'deleted',
+      limit,
+      offset: all.length,
+    });
+    all.push(...items);
+    if (items.length < limit) {
+      return all;
+    }
+  }
+}
+
+/** In as few statements as can be, however many there are. */
+async function addStates(
   tenants: Tenant[],
-  from: {
-    engines: Pick<TenantEngines, 'isAvailable' | 'reports'>;
-    engineStore: Pick<TenantEngineStore, 'list'>;
-    store: Pick<TenantStore, 'countEntities'>;
-  },
-): Promise<TenantSummary[]> {
-  const { engines, engineStore, store } = from;
+  { engines, engineStore }: From,
+): Promise<Stated[]> {
   const tenantIds = tenants.map(({ tenant_id }) => tenant_id);
   const records = new Map(
     (await engineStore.list({ tenantIds })).map(each => [each.tenantId, each]),
   );
-  const [entities, reports] = await Promise.all([
-    store.countEntities(tenantIds),
-    engines.isAvailable ? engines.reports([...records.keys()]) : undefined,
-  ]);
+  const reports = engines.isAvailable
+    ? await engines.reports([...records.keys()])
+    : undefined;
+  return tenants.map(tenant => {
+    const report = reports?.get(tenant.tenant_id);
+    return {
+      ...tenant,
+      state: tenant.deleted_at
+        ? null
+        : stateOf(records.get(tenant.tenant_id), report),
+      source_error_count: report?.sourceErrorCount ?? null,
+    };
+  });
+}
+
+async function addEntities(
+  tenants: Stated[],
+  { store }: From,
+): Promise<TenantSummary[]> {
+  const counts = await store.countEntities(
+    tenants.map(({ tenant_id }) => tenant_id),
+  );
   return tenants.map(tenant => ({
     ...tenant,
-    state: tenant.deleted_at
-      ? null
-      : stateOf(records.get(tenant.tenant_id), reports?.get(tenant.tenant_id)),
-    source_error_count:
-      reports?.get(tenant.tenant_id)?.sourceErrorCount ?? null,
-    entities: entities.get(tenant.tenant_id) ?? 0,
+    entities: counts.get(tenant.tenant_id) ?? 0,
   }));
 }
 

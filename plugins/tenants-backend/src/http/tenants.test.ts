@@ -297,7 +297,7 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
 
   describe('GET /:slug/usage', () => {
     it('counts what the tenant holds', async () => {
-      const { tenant_id } = await create('acme');
+      const { tenant_id, created_at } = await create('acme');
       await database.client.query(
         `insert into entities (tenant_id, entity_ref, entity_kind, entity_namespace,
                                entity_name, final_entity, hash)
@@ -314,6 +314,11 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
         deleted_entities: 0,
         relations: 0,
         max_entities: 50000,
+        entity_ttl_days: 365,
+        concurrency: null,
+        requests_per_second: null,
+        burst: null,
+        created_at,
       });
       expect((await backend.admin.get('/nobody/usage')).status).toBe(404);
     });

@@ -116,7 +116,12 @@ describe('the OpenAPI document', () => {
           schema.default,
         ]),
       );
-    expect(defaults('/')).toEqual({ ...parseListTenants({}), summary: false });
+    expect(defaults('/')).toEqual({
+      ...parseListTenants({}),
+      summary: false,
+      state: undefined,
+      orderBy: 'slug',
+    });
     expect(defaults('/mine')).toEqual(parseListMembers({}));
     expect(defaults('/{slug}/members')).toEqual(parseListMembers({}));
     expect(defaults('/{slug}/principals')).toEqual({

@@ -4,6 +4,7 @@ import {
   openApiHeader,
   type OpenApiOperations,
 } from '@internal/http';
+import { ORDERS, STATES } from '../http/query';
 import { type SchemaName, schemaRef } from './schemas';
 
 const page = [
@@ -32,6 +33,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         parameter('deleted', { type: 'boolean', default: false }),
         parameter('search', { type: 'string', maxLength: 255, default: '' }),
         parameter('summary', { type: 'boolean', default: false }),
+        parameter('state', { type: 'string', enum: [...STATES] }),
+        parameter('orderBy', {
+          type: 'string',
+          enum: [...ORDERS],
+          default: 'slug',
+        }),
         ...page,
       ],
       success: {
@@ -109,7 +116,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   },
   '/{slug}/usage': {
     get: {
-      summary: 'Count what a tenant holds',
+      summary: 'Count what a tenant holds, beside what it may',
       success: { 200: answer('The counts', schemaRef('TenantUsage')) },
       errors: [403, 404],
     },

@@ -139,7 +139,10 @@ export const SCHEMAS = {
     shared_entities: count,
     deleted_entities: count,
     relations: count,
-    max_entities: orNull(maxEntities),
+    max_entities: tenant.max_entities,
+    entity_ttl_days: tenant.entity_ttl_days,
+    ...ownLimits,
+    created_at: time,
   }),
   TenantShare: object(share),
   TenantShares: object({

@@ -9,6 +9,7 @@ import type {
   FindPrincipals,
   ListMembers,
   ListTenants,
+  ListTenantSummaries,
   Membership,
   OpenTenant,
   Page,
@@ -86,7 +87,7 @@ export interface TenantsApi {
    * it: at most 100 at once.
    */
   listTenantSummaries(
-    query?: ListTenants,
+    query?: ListTenantSummaries,
     options?: TenantsRequestOptions,
   ): Promise<Page<TenantSummary>>;
 

@@ -10,6 +10,7 @@ import type {
   FindPrincipals,
   ListMembers,
   ListTenants,
+  ListTenantSummaries,
   Membership,
   OpenTenant,
   Page,
@@ -80,7 +81,7 @@ export class TenantsClient implements TenantsApi {
 
   /** {@inheritdoc TenantsApi.listTenantSummaries} */
   async listTenantSummaries(
-    query: ListTenants = {},
+    query: ListTenantSummaries = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<TenantSummary>> {
     const path = toSearch({ ...query, summary: true });
