@@ -1,7 +1,6 @@
 import { toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
-  Alert,
   Button,
   Dialog,
   DialogBody,
@@ -19,6 +18,7 @@ import {
   useRef,
   useState,
 } from 'react';
+import { Alert } from './Alert';
 import styles from './ActionDialog.module.css';
 import { Failure } from './Failure';
 import { pagesTranslationRef } from './translation';
@@ -115,6 +115,12 @@ function ActionForm(props: Action & { onClose: () => void }) {
   const isSlow = useIsSlow(isPending);
   const isDisabled = props.isDisabled || (typed && text !== typed.value);
 
+  const [corrections, setCorrections] = useState(0);
+  // Once the field says what is wrong with it.
+  useEffect(() => {
+    form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [corrections]);
+
   // The dialog itself has the focus where it has no field.
   useEffect(() => form.current?.querySelector('input')?.focus(), []);
 
@@ -129,6 +135,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
       const isDone = await onSubmit();
       if (isDone === false) {
         setPending(false);
+        setCorrections(count => count + 1);
         return;
       }
     } catch (thrown) {

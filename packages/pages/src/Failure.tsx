@@ -1,6 +1,8 @@
 import { ResponseError, toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, ButtonLink } from '@backstage/ui';
+import { Button, ButtonLink, Flex } from '@backstage/ui';
+import type { ReactNode } from 'react';
+import { Alert } from './Alert';
 import { pagesTranslationRef } from './translation';
 
 /** What the backend says of a failure, without what the client puts around it. */
@@ -36,9 +38,13 @@ export function useFailureText(): (error: unknown) => string {
 export function Failure(props: {
   title: string;
   error: unknown;
+  /** What it means here, where that is known. */
+  text?: string;
+  /** What else to do about it. */
+  action?: ReactNode;
   onRetry?: () => void;
 }) {
-  const { title, error, onRetry } = props;
+  const { title, error, text, action, onRetry } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
   return (
@@ -47,9 +53,9 @@ export function Failure(props: {
       status="danger"
       icon
       title={title}
-      description={textOf(error)}
+      description={text ?? textOf(error)}
       customActions={
-        <>
+        <Flex gap="2" style={{ flexWrap: 'wrap' }}>
           {statusOf(error) === 401 && (
             <ButtonLink
               size="small"
@@ -60,12 +66,13 @@ export function Failure(props: {
               {t('failure.signIn')}
             </ButtonLink>
           )}
+          {action}
           {onRetry && (
             <Button size="small" variant="secondary" onPress={onRetry}>
               {t('retry')}
             </Button>
           )}
-        </>
+        </Flex>
       }
     />
   );

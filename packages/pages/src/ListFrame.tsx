@@ -27,6 +27,8 @@ export function ListFrame<TItem>(props: {
     /** Where there is nothing to find. */
     none: string;
   };
+  /** What to do where there is nothing to find. */
+  noneAction?: ReactNode;
   children: (items: TItem[], isStale: boolean) => ReactNode;
 }) {
   const { state, query, onQuery, pageSize, texts, children } = props;
@@ -58,6 +60,7 @@ export function ListFrame<TItem>(props: {
           isBeyond={found.totalItems > 0}
           onQuery={onQuery}
           texts={texts}
+          noneAction={props.noneAction}
         />
       )}
     </>
@@ -149,6 +152,7 @@ function Nothing(props: {
   isBeyond: boolean;
   onQuery: (changes: { search?: string; page?: number }) => void;
   texts: { noMatch: (search: string) => string; none: string };
+  noneAction: ReactNode;
 }) {
   const { search, isBeyond, onQuery, texts } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
@@ -179,5 +183,5 @@ function Nothing(props: {
       />
     );
   }
-  return <EmptyState text={texts.none} />;
+  return <EmptyState text={texts.none} action={props.noneAction} />;
 }

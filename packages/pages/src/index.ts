@@ -5,6 +5,7 @@
  */
 
 export { type Action, ActionButton, ActionDialog } from './ActionDialog';
+export { Alert } from './Alert';
 export { EmptyState } from './EmptyState';
 export { Failure, messageOf, statusOf, useFailureText } from './Failure';
 export { LeaveDialog } from './LeaveDialog';
@@ -16,4 +17,9 @@ export { NOTHING_PICKED, type Picked, Picker } from './Picker';
 export { pagesTranslationRef } from './translation';
 export { useIsSlow } from './useIsSlow';
 export { useListQuery } from './useListQuery';
+export {
+  type SelectedAction,
+  SelectedActions,
+  useSelection,
+} from './Selection';
 export { type Search, useSearch } from './useSearch';

@@ -21,6 +21,12 @@ export const pagesTranslationRef = createTranslationRef({
         'Your session has ended. Sign in again in another tab and try again here: what you typed stays.',
       signIn: 'Sign in again',
     },
+    selection: {
+      label: 'What is chosen',
+      count_one: '{{count}} is chosen',
+      count_other: '{{count}} are chosen',
+      clear: 'Choose none',
+    },
     list: {
       search: 'Search',
       clear: 'Clear the search',

@@ -3,7 +3,8 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Container, Flex, Text } from '@backstage/ui';
+import { Button, Container, Flex, Link, Text } from '@backstage/ui';
+import { Alert } from '@internal/pages';
 import type { Membership, Page } from 'backstage-plugin-tenants-common';
 import { type ReactNode, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
@@ -86,9 +87,9 @@ export function PortalLink() {
   const portal = host.slice(host.indexOf('.') + 1);
   return host.includes('.') ? (
     <Text as="p">
-      <a href={`${protocol}//${portal}/`}>
+      <Link href={`${protocol}//${portal}/`}>
         {t('openTenant.other.portal', { host: portal })}
-      </a>
+      </Link>
     </Text>
   ) : null;
 }

@@ -1,6 +1,5 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
-  Alert,
   Button,
   Dialog,
   DialogBody,
@@ -9,6 +8,7 @@ import {
   Flex,
   Text,
 } from '@backstage/ui';
+import { Alert } from '@internal/pages';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';

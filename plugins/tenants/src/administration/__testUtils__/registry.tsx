@@ -71,6 +71,11 @@ export const usageOf = (more: Partial<TenantUsage> = {}): TenantUsage => ({
   deleted_entities: 2,
   relations: 11,
   max_entities: 50_000,
+  entity_ttl_days: 365,
+  concurrency: null,
+  requests_per_second: null,
+  burst: null,
+  created_at: '2026-11-20T10:00:00.000Z',
   ...more,
 });
 

@@ -80,19 +80,19 @@ describe('the list of tenants', () => {
 
   it('begins with what its address says', async () => {
     const api = mockRegistry();
-    await renderPages(api, '/?search=ac&page=3&deleted=true');
+    await renderPages(api, '/?search=ac&page=3&state=deleted');
     await waitFor(() =>
       expect(lastQuery(api)).toEqual({
         search: 'ac',
-        deleted: true,
+        state: 'deleted',
         limit: 20,
         offset: 40,
       }),
     );
     expect(searchField()).toHaveValue('ac');
-    expect(
-      screen.getByRole('switch', { name: 'Show deleted tenants' }),
-    ).toBeChecked();
+    expect(screen.getByRole('button', { name: /State/ })).toHaveTextContent(
+      'Deleted',
+    );
   });
 
   it('goes through the pages, and to the first one with another question', async () => {
@@ -114,10 +114,88 @@ describe('the list of tenants', () => {
     }
     expect(await screen.findByText('41 to 45 of 45')).toBeVisible();
     expect(screen.getByRole('button', { name: 'Next page' })).toBeDisabled();
-    await userEvent.click(screen.getByRole('switch'));
-    await waitFor(() =>
-      expect(lastQuery(api)).toEqual({ limit: 20, offset: 0, deleted: true }),
+    for (const [choice, option, expected] of [
+      ['State', 'Paused', { state: 'paused' }],
+      ['Sort by', 'Newest', { state: 'paused', orderBy: 'newest' }],
+    ] as const) {
+      await userEvent.click(
+        screen.getByRole('button', { name: new RegExp(choice) }),
+      );
+      await userEvent.click(
+        await screen.findByRole('option', { name: option }),
+      );
+      await waitFor(() =>
+        expect(lastQuery(api)).toEqual({ limit: 20, offset: 0, ...expected }),
+      );
+    }
+  });
+
+  it('pauses several at once, and keeps those chosen that failed', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockResolvedValue(
+      page(summaryOf('acme'), summaryOf('globex'), summaryOf('other')),
     );
+    api.pauseEngine.mockImplementation(async slug => {
+      if (slug === 'globex') {
+        throw new TypeError('Failed to fetch');
+      }
+      return { tenant_slug: slug, state: 'stopped', configured_by: null };
+    });
+    await renderPages(api, '/');
+    for (const name of ['ACME', 'GLOBEX']) {
+      const row = await rowOf(name);
+      await userEvent.click(within(row).getByRole('checkbox'));
+    }
+    expect(screen.getByText('2 are chosen')).toBeVisible();
+    await userEvent.click(
+      screen.getByRole('button', { name: 'Pause engines' }),
+    );
+    const dialog = await screen.findByRole('dialog');
+    expect(dialog).toHaveTextContent('ACME, GLOBEX');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Pause engines' }),
+    );
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      'GLOBEX: The backend does not answer.',
+    );
+    expect(api.pauseEngine.mock.calls.map(([slug]) => slug)).toEqual([
+      'acme',
+      'globex',
+    ]);
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Cancel' }),
+    );
+    expect(await screen.findByText('1 is chosen')).toBeVisible();
+  });
+
+  it('deletes several only once their number is typed, and restores deleted ones', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockResolvedValue(
+      page(
+        summaryOf('gone', { state: null, deleted_at: '2026-11-21T10:00:00Z' }),
+      ),
+    );
+    await renderPages(api, '/?state=deleted');
+    await userEvent.click(within(await rowOf('GONE')).getByRole('checkbox'));
+    expect(screen.queryByRole('button', { name: 'Delete' })).toBeNull();
+    await userEvent.click(screen.getByRole('button', { name: 'Restore' }));
+    const dialog = await screen.findByRole('dialog');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Restore' }),
+    );
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+    expect(api.restoreTenant).toHaveBeenCalledWith('gone');
+
+    api.listTenantSummaries.mockResolvedValue(page(summaryOf('acme')));
+    await userEvent.type(searchField(), 'a');
+    await userEvent.click(within(await rowOf('ACME')).getByRole('checkbox'));
+    await userEvent.click(screen.getByRole('button', { name: 'Delete' }));
+    const question = await screen.findByRole('dialog');
+    const submit = within(question).getByRole('button', { name: 'Delete' });
+    expect(submit).toBeDisabled();
+    await userEvent.type(within(question).getByRole('textbox'), '1');
+    await userEvent.click(submit);
+    await waitFor(() => expect(api.deleteTenant).toHaveBeenCalledWith('acme'));
   });
 
   it('says that nothing was found, and goes back to all', async () => {
@@ -169,7 +247,8 @@ describe('the list of tenants', () => {
     ).toBeVisible();
     expect(screen.queryByText('Other')).toBeNull();
     expect(screen.queryByRole('button', { name: 'Create tenant' })).toBeNull();
-    expect(screen.queryByRole('switch')).toBeNull();
+    expect(screen.queryByRole('button', { name: /State/ })).toBeNull();
+    expect(screen.queryByRole('checkbox')).toBeNull();
   });
 });
 

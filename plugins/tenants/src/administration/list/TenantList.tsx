@@ -10,10 +10,9 @@ import {
   CellText,
   Column,
   Container,
-  DialogTrigger,
   Flex,
   Row,
-  Switch,
+  Select,
   TableBody,
   TableHeader,
   TableRoot,
@@ -24,53 +23,54 @@ import {
   Moment,
   PageHeader,
   SearchInput,
+  type SelectedAction,
+  SelectedActions,
   useListQuery,
+  useSelection,
 } from '@internal/pages';
 import type {
   Membership,
   TenantSummary,
 } from 'backstage-plugin-tenants-common';
-import { useState } from 'react';
+import { type ComponentProps, useState } from 'react';
 import { useNavigate } from 'react-router-dom';
+import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import styles from '../administration.module.css';
 import { State } from '../State';
 import { CreateTenantDialog } from './CreateTenantDialog';
-import { PAGE_SIZE, useTenantRows } from './useTenantRows';
-
-const CHOICES = { deleted: ['false', 'true'] } as const;
+import { CHOICES, PAGE_SIZE, useTenantRows } from './useTenantRows';
 
 /** The tenants of the portal, as far as the user administers them. */
 export function TenantList() {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [query, setQuery] = useListQuery(CHOICES);
-  const isDeleted = query.deleted === 'true';
-  const tenants = useTenantRows({ ...query, deleted: isDeleted });
+  const tenants = useTenantRows(query);
   const rows = tenants.value;
   const [isCreating, setCreating] = useState(false);
   const navigate = useNavigate();
 
+  const createButton = rows?.of === 'all' && (
+    <Button
+      iconStart={<RiAddLine aria-hidden />}
+      onPress={() => setCreating(true)}
+    >
+      {t('list.create.open')}
+    </Button>
+  );
   return (
     <>
       <PageHeader
         title={t(rows?.of === 'own' ? 'list.ownTitle' : 'list.title')}
-        customActions={
-          rows?.of === 'all' && (
-            <DialogTrigger isOpen={isCreating} onOpenChange={setCreating}>
-              <Button iconStart={<RiAddLine aria-hidden />}>
-                {t('list.create.open')}
-              </Button>
-              {isCreating && (
-                <CreateTenantDialog
-                  onClose={() => setCreating(false)}
-                  onCreated={slug => navigate(slug)}
-                />
-              )}
-            </DialogTrigger>
-          )
-        }
+        customActions={createButton}
       />
+      {isCreating && (
+        <CreateTenantDialog
+          onClose={() => setCreating(false)}
+          onCreated={slug => navigate(slug)}
+        />
+      )}
       <Container>
         <Flex direction="column" gap="4" mb="6">
           <Flex align="end" gap="4" style={{ flexWrap: 'wrap' }}>
@@ -79,15 +79,19 @@ export function TenantList() {
               onSearch={search => setQuery({ search }, 'replace')}
               placeholder={t('list.placeholder')}
             />
-            {rows?.of !== 'own' && (
-              <Switch
-                label={t('list.deleted')}
-                isSelected={isDeleted}
-                onChange={deleted =>
-                  setQuery({ deleted: deleted ? 'true' : 'false' })
-                }
-              />
-            )}
+            {rows?.of !== 'own' &&
+              (['state', 'order'] as const).map(choice => (
+                <Select
+                  key={choice}
+                  label={t(`list.${choice}.label`)}
+                  options={CHOICES[choice].map(id => ({
+                    id,
+                    label: t(`list.${choice}.${id}` as 'list.state.active'),
+                  }))}
+                  value={query[choice]}
+                  onChange={id => setQuery({ [choice]: id ?? undefined })}
+                />
+              ))}
           </Flex>
           <ListFrame
             state={tenants}
@@ -98,20 +102,121 @@ export function TenantList() {
               failed: t('list.failed'),
               found: count => t('list.found', { count }),
               noMatch: search => t('list.noMatch', { search }),
-              none: t(rows?.of === 'own' ? 'list.ownNone' : 'list.none'),
+              none: noneText(),
             }}
+            noneAction={
+              query.state === 'active' ? (
+                createButton
+              ) : (
+                <Button
+                  variant="secondary"
+                  onPress={() => setQuery({ state: 'active' })}
+                >
+                  {t('list.showActive')}
+                </Button>
+              )
+            }
           >
-            {(items, isStale) => <Rows items={items} isStale={isStale} />}
+            {(items, isStale) =>
+              items.every(isSummary) ? (
+                <Summaries
+                  items={items}
+                  isStale={isStale}
+                  onChanged={tenants.retry}
+                />
+              ) : (
+                <Rows items={items} isStale={isStale} />
+              )
+            }
           </ListFrame>
         </Flex>
       </Container>
     </>
+  );
+
+  function noneText() {
+    if (rows?.of === 'own') {
+      return t('list.ownNone');
+    }
+    return t(query.state === 'active' ? 'list.none' : 'list.noneInState');
+  }
+}
+
+/** The tenants for an administrator of all, who may do something with several at once. */
+function Summaries(props: {
+  items: TenantSummary[];
+  isStale: boolean;
+  onChanged: () => void;
+}) {
+  const { items, isStale, onChanged } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const tenantsApi = useApi(tenantsApiRef);
+  const { ids, setIds } = useSelection();
+  const chosen = items.filter(({ tenant_slug: slug }) => ids.has(slug));
+  const hasDeleted = chosen.some(({ state }) => state === null);
+  const hasActive = chosen.some(({ state }) => state !== null);
+
+  const actionOf = (
+    name: 'pause' | 'resume' | 'delete' | 'restore',
+    does: (slug: string) => Promise<unknown>,
+  ): SelectedAction<TenantSummary> => ({
+    open: t(`list.several.${name}.open`),
+    title: t(`list.several.${name}.title`, { count: chosen.length }),
+    texts: [chosen.map(tenant => tenant.tenant_name).join(', ')],
+    submit: t(`list.several.${name}.open`),
+    failed: t('list.several.failed'),
+    does: ({ tenant_slug }) => does(tenant_slug),
+  });
+  const ofActive = [
+    actionOf('pause', slug => tenantsApi.pauseEngine(slug)),
+    actionOf('resume', slug => tenantsApi.resumeEngine(slug)),
+    {
+      ...actionOf('delete', slug => tenantsApi.deleteTenant(slug)),
+      destructive: true,
+      typed: {
+        label: t('list.several.delete.typed', { count: chosen.length }),
+        value: String(chosen.length),
+      },
+    },
+  ];
+  const ofDeleted = [
+    actionOf('restore', slug => tenantsApi.restoreTenant(slug)),
+  ];
+  return (
+    <Flex direction="column" gap="3">
+      <SelectedActions
+        chosen={chosen}
+        nameOf={tenant => tenant.tenant_name}
+        actions={[
+          ...(hasDeleted ? [] : ofActive),
+          ...(hasActive ? [] : ofDeleted),
+        ]}
+        onChoose={left =>
+          setIds(new Set(left.map(({ tenant_slug: slug }) => slug)))
+        }
+        onDone={onChanged}
+      />
+      <Rows
+        items={items}
+        isStale={isStale}
+        chosen={ids}
+        onChoose={keys =>
+          setIds(
+            keys === 'all'
+              ? new Set(items.map(({ tenant_slug: slug }) => slug))
+              : new Set([...keys].map(String)),
+          )
+        }
+      />
+    </Flex>
   );
 }
 
 function Rows(props: {
   items: (Membership | TenantSummary)[];
   isStale: boolean;
+  chosen?: ReadonlySet<string>;
+  onChoose?: ComponentProps<typeof TableRoot>['onSelectionChange'];
 }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = useRouteRef(rootRouteRef)?.() ?? '';
@@ -134,6 +239,10 @@ function Rows(props: {
       <TableRoot
         aria-label={t('list.title')}
         stale={props.isStale}
+        selectionMode={props.onChoose ? 'multiple' : 'none'}
+        selectionBehavior="toggle"
+        selectedKeys={props.chosen}
+        onSelectionChange={props.onChoose}
         style={{ minWidth: shown.length > 2 ? 720 : undefined }}
       >
         <TableHeader>

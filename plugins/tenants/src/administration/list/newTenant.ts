@@ -5,7 +5,7 @@ const LONGEST_NAME = 255;
 const RESERVED_SLUGS = ['www', 'mine'];
 
 /** The fields of a tenant that can be wrong. */
-export const FIELDS = [
+const FIELDS = [
   'tenant_name',
   'tenant_slug',
   'max_entities',

@@ -1,5 +1,5 @@
 import { useApi } from '@backstage/frontend-plugin-api';
-import { statusOf } from '@internal/pages';
+import { statusOf, type useListQuery } from '@internal/pages';
 import type {
   Membership,
   TenantsApi,
@@ -11,13 +11,21 @@ import { tenantsApiRef } from '../../api';
 /** How many tenants a page of the list has. */
 export const PAGE_SIZE = 20;
 
-/** Which part of the list is shown. */
-export interface ListQuery {
-  search: string;
-  deleted: boolean;
-  /** From 1 on. */
-  page: number;
-}
+/** What the list can be narrowed to, and ordered by; the first of each by default. */
+export const CHOICES = {
+  state: [
+    'active',
+    'running',
+    'with_errors',
+    'starting',
+    'paused',
+    'failed',
+    'deleted',
+  ],
+  order: ['slug', 'name', 'newest'],
+} as const;
+
+type ListQuery = ReturnType<typeof useListQuery<typeof CHOICES>>[0];
 
 export interface TenantRows {
   /** Whether the list has all tenants, or those alone that the user is an admin of. */
@@ -27,17 +35,17 @@ export interface TenantRows {
 }
 
 /** A part of the list. The answer to the last question counts, whichever comes last. */
-export function useTenantRows({ search, deleted, page }: ListQuery) {
+export function useTenantRows({ search, state, order, page }: ListQuery) {
   const tenantsApi = useApi(tenantsApiRef);
   return useAsyncRetry(
-    () => loadRows(tenantsApi, { search, deleted, page }),
-    [tenantsApi, search, deleted, page],
+    () => loadRows(tenantsApi, { search, state, order, page }),
+    [tenantsApi, search, state, order, page],
   );
 }
 
 async function loadRows(
   tenantsApi: TenantsApi,
-  { search, deleted, page }: ListQuery,
+  { search, state, order, page }: ListQuery,
 ): Promise<TenantRows> {
   const offset = (page - 1) * PAGE_SIZE;
   try {
@@ -45,7 +53,8 @@ async function loadRows(
       limit: PAGE_SIZE,
       offset,
       ...(search && { search }),
-      ...(deleted && { deleted }),
+      ...(state !== 'active' && { state }),
+      ...(order !== 'slug' && { orderBy: order }),
     });
     return { of: 'all', ...found };
   } catch (error) {

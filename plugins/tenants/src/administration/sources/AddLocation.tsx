@@ -1,6 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Text, TextField } from '@backstage/ui';
+import { Button, Text, TextField } from '@backstage/ui';
 import {
+  Alert,
   messageOf,
   statusOf,
   useFailureText,

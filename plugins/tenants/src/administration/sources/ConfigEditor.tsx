@@ -1,6 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Flex, Text, TextAreaField } from '@backstage/ui';
+import { Button, Flex, Text, TextAreaField } from '@backstage/ui';
 import {
+  Alert,
   Failure,
   LeaveDialog,
   messageOf,

@@ -1,5 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Flex, Text } from '@backstage/ui';
+import { Button, Flex, Text } from '@backstage/ui';
+import { Alert } from '@internal/pages';
 import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
 import { diffLines } from 'diff';
 import { useEffect, useRef } from 'react';

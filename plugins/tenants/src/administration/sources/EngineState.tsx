@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Text } from '@backstage/ui';
-import { useExactTime, useFailureText } from '@internal/pages';
+import { Text } from '@backstage/ui';
+import { Alert, useExactTime, useFailureText } from '@internal/pages';
 import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 

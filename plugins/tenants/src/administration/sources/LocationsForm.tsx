@@ -1,6 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { ButtonIcon, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
+import { EmptyState } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 import { AddLocation, type OnAdd } from './AddLocation';
@@ -28,9 +29,7 @@ export function LocationsForm(props: {
   return (
     <>
       {locations.length === 0 ? (
-        <Text as="p" color="secondary">
-          {t('sources.locations.none')}
-        </Text>
+        <EmptyState text={t('sources.locations.none')} />
       ) : (
         <ul className={styles.list}>
           {locations.map(({ target, kinds }, index) => (

@@ -1,8 +1,10 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, ButtonIcon, Flex, Text } from '@backstage/ui';
+import { ButtonIcon, Flex, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import {
+  Alert,
   ActionDialog,
+  EmptyState,
   Failure,
   Loading,
   messageOf,
@@ -73,7 +75,7 @@ export function RegisteredLocations(props: {
           )}
           {error && renderFailure(error)}
           {!error && value?.length === 0 && (
-            <Text as="p">{t('sources.registered.none')}</Text>
+            <EmptyState text={t('sources.registered.none')} />
           )}
           {value && value.length > 0 && (
             <ul className={styles.list}>

@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Flex, Text } from '@backstage/ui';
-import { Failure, Loading } from '@internal/pages';
+import { Flex, Text } from '@backstage/ui';
+import { Alert, Failure, Loading } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   SourceError,

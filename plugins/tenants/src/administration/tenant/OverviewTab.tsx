@@ -3,8 +3,8 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, ButtonLink, Flex, Text } from '@backstage/ui';
-import { ActionButton, Failure, Loading } from '@internal/pages';
+import { ButtonLink, Flex, Text } from '@backstage/ui';
+import { Alert, ActionButton, Failure, Loading } from '@internal/pages';
 import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
@@ -65,7 +65,7 @@ export function OverviewTab(props: {
           }}
         />
       )}
-      {tenant.row && value?.usage && (
+      {value?.usage && (
         <UseSection
           row={tenant.row}
           usage={value.usage}
@@ -107,11 +107,6 @@ function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
           })}
           customActions={
             <Flex gap="2" style={{ flexWrap: 'wrap' }}>
-              {status.state !== 'catalog_plugin' && (
-                <ButtonLink size="small" href={`${href}/sources`}>
-                  {t('tenant.next.sources')}
-                </ButtonLink>
-              )}
               <ButtonLink
                 size="small"
                 variant="secondary"
@@ -119,6 +114,11 @@ function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
               >
                 {t('tenant.next.members')}
               </ButtonLink>
+              {status.state !== 'catalog_plugin' && (
+                <ButtonLink size="small" href={`${href}/sources`}>
+                  {t('tenant.next.sources')}
+                </ButtonLink>
+              )}
             </Flex>
           }
         />

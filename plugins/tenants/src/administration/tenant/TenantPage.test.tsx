@@ -276,6 +276,7 @@ describe('the page of a tenant', () => {
     await userEvent.type(field(/^Requests a second/), '50');
     const limits = { concurrency: 3, requests_per_second: 50, burst: 1200 };
     api.getTenant.mockResolvedValue(tenantOf('acme', limits));
+    api.getTenantUsage.mockResolvedValue(usageOf(limits));
     await save();
     expect(await screen.findByText('50, 1,200 at once')).toBeVisible();
     expect(await valueOf('Operations at once')).toHaveTextContent('3');
@@ -287,6 +288,7 @@ describe('the page of a tenant', () => {
       await userEvent.clear(within(again).getByRole('textbox', { name }));
     }
     api.getTenant.mockResolvedValue(tenantOf('acme', { concurrency: 3 }));
+    api.getTenantUsage.mockResolvedValue(usageOf({ concurrency: 3 }));
     await userEvent.click(within(again).getByRole('button', { name: 'Save' }));
     await waitFor(() =>
       expect(api.updateTenant).toHaveBeenLastCalledWith('acme', {
@@ -328,7 +330,12 @@ describe('the page of a tenant', () => {
     ).toBeVisible();
     expect(screen.getByRole('heading', { name: 'Acme' })).toBeVisible();
     expect(screen.getByRole('link', { name: 'Members' })).toBeVisible();
-    expect(api.getTenantUsage).not.toHaveBeenCalled();
+    expect(
+      await screen.findByRole('meter', { name: 'Entities' }),
+    ).toHaveAttribute('aria-valuetext', '7 of at most 50,000');
+    expect(await valueOf('Operations at once')).toHaveTextContent(
+      'default of the portal',
+    );
     for (const name of ['Delete tenant', 'Pause engine', /^Edit/, /^Take/]) {
       expect(screen.queryByRole('button', { name })).toBeNull();
     }

@@ -5,15 +5,8 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { toError } from '@backstage/errors';
-import {
-  Alert,
-  Button,
-  ButtonLink,
-  Container,
-  Flex,
-  Text,
-} from '@backstage/ui';
-import { Failure, Loading, Moment, PageHeader } from '@internal/pages';
+import { Button, ButtonLink, Container, Flex, Text } from '@backstage/ui';
+import { Alert, Failure, Loading, Moment, PageHeader } from '@internal/pages';
 import type { Tenant } from 'backstage-plugin-tenants-common';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
@@ -124,13 +117,13 @@ function ActiveTenant(props: {
   onChanged: () => void;
 }) {
   const { tenant, notice, onChanged } = props;
-  const { slug, name, row } = tenant;
+  const { slug, name } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${slug}`;
   const { '*': tab = '' } = useParams();
   const isSources = tab.startsWith('sources');
-  const withUsage = row !== undefined && tab === '';
+  const withUsage = tab === '';
   const load = useCallback(
     () => loadState(tenantsApi, slug, withUsage),
     [tenantsApi, slug, withUsage],

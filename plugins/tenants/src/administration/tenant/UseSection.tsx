@@ -13,21 +13,22 @@ import { Facts, Section } from './Section';
 
 /** What a tenant holds, of what it may, and the dialog that changes that and its name. */
 export function UseSection(props: {
-  row: Tenant;
   usage: TenantUsage;
+  /** Its row of the registry, for those who may change it. */
+  row?: Tenant;
   onSaved: () => void;
 }) {
   const { row, usage, onSaved } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const { language } = useApi(appLanguageApiRef).getLanguage();
   const numbers = new Intl.NumberFormat(language);
-  const { entity_ttl_days: days } = row;
+  const { entity_ttl_days: days } = usage;
   const kept =
     days === null
       ? t('tenant.use.keptForever')
       : t('tenant.use.keptFor', { count: days });
   function describeRate(): string {
-    const { requests_per_second: rate, burst } = row;
+    const { requests_per_second: rate, burst } = usage;
     if (rate === null) {
       return t('tenant.use.configured');
     }
@@ -41,9 +42,9 @@ export function UseSection(props: {
   return (
     <Section
       title={t('tenant.use.title')}
-      actions={<EditDialog row={row} onSaved={onSaved} />}
+      actions={row && <EditDialog row={row} onSaved={onSaved} />}
     >
-      <Meter live={usage.live_entities} limit={row.max_entities} />
+      <Meter live={usage.live_entities} limit={usage.max_entities} />
       <Facts
         facts={[
           [
@@ -53,12 +54,12 @@ export function UseSection(props: {
           [t('tenant.use.relations'), numbers.format(usage.relations)],
           [
             t('tenant.use.concurrency'),
-            row.concurrency === null
+            usage.concurrency === null
               ? t('tenant.use.configured')
-              : numbers.format(row.concurrency),
+              : numbers.format(usage.concurrency),
           ],
           [t('tenant.use.rate'), describeRate()],
-          [t('tenant.use.created'), <Moment key="at" at={row.created_at} />],
+          [t('tenant.use.created'), <Moment key="at" at={usage.created_at} />],
         ]}
       />
     </Section>

@@ -55,7 +55,7 @@ export const POLL_MS = 5_000;
 /** What a tenant does and holds at a moment. */
 export interface TenantState {
   status: TenantStatus;
-  /** For administrators of all tenants. */
+  /** Where it was asked for. */
   usage?: TenantUsage;
   /** When this was read. */
   at: string;
