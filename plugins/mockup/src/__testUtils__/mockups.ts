@@ -132,6 +132,10 @@ export function mockApi(...mockups: Mockup[]) {
         return { mockup: next, etag };
       },
     ),
+    saveVersion: method('saveVersion', async (id, request) => ({
+      version: { ...versionOf(all.get(id)!), ...request },
+      etag,
+    })),
     shareMockup: method('shareMockup', async (id, { shares }) => {
       const mockup = { ...all.get(id)!, shares };
       all.set(id, mockup);

@@ -22,8 +22,10 @@ export function MockupCard(props: {
   thumbnail: ReactNode;
   /** What can be done with it. */
   actions?: ReactNode;
+  /** What chooses it among others. */
+  choice?: ReactNode;
 }) {
-  const { mockup, thumbnail, actions } = props;
+  const { mockup, thumbnail, actions, choice } = props;
   const { id, name, description, owner, updatedAt } = mockup;
   const routeOf = useRouteRef(mockupRouteRef);
   return (
@@ -38,13 +40,18 @@ export function MockupCard(props: {
           title={name}
         >
           <Link className={styles.link} href={routeOf?.({ id })}>
-            {name}
+            <bdi>{name}</bdi>
           </Link>
         </Text>
-        {actions && <div className={styles.actions}>{actions}</div>}
+        {(actions || choice) && (
+          <div className={styles.actions}>
+            {choice}
+            {actions}
+          </div>
+        )}
       </div>
       {description && (
-        <Text as="p" className={styles.description}>
+        <Text as="p" dir="auto" className={styles.description}>
           {description}
         </Text>
       )}

@@ -450,6 +450,7 @@ describe('saving', () => {
   it.each([
     [403, /You may not change this mockup. What you did is still here/],
     [404, /has been deleted meanwhile/],
+    [401, /Your session has ended. Sign in again in another tab/],
     [413, /larger than the portal takes/],
     [503, /No database/],
   ])('loses nothing where the backend answers %s', async (status, text) => {

@@ -1,5 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, VisuallyHidden } from '@backstage/ui';
+import { VisuallyHidden } from '@backstage/ui';
+import { Alert } from '@internal/pages';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useCallback, useMemo, useRef, useState } from 'react';
 import { boxOf } from '../components/grid';

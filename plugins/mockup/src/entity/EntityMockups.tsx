@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntity } from '@backstage/plugin-catalog-react';
-import { Alert, Flex } from '@backstage/ui';
-import { EmptyState, Failure, Loading } from '@internal/pages';
+import { Flex } from '@backstage/ui';
+import { Alert, EmptyState, Failure, Loading } from '@internal/pages';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';

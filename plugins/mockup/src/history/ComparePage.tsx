@@ -4,6 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import {
+  Button,
   ButtonLink,
   Container,
   Flex,
@@ -21,8 +22,9 @@ import { Person } from '../components/Person';
 import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { LayoutDifferenceView } from './difference/LayoutDifferenceView';
-import { HistoryFrame } from './HistoryFrame';
+import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
+import { useRestoring } from './RestoreDialog';
 import { useVersionTitle } from './useVersionTitle';
 
 /** Two versions side by side. */
@@ -41,13 +43,19 @@ export function ComparePage() {
         return before && after && { before, after };
       }}
     >
-      {({ value }) => <Comparison {...value} />}
+      {({ read, value }) => <Comparison read={read} {...value} />}
     </HistoryFrame>
   );
 }
 
-function Comparison({ before, after }: { before: Version; after: Version }) {
+function Comparison(props: {
+  read: ReadMockup;
+  before: Version;
+  after: Version;
+}) {
+  const { before, after } = props;
   const { mockupId } = before;
+  const { newest, ask, notice, dialog } = useRestoring(props.read);
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
   const toComparison = useRouteRef(compareRouteRef);
@@ -73,6 +81,7 @@ function Comparison({ before, after }: { before: Version; after: Version }) {
       />
       <Container>
         <Flex direction="column" gap="4" mb="6">
+          <div role="status">{notice}</div>
           <div className={styles.buttons}>
             <ButtonLink variant="secondary" href={hrefOf(after, before)}>
               {t('history.compare.swap')}
@@ -83,6 +92,17 @@ function Comparison({ before, after }: { before: Version; after: Version }) {
                 new URL(hrefOf(before, after), window.location.href).href
               }
             />
+            {[before, after]
+              .filter(({ id }) => newest && id !== newest.id)
+              .map(version => (
+                <Button
+                  key={version.id}
+                  variant="secondary"
+                  onPress={() => ask(version)}
+                >
+                  {t('history.restore.open', { title: titleOf(version) })}
+                </Button>
+              ))}
           </div>
           <LayoutDifferenceView
             before={before.layoutData}
@@ -95,6 +115,7 @@ function Comparison({ before, after }: { before: Version; after: Version }) {
           <Patch before={before} after={after} />
         </Flex>
       </Container>
+      {dialog}
     </>
   );
 }

@@ -4,8 +4,8 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, ButtonLink, Container } from '@backstage/ui';
-import { Failure, Loading, PageHeader } from '@internal/pages';
+import { ButtonLink, Container } from '@backstage/ui';
+import { Alert, Failure, Loading, PageHeader } from '@internal/pages';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';

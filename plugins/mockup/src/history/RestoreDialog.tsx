@@ -3,13 +3,13 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, Link, TextField } from '@backstage/ui';
-import { ActionDialog, Moment, statusOf } from '@internal/pages';
+import { ButtonLink, Link, TextField } from '@backstage/ui';
+import { Alert, ActionDialog, Moment, statusOf } from '@internal/pages';
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
-import { compareRouteRef } from '../routes';
+import { compareRouteRef, mockupRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import type { ReadMockup } from './HistoryFrame';
 import { useVersionTitle } from './useVersionTitle';
@@ -122,4 +122,45 @@ export function RestoreDialog(props: {
       )}
     </ActionDialog>
   );
+}
+
+/** Restores versions from a page that shows some of them. */
+export function useRestoring(opened: ReadMockup) {
+  const [read, setRead] = useState(opened);
+  const [asked, setAsked] = useState<Version>();
+  const [restored, setRestored] = useState<Version>();
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const titleOf = useVersionTitle();
+  const editorHref =
+    useRouteRef(mockupRouteRef)?.({ id: opened.mockup.id }) ?? '';
+  return {
+    newest: read.mockup.latestVersion,
+    isRestored: restored !== undefined,
+    ask: setAsked,
+    /** What was restored. */
+    notice: restored && (
+      <Alert
+        status="success"
+        icon
+        title={t('history.restore.done', { title: titleOf(restored) })}
+        customActions={
+          <ButtonLink size="small" href={editorHref}>
+            {t('history.toEditor')}
+          </ButtonLink>
+        }
+      />
+    ),
+    dialog: asked && (
+      <RestoreDialog
+        version={asked}
+        read={read}
+        onRestored={made => {
+          setRead(made);
+          setRestored(asked);
+        }}
+        onConflict={setRead}
+        onClose={() => setAsked(undefined)}
+      />
+    ),
+  };
 }

@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, ButtonIcon, TextField } from '@backstage/ui';
+import { Button, ButtonIcon, TextField } from '@backstage/ui';
 import { RiPriceTag3Line } from '@remixicon/react';
-import { Failure, pagesTranslationRef, statusOf } from '@internal/pages';
+import { Alert, Failure, pagesTranslationRef, statusOf } from '@internal/pages';
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import {
   type FormEvent,
@@ -156,8 +156,13 @@ function TagForm(props: Edit & { onClose: () => void }) {
         autoComplete="off"
       />
       <div className={styles.buttons}>
-        <Button size="small" type="submit" isPending={isPending}>
-          {t('history.tag.save')}
+        <Button
+          size="small"
+          variant="secondary"
+          isDisabled={isPending}
+          onPress={onClose}
+        >
+          {tPages('cancel')}
         </Button>
         {version.versionTag && (
           <Button
@@ -169,13 +174,8 @@ function TagForm(props: Edit & { onClose: () => void }) {
             {t('history.tag.remove')}
           </Button>
         )}
-        <Button
-          size="small"
-          variant="tertiary"
-          isDisabled={isPending}
-          onPress={onClose}
-        >
-          {tPages('cancel')}
+        <Button size="small" type="submit" isPending={isPending}>
+          {t('history.tag.save')}
         </Button>
       </div>
       {hasConflict && (

@@ -3,33 +3,19 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import {
-  Alert,
-  Button,
-  ButtonLink,
-  Container,
-  Flex,
-  Link,
-  Text,
-} from '@backstage/ui';
+import { Button, ButtonLink, Container, Flex, Link, Text } from '@backstage/ui';
 import { Moment, PageHeader } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
-import { useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { CopyButton } from '../components/CopyButton';
 import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
-import {
-  compareRouteRef,
-  mockupRouteRef,
-  versionRouteRef,
-  versionsRouteRef,
-} from '../routes';
+import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
-import { RestoreDialog } from './RestoreDialog';
+import { useRestoring } from './RestoreDialog';
 import { useVersionTitle } from './useVersionTitle';
 
 /** One version, to look at: its address can be given to others. */
@@ -49,18 +35,14 @@ export function VersionPage() {
 
 function LookAt(props: { read: ReadMockup; version: Version }) {
   const { version } = props;
-  const [read, setRead] = useState(props.read);
   const { id, mockupId, createdAt, createdBy, layoutData, restoredFrom } =
     version;
-  const newest = read.mockup.latestVersion;
+  const { newest, isRestored, ask, notice, dialog } = useRestoring(props.read);
   const { t } = useTranslationRef(mockupTranslationRef);
   const title = useVersionTitle()(version);
   const toVersion = useRouteRef(versionRouteRef);
   const toVersions = useRouteRef(versionsRouteRef);
   const toComparison = useRouteRef(compareRouteRef);
-  const toEditor = useRouteRef(mockupRouteRef);
-  const [isAsked, setAsked] = useState(false);
-  const [isRestored, setRestored] = useState(false);
   const href = toVersion?.({ id: mockupId, versionId: id }) ?? '';
   return (
     <>
@@ -104,21 +86,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
       <Container>
         <Flex direction="column" gap="4" mb="6">
           <div role="status">
-            {isRestored && (
-              <Alert
-                status="success"
-                icon
-                title={t('history.restore.done', { title })}
-                customActions={
-                  <ButtonLink
-                    size="small"
-                    href={toEditor?.({ id: mockupId }) ?? ''}
-                  >
-                    {t('history.toEditor')}
-                  </ButtonLink>
-                }
-              />
-            )}
+            {notice}
             {!isRestored && newest && newest.id !== id && (
               <Text as="p" color="secondary">
                 {t('history.notNewest')}
@@ -144,7 +112,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
                 >
                   {t('history.compare.withNewest')}
                 </ButtonLink>
-                <Button onPress={() => setAsked(true)}>
+                <Button onPress={() => ask(version)}>
                   {t('history.restore.button')}
                 </Button>
               </>
@@ -161,18 +129,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
           </section>
         </Flex>
       </Container>
-      {isAsked && (
-        <RestoreDialog
-          version={version}
-          read={read}
-          onRestored={made => {
-            setRead(made);
-            setRestored(true);
-          }}
-          onConflict={setRead}
-          onClose={() => setAsked(false)}
-        />
-      )}
+      {dialog}
     </>
   );
 }

@@ -18,7 +18,8 @@ import {
 } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useState } from 'react';
-import { useNavigate, useParams } from 'react-router-dom';
+import { useNavigate, useParams, useSearchParams } from 'react-router-dom';
+import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { Person } from '../components/Person';
 import { compareRouteRef, mockupRouteRef, versionRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
@@ -49,7 +50,11 @@ function Versions(props: { read: ReadMockup }) {
   const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
   const loaded = useVersions(mockup.id);
   const { versions, error, isLoading, replace } = loaded;
-  const [chosen, setChosen] = useState<string[]>([]);
+  // In the address, so that it is still chosen on the way back from the comparison.
+  const [params, setParams] = useSearchParams();
+  const chosen = params.get('chosen')?.split(',') ?? [];
+  const setChosen = (ids: string[]) =>
+    setParams(ids.length > 0 ? { chosen: ids.join() } : {}, { replace: true });
   const [asked, setAsked] = useState<Version>();
   const [said, setSaid] = useState('');
   const items = versions?.items ?? [];
@@ -83,6 +88,7 @@ function Versions(props: { read: ReadMockup }) {
                   version={version}
                   from={items.find(({ id }) => id === version.restoredFrom)}
                   isNewest={index === 0}
+                  number={(versions?.newestNumber ?? 0) - index}
                   choice={
                     items.length > 1 && (
                       <Checkbox
@@ -211,13 +217,15 @@ function Row(props: {
   /** The version that it was restored from, where that is shown too. */
   from: Version | undefined;
   isNewest: boolean;
+  /** Its place among those that are kept, from 1 for the oldest. */
+  number: number;
   choice: ReactNode;
   read: ReadMockup;
   onRenamed: (version: Version, read: ReadMockup) => void;
   onConflict: (read: ReadMockup) => void;
   onRestore: () => void;
 }) {
-  const { version, from, isNewest, choice, onRestore } = props;
+  const { version, from, isNewest, number, choice, onRestore } = props;
   const { read, onRenamed, onConflict } = props;
   const { mockupId, id, createdAt, createdBy, layoutData, restoredFrom } =
     version;
@@ -229,8 +237,14 @@ function Row(props: {
   return (
     <li className={styles.version}>
       {choice}
+      <div className={styles.thumbnail}>
+        <LayoutThumbnail items={layoutData} />
+      </div>
       <div className={styles.about}>
         <div className={styles.name}>
+          <Text color="secondary">
+            {t('history.number', { number: String(number) })}
+          </Text>
           <Link href={hrefOf(id)} weight="bold">
             {titleOf(version)}
           </Link>

@@ -123,10 +123,14 @@ describe('the versions of a mockup', () => {
     const rows = within(list).getAllByRole('listitem');
     expect(rows.map(row => row.textContent)).toEqual([
       expect.stringMatching(
-        /^threeNewest.*anna, .*ago \(.*2026.*\), 1 item.*Restored from Version of .*2026/,
+        /^No\. 3threeNewest.*anna, .*ago \(.*2026.*\), 1 item.*Restored from Version of .*2026/,
       ),
-      expect.stringMatching(/^two.*peter, .*0 items/),
-      expect.stringMatching(/^Version of .*2026.*anna/),
+      expect.stringMatching(/^No\. 2two.*peter, .*0 items/),
+      expect.stringMatching(/^No\. 1Version of .*2026.*anna/),
+    ]);
+    // What it looks like: a box for each item.
+    expect(rows.map(row => row.querySelectorAll('rect').length)).toEqual([
+      1, 0, 0,
     ]);
     expect(within(rows[1]).getByRole('link', { name: 'two' })).toHaveAttribute(
       'href',
@@ -311,6 +315,16 @@ describe('the versions of a mockup', () => {
     ).toBeInTheDocument();
   });
 
+  it('still has chosen what its address names', async () => {
+    await render(mockHistory(THREE), '/m/versions?chosen=two,one');
+    expect(await button('Compare')).toBeEnabled();
+    expect(
+      (await screen.findAllByRole('checkbox')).map(
+        box => (box as HTMLInputElement).checked,
+      ),
+    ).toEqual([false, true, true]);
+  });
+
   it('shows older ones page by page', async () => {
     const api = mockHistory(THREE);
     api.listVersions
@@ -325,6 +339,7 @@ describe('the versions of a mockup', () => {
     await screen.findByText('2 of 3 versions');
     await userEvent.click(await button('Show older versions'));
     await screen.findByText('3 of 4 versions');
+    expect(screen.getByText('No. 1')).toBeVisible();
     expect(screen.getAllByRole('checkbox')).toHaveLength(3);
     expect(api.listVersions).toHaveBeenLastCalledWith('m', {
       limit: 20,
@@ -513,6 +528,26 @@ describe('the comparison of two versions', () => {
     expect(
       screen.getByText(/Removed from column 1, row 31/),
     ).toBeInTheDocument();
+  });
+
+  it('restores the older one', async () => {
+    const api = mockHistory(VERSIONS);
+    await render(api, '/m/versions/a/compare/b');
+    expect(screen.queryByRole('button', { name: 'Restore b' })).toBeNull();
+    await userEvent.click(await button('Restore a'));
+    const dialog = await screen.findByRole('dialog');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Restore' }),
+    );
+    expect(
+      await screen.findByText('a was restored as a new version.'),
+    ).toBeInTheDocument();
+    expect(api.restoreVersion).toHaveBeenCalledWith(
+      'm',
+      'a',
+      {},
+      { ifMatch: '"1"' },
+    );
   });
 
   it('has the JSON Patch to copy', async () => {

@@ -8,6 +8,7 @@ export const historyMessages = {
   none: 'No version was saved yet.',
   empty: 'This version is empty.',
   untagged: 'Version of {{at}}',
+  number: 'No. {{number}}',
   newest: 'Newest',
   notNewest: 'This is an older version. Looking at it changes nothing.',
   items_one: '{{count}} item',

@@ -9,7 +9,9 @@ const PAGE_SIZE = 20;
 /** The versions of a mockup, the newest first, and more of them page by page. */
 export function useVersions(mockupId: string) {
   const api = useApi(mockupApiRef);
-  const [versions, setVersions] = useState<Page<Version>>();
+  const [versions, setVersions] = useState<
+    Page<Version> & { newestNumber: number }
+  >();
   const [error, setError] = useState<unknown>();
   const [isLoading, setLoading] = useState(true);
   const lastRead = useRef(0);
@@ -26,7 +28,15 @@ export function useVersions(mockupId: string) {
           ...(cursor !== undefined && { cursor }),
         });
         if (mine === lastRead.current) {
-          setVersions({ ...page, items: [...known, ...page.items] });
+          setVersions(before => ({
+            ...page,
+            items: [...known, ...page.items],
+            // Others may have saved since the first page.
+            newestNumber:
+              cursor !== undefined && before
+                ? before.newestNumber
+                : page.totalItems,
+          }));
           setLoading(false);
         }
       } catch (thrown) {

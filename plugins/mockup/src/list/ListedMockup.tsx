@@ -2,6 +2,7 @@ import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import {
   ButtonIcon,
+  Checkbox,
   Menu,
   MenuItem,
   MenuTrigger,
@@ -28,9 +29,11 @@ export type MockupAction = 'edit' | 'share' | 'duplicate' | 'export' | 'trash';
 /** A mockup in the list. */
 export function ListedMockup(props: {
   mockup: Mockup;
+  isChosen: boolean;
+  onChoose: (isChosen: boolean) => void;
   onAction: (action: MockupAction) => void;
 }) {
-  const { mockup, onAction } = props;
+  const { mockup, isChosen, onChoose, onAction } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const { id, name, updatedAt } = mockup;
   const [isOpen, setOpen] = useState(false);
@@ -38,6 +41,13 @@ export function ListedMockup(props: {
     <MockupCard
       mockup={mockup}
       thumbnail={<Thumbnail key={updatedAt} id={id} />}
+      choice={
+        <Checkbox
+          aria-label={t('list.choose', { name })}
+          isSelected={isChosen}
+          onChange={onChoose}
+        />
+      }
       actions={
         <MenuTrigger isOpen={isOpen} onOpenChange={setOpen}>
           <ButtonIcon

@@ -9,6 +9,7 @@ import userEvent from '@testing-library/user-event';
 import type { MockupApi } from 'backstage-plugin-mockup-common';
 import { SWRConfig } from 'swr';
 import {
+  itemOf,
   mockApi,
   mockupOf,
   refusal,
@@ -377,6 +378,59 @@ describe('the actions of a mockup', () => {
   });
 });
 
+describe('several mockups', () => {
+  it('are moved to the trash at once; where that fails they stay chosen', async () => {
+    const api = mockApi(...['A', 'B', 'C'].map(name => mockupOf(name)));
+    api.deleteMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await render(api);
+    for (const name of ['A', 'B']) {
+      await link(name);
+      await userEvent.click(
+        screen.getByRole('checkbox', { name: `Choose ${name}` }),
+      );
+    }
+    await userEvent.click(
+      screen.getByRole('button', { name: 'Move to the trash' }),
+    );
+    const dialog = within(await screen.findByRole('dialog'));
+    const submit = () =>
+      userEvent.click(
+        dialog.getByRole('button', { name: 'Move to the trash' }),
+      );
+    await submit();
+    expect(await dialog.findByRole('alert')).toHaveTextContent(
+      'A: The backend does not answer.',
+    );
+    expect(api.deleteMockup.mock.calls.map(([id]) => id)).toEqual([
+      'id-of-A',
+      'id-of-B',
+    ]);
+    await submit();
+    await waitFor(() =>
+      expect(screen.queryByRole('link', { name: 'A' })).toBeNull(),
+    );
+    expect(screen.queryByRole('link', { name: 'B' })).toBeNull();
+    expect(await link('C')).toBeVisible();
+  });
+
+  it('are restored from the trash at once', async () => {
+    const api = mockApi(mockupOf('A'), mockupOf('B'));
+    await api.deleteMockup('id-of-A');
+    await api.deleteMockup('id-of-B');
+    await render(api, { at: '/trash' });
+    for (const name of ['A', 'B']) {
+      await userEvent.click(
+        await screen.findByRole('checkbox', { name: `Choose ${name}` }),
+      );
+    }
+    const bar = within(screen.getByRole('group', { name: 'What is chosen' }));
+    await userEvent.click(bar.getByRole('button', { name: 'Restore' }));
+    const dialog = within(await screen.findByRole('dialog'));
+    await userEvent.click(dialog.getByRole('button', { name: 'Restore' }));
+    expect(await screen.findByText('The trash is empty.')).toBeVisible();
+  });
+});
+
 describe('importing a file', () => {
   const file = new File(['{}'], 'mockups.json', { type: 'application/json' });
   const open = async () => {
@@ -396,6 +450,51 @@ describe('importing a file', () => {
     expect(await link('Imported')).toBeVisible();
     expect(api.importMockups).toHaveBeenCalledWith(file);
     expect(screen.getByText(/Mockups in it: 1\./)).toBeVisible();
+  });
+
+  it('offers to update what is here already, and does not double it', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await render(api);
+    const version = {
+      layoutData: [itemOf('text')],
+      versionTag: 'theirs',
+      createdBy: ANNA,
+      createdAt: '2026-11-20T10:00:00.000Z',
+    };
+    const times = {
+      createdAt: version.createdAt,
+      updatedAt: version.createdAt,
+    };
+    const content = {
+      schema: 'backstage-plugin-mockup/mockups',
+      version: 1,
+      mockups: [
+        { name: 'Start', ...times, versions: [version] },
+        { name: 'Other', ...times, versions: [] },
+      ],
+    };
+    const dialog = await open();
+    await userEvent.upload(
+      dialog.getByLabelText('File'),
+      new File([JSON.stringify(content)], 'mockups.json', {
+        type: 'application/json',
+      }),
+    );
+    expect(
+      await dialog.findByText('These are here already: Start'),
+    ).toBeVisible();
+    expect(await seriousProblems()).toEqual([]);
+    await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
+    expect(
+      await screen.findByText(/Updated mockups: 1, new ones: 1\./),
+    ).toBeVisible();
+    expect(api.saveVersion).toHaveBeenCalledWith(
+      'id-of-Start',
+      { layoutData: version.layoutData, versionTag: 'theirs' },
+      { ifMatch: '"1"' },
+    );
+    const [[sent]] = api.importMockups.mock.calls as [File][];
+    expect(JSON.parse(await sent.text()).mockups).toEqual([content.mockups[1]]);
   });
 
   it('says where the file is wrong, and takes another', async () => {

@@ -5,7 +5,6 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import {
-  Alert,
   Button,
   ButtonIcon,
   ButtonLink,
@@ -18,7 +17,15 @@ import {
   Text,
 } from '@backstage/ui';
 import { RiAddLine, RiDeleteBinLine, RiMore2Line } from '@remixicon/react';
-import { Failure, ListFrame, PageHeader, SearchInput } from '@internal/pages';
+import {
+  Alert,
+  Failure,
+  ListFrame,
+  PageHeader,
+  SearchInput,
+  SelectedActions,
+  useSelection,
+} from '@internal/pages';
 import {
   type Mockup,
   mockupCreatePermission,
@@ -56,6 +63,17 @@ export function MockupList() {
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
   const [failure, setFailure] = useState<Attempt & { error: unknown }>();
   const trashHref = useRouteRef(trashRouteRef)?.();
+  const { ids, setIds, toggle } = useSelection();
+  const chosen = mockups.value?.items.filter(({ id }) => ids.has(id)) ?? [];
+
+  /** After some are gone: all that the last page had, maybe. */
+  function refresh(gone: number) {
+    if (query.page > 1 && mockups.value?.items.length === gone) {
+      setQuery({ page: query.page - 1 }, 'replace');
+    } else {
+      mockups.retry();
+    }
+  }
 
   /** Does something, and offers to try it again where it fails. */
   async function attempt(what: Attempt) {
@@ -73,12 +91,7 @@ export function MockupList() {
       failed: t('list.failedTo.trash', { name }),
       does: async () => {
         await mockupApi.deleteMockup(id);
-        if (query.page > 1 && mockups.value?.items.length === 1) {
-          // It was all that the last page had.
-          setQuery({ page: query.page - 1 }, 'replace');
-        } else {
-          mockups.retry();
-        }
+        refresh(1);
         setNotice({
           text: t('list.done.trashed', { name }),
           undo: () =>
@@ -182,6 +195,22 @@ export function MockupList() {
               onRetry={() => attempt(failure)}
             />
           )}
+          <SelectedActions
+            chosen={chosen}
+            nameOf={({ name }) => name}
+            onChoose={left => setIds(new Set(left.map(({ id }) => id)))}
+            onDone={() => refresh(chosen.length)}
+            actions={[
+              {
+                open: t('list.actions.trash'),
+                title: t('list.several.trash', { count: chosen.length }),
+                texts: [chosen.map(({ name }) => name).join(', ')],
+                submit: t('list.actions.trash'),
+                failed: t('list.several.failed'),
+                does: ({ id }) => mockupApi.deleteMockup(id),
+              },
+            ]}
+          />
           <ListFrame
             state={mockups}
             query={query}
@@ -193,6 +222,9 @@ export function MockupList() {
               noMatch: search => t('list.noMatch', { search }),
               none: t(query.of === 'mine' ? 'list.noneOfYou' : 'list.empty'),
             }}
+            noneAction={
+              <CreateButton onPress={() => setAsked({ of: 'create' })} />
+            }
           >
             {items => (
               <MockupCards label={t('list.title')}>
@@ -200,6 +232,8 @@ export function MockupList() {
                   <ListedMockup
                     key={mockup.id}
                     mockup={mockup}
+                    isChosen={ids.has(mockup.id)}
+                    onChoose={isChosen => toggle(mockup.id, isChosen)}
                     onAction={action => act(action, mockup)}
                   />
                 ))}
@@ -224,10 +258,11 @@ export function MockupList() {
       {asked?.of === 'import' && (
         <ImportDialog
           onClose={close}
-          onDone={imported => {
+          onDone={({ imported, updated }) => {
             setNotice({
-              text: t('list.done.imported', {
-                mockups: String(imported.length),
+              text: t(updated ? 'list.done.updated' : 'list.done.imported', {
+                mockups: String(imported),
+                updated: String(updated),
               }),
             });
             mockups.retry();

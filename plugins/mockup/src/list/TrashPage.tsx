@@ -4,22 +4,25 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import {
-  Alert,
   Button,
   ButtonLink,
+  Checkbox,
   Container,
   Flex,
   Text,
 } from '@backstage/ui';
 import {
+  Alert,
   ActionDialog,
   Failure,
   ListFrame,
   Moment,
   PageHeader,
   SearchInput,
+  SelectedActions,
   statusOf,
   useListQuery,
+  useSelection,
 } from '@internal/pages';
 import type { TrashedMockup } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
@@ -54,9 +57,12 @@ export function TrashPage() {
     error: unknown;
   }>();
 
+  const { ids, setIds, toggle } = useSelection();
+  const chosen = trash.value?.items.filter(({ id }) => ids.has(id)) ?? [];
+
   /** Shows what is left, which may be nothing of the last page. */
-  function refresh() {
-    if (page > 1 && trash.value?.items.length === 1) {
+  function refresh(gone = 1) {
+    if (page > 1 && trash.value?.items.length === gone) {
       setQuery({ page: page - 1 }, 'replace');
     } else {
       trash.retry();
@@ -109,6 +115,35 @@ export function TrashPage() {
               onRetry={() => restore(failure.mockup)}
             />
           )}
+          <SelectedActions
+            chosen={chosen}
+            nameOf={({ name }) => name}
+            onChoose={left => setIds(new Set(left.map(({ id }) => id)))}
+            onDone={() => refresh(chosen.length)}
+            actions={[
+              {
+                open: t('list.trash.restore'),
+                title: t('list.several.restore', { count: chosen.length }),
+                texts: [chosen.map(({ name }) => name).join(', ')],
+                submit: t('list.trash.restore'),
+                failed: t('list.several.failed'),
+                does: ({ id }) => mockupApi.restoreMockup(id),
+              },
+              {
+                open: t('list.purge.submit'),
+                title: t('list.several.purge', { count: chosen.length }),
+                texts: [
+                  chosen.map(({ name }) => name).join(', '),
+                  t('list.purge.text'),
+                ],
+                warning: t('list.purge.warning'),
+                submit: t('list.purge.submit'),
+                failed: t('list.several.failed'),
+                destructive: true,
+                does: ({ id }) => mockupApi.purgeMockup(id),
+              },
+            ]}
+          />
           <ListFrame
             state={trash}
             query={query}
@@ -120,6 +155,11 @@ export function TrashPage() {
               noMatch: searched => t('list.noMatch', { search: searched }),
               none: t('list.trash.empty'),
             }}
+            noneAction={
+              listHref && (
+                <ButtonLink href={listHref}>{t('list.trash.back')}</ButtonLink>
+              )
+            }
           >
             {items => (
               <ul className={styles.rows} aria-label={t('list.trash.title')}>
@@ -127,6 +167,8 @@ export function TrashPage() {
                   <TrashRow
                     key={mockup.id}
                     mockup={mockup}
+                    isChosen={ids.has(mockup.id)}
+                    onChoose={isChosen => toggle(mockup.id, isChosen)}
                     isRefused={
                       failure?.mockup === mockup &&
                       statusOf(failure.error) === 403
@@ -162,6 +204,8 @@ export function TrashPage() {
 
 function TrashRow(props: {
   mockup: TrashedMockup;
+  isChosen: boolean;
+  onChoose: (isChosen: boolean) => void;
   /**
    * Whether the backend has refused it. The permission framework cannot tell before: what is
    * deleted is no resource for a policy with conditions.
@@ -171,16 +215,26 @@ function TrashRow(props: {
   onPurge: () => void;
 }) {
   const { mockup, isRefused, onRestore, onPurge } = props;
+  const { isChosen, onChoose } = props;
   const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
     mockup;
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <li className={styles.row}>
+      <Checkbox
+        aria-label={t('list.choose', { name })}
+        isSelected={isChosen}
+        onChange={onChoose}
+      />
       <div className={styles.words}>
         <Text as="h2" variant="body-large" weight="bold">
-          {name}
+          <bdi>{name}</bdi>
         </Text>
-        {description && <Text as="p">{description}</Text>}
+        {description && (
+          <Text as="p" dir="auto">
+            {description}
+          </Text>
+        )}
         <Text as="p" variant="body-small" color="secondary">
           {t('list.trash.owner')} <Person entityRef={owner} />
         </Text>

@@ -1,10 +1,12 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Text } from '@backstage/ui';
+import { Radio, RadioGroup, Text } from '@backstage/ui';
 import { ActionDialog } from '@internal/pages';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import { useId, useState } from 'react';
+import useAsync from 'react-use/esm/useAsync';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
+import { findKnown, readFile, update, withoutKnown } from './fileUpdates';
 
 /** Hands the file of a response to the browser, which keeps it where it keeps files. */
 export async function download(
@@ -28,9 +30,12 @@ export function fileNameOf({ name }: Mockup): string {
   return `${safe || 'mockup'}.mockup.json`;
 }
 
-/** Asks for a file of exported mockups, and imports it. */
+/**
+ * Asks for a file of exported mockups, and imports it. Where some of them are here already, it
+ * asks whether to update those.
+ */
 export function ImportDialog(props: {
-  onDone: (mockups: Mockup[]) => void;
+  onDone: (count: { imported: number; updated: number }) => void;
   onClose: () => void;
 }) {
   const { onDone, onClose } = props;
@@ -39,7 +44,26 @@ export function ImportDialog(props: {
   const id = useId();
   const [file, setFile] = useState<File>();
   const [isTried, setTried] = useState(false);
+  const [isUpdate, setUpdate] = useState(true);
   const isMissing = isTried && !file;
+  const { value: found, loading } = useAsync(async () => {
+    const content = file && (await readFile(file));
+    return content && { content, known: await findKnown(mockupApi, content) };
+  }, [mockupApi, file]);
+  const known = found?.known ?? [];
+
+  async function importFile(chosen: File) {
+    if (!found || known.length === 0 || !isUpdate) {
+      const imported = await mockupApi.importMockups(chosen);
+      return { imported: imported.length, updated: 0 };
+    }
+    const others = withoutKnown(found.content, known);
+    const imported = others ? await mockupApi.importMockups(others) : [];
+    for (const each of known) {
+      await update(mockupApi, each);
+    }
+    return { imported: imported.length, updated: known.length };
+  }
   return (
     <ActionDialog
       title={t('list.import.title')}
@@ -52,9 +76,10 @@ export function ImportDialog(props: {
         if (!file) {
           return false;
         }
-        onDone(await mockupApi.importMockups(file));
+        onDone(await importFile(file));
         return true;
       }}
+      isDisabled={file !== undefined && loading}
     >
       <div>
         <label htmlFor={id}>
@@ -75,6 +100,18 @@ export function ImportDialog(props: {
           </Text>
         )}
       </div>
+      {known.length > 0 && (
+        <RadioGroup
+          label={t('list.import.known', {
+            names: known.map(({ here }) => here.name).join(', '),
+          })}
+          value={isUpdate ? 'update' : 'new'}
+          onChange={value => setUpdate(value === 'update')}
+        >
+          <Radio value="update">{t('list.import.update')}</Radio>
+          <Radio value="new">{t('list.import.new')}</Radio>
+        </RadioGroup>
+      )}
     </ActionDialog>
   );
 }

@@ -20,6 +20,16 @@ export const listMessages = {
     open: 'Create mockup',
     refused: 'You may not create mockups.',
   },
+  choose: 'Choose {{name}}',
+  several: {
+    trash_one: 'Move {{count}} mockup to the trash?',
+    trash_other: 'Move {{count}} mockups to the trash?',
+    restore_one: 'Restore {{count}} mockup?',
+    restore_other: 'Restore {{count}} mockups?',
+    purge_one: 'Delete {{count}} mockup for good?',
+    purge_other: 'Delete {{count}} mockups for good?',
+    failed: 'Not done for all',
+  },
   actions: {
     label: 'Actions of {{name}}',
     edit: 'Name and description',
@@ -32,6 +42,8 @@ export const listMessages = {
   done: {
     duplicated: 'Created “{{name}}”.',
     imported: 'The file was imported. Mockups in it: {{mockups}}.',
+    updated:
+      'The file was imported. Updated mockups: {{updated}}, new ones: {{mockups}}.',
     trashed: '“{{name}}” is in the trash.',
     restored: '“{{name}}” is back, with all of its versions.',
     purged: '“{{name}}” is deleted for good.',
@@ -50,6 +62,10 @@ export const listMessages = {
   import: {
     title: 'Import mockups',
     text: 'A file that was exported here or from another portal. Its mockups become new ones, which you own. If a mistake is in the file, nothing of it is imported.',
+    known: 'These are here already: {{names}}',
+    update:
+      'Update them: their newest layout in the file becomes a new version',
+    new: 'Import them once more, as new mockups',
     file: 'File',
     missing: 'Choose a file.',
     submit: 'Import',

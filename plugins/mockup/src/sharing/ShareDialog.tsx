@@ -2,7 +2,6 @@ import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntityPresentation } from '@backstage/plugin-catalog-react';
 import { usePermission } from '@backstage/plugin-permission-react';
 import {
-  Alert,
   Button,
   ButtonIcon,
   Flex,
@@ -12,6 +11,7 @@ import {
 } from '@backstage/ui';
 import { RiCloseLine } from '@remixicon/react';
 import {
+  Alert,
   ActionDialog,
   Failure,
   Loading,

@@ -26,7 +26,7 @@ const HEADER_SIZES = {
 export function HeaderPiece({ props }: MockupComponentProps<HeaderProps>) {
   const { title, subtitle, level = 2 } = props;
   return (
-    <div className={styles.header}>
+    <div className={styles.header} dir="auto">
       <Text as={`h${level}`} variant={HEADER_SIZES[level]} weight="bold">
         {title}
       </Text>
@@ -49,7 +49,7 @@ export function TextPiece({ props }: MockupComponentProps<TextProps>) {
   return (
     <div className={styles.text} style={{ textAlign: align }}>
       {text.split(/\n\s*\n/).map((paragraph, at) => (
-        <Text as="p" key={at}>
+        <Text as="p" dir="auto" key={at}>
           {paragraph}
         </Text>
       ))}
@@ -110,7 +110,7 @@ export function ButtonPiece({ props }: MockupComponentProps<ButtonProps>) {
   const { label, variant, href } = props;
   const address = href ? safeAddress(href, 'link') : undefined;
   return (
-    <div className={styles.button}>
+    <div className={styles.button} dir="auto">
       {address ? (
         <ButtonLink variant={variant} href={address} {...targetOf(address)}>
           {label}
@@ -142,7 +142,7 @@ export function TablePiece({ props }: MockupComponentProps<TableProps>) {
           <thead>
             <tr>
               {columns.map((column, at) => (
-                <th key={at} scope="col">
+                <th key={at} scope="col" dir="auto">
                   {column}
                 </th>
               ))}
@@ -152,7 +152,9 @@ export function TablePiece({ props }: MockupComponentProps<TableProps>) {
             {rows.map((row, at) => (
               <tr key={at}>
                 {columns.map((_, cell) => (
-                  <td key={cell}>{String(row[cell] ?? '')}</td>
+                  <td key={cell} dir="auto">
+                    {String(row[cell] ?? '')}
+                  </td>
                 ))}
               </tr>
             ))}
@@ -223,7 +225,7 @@ export function ChartPiece({ props }: MockupComponentProps<ChartProps>) {
         </svg>
         <div aria-hidden className={styles.chartLabels}>
           {data.map(({ label }, at) => (
-            <span key={at}>{label}</span>
+            <bdi key={at}>{label}</bdi>
           ))}
         </div>
       </div>
@@ -249,7 +251,11 @@ export function EntityCardPiece({
         <Text as="p" variant="body-small" color="secondary">
           {entityRef}
         </Text>
-        {description && <Text as="p">{description}</Text>}
+        {description && (
+          <Text as="p" dir="auto">
+            {description}
+          </Text>
+        )}
       </div>
     </Card>
   );
@@ -268,7 +274,7 @@ export function LinkListPiece({ props }: MockupComponentProps<LinkListProps>) {
         {links.map(({ label, href }, at) => {
           const address = safeAddress(href, 'link');
           return (
-            <li key={at}>
+            <li key={at} dir="auto">
               {address ? (
                 <Link href={address} {...targetOf(address)}>
                   {label}
@@ -306,7 +312,7 @@ function Card({ title, children }: { title?: string; children: ReactNode }) {
   return (
     <div className={styles.card}>
       {title && (
-        <Text as="p" weight="bold">
+        <Text as="p" dir="auto" weight="bold">
           {title}
         </Text>
       )}

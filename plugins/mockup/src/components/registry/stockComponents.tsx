@@ -286,8 +286,8 @@ const linkList = extensionOf<LinkListProps>({
   defaultProps: {
     title: 'Links',
     links: [
-      { label: 'Catalog', href: '/catalog' },
-      { label: 'Documentation', href: '/docs' },
+      { label: 'Home', href: '/' },
+      { label: 'Backstage', href: 'https://backstage.io' },
     ],
   },
   defaultSize: { w: 3, h: 4 },

@@ -1,6 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
-  Alert,
   Button,
   Dialog,
   DialogBody,
@@ -9,7 +8,7 @@ import {
   Flex,
   Text,
 } from '@backstage/ui';
-import { Moment } from '@internal/pages';
+import { Alert, Moment } from '@internal/pages';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';

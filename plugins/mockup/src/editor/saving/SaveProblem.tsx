@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Flex } from '@backstage/ui';
-import { pagesTranslationRef, statusOf, useFailureText } from '@internal/pages';
+import { Button } from '@backstage/ui';
+import { Failure, statusOf } from '@internal/pages';
 import { mockupTranslationRef } from '../../translation';
 import { MockupGone, type SaveFailure } from './useSaving';
 
@@ -12,37 +12,29 @@ export function SaveProblem(props: {
 }) {
   const { failure, onRetry, onSaveCopy } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const { t: tPages } = useTranslationRef(pagesTranslationRef);
-  const textOf = useFailureText();
   const { error } = failure;
   const status = statusOf(error);
   return (
-    <Alert
-      role="alert"
-      status="danger"
-      icon
+    <Failure
       title={t('editor.save.failed')}
-      description={description()}
-      customActions={
-        <Flex gap="2">
-          <Button size="small" variant="secondary" onPress={onSaveCopy}>
-            {t('editor.toolbar.saveCopy')}
-          </Button>
-          <Button size="small" variant="secondary" onPress={onRetry}>
-            {tPages('retry')}
-          </Button>
-        </Flex>
+      error={error}
+      text={text()}
+      action={
+        <Button size="small" variant="secondary" onPress={onSaveCopy}>
+          {t('editor.toolbar.saveCopy')}
+        </Button>
       }
+      onRetry={onRetry}
     />
   );
 
-  function description() {
+  function text() {
     if (error instanceof MockupGone || status === 404) {
       return t('editor.save.gone');
     }
     if (status === 403) {
       return t('editor.save.forbidden');
     }
-    return status === 413 ? t('editor.save.tooLarge') : textOf(error);
+    return status === 413 ? t('editor.save.tooLarge') : undefined;
   }
 }

@@ -1,5 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Flex, Text, VisuallyHidden } from '@backstage/ui';
+import { Button, Flex, Text, VisuallyHidden } from '@backstage/ui';
+import { Alert } from '@internal/pages';
 import {
   compareLayouts,
   type ItemDifference,

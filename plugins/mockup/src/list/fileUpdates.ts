@@ -1,0 +1,92 @@
+import {
+  type Mockup,
+  type MockupApi,
+  type MockupFileMockup,
+  mockupFileMockupSchema,
+  type MockupFileVersion,
+  mockupFileVersionSchema,
+} from 'backstage-plugin-mockup-common';
+import { isSameLayout } from '../editor/model/content';
+
+type FileMockup = MockupFileMockup & { versions: MockupFileVersion[] };
+
+/** A file of exported mockups, as far as it can be read. */
+interface MockupFile {
+  mockups: FileMockup[];
+}
+
+/** A mockup of a file, and the one here that has its name. */
+export interface KnownMockup {
+  inFile: FileMockup;
+  here: Mockup;
+}
+
+/** Reads a file; nothing where the backend has to say what is wrong with it. */
+export async function readFile(file: File): Promise<MockupFile | undefined> {
+  try {
+    const content = JSON.parse(await file.text());
+    const isRight = content.mockups.every(
+      ({ versions, ...mockup }: FileMockup) =>
+        mockupFileMockupSchema.safeParse(mockup).success &&
+        versions.every(
+          version => mockupFileVersionSchema.safeParse(version).success,
+        ),
+    );
+    return isRight ? content : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Those of a file that are here already, by their names. */
+export async function findKnown(
+  api: Pick<MockupApi, 'listMockups'>,
+  { mockups }: MockupFile,
+): Promise<KnownMockup[]> {
+  const known: KnownMockup[] = [];
+  for (const inFile of mockups) {
+    const { items } = await api.listMockups({ search: inFile.name });
+    const here = items.find(({ name }) => name === inFile.name);
+    if (here) {
+      known.push({ inFile, here });
+    }
+  }
+  return known;
+}
+
+/**
+ * Makes the newest layout of the file the newest version here, where that differs. Older versions
+ * stay as they are on both sides.
+ */
+export async function update(
+  api: Pick<MockupApi, 'getMockup' | 'saveVersion'>,
+  { inFile, here }: KnownMockup,
+): Promise<void> {
+  const newest = inFile.versions.at(-1);
+  const read = await api.getMockup(here.id);
+  const before = read?.mockup.latestVersion?.layoutData ?? [];
+  if (!read || !newest || isSameLayout(newest.layoutData, before)) {
+    return;
+  }
+  const { layoutData, versionTag } = newest;
+  await api.saveVersion(
+    here.id,
+    { layoutData, ...(versionTag && { versionTag }) },
+    { ifMatch: read.etag },
+  );
+}
+
+/** A file with what is not here yet. */
+export function withoutKnown(
+  file: MockupFile,
+  known: KnownMockup[],
+): File | undefined {
+  const mockups = file.mockups.filter(
+    each => !known.some(({ inFile }) => inFile === each),
+  );
+  return mockups.length > 0
+    ? new File([JSON.stringify({ ...file, mockups })], 'mockups.json', {
+        type: 'application/json',
+      })
+    : undefined;
+}
