@@ -90,6 +90,20 @@ export function testPhone(): void {
       },
     );
 
+    inBrowser('what a new tenant needs is read in lines', async scene => {
+      await scene.portal.call('guest', 'tenants', {
+        method: 'POST',
+        body: { tenant_slug: 'empty', tenant_name: 'Empty' },
+      });
+      const visitor = await scene.visit({ as: 'guest', ...PHONE });
+      await visitor.open('/tenants/empty');
+      const title = visitor.page.getByText('No entities yet');
+      await title.waitFor();
+      // Not syllables beside the buttons.
+      expect((await title.boundingBox())!.width).toBeGreaterThan(150);
+      await visitor.expectNoSidewaysScroll();
+    });
+
     inBrowser.each<[string]>([
       ['/'],
       ['/tenants'],

@@ -1,0 +1,103 @@
+import type { Portal } from './Portal';
+
+/** A tenant that nothing feeds yet. */
+export async function addEmptyGlobex(portal: Portal): Promise<void> {
+  const { status } = await portal.request('guest', 'tenants', {
+    method: 'POST',
+    body: { tenant_slug: 'globex', tenant_name: 'Globex' },
+  });
+  if (status !== 201 && status !== 409) {
+    throw new Error(`The tenant was not created: ${status}`);
+  }
+}
+
+/** The same, with sources that its admins configure. */
+export async function addGlobex(portal: Portal): Promise<void> {
+  await addEmptyGlobex(portal);
+  await portal.call('guest', 'tenants/globex/catalog-config', {
+    method: 'PUT',
+    body: {
+      catalog: {
+        locations: [
+          {
+            type: 'url',
+            target:
+              'https://git.example.com/globex/catalog/blob/main/catalog-info.yaml',
+          },
+        ],
+      },
+    },
+  });
+}
+
+/** A component of Acme that names a mockup. */
+export async function addEntityOf(
+  portal: Portal,
+  mockupId: string,
+): Promise<void> {
+  const target = portal.sources.serveComponent(
+    '/storefront.yaml',
+    'storefront',
+    { 'mockup.backstage.io/mockups': mockupId },
+  );
+  await portal.call('guest', 'catalog/locations', {
+    method: 'POST',
+    tenant: 'acme',
+    body: { type: 'url', target },
+  });
+  await portal.untilServed('acme', 'storefront');
+}
+
+/** A page that Anna lays out, before and after. */
+export async function addMockup(portal: Portal): Promise<string> {
+  const post = (path: string, body: unknown, method = 'POST') =>
+    portal.call('anna', `mockup${path}`, { method, tenant: 'acme', body });
+  const { id } = (await post('/mockups', {
+    name: 'Start page',
+    description: 'What everybody at Acme sees first',
+  })) as { id: string };
+  const shares = [
+    { group: 'group:default/storefront', access: 'write' },
+    { group: 'group:default/guests', access: 'read' },
+  ];
+  await post(`/mockups/${id}/shares`, { shares }, 'PUT');
+  const item = (
+    component: string,
+    [x, y, w, h]: number[],
+    props: Record<string, unknown>,
+  ) => ({ i: component, x, y, w, h, component, props });
+  const chart = {
+    title: 'Deliveries',
+    type: 'bar',
+    data: ['Mon', 'Tue', 'Wed', 'Thu', 'Fri'].map((label, index) => ({
+      label,
+      value: [3, 7, 5, 9, 4][index],
+    })),
+  };
+  const links = {
+    title: 'Links',
+    links: [
+      { label: 'Catalog', href: '/catalog' },
+      { label: 'Tracking', href: '/catalog?filters[user]=all' },
+    ],
+  };
+  await post(`/mockups/${id}/versions`, {
+    versionTag: 'First draft',
+    layoutData: [
+      item('header', [0, 0, 12, 2], { title: 'Welcome to Acme', level: 2 }),
+      item('text', [0, 2, 8, 3], { text: 'Find what drives the vans.' }),
+      item('chart', [0, 5, 6, 7], { ...chart, type: 'line' }),
+      item('image', [8, 2, 4, 5], { alt: 'A van' }),
+    ],
+  });
+  await post(`/mockups/${id}/versions`, {
+    versionTag: 'For review',
+    layoutData: [
+      item('header', [0, 0, 12, 2], { title: 'Welcome to Acme', level: 2 }),
+      item('text', [0, 2, 8, 3], { text: 'Find all that drives the vans.' }),
+      item('chart', [4, 5, 8, 7], chart),
+      item('link-list', [0, 5, 4, 7], links),
+    ],
+  });
+  return id;
+}
