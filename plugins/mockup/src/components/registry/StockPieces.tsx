@@ -225,7 +225,9 @@ export function ChartPiece({ props }: MockupComponentProps<ChartProps>) {
         </svg>
         <div aria-hidden className={styles.chartLabels}>
           {data.map(({ label }, at) => (
-            <bdi key={at}>{label}</bdi>
+            <span key={at} dir="auto">
+              {label}
+            </span>
           ))}
         </div>
       </div>
