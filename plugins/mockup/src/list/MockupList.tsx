@@ -30,7 +30,7 @@ import {
   type Mockup,
   mockupCreatePermission,
 } from 'backstage-plugin-mockup-common';
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { MockupCards } from '../components/MockupCard';
@@ -347,20 +347,21 @@ function Notice(props: { text: string; undo?: () => void }) {
 /** Disabled, with the reason, where the user may create none. */
 function CreateButton({ onPress }: { onPress: () => void }) {
   const { t } = useTranslationRef(mockupTranslationRef);
+  const id = useId();
   const { loading, allowed } = usePermission({
     permission: mockupCreatePermission,
   });
   return (
     <Flex align="center" gap="3">
       {!loading && !allowed && (
-        <Text variant="body-small" color="secondary" id="mockup-create-refused">
+        <Text variant="body-small" color="secondary" id={id}>
           {t('list.create.refused')}
         </Text>
       )}
       <Button
         iconStart={<RiAddLine aria-hidden />}
         isDisabled={!allowed}
-        aria-describedby="mockup-create-refused"
+        aria-describedby={id}
         onPress={onPress}
       >
         {t('list.create.open')}
