@@ -96,20 +96,6 @@ describe('the registry of components', () => {
 });
 
 describe('the drawing of a layout', () => {
-  it('lays out right-to-left text so', async () => {
-    const words = 'ברוכים הבאים';
-    await render([
-      item('header', { title: words }),
-      item('text', { text: words }, { y: 4 }),
-      item('table', { columns: [words], rows: [[words]] }, { y: 8 }),
-    ]);
-    const drawn = await screen.findAllByText(words);
-    expect(drawn).toHaveLength(4);
-    for (const element of drawn) {
-      expect(element.closest('[dir="auto"]')).not.toBeNull();
-    }
-  });
-
   it('draws each stock component with its default properties, and with more', async () => {
     await render([
       ...stock.map(({ name, defaultProps }, at) =>
@@ -145,6 +131,20 @@ describe('the drawing of a layout', () => {
     );
     expect(screen.queryByText(/do not fit|not be drawn/)).toBeNull();
     expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('lays out right-to-left text so', async () => {
+    const words = 'ברוכים הבאים';
+    await render([
+      item('header', { title: words }),
+      item('text', { text: words }, { y: 4 }),
+      item('table', { columns: [words], rows: [[words]] }, { y: 8 }),
+    ]);
+    const drawn = await screen.findAllByText(words);
+    expect(drawn).toHaveLength(4);
+    for (const element of drawn) {
+      expect(element.closest('[dir="auto"]')).not.toBeNull();
+    }
   });
 
   it('draws a component of another portal as a box with its name', async () => {

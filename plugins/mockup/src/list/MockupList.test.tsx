@@ -179,9 +179,11 @@ describe('the list of mockups', () => {
 
 describe('creating a mockup', () => {
   const create = async (name: string) => {
-    await userEvent.click(
-      screen.getByRole('button', { name: 'Create mockup' }),
-    );
+    // In the header, and in the place of an empty list.
+    const [open] = await screen.findAllByRole('button', {
+      name: 'Create mockup',
+    });
+    await userEvent.click(open);
     const dialog = await screen.findByRole('dialog');
     const field = within(dialog).getByRole('textbox', { name: /Name/ });
     await userEvent.click(field);
@@ -430,6 +432,15 @@ describe('several mockups', () => {
     expect(await screen.findByText('The trash is empty.')).toBeVisible();
   });
 });
+
+// That of jsdom can't be read otherwise.
+File.prototype.text = function text() {
+  return new Promise(resolve => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.readAsText(this);
+  });
+};
 
 describe('importing a file', () => {
   const file = new File(['{}'], 'mockups.json', { type: 'application/json' });

@@ -63,6 +63,14 @@ export function MockupList() {
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
   const [failure, setFailure] = useState<Attempt & { error: unknown }>();
   const trashHref = useRouteRef(trashRouteRef)?.();
+  const creating = usePermission({ permission: mockupCreatePermission });
+  const createButton = (
+    <CreateButton
+      isAllowed={creating.allowed}
+      isRefused={!creating.loading && !creating.allowed}
+      onPress={() => setAsked({ of: 'create' })}
+    />
+  );
   const { ids, setIds, toggle } = useSelection();
   const chosen = mockups.value?.items.filter(({ id }) => ids.has(id)) ?? [];
 
@@ -157,7 +165,7 @@ export function MockupList() {
                 {t('list.trash.open')}
               </ButtonLink>
             )}
-            <CreateButton onPress={() => setAsked({ of: 'create' })} />
+            {createButton}
           </Flex>
         }
       />
@@ -222,9 +230,7 @@ export function MockupList() {
               noMatch: search => t('list.noMatch', { search }),
               none: t(query.of === 'mine' ? 'list.noneOfYou' : 'list.empty'),
             }}
-            noneAction={
-              <CreateButton onPress={() => setAsked({ of: 'create' })} />
-            }
+            noneAction={creating.allowed && createButton}
           >
             {items => (
               <MockupCards label={t('list.title')}>
@@ -345,22 +351,24 @@ function Notice(props: { text: string; undo?: () => void }) {
 }
 
 /** Disabled, with the reason, where the user may create none. */
-function CreateButton({ onPress }: { onPress: () => void }) {
+function CreateButton(props: {
+  isAllowed: boolean;
+  isRefused: boolean;
+  onPress: () => void;
+}) {
+  const { isAllowed, isRefused, onPress } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const id = useId();
-  const { loading, allowed } = usePermission({
-    permission: mockupCreatePermission,
-  });
   return (
     <Flex align="center" gap="3">
-      {!loading && !allowed && (
+      {isRefused && (
         <Text variant="body-small" color="secondary" id={id}>
           {t('list.create.refused')}
         </Text>
       )}
       <Button
         iconStart={<RiAddLine aria-hidden />}
-        isDisabled={!allowed}
+        isDisabled={!isAllowed}
         aria-describedby={id}
         onPress={onPress}
       >
