@@ -117,7 +117,7 @@ async function takePictures(names: string[]): Promise<boolean> {
     const visitor = await chromium.visit({ as, at, theme, width, height: 900 });
     const { page } = visitor;
     if (state === 'failing') {
-      await page.route(/\/api\/(mockup|tenants)\/(?!mine)/, route =>
+      await page.route(/\/api\/(mockup|tenants)(?!\/mine)/, route =>
         route.fulfill({
           status: 503,
           json: { error: { message: 'Too busy' } },

@@ -30,6 +30,10 @@ export function useFailureText(): (error: unknown) => string {
       return t('failure.sessionEnded');
     }
     const message = messageOf(error);
+    // Of something in between, such as a proxy: the backend says it in other words.
+    if (/^Request failed with status 50[234]/.test(message)) {
+      return t('failure.unreachable');
+    }
     return status === 403 ? t('failure.refused', { message }) : message;
   };
 }

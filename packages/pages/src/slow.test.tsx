@@ -44,6 +44,16 @@ describe('a page whose backend does not answer', () => {
     expect(onClose).toHaveBeenCalled();
   });
 
+  it('has no page of a proxy quoted where the backend is away', async () => {
+    const error = await ResponseError.fromResponse(
+      new Response('<html>nginx</html>', { status: 502 }),
+    );
+    await renderInTestApp(<Failure title="Not saved" error={error} />);
+    expect(screen.getByRole('alert')).toHaveTextContent(
+      /^Not savedThe backend does not answer/,
+    );
+  });
+
   it('asks to sign in again where the session has ended', async () => {
     const error = await ResponseError.fromResponse(
       Response.json(
