@@ -5,6 +5,39 @@ import { Readable, Writable } from 'stream';
 import { targetPaths } from '@backstage/cli-common';
 import { inBrowser } from '../harness/inBrowser';
 
+const END = '--- end of the answer ---';
+
+/** A shell in the folder of README.md. */
+class Shell {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
+  readonly #lines: AsyncIterator<string>;
+
+  constructor() {
+    this.#child = spawn('sh', {
+      cwd: targetPaths.rootDir,
+      stdio: ['pipe', 'pipe', 'ignore'],
+    });
+    this.#lines = createInterface(this.#child.stdout)[Symbol.asyncIterator]();
+  }
+
+  /** What a command prints. */
+  async type(command: string): Promise<string> {
+    this.#child.stdin.write(`${command}\necho '${END}'\n`);
+    const printed: string[] = [];
+    for (;;) {
+      const { value, done } = await this.#lines.next();
+      if (done || value === END) {
+        return printed.join('\n').trim();
+      }
+      printed.push(value);
+    }
+  }
+
+  end(): void {
+    this.#child.stdin.end();
+  }
+}
+
 /** What a reader of README.md types, and gets. */
 export function testReadme(): void {
   describe('README.md', () => {
@@ -71,37 +104,4 @@ function comparable(answer: string): unknown {
   const withoutStack = (key: string, value: unknown) =>
     key === 'stack' ? undefined : value;
   return JSON.parse(text, withoutStack);
-}
-
-const END = '--- end of the answer ---';
-
-/** A shell in the folder of README.md. */
-class Shell {
-  readonly #child: ChildProcessByStdio<Writable, Readable, null>;
-  readonly #lines: AsyncIterator<string>;
-
-  constructor() {
-    this.#child = spawn('sh', {
-      cwd: targetPaths.rootDir,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    this.#lines = createInterface(this.#child.stdout)[Symbol.asyncIterator]();
-  }
-
-  /** What a command prints. */
-  async type(command: string): Promise<string> {
-    this.#child.stdin.write(`${command}\necho '${END}'\n`);
-    const printed: string[] = [];
-    for (;;) {
-      const { value, done } = await this.#lines.next();
-      if (done || value === END) {
-        return printed.join('\n').trim();
-      }
-      printed.push(value);
-    }
-  }
-
-  end(): void {
-    this.#child.stdin.end();
-  }
 }

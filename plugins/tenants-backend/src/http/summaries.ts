@@ -22,6 +22,17 @@ interface From {
 type SummaryQuery = Required<ListTenants> &
   Pick<ListTenantSummaries, 'orderBy' | 'state'>;
 
+type Stated = Omit<TenantSummary, 'entities'>;
+
+const ORDERS: Record<
+  NonNullable<SummaryQuery['orderBy']>,
+  (a: Tenant, b: Tenant) => number
+> = {
+  slug: (a, b) => (a.tenant_slug < b.tenant_slug ? -1 : 1),
+  name: (a, b) => a.tenant_name.localeCompare(b.tenant_name),
+  newest: (a, b) => (a.created_at < b.created_at ? 1 : -1),
+};
+
 /** A page of tenants, each with what it holds and what feeds it. */
 export async function listSummaries(
   query: SummaryQuery,
@@ -44,17 +55,6 @@ export async function listSummaries(
     totalItems: found.length,
   };
 }
-
-type Stated = Omit<TenantSummary, 'entities'>;
-
-const ORDERS: Record<
-  NonNullable<SummaryQuery['orderBy']>,
-  (a: Tenant, b: Tenant) => number
-> = {
-  slug: (a, b) => (a.tenant_slug < b.tenant_slug ? -1 : 1),
-  name: (a, b) => a.tenant_name.localeCompare(b.tenant_name),
-  newest: (a, b) => (a.created_at < b.created_at ? 1 : -1),
-};
 
 function isIn(
   state: NonNullable<SummaryQuery['state']>,
