@@ -51,10 +51,6 @@ describe('the database', () => {
     expect(withConnection(undefined)).toBeUndefined();
   });
 
-  it('is embedded when POSTGRES_HOST was not set', () => {
-    expect(withConnection({ user: 'me', password: 'secret' })).toBeUndefined();
-  });
-
   it.each([
     [{ host: 'db.example', password: 'secret' }, 'db.example'],
     [{ host: 'db.example', port: '6543' }, 'db.example:6543'],
@@ -63,11 +59,6 @@ describe('the database', () => {
     ['host=db.example password=secret', 'as configured'],
   ])('is one’s own with the connection %j', (connection, described) => {
     expect(withConnection(connection)).toBe(described);
-  });
-
-  it('is one’s own when it is no PostgreSQL at all', () => {
-    const database = { client: 'better-sqlite3', connection: ':memory:' };
-    expect(settingsWith({ database }).ownDatabase).toBe('better-sqlite3');
   });
 });
 
@@ -79,12 +70,6 @@ describe('the local URL', () => {
     [{ host: '127.0.0.2', port: 7008 }, 'http://127.0.0.2:7008'],
   ])('follows backend.listen: %j', (listen, localUrl) => {
     expect(settingsWith({ listen }).localUrl).toBe(localUrl);
-  });
-
-  it('follows backend.https', () => {
-    expect(settingsWith({ https: true }).localUrl).toBe(
-      'https://localhost:7007',
-    );
   });
 });
 

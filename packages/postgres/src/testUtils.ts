@@ -7,6 +7,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 
+export { changeRole } from './changeRole';
 export { citusServers, dissolveCluster, formCluster } from './CitusCluster';
 export { alterDatabase, HOSTILE_SETTINGS } from './hostileSettings';
 export { Random } from './Random';

@@ -198,29 +198,6 @@ describe('a request with more headers than Node.js keeps', () => {
     },
   );
 
-  it('is one that has as many as the server is configured to keep', async () => {
-    const backend = await startRootRouter({
-      directory,
-      backend: { server: { maxHeadersCount: 40 } },
-    });
-    const send = (count: number) =>
-      sendRaw(
-        backend.port,
-        request(
-          PATH,
-          `Host: ${ACME}`,
-          ...fillers(count),
-          'X-Tenant-Slug: globex',
-        ),
-      );
-    expect(outcomeOf(await send(20))).toBe('acme');
-    for (const count of [37, 100]) {
-      const { status, text } = await send(count);
-      expect(`${status} ${text}`).toMatch(/^431|^400 .*expected fewer than 40/);
-    }
-    await backend.stop();
-  });
-
   it('is none where the server keeps all', async () => {
     const backend = await startRootRouter({
       directory,

@@ -1,9 +1,6 @@
 import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import {
-  DatabaseUnavailableError,
-  DEFAULT_TENANT_ID,
-} from 'backstage-plugin-catalog-tenancy-node';
+import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import { component } from '@internal/catalog-testing/entities';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import {
@@ -250,41 +247,6 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
         .send('HEAD', '/entities/by-name/component/default/only-acme');
       expect(one.status).toBe(slug === 'acme' ? 200 : 404);
     }
-  });
-
-  it('serves the client of Backstage for each tenant', async () => {
-    for (const slug of ['acme', 'globex']) {
-      const client = backend.client(slug);
-      const { items } = await client.getEntities({
-        filter: [{ kind: 'component', 'metadata.name': 'shared' }],
-        fields: ['metadata.title'],
-      });
-      expect(items).toEqual([{ metadata: { title: `of ${slug}` } }]);
-      const entity = await client.getEntityByRef(REF);
-      expect(entity?.metadata.title).toBe(`of ${slug}`);
-      await expect(
-        client.getEntityByRef('component:default/no-wayne'),
-      ).resolves.toBeUndefined();
-      const batch = await client.getEntitiesByRefs({
-        entityRefs: [ONLY_ACME, REF],
-        fields: ['metadata.name'],
-        filter: { kind: 'component' },
-      });
-      expect(batch.items).toEqual([
-        slug === 'acme' ? { metadata: { name: 'only-acme' } } : undefined,
-        { metadata: { name: 'shared' } },
-      ]);
-    }
-  });
-
-  it('says when to try again where the database is not there', async () => {
-    jest
-      .spyOn(backend.store, 'readPage')
-      .mockRejectedValueOnce(new DatabaseUnavailableError('busy'));
-    const answer = await backend.as('acme').get('/entities');
-    expect(answer.status).toBe(503);
-    expect(Number(answer.get('Retry-After'))).toBeGreaterThan(0);
-    expect((await backend.as('acme').get('/entities')).status).toBe(200);
   });
 
   it('resolves no tenant that is not there', async () => {

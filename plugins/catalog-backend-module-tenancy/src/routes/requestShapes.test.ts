@@ -13,7 +13,7 @@ import {
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { type Answer, sendRaw } from '../resolution/__testUtils__/send';
-import { SECRET, sign } from '../resolution/__testUtils__/tokens';
+import { SECRET } from '../resolution/__testUtils__/tokens';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -274,58 +274,5 @@ describe.each(databases.eachSupportedId().slice(-1))(
         }
       },
     );
-
-    it.each([...READS, ...OTHERS])(
-      '%s %s is refused for a URL at another host',
-      async (...route) => {
-        for (const [origin, name] of [
-          [`http://globex.${DOMAIN}`, `acme.${DOMAIN}`],
-          [`http://${DOMAIN}`, `acme.${DOMAIN}`],
-          [`https://acme.${DOMAIN}`, DOMAIN],
-          [`foo://acme.${DOMAIN}`, 'localhost'],
-          [`http://acme.${DOMAIN}@${DOMAIN}`, DOMAIN],
-        ]) {
-          const { status } = await send(
-            route,
-            [`Host: ${name}`, `Authorization: ${USER}`],
-            origin,
-          );
-          expect({ origin, name, status }).toEqual({
-            origin,
-            name,
-            status: 400,
-          });
-        }
-      },
-    );
-
-    it('a URL at the host of Host shows its tenant', async () => {
-      const answer = await send(
-        ['GET', '/entities'],
-        [`Host: acme.${DOMAIN}`, `Authorization: ${USER}`],
-        `http://acme.${DOMAIN}`,
-      );
-      expect(shownBy(answer)).toBe('acme');
-    });
-
-    it('a second Authorization header changes neither the caller nor the tenant', async () => {
-      const acme = `Bearer ${sign({ tenantSlug: 'acme' })}`;
-      const globex = `Bearer ${sign({ tenantSlug: 'globex' })}`;
-      const shown = async (...authorizations: string[]) =>
-        shownBy(
-          await send(
-            ['GET', '/entities'],
-            [
-              `Host: ${DOMAIN}`,
-              ...authorizations.map(value => `Authorization: ${value}`),
-            ],
-          ),
-        );
-      await expect(shown(USER)).resolves.toBe('default');
-      await expect(shown(USER, acme)).resolves.toBe('default');
-      await expect(shown(USER, acme, globex)).resolves.toBe('default');
-      // The token has no entry in the configuration.
-      await expect(shown(acme, USER)).resolves.toBe('401');
-    });
   },
 );

@@ -157,13 +157,6 @@ describe('a tenant may configure', () => {
         host: 'github.com',
       }),
     ],
-    [
-      'file names with dots',
-      provider({
-        catalogPath: 'catalog-info.yaml',
-        filters: { branch: 'v1.2' },
-      }),
-    ],
     ['its own token', github({ token: '${ACME_TOKEN}' })],
     [
       'the same API as the operator',
@@ -199,18 +192,6 @@ describe('a tenant may configure', () => {
       'a crontab',
       provider({
         schedule: { frequency: { cron: '*/5 * * * *' }, timeout: 'PT3M' },
-      }),
-    ],
-    [
-      'a crontab for once a year',
-      provider({
-        schedule: { frequency: { cron: '0 0 1 1 *' }, timeout: 'PT3M' },
-      }),
-    ],
-    [
-      'a manual trigger',
-      provider({
-        schedule: { frequency: { trigger: 'manual' }, timeout: 'PT3M' },
       }),
     ],
   ])('%s', async (_, config) => {
@@ -258,37 +239,16 @@ describe('the form of the configuration of a tenant', () => {
       'proxy: there is no such property here',
     ],
     [
-      'the backend',
-      { backend: { reading: {} } },
-      'backend: there is no such property here',
-    ],
-    [
       'another property of the catalog',
       { catalog: { readonly: true } },
       'catalog.readonly: there is no such',
     ],
-    [
-      'processors',
-      { catalog: { processorOptions: {} } },
-      'catalog.processorOptions: there is no such',
-    ],
     ['a list', [], 'expected'],
-    [
-      'locations that are no list',
-      { catalog: { locations: {} } },
-      'catalog.locations: ',
-    ],
-    [
-      'providers that are a list',
-      { catalog: { providers: [] } },
-      'catalog.providers: ',
-    ],
     [
       'integrations that are none',
       { integrations: 'github' },
       'integrations: ',
     ],
-    ['null', { integrations: null }, 'integrations: '],
     [
       'a file',
       { catalog: { locations: [{ type: 'file', target: '/etc/passwd' }] } },
@@ -297,16 +257,6 @@ describe('the form of the configuration of a tenant', () => {
     [
       'a URL of a file',
       location('file:///etc/passwd'),
-      'catalog.locations[0].target: expected a URL with http or https',
-    ],
-    [
-      'a path',
-      location('/etc/passwd'),
-      'catalog.locations[0].target: expected a URL with http or https',
-    ],
-    [
-      'no target',
-      location(undefined),
       'catalog.locations[0].target: expected a URL with http or https',
     ],
     [
@@ -393,11 +343,6 @@ describe('a reference', () => {
       'the variable UNSET is not set in the environment',
     ],
     [
-      'to a variable that is empty',
-      token('${EMPTY}'),
-      'the variable EMPTY is not set in the environment',
-    ],
-    [
       'by $env',
       token({ $env: 'ACME_TOKEN' }),
       "integrations.github[0].token: '$env' is not possible here",
@@ -406,16 +351,6 @@ describe('a reference', () => {
       'by $include',
       token({ $include: 'x.yaml#a' }),
       "'$include' is not possible here",
-    ],
-    [
-      'by something else',
-      token({ $data: 'x' }),
-      "'$data' is not possible here",
-    ],
-    [
-      'at the top',
-      { $include: 'x.yaml' },
-      '$include: there is no such property here',
     ],
     [
       'to a path',
@@ -428,18 +363,8 @@ describe('a reference', () => {
       'expected the plain name of a file in $file',
     ],
     [
-      'to the folder above',
-      token({ $file: '..' }),
-      'expected the plain name of a file in $file',
-    ],
-    [
       'to a hidden file',
       token({ $file: '..data' }),
-      'expected the plain name of a file in $file',
-    ],
-    [
-      'to a number',
-      token({ $file: 1 }),
       'expected the plain name of a file in $file',
     ],
     [
@@ -451,11 +376,6 @@ describe('a reference', () => {
       'to a file that is not there',
       token({ $file: 'missing' }),
       "there is no readable file 'missing' of this tenant",
-    ],
-    [
-      'to a folder',
-      token({ $file: 'folder' }),
-      "there is no readable file 'folder' of this tenant",
     ],
     [
       'to a large file',
@@ -515,11 +435,6 @@ describe('a host', () => {
       location('http://2852039166/'),
       `'169.254.169.254' ${NONE}`,
     ],
-    [
-      'as a hexadecimal number',
-      location('http://0xA9FEA9FE/'),
-      `'169.254.169.254' ${NONE}`,
-    ],
     ['as an IPv6 address', location('http://[::ffff:169.254.169.254]/'), NONE],
     [
       'that is this machine',
@@ -552,21 +467,13 @@ describe('a host', () => {
       location('https://a.pages.example.com./x'),
       NONE,
     ],
-    ['above a wildcard', location('https://pages.example.com/x'), NONE],
     ['that only ends alike', location('https://evilpages.example.com/x'), NONE],
-    [
-      'that only begins alike',
-      location('https://github.com.evil.example/x'),
-      NONE,
-    ],
     ['after a user', location('https://github.com@evil.example/x'), FORM],
-    ['with a user', location('https://user:password@github.com/x'), FORM],
     [
       'after a backslash',
       location('https://evil.example\\@github.com/x'),
       FORM,
     ],
-    ['with a line break', location('https://evil\n.example/x'), FORM],
     [
       'of a provider',
       provider({ host: 'evil.example' }),
@@ -577,13 +484,11 @@ describe('a host', () => {
       provider({ host: 'vault' }),
       `'vault' ${NONE}`,
     ],
-    ['of a provider as a number', provider({ host: 2852039166 }), NONE],
     [
       'of a provider with a user',
       provider({ host: 'github.com@evil.example' }),
       FORM,
     ],
-    ['of a provider with a path', provider({ host: 'github.com/x' }), FORM],
     [
       'of a URL by another name',
       provider({ graphqlThing: 'https://evil.example' }),
@@ -604,19 +509,12 @@ describe('a host', () => {
       provider({ thing: '//evil.example/x' }),
       FORM,
     ],
-    ['of a URL of LDAP', provider({ target: 'ldap://evil.example' }), NONE],
     [
       'of a URL in the midst of text',
       provider({ thing: 'see https://evil.example' }),
       FORM,
     ],
     ['by another name', provider({ thing: 'evil.example' }), NONE],
-    [
-      'by another name, with a path',
-      provider({ accountName: 'evil.example/x' }),
-      FORM,
-    ],
-    ['by another name, with a port', provider({ thing: 'vault:8200' }), NONE],
     [
       'that is an address, by another name',
       provider({ thing: '10.0.0.1' }),
@@ -626,11 +524,6 @@ describe('a host', () => {
       'in a list',
       provider({ servers: ['github.com', 'evil'] }),
       `catalog.providers.github.theirs.servers[1]: the host 'evil' ${NONE}`,
-    ],
-    [
-      'in the name of a property',
-      provider({ 'https://evil.example': {} }),
-      NONE,
     ],
     [
       'of a file',
@@ -683,11 +576,6 @@ describe('a host', () => {
       'expected the URL that the operator has for this host',
     ],
     [
-      'of a very long URL',
-      github({ apiBaseUrl: `https://api.github.com${'/'.repeat(100_000)}` }),
-      'expected a host or a URL of at most 2048 characters',
-    ],
-    [
       'of something very long',
       provider({ host: `${':'.repeat(200_000)}x` }),
       'expected a host or a URL of at most 2048 characters',
@@ -734,19 +622,9 @@ describe('an interval', () => {
       'catalog.processingInterval: expected a duration',
     ],
     [
-      'that is null',
-      { catalog: { processingInterval: null } },
-      'catalog.processingInterval: expected a duration',
-    ],
-    [
       'that is too short',
       { catalog: { processingInterval: { seconds: 59 } } },
       `catalog.processingInterval: ${SHORT}`,
-    ],
-    [
-      'that is too short, as text',
-      { catalog: { processingInterval: '5s' } },
-      SHORT,
     ],
     [
       'below zero',
@@ -758,13 +636,7 @@ describe('an interval', () => {
       { catalog: { processingInterval: { years: 1e9 } } },
       'catalog.processingInterval: expected at most a year',
     ],
-    [
-      'in other units',
-      { catalog: { processingInterval: { fortnights: 1 } } },
-      'catalog.processingInterval: expected a duration',
-    ],
     ['of a provider', schedule({ seconds: 1 }), `${AT}: ${SHORT}`],
-    ['of a provider in ISO 8601', schedule('PT1S'), `${AT}: ${SHORT}`],
     [
       'of a crontab with seconds',
       schedule({ cron: '*/5 * * * * *' }),
@@ -779,11 +651,6 @@ describe('an interval', () => {
       'of many crontabs',
       provider({ a: Array(101).fill({ frequency: { cron: '0 * * * *' } }) }),
       'catalog.providers.github.theirs.a[100].frequency.cron: expected at most 100',
-    ],
-    [
-      'of a crontab that is never due',
-      schedule({ cron: '0 0 31 2 *' }),
-      `${AT}.cron: expected a crontab expression`,
     ],
     [
       'of a crontab with a short interval among long ones',
@@ -854,11 +721,6 @@ describe("the backend's own identity in a cloud", () => {
       'integrations.awsS3[0]: expected accessKeyId and secretAccessKey',
     ],
     [
-      'of AWS, for a role',
-      integrations({ awsS3: [{ roleArn: 'arn:aws:iam::1:role/x' }] }),
-      'integrations.awsS3[0]: expected accessKeyId',
-    ],
-    [
       'of AWS CodeCommit',
       integrations({ awsCodeCommit: [{ region: 'eu-west-1' }] }),
       'integrations.awsCodeCommit[0]: expected accessKeyId',
@@ -877,11 +739,6 @@ describe("the backend's own identity in a cloud", () => {
       'of Azure DevOps',
       integrations({ azure: [{ host: 'dev.azure.com' }] }),
       'integrations.azure[0]: expected credentials',
-    ],
-    [
-      'of Azure DevOps, by a managed identity',
-      integrations({ azure: [{ credentials: [{ clientId: 'x' }] }] }),
-      'integrations.azure[0].credentials[0]: expected personalAccessToken',
     ],
     [
       'of a provider of Azure DevOps',

@@ -7,11 +7,8 @@ import {
 } from '@backstage/backend-plugin-api';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { metricsServiceMock } from '@backstage/backend-test-utils/alpha';
-import { stringifyEntityRef } from '@backstage/catalog-model';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
-import { entityProvider } from '@internal/catalog-testing/stockEngine';
-import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
-import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   type ActiveTenant,
   carriedTenant,
@@ -132,13 +129,6 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     return engine;
   };
 
-  const namesIn = async (schema: string) => {
-    const { rows } = await client.query<{ ref: string }>(
-      `select entity_ref as ref from ${schema}.final_entities where final_entity is not null order by 1`,
-    );
-    return rows.map(({ ref }) => ref);
-  };
-
   /** A module that does something when it starts, with the services of the engine. */
   const moduleWith = (
     work: (services: {
@@ -161,21 +151,6 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
         });
       },
     });
-
-  it('ingests into the tables of its own schema alone', async () => {
-    const [one, two] = [await createSchema(), await createSchema()];
-    const [group, ...others] = sampleEntities();
-    await start({ schema: one, features: [entityProvider([group])] });
-    await start({ schema: two, features: [entityProvider(others)] });
-    await waitUntil(
-      'both to have ingested',
-      async () =>
-        (await namesIn(one)).length === 1 &&
-        (await namesIn(two)).length === others.length,
-    );
-    expect(await namesIn(one)).toEqual([stringifyEntityRef(group)]);
-    expect(await namesIn(two)).not.toContain(stringifyEntityRef(group));
-  });
 
   it('calls other plugins for its tenant, with whatever credentials', async () => {
     const tenant = { tenantId: randomUUID(), tenantSlug: 'globex' };

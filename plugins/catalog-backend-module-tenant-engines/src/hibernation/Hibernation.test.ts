@@ -62,23 +62,6 @@ describe('the hibernation of an engine', () => {
     expect(onIdle).toHaveBeenCalledTimes(1);
   });
 
-  it('reads once when items are due, however long it sleeps', async () => {
-    const created = create({ processing: 3_600_000 });
-    await fallAsleep(created);
-    await waitUntil(
-      'the engine to be idle',
-      () => created.onIdle.mock.calls.length,
-    );
-    expect(created.readDue).toHaveBeenCalledTimes(1);
-  });
-
-  it('ends when another statement of the engine is over', async () => {
-    const created = create();
-    const waiting = await fallAsleep(created);
-    created.hibernation.returned();
-    expect(await woken(waiting)).toEqual(['ask', 'ask']);
-  });
-
   it('does not begin where a statement was over while the poll was under way', async () => {
     const created = create();
     const { hibernation } = created;
@@ -110,13 +93,6 @@ describe('the hibernation of an engine', () => {
     expect(await woken(waitingAgain)).toEqual(['ask', 'ask']);
   });
 
-  it('ends when items become due', async () => {
-    const created = create({ processing: 20, stitching: 30 });
-    const waiting = await fallAsleep(created);
-    expect(await woken(waiting)).toEqual(['ask', 'ask']);
-    expect(created.onIdle).toHaveBeenCalled();
-  });
-
   it('goes on for a while where items become due one by one, and ends at once for a change', async () => {
     const created = create({ processing: 0, stitching: 0 }, { dueMs: 600_000 });
     expect(await woken(await fallAsleep(created))).toEqual(['ask', 'ask']);
@@ -134,19 +110,6 @@ describe('the hibernation of an engine', () => {
     expect(created.hibernation.isAsleep).toBe(true);
     created.hibernation.wake();
     expect(await woken(waiting)).toEqual(['ask', 'ask']);
-  });
-
-  it('looks for orphans once after the last change, and not again', async () => {
-    const created = create();
-    await pollOnce(created, 'orphans');
-    let isOver = false;
-    const waiting = created.hibernation.admit('orphans').finally(() => {
-      isOver = true;
-    });
-    await fallAsleep(created);
-    expect(isOver).toBe(false);
-    created.hibernation.returned();
-    expect(await withDeadline('the poll', waiting)).toBe('ask');
   });
 
   it('tries again where it can not be read when items are due', async () => {

@@ -44,15 +44,6 @@ describe('an engine under supervision', () => {
   const reaches = (supervised: SupervisedEngine, state: string) =>
     waitUntil(state, () => supervised.status.state === state);
 
-  it('runs once it has started', async () => {
-    const engine = anEngine();
-    const { supervised } = supervise(async () => engine);
-    expect(supervised.status).toEqual({ state: 'starting' });
-    await supervised.settled(60_000);
-    expect(supervised.status).toEqual({ state: 'running' });
-    expect(supervised.engine).toBe(engine);
-  });
-
   it('is started again, with a pause that doubles, until it starts', async () => {
     let attempts = 0;
     const { supervised, logger } = supervise(async () => {
@@ -69,23 +60,6 @@ describe('an engine under supervision', () => {
       'The engine has failed and starts again in 0.004 seconds: broken 3',
       'The engine has failed and starts again in 0.004 seconds: broken 4',
     ]);
-  });
-
-  it('says why it has failed and when it is tried again', async () => {
-    const before = Date.now();
-    const { supervised } = supervise(
-      async () => {
-        throw new Error('no such provider\n    at a stack');
-      },
-      { shortestPauseMs: 60_000, longestPauseMs: 60_000 },
-    );
-    await supervised.settled(60_000);
-    const { state, reason, nextAttemptAt } = supervised.status;
-    expect({ state, reason }).toEqual({
-      state: 'failed',
-      reason: 'no such provider',
-    });
-    expect(nextAttemptAt!.getTime()).toBeGreaterThanOrEqual(before + 60_000);
   });
 
   it('is tried at once with another configuration, without waiting for the pause', async () => {
@@ -105,22 +79,6 @@ describe('an engine under supervision', () => {
     supervised.restart();
     await reaches(supervised, 'running');
     expect(supervised.engine).toBe(engine);
-  });
-
-  it('is stopped before it starts again', async () => {
-    const engines = [anEngine(), anEngine()];
-    let started = 0;
-    const { supervised } = supervise(async () => {
-      started += 1;
-      return engines[started - 1];
-    });
-    await reaches(supervised, 'running');
-    supervised.restart();
-    await waitUntil('the second', () =>
-      Object.is(supervised.engine, engines[1]),
-    );
-    expect(engines[0].stop).toHaveBeenCalledTimes(1);
-    expect(engines[1].stop).not.toHaveBeenCalled();
   });
 
   it('that has lost its tables is stopped and started again after a pause', async () => {

@@ -329,15 +329,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     }
   });
 
-  it('of the default tenant is that the catalog plugin feeds it', async () => {
-    expect(await statusOf('default')).toMatchObject({
-      state: 'catalog_plugin',
-      entities: 0,
-      lag_seconds: null,
-      last_full_run_at: null,
-    });
-  });
-
   it('of an engine that has failed has the reason, without secrets, which stays as the last error', async () => {
     process.env.ACME_TOKEN_OF_THE_TEST = SECRET;
     await store.putConfig(
@@ -417,30 +408,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
           `delete from tenancy.engine_processes where process_id = '${OTHER_PROCESS}'`,
         ),
       );
-    }
-  });
-
-  it('is written again only where it has changed', async () => {
-    const other = EngineStatusStore.create({ connection, schema: 'tenancy' });
-    const updatedAt = async () => {
-      const { rows } = await withDatabase(connection, client =>
-        client.query(
-          'select updated_at::text from tenancy.engine_status where tenant_id = $1',
-          [ids.get('initech')],
-        ),
-      );
-      return rows[0].updated_at;
-    };
-    const note = { tenantId: ids.get('initech')!, lastErrorAt: new Date(0) };
-    try {
-      await other.write([{ ...note, state: 'running' }]);
-      const first = await updatedAt();
-      await other.write([{ ...note, state: 'running' }]);
-      expect(await updatedAt()).toBe(first);
-      await other.write([{ ...note, state: 'failed' }]);
-      expect(await updatedAt()).not.toBe(first);
-    } finally {
-      await other.close();
     }
   });
 
@@ -617,21 +584,6 @@ describe('the recorder of the status', () => {
     expect(store.write).toHaveBeenCalledWith([
       expect.objectContaining({ tenantId: 'a' }),
       expect.objectContaining({ tenantId: 'b' }),
-    ]);
-  });
-
-  it('writes that a tenant has caught up once a minute at most', async () => {
-    const store = makeStore();
-    const recorder = record(store);
-    recorder.changed('a', { state: 'running' });
-    for (let time = 1; time <= 3; time += 1) {
-      recorder.caughtUp('a');
-      await waitUntil('the statement', () => store.write.mock.calls.length > 0);
-    }
-    await recorder.stop();
-    expect(store.write).toHaveBeenCalledTimes(1);
-    expect(store.write).toHaveBeenCalledWith([
-      expect.objectContaining({ caughtUpAt: expect.any(Date) }),
     ]);
   });
 

@@ -28,17 +28,6 @@ describe('the background work of a tenant', () => {
       new Promise<boolean>(resolve => setImmediate(() => resolve(false))),
     ]);
 
-  it('is known by its asynchronous context, also after a pause', async () => {
-    const work = createWork();
-    let seen: BackgroundWork | undefined;
-    await work.run(async () => {
-      await delay(1);
-      seen = BackgroundWork.current();
-    });
-    expect(seen).toBe(work);
-    expect(BackgroundWork.current()).toBeUndefined();
-  });
-
   it('gets no connection before it is opened', () => {
     const work = createWork();
     expect(work.mayBegin).toBe(false);
@@ -46,14 +35,6 @@ describe('the background work of a tenant', () => {
     work.open();
     expect(work.mayBegin).toBe(true);
     expect(work.enter()).toEqual(expect.any(Function));
-  });
-
-  it('gets no connection without the lease, though it is open', () => {
-    const work = createWork();
-    work.open();
-    isHeld = false;
-    expect(work.mayBegin).toBe(false);
-    expect(() => work.enter()).toThrow(REFUSAL);
   });
 
   it('gets connections while the plugin starts, in any process', async () => {
@@ -122,30 +103,6 @@ describe('the background work of a tenant', () => {
     goOn();
     await expect(run).rejects.toThrow(REFUSAL);
     expect(() => work.runTask(() => work.enter()())).not.toThrow();
-  });
-
-  it('can be opened again while it finishes', async () => {
-    const work = createWork();
-    work.open();
-    const leave = work.enter();
-    const finished = work.finish();
-    work.open();
-    leave();
-    await withDeadline('the end of the wait', finished);
-    expect(work.mayBegin).toBe(true);
-  });
-
-  it('counts a connection that is returned twice once', async () => {
-    const work = createWork({ quietMs: 10, longestMs: 30 });
-    work.open();
-    const [leave, other] = [work.enter(), work.enter()];
-    leave();
-    leave();
-    const finished = work.finish();
-    await delay(60);
-    expect(await isSettled(finished)).toBe(false);
-    other();
-    await withDeadline('the connections to be returned', finished);
   });
 
   describe('of several tenants', () => {

@@ -1,10 +1,12 @@
+import {
+  APPLICATION,
+  createTenancyDatabase as createMigratedDatabase,
+} from '@internal/catalog-testing/tenancyDatabase';
 import type {
-  DatabaseTemplate,
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
-import { distribute, migrateTo } from 'backstage-catalog-tenancy-migrations';
-import { Client, type ClientConfig, DatabaseError } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 import { TenancyPool } from '../pool/TenancyPool';
 import type { TenantLimits } from '../pool/TenantLimits';
 import type {
@@ -14,8 +16,6 @@ import type {
 import { mockLogger } from './serviceMocks';
 
 const SCHEMA = 'tenancy';
-const APP_ROLE = 'portal_app';
-const PASSWORD = 'only-for-tests';
 
 /** A migrated database without entities, and its only tenant the default one. */
 export interface TenancyDatabase {
@@ -42,28 +42,6 @@ export interface TenancyDatabase {
   close(): Promise<void>;
 }
 
-const MIGRATED: DatabaseTemplate = {
-  name: 'catalogs of tenants, empty',
-  prepare: async (connection, id) => {
-    await migrateTo(5, {
-      connection,
-      schema: SCHEMA,
-      createTables: true,
-      // Their triggers would follow the distributed tables.
-      keepOldTables: id !== 'CITUS',
-    });
-  },
-};
-
-/** The same, on the nodes of Citus. */
-const DISTRIBUTED: DatabaseTemplate = {
-  name: `${MIGRATED.name}, on nodes`,
-  prepare: async (connection, id) => {
-    await MIGRATED.prepare(connection, id);
-    await distribute({ connection, schema: SCHEMA });
-  },
-};
-
 let tenants = 0;
 
 /**
@@ -74,21 +52,16 @@ let tenants = 0;
 export async function createTenancyDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
-  { distributed = id === 'CITUS' }: { distributed?: boolean } = {},
+  { distributed }: { distributed?: boolean } = {},
 ): Promise<TenancyDatabase> {
-  const connection = await databases.create(
-    id,
-    distributed ? DISTRIBUTED : MIGRATED,
-  );
+  const connection = await createMigratedDatabase(databases, id, {
+    stockTables: false,
+    distributed,
+  });
   const client = new Client(connection);
   await client.connect();
   await client.query(`set search_path = ${SCHEMA}`);
-  await changeRole(client, `alter role ${APP_ROLE} password '${PASSWORD}'`);
-  if (distributed) {
-    // A test of another file may have undone a distribution, which takes it from all databases.
-    await changeRole(client, 'alter role portal_admin login');
-  }
-  const appConnection = { ...connection, user: APP_ROLE, password: PASSWORD };
+  const appConnection = { ...connection, ...APPLICATION };
   const pools: TenancyPool[] = [];
   const createPool: TenancyDatabase['createPool'] = (options = {}) => {
     const limits = {
@@ -136,26 +109,4 @@ export async function createTenancyDatabase(
       await client.end();
     },
   };
-}
-
-/**
- * Runs a statement about roles, again where another test file is at the same ones:
- * they belong to the server.
- */
-export async function changeRole(
-  client: Client,
-  statement: string,
-): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await client.query(statement);
-      return;
-    } catch (error) {
-      const concurrent =
-        error instanceof DatabaseError && error.code === 'XX000';
-      if (!concurrent || attempt === 20) {
-        throw error;
-      }
-    }
-  }
 }

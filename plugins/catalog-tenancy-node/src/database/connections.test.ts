@@ -8,7 +8,6 @@ import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { entityRow } from './__testUtils__/entityRow';
 import { PoolWatch } from './__testUtils__/PoolWatch';
 import { WireProxy } from './__testUtils__/WireProxy';
-import { DatabaseUnavailableError } from '../pool/errors';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
@@ -104,23 +103,6 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     ).resolves.toHaveLength(1);
   });
 
-  it('is clean after a statement that took too long', async () => {
-    const impatient = database.createPool({
-      connection: { ...database.appConnection, statement_timeout: 50 },
-      limits: { max: 1 },
-    });
-    await insert('a');
-    await expect(
-      new PooledTenantDatabase(impatient).query(tenant, ({ knex }) =>
-        knex.raw('select pg_sleep(60) from entities'),
-      ),
-    ).rejects.toMatchObject({ sqlState: '57014' });
-    await expect(impatient.query(knex => knex('entities'))).rejects.toThrow(
-      'permission denied for table entities',
-    );
-    await expectClean(0);
-  });
-
   it('is kept after statements that were answered within its query_timeout', async () => {
     const { appConnection } = database;
     const limited = new PooledTenantDatabase(
@@ -194,19 +176,6 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
       ),
     ).rejects.toMatchObject(failOver);
     await expectClean(2);
-  });
-
-  it('may be lost between two statements of a transaction', async () => {
-    await insert('a');
-    const lost = tenants.transaction(tenant, async ({ query, knex }) => {
-      await query(knex('entities').delete());
-      await interfere('pg_terminate_backend', 'ClientRead');
-    });
-    await expect(lost).rejects.toBeInstanceOf(DatabaseUnavailableError);
-    await expectClean(1);
-    await expect(
-      tenants.query(tenant, scope => scope.table('entities')),
-    ).resolves.toHaveLength(1);
   });
 
   it('is not waited for longer than the timeout', async () => {
@@ -291,15 +260,6 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     expect(pool.connection.password).toBe(database.appConnection.password);
     expect(Object.keys(pool.connection)).not.toContain('password');
     expect(JSON.stringify(pool)).not.toContain('only-for-tests');
-  });
-
-  it('is not made once the pool is closed', async () => {
-    await pool.query(knex => knex('tenants'));
-    await pool.close();
-    await expect(pool.query(knex => knex('tenants'))).rejects.toThrow(
-      'The database was closed',
-    );
-    await expect(pool.close()).resolves.toBeUndefined();
   });
 
   it('tells of missing tables what to do', async () => {

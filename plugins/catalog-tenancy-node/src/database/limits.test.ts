@@ -8,7 +8,6 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
-import { PostgresCatalogStore } from '../catalog/PostgresCatalogStore';
 import type { OperationLimits } from '../config/readTenancyConfig';
 import { TenantBusyError } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -18,7 +17,7 @@ import { RegistrySnapshot } from '../tenants/RegistrySnapshot';
 import { PoolWatch } from './__testUtils__/PoolWatch';
 import { AuditedAdminDatabase } from './AuditedAdminDatabase';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
-import type { TenantDatabase, TenantQueryOptions } from './TenantDatabase';
+import type { TenantQueryOptions } from './TenantDatabase';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -273,49 +272,6 @@ describe.each(databases.eachSupportedId())(
         caller.abort(GONE);
         await expect(long(noisy, { signal: caller.signal })).rejects.toBe(GONE);
         expect(pool.counts.running).toBe(0);
-      });
-    });
-
-    describe('A read that several callers share', () => {
-      const query = { filter: { kind: 'component' } };
-      const REFS = ['a', 'b', 'c', 'd'].map(
-        name => `component:default/${name}`,
-      );
-
-      /** A store whose reads take until {@link letGo}. */
-      function openStore(): PostgresCatalogStore {
-        open(3, {});
-        const slow: Pick<TenantDatabase, 'query'> = {
-          query: async (tenantId, _build, options) =>
-            (await long(tenantId, options)).flatMap(({ tenant }) =>
-              REFS.map(entity_ref => ({ entity_ref, json: tenant })),
-            ) as never,
-        };
-        return new PostgresCatalogStore({
-          database: { ...tenants, query: slow.query } as TenantDatabase,
-          pool,
-        });
-      }
-
-      it('goes on while one of them remains, and ends when the last has gone', async () => {
-        const store = openStore();
-        const callers = [0, 1, 2, 3].map(() => new AbortController());
-        const [first, ...sharing] = callers.map(({ signal }) =>
-          store.readEntities(noisy, query, { signal }),
-        );
-        await untilRunning(1);
-        callers[0].abort(GONE);
-        await expect(first).rejects.toBe(GONE);
-        // The second is under way, for the three others.
-        await untilRunning(1);
-        callers[1].abort(GONE);
-        callers[2].abort(GONE);
-        await expect(sharing[0]).rejects.toBe(GONE);
-        await expect(sharing[1]).rejects.toBe(GONE);
-        const { running } = pool.counts;
-        expect(running).toBe(1);
-        await letGo();
-        await expect(sharing[2]).resolves.toEqual(REFS.map(() => noisy));
       });
     });
   },

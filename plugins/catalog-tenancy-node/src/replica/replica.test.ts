@@ -7,8 +7,6 @@ import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
 import { WATCH } from './ReplicaWatch';
 import { endOfLastRecord, timelineOf } from './statements';
 
-const USED = 'Catalogs are read from the read replica';
-
 describe.each(testedVersions())('A read replica on PostgreSQL %s', version => {
   let servers: ReplicatedServers;
   let tenant: string;
@@ -245,12 +243,5 @@ describe.each(testedVersions())('A read replica on PostgreSQL %s', version => {
       const segment = '0000000A0000000100000002';
       expect(await asked(timelineOf('$1::text'), segment)).toBe('10');
     });
-  });
-
-  it('says once that it is used', async () => {
-    const backend = await backends.openInUse();
-    await backend.write('more');
-    await backend.isReadFrom('replica');
-    expect(backend.told()).toEqual([USED]);
   });
 });

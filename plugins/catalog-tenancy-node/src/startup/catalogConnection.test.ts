@@ -1,12 +1,15 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mockServices } from '@backstage/backend-test-utils';
-import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  changeRole,
+  createTestDatabases,
+  waitUntil,
+} from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import type { TenancyConnection } from '../config/readTenancyConfig';
 import { TenancyPool } from '../pool/TenancyPool';
 import {
-  changeRole,
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';

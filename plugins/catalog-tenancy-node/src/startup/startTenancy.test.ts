@@ -1,6 +1,9 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import type { TestDatabaseId } from '@internal/postgres/testUtils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  changeRole,
+  createTestDatabases,
+  type TestDatabaseId,
+} from '@internal/postgres/testUtils';
 import { adopt, migrateTo, status } from 'backstage-catalog-tenancy-migrations';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
@@ -131,13 +134,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     proxy.close();
   });
 
-  it('goes on with a set-up that was cut short', async () => {
-    const connection = await createDatabase(id);
-    await migrateTo(4, { connection, createTables: true, force: true });
-    await start(connection);
-    await expect(status({ connection })).resolves.toMatchObject({ phase: 5 });
-  });
-
   it('creates the database as well, and serves with a schema of another name', async () => {
     const present = await createDatabase(id);
     const database = `startup_${process.pid}_${id.toLowerCase()}`;
@@ -172,9 +168,9 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     const connection = await createDatabase(id);
     const user = `service-account_${process.pid}@example.iam`;
     await withDatabase(connection, async client => {
-      await changeRoles(client, `create role "${user}" login`);
+      await changeRole(client, `create role "${user}" login`);
       await client.query(`alter role "${user}" password '${PASSWORD}'`);
-      await changeRoles(client, `grant ${APP_ROLE} to "${user}"`);
+      await changeRole(client, `grant ${APP_ROLE} to "${user}"`);
     });
     const { tenancy, services } = await start(connection, {
       enabled: true,
@@ -188,27 +184,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     await withDatabase(connection, client =>
       client.query(`drop role "${user}"`),
     );
-  });
-
-  it('connects by a URL', async () => {
-    const connection = await createDatabase(id);
-    const { host, port, database } = connection;
-    const { tenancy } = await start(connection, {
-      enabled: true,
-      database: {
-        connection: `postgresql://${APP_ROLE}:${PASSWORD}@${host}:${port}/${database}`,
-      },
-    });
-    await expect(
-      tenancy.pool.query(knex => knex.raw('select session_user as name')),
-    ).resolves.toEqual([{ name: APP_ROLE }]);
-  });
-
-  it('refuses a search path without a schema, in which the catalog can have no tables', async () => {
-    const connection = await createDatabase(id);
-    await expect(
-      start(connection, undefined, { knexConfig: { searchPath: ['absent'] } }),
-    ).rejects.toThrow('names no schema that exists');
   });
 
   it('refuses a backend whose catalog is another one than the adopted', async () => {
@@ -240,7 +215,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     const connection = await createDatabase(id);
     const user = `startup_owner_${process.pid}_${id.toLowerCase()}`;
     const run = (statement: string) =>
-      withDatabase(connection, client => changeRoles(client, statement));
+      withDatabase(connection, client => changeRole(client, statement));
     await run(`create role ${user} login password '${PASSWORD}'`);
     await run(`grant create on database ${connection.database} to ${user}`);
     const login = { ...connection, user, password: PASSWORD };
@@ -613,23 +588,6 @@ async function withDatabase<T>(
 
 /** As whoever runs the server does it: portal_app belongs to all its databases. */
 async function ensureAppRole(client: Client): Promise<void> {
-  await changeRoles(client, `create role ${APP_ROLE} login noinherit`);
-  await changeRoles(client, `alter role ${APP_ROLE} password '${PASSWORD}'`);
-}
-
-/** Roles belong to the server: other tests may be at the same ones. */
-async function changeRoles(client: Client, statement: string): Promise<void> {
-  await client.query(`do $do$ begin
-    for attempt in 1 .. 20 loop
-      begin
-        ${statement};
-        exit;
-      exception
-        when duplicate_object or unique_violation then exit;
-        when internal_error then
-          if attempt = 20 then raise; end if;
-          perform pg_sleep(0.1);
-      end;
-    end loop;
-  end $do$`);
+  await changeRole(client, `create role ${APP_ROLE} login noinherit`);
+  await changeRole(client, `alter role ${APP_ROLE} password '${PASSWORD}'`);
 }

@@ -50,14 +50,6 @@ describe('a tenant', () => {
     expect(message).toContain(shown.slice(0, 61));
   });
 
-  it('may not have the slug www, which a hostname cannot name', () => {
-    expect(
-      messageOf(() => parseCreateTenant({ ...VALID, tenant_slug: 'www' })),
-    ).toBe(
-      'Invalid tenant: tenant_slug must be another slug than www and mine, which are reserved, got "www"',
-    );
-  });
-
   it('has a name of 1 to 255 characters, as PostgreSQL counts them', () => {
     const names = ['x', ' ', 'Ünïcode', 'a'.repeat(255), '🙂'.repeat(255)];
     for (const tenant_name of names) {
@@ -155,15 +147,6 @@ describe('a tenant', () => {
     [JSON.parse('{"__proto__":1}'), 'unknown field "__proto__"'],
   ])('is not %j', (input, message) => {
     expect(messageOf(() => parseCreateTenant(input))).toContain(message);
-  });
-
-  it('is refused in a short message, whatever is wrong with it', () => {
-    const input = Object.fromEntries(
-      Array.from({ length: 1000 }, (_, i) => [`${i}`.padEnd(200, 'x'), 1]),
-    );
-    const message = messageOf(() => parseCreateTenant(input));
-    expect(message).toContain('and 995 more');
-    expect(message.length).toBeLessThan(1000);
   });
 });
 

@@ -41,9 +41,6 @@ describe('What several callers look up by a Coalescer', () => {
     options?: CoalescedOptions,
   ) => lookups.lookUp(tenantId, question, refs, database.send, options);
 
-  const readFor = (caller: AbortController, ref: string) =>
-    read([ref], TENANT, FILTER, { signal: caller.signal });
-
   /** Once what has been asked for is sent. */
   const sent = () => new Promise(resolve => setImmediate(resolve));
 
@@ -54,18 +51,6 @@ describe('What several callers look up by a Coalescer', () => {
 
   const refsTo = (count: number, prefix = 'component:default/') =>
     Array.from({ length: count }, (_, index) => `${prefix}${index}`);
-
-  it('sends a lookup at once where none is under way', async () => {
-    const only = read(['a', 'b']);
-    expect(await refsSent()).toEqual([['a', 'b']]);
-    database.underWay[0].answer();
-    await expect(only).resolves.toEqual(
-      new Map([
-        ['a', 0],
-        ['b', 0],
-      ]),
-    );
-  });
 
   it('sends together what is asked for while another is under way', async () => {
     const first = read(['a']);
@@ -80,129 +65,6 @@ describe('What several callers look up by a Coalescer', () => {
     }
     await sent();
     expect(lookups.size).toBe(0);
-  });
-
-  it('shows a write to whoever asks after it was committed', async () => {
-    const first = read(['a']);
-    await sent();
-    database.committed = 1;
-    const second = read(['a']);
-    database.committed = 2;
-    const third = read(['a']);
-    database.underWay[0].answer();
-    await expect(first).resolves.toEqual(new Map([['a', 0]]));
-    await sent();
-    database.committed = 3;
-    const fourth = read(['a']);
-    database.underWay[1].answer();
-    await expect(second).resolves.toEqual(new Map([['a', 2]]));
-    await expect(third).resolves.toEqual(new Map([['a', 2]]));
-    await sent();
-    database.underWay[2].answer();
-    await expect(fourth).resolves.toEqual(new Map([['a', 3]]));
-  });
-
-  it('gives an error to all whose refs were sent together, and to nobody after them', async () => {
-    const first = read(['a']);
-    const together = [read(['b']), read(['c'])];
-    await sent();
-    database.underWay[0].fail(new Error('the first'));
-    await expect(first).rejects.toThrow('the first');
-    await sent();
-    const after = read(['d']);
-    database.underWay[1].fail(new Error('the second'));
-    for (const each of together) {
-      await expect(each).rejects.toThrow('the second');
-    }
-    await sent();
-    database.underWay[2].answer();
-    await expect(after).resolves.toEqual(new Map([['d', 0]]));
-    await sent();
-    expect(lookups.size).toBe(0);
-  });
-
-  it('goes on where a lookup cannot be sent', async () => {
-    const refused = () => {
-      throw new Error('not sent');
-    };
-    for (const each of [1, 2].map(() =>
-      lookups.lookUp(TENANT, FILTER, ['a'], refused),
-    )) {
-      await expect(each).rejects.toThrow('not sent');
-    }
-    await sent();
-    expect(lookups.size).toBe(0);
-  });
-
-  describe('for a caller that has gone', () => {
-    const GONE = new Error('gone');
-    const callersOf = (count: number) =>
-      Array.from({ length: count }, () => new AbortController());
-
-    it('goes on while one of the callers remains, and no longer', async () => {
-      const callers = callersOf(3);
-      const first = read(['a']);
-      const together = callers.map((caller, index) =>
-        readFor(caller, `${index}`),
-      );
-      database.underWay[0].answer();
-      await first;
-      expect(await refsSent()).toEqual([['a'], ['0', '1', '2']]);
-      for (const index of [0, 1]) {
-        callers[index].abort(GONE);
-        await expect(together[index]).rejects.toBe(GONE);
-      }
-      const after = read(['b']);
-      // What is under way still has a caller: the next one waits for it.
-      expect(await refsSent()).toHaveLength(2);
-      callers[2].abort(GONE);
-      await expect(together[2]).rejects.toBe(GONE);
-      expect(await refsSent()).toEqual([['a'], ['0', '1', '2'], ['b']]);
-      database.underWay[2].answer();
-      await after;
-    });
-
-    it('is never sent where all have gone before, and is for those who come then', async () => {
-      const [one, other] = callersOf(2);
-      const first = read(['a']);
-      const left = readFor(one, 'b');
-      one.abort(GONE);
-      await expect(left).rejects.toBe(GONE);
-      const second = readFor(other, 'c');
-      database.underWay[0].answer();
-      await first;
-      expect(await refsSent()).toEqual([['a'], ['c']]);
-      database.underWay[1].answer();
-      await expect(second).resolves.toEqual(new Map([['c', 0]]));
-
-      const alone = read(['d']);
-      const [last] = callersOf(1);
-      const unsent = readFor(last, 'e');
-      last.abort(GONE);
-      await expect(unsent).rejects.toBe(GONE);
-      database.underWay[2].answer();
-      await alone;
-      expect(await refsSent()).toEqual([['a'], ['c'], ['d']]);
-      expect(lookups.size).toBe(0);
-    });
-
-    it('does not end for one who never goes', async () => {
-      const [caller] = callersOf(1);
-      const first = read(['a']);
-      const together = [readFor(caller, 'b'), read(['c'])];
-      database.underWay[0].answer();
-      await first;
-      await sent();
-      caller.abort(GONE);
-      await expect(together[0]).rejects.toBe(GONE);
-      database.underWay[1].answer();
-      await expect(together[1]).resolves.toEqual(
-        new Map([
-          ['b', 0],
-          ['c', 0],
-        ]),
-      );
-    });
   });
 
   it.each([

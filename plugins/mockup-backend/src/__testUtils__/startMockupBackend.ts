@@ -9,22 +9,13 @@ import {
   mockServices,
   startTestBackend,
 } from '@backstage/backend-test-utils';
+import { callersOf } from '@internal/catalog-testing/caller';
 import type { Knex } from 'knex';
-import request, { type Test } from 'supertest';
 import mockupPlugin from '..';
 
 export const ALICE = 'user:default/alice';
 export const BOB = 'user:default/bob';
 export const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
-
-/** Calls the running plugin as one caller. */
-export interface Caller {
-  get(path: string): Test;
-  post(path: string, body?: unknown): Test;
-  patch(path: string, body?: unknown): Test;
-  put(path: string, body?: unknown): Test;
-  delete(path: string): Test;
-}
 
 /**
  * Starts a backend with the mockup plugin on the given database, with the real
@@ -52,21 +43,7 @@ export async function startMockupBackend(options: {
     ],
   });
 
-  const as = (authorization: string): Caller => {
-    const prepare = (test: Test, body?: unknown) => {
-      test.set('Authorization', authorization);
-      return body === undefined ? test : test.send(body as object);
-    };
-    const agent = request(server);
-    const url = (path: string) => `/api/mockup${path}`;
-    return {
-      get: path => prepare(agent.get(url(path))),
-      post: (path, body) => prepare(agent.post(url(path)), body),
-      patch: (path, body) => prepare(agent.patch(url(path)), body),
-      put: (path, body) => prepare(agent.put(url(path)), body),
-      delete: path => prepare(agent.delete(url(path))),
-    };
-  };
+  const as = callersOf(server, '/api/mockup');
 
   return {
     server,

@@ -1,6 +1,6 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
-import createKnex, { type Knex } from 'knex';
+import createKnex from 'knex';
 import { withMappedErrors } from './errors';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -11,34 +11,6 @@ const UNAVAILABLE = {
   message:
     'The database of the mockup plugin cannot be reached, try again later',
 };
-
-async function queryAt(connection: Knex.PgConnectionConfig) {
-  const knex = createKnex({
-    client: 'pg',
-    connection,
-    pool: { min: 0, max: 1, acquireTimeoutMillis: 2_000 },
-    log: { warn() {}, error() {} },
-  });
-  try {
-    await withMappedErrors(logger, () => knex.raw('select 1'));
-  } finally {
-    await knex.destroy();
-  }
-}
-
-describe('errors of a database that cannot be reached', () => {
-  it('become 503 where its host has no address', async () => {
-    await expect(queryAt({ host: 'no.such.host.invalid' })).rejects.toEqual(
-      expect.objectContaining(UNAVAILABLE),
-    );
-  });
-
-  it('become 503 where nothing listens', async () => {
-    await expect(queryAt({ host: '127.0.0.1', port: 1 })).rejects.toEqual(
-      expect.objectContaining(UNAVAILABLE),
-    );
-  });
-});
 
 describe.each(databases.eachSupportedId())('errors of %s', id => {
   it('become 503 while it takes no writes, as after a failover', async () => {

@@ -433,24 +433,11 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       'version must be 1, got 2: a newer version of the plugin has made the file',
     ],
     [
-      'an unknown version',
-      { ...file(), version: '1' },
-      'version must be 1, got "1"',
-    ],
-    [
       'another schema',
       { ...file(), schema: 'x' },
       'schema must be "backstage-plugin-mockup/mockups", got "x"',
     ],
-    ['no schema', { version: 1, mockups: [] }, 'schema is missing'],
-    ['no mockups', { schema: file().schema, version: 1 }, 'mockups is missing'],
     ['an unknown field', { ...file(), more: 1 }, 'unknown field "more"'],
-    ['a list', [], 'the file must be an object, got "["'],
-    [
-      'mockups that are no list',
-      { ...file(), mockups: {} },
-      'mockups must be a list, got "{"',
-    ],
     [
       'a mockup that is none',
       file(mockup(), [] as object),
@@ -462,19 +449,9 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       'mockups[0].name must be a string of 1 to 255 characters, got ""',
     ],
     [
-      'an unknown field of a mockup',
-      file({ ...mockup(), id: UNKNOWN_ID }),
-      'mockups[0].versions must be the last field of its mockup, got "id" behind it',
-    ],
-    [
       'an unknown field before the versions',
       file({ id: 1, ...mockup() }),
       'unknown field "id" in mockups[0]',
-    ],
-    [
-      'a mockup without versions',
-      file({ name: 'x', createdAt: TIME, updatedAt: TIME }),
-      'mockups[0].versions is missing, expected a list of versions',
     ],
     [
       'no time',
@@ -503,11 +480,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         }),
       ),
       'mockups[1].versions[1].layoutData[1].w must be an integer >= 1, got 0',
-    ],
-    [
-      'an i twice',
-      file(mockup({ versions: [version({ layoutData: [item(), item()] })] })),
-      'mockups[0].versions[0].layoutData[1].i must be unique',
     ],
     [
       'a version that restored itself',
@@ -557,13 +529,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       'version must be there once',
     ],
     ['no JSON', '{"schema":x}', 'schema must be valid JSON, got "x"'],
-    [
-      'no comma',
-      '{"version":1 "schema":""}',
-      'the file must go on with , or }',
-    ],
-    ['a key that is none', '{1:1}', 'a key of the file must be a string'],
-    ['no value', '{"version":}', 'version is missing, expected a value'],
   ])('of %s are refused', async (_what, body, message) => {
     const response = await send(body);
     expect(response.status).toBe(400);

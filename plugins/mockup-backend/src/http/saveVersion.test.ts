@@ -55,7 +55,6 @@ describe.each(databases.eachSupportedId())(
 
     it.each([
       ['an empty layout', { layoutData: [] }],
-      ['an empty tag', { layoutData: [], versionTag: '' }],
       [
         'a tag of 50 characters',
         { layoutData: [], versionTag: 't'.repeat(50) },
@@ -65,7 +64,6 @@ describe.each(databases.eachSupportedId())(
         'columns up to 2^53 - 1, rows up to a million',
         { layoutData: [item({ x: 2 ** 53 - 1, y: 0, h: 1_000_000 })] },
       ],
-      ['props without anything', { layoutData: [item({ props: {} })] }],
       [
         'the fields by which react-grid-layout constrains an item',
         {

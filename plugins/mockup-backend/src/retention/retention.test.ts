@@ -160,21 +160,6 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     );
   });
 
-  it('deletes more versions than a transaction takes', async () => {
-    const [store] = stores;
-    const [{ id: mockupId }] = await createMockups(store, 'x');
-    await knex.raw(
-      `insert into mockup_versions (tenant_id, mockup_id, layout_data, created_by, created_at)
-       select ?, ?, '[]', '${ALICE}', timestamp '2020-01-01' + n * interval '1 second'
-         from generate_series(1, 250) n`,
-      [TENANTS[0], mockupId],
-    );
-    await apply({ versions: 3 });
-    await expect(store.listVersions(mockupId)).resolves.toMatchObject({
-      totalItems: 3,
-    });
-  });
-
   it('says that policies which bind the database user keep tenants from it', async () => {
     await apply({});
     expect(logger.warn).not.toHaveBeenCalled();

@@ -1,4 +1,8 @@
 import { mockServices } from '@backstage/backend-test-utils';
+import {
+  APPLICATION,
+  createTenancyDatabase,
+} from '@internal/catalog-testing/tenancyDatabase';
 import type {
   DatabaseTemplate,
   TestDatabaseId,
@@ -6,20 +10,17 @@ import type {
 } from '@internal/postgres/testUtils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
 import { TenancyPool } from 'backstage-plugin-catalog-tenancy-node';
-import { Client, type ClientConfig, DatabaseError } from 'pg';
+import { Client, type ClientConfig } from 'pg';
 
 const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
-const APP_ROLE = 'portal_app';
-const PASSWORD = 'only-for-tests';
 
-function migratedTo(phase: 1 | 5): DatabaseTemplate {
-  return {
-    name: `tables of tenants, empty, after phase ${phase}`,
-    prepare: async connection => {
-      await migrateTo(phase, { connection, createTables: true });
-    },
-  };
-}
+/** The registry alone, as phase 1 leaves it. */
+const AFTER_PHASE_1: DatabaseTemplate = {
+  name: 'tables of tenants, empty, after phase 1',
+  prepare: async connection => {
+    await migrateTo(1, { connection, createTables: true });
+  },
+};
 
 /** A database of tenants, and a pool of `portal_app` on it. */
 export class TenancyDatabase {
@@ -31,16 +32,13 @@ export class TenancyDatabase {
     id: TestDatabaseId,
     phase: 0 | 1 | 5 = 5,
   ): Promise<TenancyDatabase> {
-    const connection = await databases.create(
-      id,
-      phase === 0 ? undefined : migratedTo(phase),
-    );
+    const connection =
+      phase === 5
+        ? await createTenancyDatabase(databases, id, { stockTables: false })
+        : await databases.create(id, phase === 1 ? AFTER_PHASE_1 : undefined);
     const client = new Client(connection);
     await client.connect();
     await client.query('set search_path = tenancy');
-    if (phase === 5) {
-      await setPassword(client);
-    }
     return new TenancyDatabase(connection, client);
   }
 
@@ -55,7 +53,7 @@ export class TenancyDatabase {
   createPool(
     options: { login?: ClientConfig; max?: number; timeoutMs?: number } = {},
   ): TenancyPool {
-    const login = options.login ?? { user: APP_ROLE, password: PASSWORD };
+    const login = options.login ?? APPLICATION;
     const pool = TenancyPool.create({
       connection: { ...this.connection, ...login },
       schema: 'tenancy',
@@ -80,21 +78,5 @@ export class TenancyDatabase {
   async close(): Promise<void> {
     await Promise.all(this.#pools.map(pool => pool.close()));
     await this.client.end();
-  }
-}
-
-/** Retries, because another test file may change the same role of the server. */
-async function setPassword(client: Client): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await client.query(`alter role ${APP_ROLE} password '${PASSWORD}'`);
-      return;
-    } catch (error) {
-      const concurrent =
-        error instanceof DatabaseError && error.code === 'XX000';
-      if (!concurrent || attempt === 20) {
-        throw error;
-      }
-    }
   }
 }

@@ -9,6 +9,7 @@ import {
   startTestBackend,
 } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
+import { callersOf } from '@internal/catalog-testing/caller';
 import {
   AuditedAdminDatabase,
   highestRole,
@@ -33,21 +34,11 @@ import {
   tenantShareStoreServiceRef,
   tenantStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import request, { type Test } from 'supertest';
 import tenantsPlugin from '..';
 
 export const ADMIN = 'user:default/admin';
 export const ALICE = 'user:default/alice';
 export const CI = 'external:ci';
-
-/** Calls the running plugin as one caller. */
-export interface Caller {
-  get(path: string): Test;
-  post(path: string, body?: unknown): Test;
-  patch(path: string, body?: unknown): Test;
-  put(path: string, body?: unknown): Test;
-  delete(path: string): Test;
-}
 
 /**
  * Starts a backend with the registry of tenants on a pool, with the real routing,
@@ -155,21 +146,7 @@ export async function startTenantsBackend(options: {
     ],
   });
 
-  const as = (authorization: string): Caller => {
-    const prepare = (test: Test, body?: unknown) => {
-      test.set('Authorization', authorization);
-      return body === undefined ? test : test.send(body as object);
-    };
-    const agent = request(server);
-    const url = (path: string) => `/api/tenants${path}`;
-    return {
-      get: path => prepare(agent.get(url(path))),
-      post: (path, body) => prepare(agent.post(url(path)), body),
-      patch: (path, body) => prepare(agent.patch(url(path)), body),
-      put: (path, body) => prepare(agent.put(url(path)), body),
-      delete: path => prepare(agent.delete(url(path))),
-    };
-  };
+  const as = callersOf(server, '/api/tenants');
 
   return {
     admin: as(mockCredentials.user.header(ADMIN)),

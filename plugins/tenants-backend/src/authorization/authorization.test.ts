@@ -3,10 +3,10 @@ import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
   ALICE,
-  type Caller,
   CI,
   startTenantsBackend,
   type TenantsBackend,

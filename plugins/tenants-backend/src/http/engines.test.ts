@@ -7,10 +7,10 @@ import {
   type TenantEngines,
   tenantEnginesServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
   ALICE,
-  type Caller,
   CI,
   startTenantsBackend,
   type TenantsBackend,

@@ -14,10 +14,10 @@ import {
   tenantInvitationsExtensionPoint,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { CreatedInvitation } from 'backstage-plugin-tenants-common';
+import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
   ALICE,
-  type Caller,
   CI,
   startTenantsBackend,
   type TenantsBackend,

@@ -15,9 +15,9 @@ import {
   tenantGatesServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
+import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
-  type Caller,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';

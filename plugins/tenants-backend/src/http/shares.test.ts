@@ -1,9 +1,9 @@
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
+import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ALICE,
-  type Caller,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';

@@ -1,8 +1,8 @@
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
-  type Caller,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
