@@ -8,7 +8,6 @@ export const editorMessages = {
     list: 'All mockups',
   },
   loadFailed: 'The mockup could not be loaded',
-  close: 'Close',
   readOnly: {
     title: 'You may look at this mockup, but not change it',
     text: 'Save a copy to work on it.',
@@ -45,7 +44,6 @@ export const editorMessages = {
     copy: 'Copy',
     paste: 'Paste',
     remove: 'Delete',
-    selectAll: 'Select all',
     keyboard: 'Keyboard shortcuts',
     versions: 'Versions',
     saveCopy: 'Save a copy',

@@ -1,8 +1,6 @@
 /** Texts about the tenant that is open in this page. */
 export const openTenantMessages = {
-  label: 'Tenant',
   loading: 'Opening the tenant',
-  retry: 'Try again',
   signedInAs: 'You are signed in as {{user}}.',
   signOut: 'Sign out',
   menu: {
@@ -18,7 +16,6 @@ export const openTenantMessages = {
   },
   failed: {
     title: 'The tenant could not be opened',
-    text: 'The portal did not say which tenant this page belongs to. Try again in a moment.',
   },
   none: {
     title: 'You may not enter any tenant',

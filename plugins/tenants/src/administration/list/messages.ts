@@ -63,7 +63,6 @@ export const listMessages = {
   entities: {
     ofLimit: '{{entities}} of {{limit}}',
     unlimited: '{{entities}}, no limit',
-    kept: 'not counted',
   },
   create: {
     open: 'Create tenant',

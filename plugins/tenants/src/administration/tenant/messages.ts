@@ -41,7 +41,6 @@ export const tenantMessages = {
     rateWithBurst: '{{rate}}, {{burst}} at once',
     configured: 'default of the portal',
     created: 'Created',
-    failed: 'The use of the tenant could not be read',
     edit: 'Edit name and limits',
   },
   edit: {
