@@ -5,43 +5,52 @@ import { type Action, ActionButton } from './ActionDialog';
 import { useFailureText } from './Failure';
 import { pagesTranslationRef } from './translation';
 
-/** Those of the shown items that are chosen, by their ids. */
-export function useSelection() {
+/** Those of the shown items that are chosen. */
+export function useSelection<TItem>(
+  items: TItem[],
+  idOf: (item: TItem) => string,
+) {
   const [ids, setIds] = useState<ReadonlySet<string>>(new Set());
+  const chosen = items.filter(item => ids.has(idOf(item)));
+  const choose = (some: TItem[]) => setIds(new Set(some.map(idOf)));
   return {
     ids,
-    setIds,
-    toggle: (id: string, isChosen: boolean) => {
-      const next = new Set(ids);
-      if (isChosen) {
-        next.add(id);
-      } else {
-        next.delete(id);
-      }
-      setIds(next);
-    },
+    chosen,
+    choose,
+    chooseIds: (some: Iterable<string>) => setIds(new Set(some)),
+    /** For a checkbox at the item. */
+    choiceOf: (item: TItem) => ({
+      isSelected: ids.has(idOf(item)),
+      onChange: (isChosen: boolean) =>
+        choose(
+          isChosen ? [...chosen, item] : chosen.filter(each => each !== item),
+        ),
+    }),
   };
 }
 
-/** What is done with each of several items, after the user was asked. */
-export type SelectedAction<TItem> = Omit<
+/** What is done with each of several items, after the user was asked and has read their names. */
+export type SelectedAction<TItem> = Pick<
   Action,
-  'onSubmit' | 'onDone' | 'children'
+  'title' | 'warning' | 'typed' | 'destructive'
 > & {
+  /** What the button says, and that of the dialog. */
   open: string;
+  /** What will happen. */
+  text?: string;
   does: (item: TItem) => Promise<unknown>;
 };
 
 /** What can be done with the items that are chosen; nothing while there are none. */
 export function SelectedActions<TItem>(props: {
-  chosen: TItem[];
+  selection: Pick<ReturnType<typeof useSelection<TItem>>, 'chosen' | 'choose'>;
   nameOf: (item: TItem) => string;
   actions: SelectedAction<TItem>[];
-  onChoose: (items: TItem[]) => void;
   /** After it was tried with all. Where it has failed stays chosen. */
   onDone: () => void;
 }) {
-  const { chosen, nameOf, actions, onChoose, onDone } = props;
+  const { selection, nameOf, actions, onDone } = props;
+  const { chosen, choose } = selection;
   const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
 
@@ -57,7 +66,7 @@ export function SelectedActions<TItem>(props: {
         problems.push(`${nameOf(item)}: ${textOf(error)}`);
       }
     }
-    onChoose(left);
+    choose(left);
     onDone();
     if (problems.length > 0) {
       throw new Error(problems.join('\n'));
@@ -71,13 +80,19 @@ export function SelectedActions<TItem>(props: {
           <Text role="status">
             {t('selection.count', { count: chosen.length })}
           </Text>
-          <Button variant="tertiary" size="small" onPress={() => onChoose([])}>
+          <Button variant="tertiary" size="small" onPress={() => choose([])}>
             {t('selection.clear')}
           </Button>
-          {actions.map(({ does, ...action }) => (
+          {actions.map(({ does, text, ...action }) => (
             <ActionButton
               key={action.open}
               {...action}
+              texts={[
+                chosen.map(nameOf).join(', '),
+                ...(text === undefined ? [] : [text]),
+              ]}
+              submit={action.open}
+              failed={t('selection.failed')}
               onSubmit={() => doEach(does)}
             />
           ))}

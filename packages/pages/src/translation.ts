@@ -26,6 +26,7 @@ export const pagesTranslationRef = createTranslationRef({
       count_one: '{{count}} is chosen',
       count_other: '{{count}} are chosen',
       clear: 'Choose none',
+      failed: 'Not done for all',
     },
     list: {
       search: 'Search',

@@ -26,14 +26,19 @@ import styles from './MockupList.module.css';
 /** What can be done with a mockup of the list. */
 export type MockupAction = 'edit' | 'share' | 'duplicate' | 'export' | 'trash';
 
+/** Whether an item is chosen among others. */
+export interface Choice {
+  isSelected: boolean;
+  onChange: (isChosen: boolean) => void;
+}
+
 /** A mockup in the list. */
 export function ListedMockup(props: {
   mockup: Mockup;
-  isChosen: boolean;
-  onChoose: (isChosen: boolean) => void;
+  choice: Choice;
   onAction: (action: MockupAction) => void;
 }) {
-  const { mockup, isChosen, onChoose, onAction } = props;
+  const { mockup, choice, onAction } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const { id, name, updatedAt } = mockup;
   const [isOpen, setOpen] = useState(false);
@@ -41,13 +46,7 @@ export function ListedMockup(props: {
     <MockupCard
       mockup={mockup}
       thumbnail={<Thumbnail key={updatedAt} id={id} />}
-      choice={
-        <Checkbox
-          aria-label={t('list.choose', { name })}
-          isSelected={isChosen}
-          onChange={onChoose}
-        />
-      }
+      choice={<Checkbox aria-label={t('list.choose', { name })} {...choice} />}
       actions={
         <MenuTrigger isOpen={isOpen} onOpenChange={setOpen}>
           <ButtonIcon

@@ -71,8 +71,8 @@ export function MockupList() {
       onPress={() => setAsked({ of: 'create' })}
     />
   );
-  const { ids, setIds, toggle } = useSelection();
-  const chosen = mockups.value?.items.filter(({ id }) => ids.has(id)) ?? [];
+  const selection = useSelection(mockups.value?.items ?? [], ({ id }) => id);
+  const count = selection.chosen.length;
 
   /** After some are gone: all that the last page had, maybe. */
   function refresh(gone: number) {
@@ -204,17 +204,13 @@ export function MockupList() {
             />
           )}
           <SelectedActions
-            chosen={chosen}
+            selection={selection}
             nameOf={({ name }) => name}
-            onChoose={left => setIds(new Set(left.map(({ id }) => id)))}
-            onDone={() => refresh(chosen.length)}
+            onDone={() => refresh(count)}
             actions={[
               {
                 open: t('list.actions.trash'),
-                title: t('list.several.trash', { count: chosen.length }),
-                texts: [chosen.map(({ name }) => name).join(', ')],
-                submit: t('list.actions.trash'),
-                failed: t('list.several.failed'),
+                title: t('list.several.trash', { count }),
                 does: ({ id }) => mockupApi.deleteMockup(id),
               },
             ]}
@@ -238,8 +234,7 @@ export function MockupList() {
                   <ListedMockup
                     key={mockup.id}
                     mockup={mockup}
-                    isChosen={ids.has(mockup.id)}
-                    onChoose={isChosen => toggle(mockup.id, isChosen)}
+                    choice={selection.choiceOf(mockup)}
                     onAction={action => act(action, mockup)}
                   />
                 ))}

@@ -32,6 +32,7 @@ import { Person } from '../components/Person';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import styles from './TrashPage.module.css';
+import type { Choice } from './ListedMockup';
 import { PAGE_SIZE } from './useMockups';
 
 /** The mockups that were deleted, until they are gone for good. */
@@ -57,8 +58,8 @@ export function TrashPage() {
     error: unknown;
   }>();
 
-  const { ids, setIds, toggle } = useSelection();
-  const chosen = trash.value?.items.filter(({ id }) => ids.has(id)) ?? [];
+  const selection = useSelection(trash.value?.items ?? [], ({ id }) => id);
+  const count = selection.chosen.length;
 
   /** Shows what is left, which may be nothing of the last page. */
   function refresh(gone = 1) {
@@ -116,29 +117,20 @@ export function TrashPage() {
             />
           )}
           <SelectedActions
-            chosen={chosen}
+            selection={selection}
             nameOf={({ name }) => name}
-            onChoose={left => setIds(new Set(left.map(({ id }) => id)))}
-            onDone={() => refresh(chosen.length)}
+            onDone={() => refresh(count)}
             actions={[
               {
                 open: t('list.trash.restore'),
-                title: t('list.several.restore', { count: chosen.length }),
-                texts: [chosen.map(({ name }) => name).join(', ')],
-                submit: t('list.trash.restore'),
-                failed: t('list.several.failed'),
+                title: t('list.several.restore', { count }),
                 does: ({ id }) => mockupApi.restoreMockup(id),
               },
               {
                 open: t('list.purge.submit'),
-                title: t('list.several.purge', { count: chosen.length }),
-                texts: [
-                  chosen.map(({ name }) => name).join(', '),
-                  t('list.purge.text'),
-                ],
+                title: t('list.several.purge', { count }),
+                text: t('list.purge.text'),
                 warning: t('list.purge.warning'),
-                submit: t('list.purge.submit'),
-                failed: t('list.several.failed'),
                 destructive: true,
                 does: ({ id }) => mockupApi.purgeMockup(id),
               },
@@ -167,8 +159,7 @@ export function TrashPage() {
                   <TrashRow
                     key={mockup.id}
                     mockup={mockup}
-                    isChosen={ids.has(mockup.id)}
-                    onChoose={isChosen => toggle(mockup.id, isChosen)}
+                    choice={selection.choiceOf(mockup)}
                     isRefused={
                       failure?.mockup === mockup &&
                       statusOf(failure.error) === 403
@@ -204,8 +195,7 @@ export function TrashPage() {
 
 function TrashRow(props: {
   mockup: TrashedMockup;
-  isChosen: boolean;
-  onChoose: (isChosen: boolean) => void;
+  choice: Choice;
   /**
    * Whether the backend has refused it. The permission framework cannot tell before: what is
    * deleted is no resource for a policy with conditions.
@@ -215,17 +205,12 @@ function TrashRow(props: {
   onPurge: () => void;
 }) {
   const { mockup, isRefused, onRestore, onPurge } = props;
-  const { isChosen, onChoose } = props;
   const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
     mockup;
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <li className={styles.row}>
-      <Checkbox
-        aria-label={t('list.choose', { name })}
-        isSelected={isChosen}
-        onChange={onChoose}
-      />
+      <Checkbox aria-label={t('list.choose', { name })} {...props.choice} />
       <div className={styles.words}>
         <Text as="h2" variant="body-large" weight="bold">
           <bdi>{name}</bdi>

@@ -28,7 +28,6 @@ export const listMessages = {
     restore_other: 'Restore {{count}} mockups?',
     purge_one: 'Delete {{count}} mockup for good?',
     purge_other: 'Delete {{count}} mockups for good?',
-    failed: 'Not done for all',
   },
   actions: {
     label: 'Actions of {{name}}',

@@ -151,8 +151,8 @@ function Summaries(props: {
   const { items, isStale, onChanged } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const tenantsApi = useApi(tenantsApiRef);
-  const { ids, setIds } = useSelection();
-  const chosen = items.filter(({ tenant_slug: slug }) => ids.has(slug));
+  const selection = useSelection(items, ({ tenant_slug: slug }) => slug);
+  const { chosen } = selection;
   const hasDeleted = chosen.some(({ state }) => state === null);
   const hasActive = chosen.some(({ state }) => state !== null);
 
@@ -162,9 +162,6 @@ function Summaries(props: {
   ): SelectedAction<TenantSummary> => ({
     open: t(`list.several.${name}.open`),
     title: t(`list.several.${name}.title`, { count: chosen.length }),
-    texts: [chosen.map(tenant => tenant.tenant_name).join(', ')],
-    submit: t(`list.several.${name}.open`),
-    failed: t('list.several.failed'),
     does: ({ tenant_slug }) => does(tenant_slug),
   });
   const ofActive = [
@@ -185,27 +182,22 @@ function Summaries(props: {
   return (
     <Flex direction="column" gap="3">
       <SelectedActions
-        chosen={chosen}
+        selection={selection}
         nameOf={tenant => tenant.tenant_name}
         actions={[
           ...(hasDeleted ? [] : ofActive),
           ...(hasActive ? [] : ofDeleted),
         ]}
-        onChoose={left =>
-          setIds(new Set(left.map(({ tenant_slug: slug }) => slug)))
-        }
         onDone={onChanged}
       />
       <Rows
         items={items}
         isStale={isStale}
-        chosen={ids}
+        chosen={selection.ids}
         onChoose={keys =>
-          setIds(
-            keys === 'all'
-              ? new Set(items.map(({ tenant_slug: slug }) => slug))
-              : new Set([...keys].map(String)),
-          )
+          keys === 'all'
+            ? selection.choose(items)
+            : selection.chooseIds([...keys].map(String))
         }
       />
     </Flex>

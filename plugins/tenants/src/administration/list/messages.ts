@@ -21,7 +21,6 @@ export const listMessages = {
     newest: 'Newest',
   },
   several: {
-    failed: 'Not done for all',
     pause: {
       open: 'Pause engines',
       title_one: 'Pause the engine of {{count}} tenant?',
