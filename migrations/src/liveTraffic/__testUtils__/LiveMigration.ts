@@ -1,6 +1,5 @@
 import type { PostgresVersion } from '@internal/postgres';
 import { runInProcess } from '../../cli/__testUtils__/runCli';
-import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import type { TrafficSizes } from './sizes';
 import { LiveTraffic } from './LiveTraffic';
 import { CatalogServer } from './CatalogServer';
@@ -66,9 +65,7 @@ export class LiveMigration {
 
   /** Ends the traffic, and lists all that went wrong: nothing, if all is well. */
   async end(): Promise<string[]> {
-    return this.server.query(client =>
-      this.traffic.end(client, { tenantId: DEFAULT_TENANT_ID }),
-    );
+    return this.server.query(client => this.traffic.end(client));
   }
 
   private async resume(

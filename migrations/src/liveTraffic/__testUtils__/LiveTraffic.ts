@@ -1,37 +1,23 @@
+import { Random } from '@internal/postgres/testUtils';
 import { EventEmitter, once } from 'node:events';
-import { compare, readEntities } from './compare';
-import type { CompareOptions, Database } from './compare';
-import { replay } from './expectedRows';
-import type { Entities, RecordedEntity, TrafficRecord } from './expectedRows';
-import { scenarios } from './scenarios';
 import type { Application } from './Session';
+import { createShadows, findDifferences, findRowsOfOthers } from './shadow';
+import type { Database } from './shadow';
 import type { TrafficSizes } from './sizes';
 import { Writer } from './Writer';
-import type { Failure, WriterEnvironment } from './Writer';
+import type { WriterEnvironment } from './Writer';
 
 // Longer than a slow machine takes for the transactions between two commands.
 const LONGEST_WAIT_MS = 600_000;
 
-/** What the writers themselves need, beside the tables of the catalog. */
-export const TRAFFIC_TABLES = `
-  create schema traffic;
-  grant usage on schema traffic to public;
-  create table traffic.commits (id text primary key);
-  grant select, insert on traffic.commits to public;
-  create sequence traffic.shared_order;
-  grant usage on sequence traffic.shared_order to public;
-`;
-
-/** The entities of one application at the start. */
-export interface Share {
-  application: Application;
-  entities: Entities;
-}
-
 /** How the writers write, where that is not by default. */
-export type TrafficOptions = Partial<
-  Pick<WriterEnvironment, 'scenarios' | 'isolations' | 'onWrite'>
->;
+export type TrafficOptions = Partial<Pick<WriterEnvironment, 'isolations'>>;
+
+/** The writers of one application, and the schema with the copies of its tables. */
+interface Group {
+  shadow: string;
+  writers: Writer[];
+}
 
 /** Load clients that write at the same time: `sizes.writers` for each application. */
 export class LiveTraffic {
@@ -42,71 +28,48 @@ export class LiveTraffic {
     sizes: TrafficSizes,
     options: TrafficOptions = {},
   ): Promise<LiveTraffic> {
-    await client.query(TRAFFIC_TABLES);
-    const shares: Share[] = [];
-    for (const application of applications) {
-      const entities = await readEntities(client, application.tenantId);
-      shares.push({ application, entities });
+    for (const [index, { tenantId }] of applications.entries()) {
+      await createShadows(client, shadowOf(index), tenantId);
     }
-    return LiveTraffic.startWith({ shares, sizes }, options);
-  }
-
-  /** The same with rows that the caller chooses, where TRAFFIC_TABLES exist. */
-  static startWith(
-    from: { shares: Share[]; sizes: TrafficSizes },
-    options: TrafficOptions = {},
-  ): LiveTraffic {
-    const traffic = new LiveTraffic(from, options);
+    const traffic = new LiveTraffic(applications, sizes, options);
     traffic.running = Promise.all(traffic.writers.map(writer => writer.run()));
     // `until` and `stop` report the error of a writer.
     traffic.running.catch(() => undefined);
     return traffic;
   }
 
-  readonly failures: Failure[] = [];
+  private readonly failures = new Map<string, number>();
   private readonly environment: WriterEnvironment;
   private readonly groups: Group[];
-  private readonly sizes: TrafficSizes;
   private readonly commits = new EventEmitter();
   private readonly outageEnds: number[] = [];
   private outages = 0;
   private running: Promise<unknown> = Promise.resolve();
 
   private constructor(
-    { shares, sizes }: { shares: Share[]; sizes: TrafficSizes },
+    applications: Application[],
+    private readonly sizes: TrafficSizes,
     options: TrafficOptions,
   ) {
-    this.sizes = sizes;
     this.environment = {
-      ...{
-        sizes,
-        scenarios,
-        isolations: ['read committed', 'repeatable read'],
-      },
+      isolations: ['read committed', 'repeatable read'],
       ...options,
       during: 'before',
       wasDown: since =>
         this.outages > 0 || this.outageEnds.some(end => end >= since),
-      onFailure: failure => this.failures.push(failure),
+      onFailure: failure =>
+        this.failures.set(failure, (this.failures.get(failure) ?? 0) + 1),
       onCommit: () => this.commits.emit('commit'),
     };
-    this.groups = shares.map(({ application, entities }, index) =>
-      createGroup(
-        application,
-        entities,
-        index * sizes.writers,
-        this.environment,
-      ),
-    );
+    this.groups = applications.map((application, index) => ({
+      shadow: shadowOf(index),
+      writers: this.createWriters(application, index),
+    }));
   }
 
   /** Names what goes on from now on, such as the phase of the migration. */
   set during(what: string) {
     this.environment.during = what;
-  }
-
-  get writers(): Writer[] {
-    return this.groups.flatMap(({ writers }) => writers);
   }
 
   /** Resolves once every writer has committed so many transactions more. */
@@ -126,7 +89,7 @@ export class LiveTraffic {
   /** Replaces the application of one writer after the other, without a pause. */
   async deploy(application: Application): Promise<void> {
     for (const writer of this.writers) {
-      writer.deploy(application);
+      writer.wanted = application;
       await this.until(() => writer.application === application);
       await this.committed(1);
     }
@@ -143,74 +106,77 @@ export class LiveTraffic {
     }
   }
 
-  /** Ends the writers after their transactions, and resolves to their record. */
-  async stop(): Promise<TrafficRecord> {
+  /** Ends the writers after their transactions. */
+  async stop(): Promise<void> {
     this.writers.forEach(writer => writer.stop());
     await this.running;
-    return this.record();
   }
 
   /**
    * Ends the writers, and lists what went wrong, with the seed that repeats it:
-   * writes that failed, and rows that differ from the record.
+   * writes that failed, and rows that differ from what was written.
    */
-  async end(client: Database, options?: CompareOptions): Promise<string[]> {
-    const record = await this.stop();
+  async end(client: Database): Promise<string[]> {
+    await this.stop();
     const problems = [
       ...this.failureSummary(),
-      ...(await compare(client, record, options)),
+      ...(await this.differences(client)),
     ];
     return problems.length > 0 ? [`seed ${this.sizes.seed}`, ...problems] : [];
   }
 
+  /** What differs from what was written. */
+  async differences(client: Database): Promise<string[]> {
+    await client.query(`set timezone = 'UTC'`);
+    const differences: string[] = [];
+    const tenantIds: string[] = [];
+    for (const { shadow, writers } of this.groups) {
+      const { tenantId } = writers[0].wanted;
+      differences.push(...(await findDifferences(client, shadow, tenantId)));
+      tenantIds.push(...(tenantId ? [tenantId] : []));
+    }
+    return tenantIds.length > 0
+      ? [...differences, ...(await findRowsOfOthers(client, tenantIds))]
+      : differences;
+  }
+
   /** The failures, the same ones counted together. */
   failureSummary(): string[] {
-    const counts = new Map<string, number>();
-    for (const failure of this.failures) {
-      const { application, scenario, isolation, during, code } = failure;
-      const text =
-        `${during}: ${scenario} of the ${application} application in ` +
-        `${isolation}: ${code ?? ''} ${failure.message}`;
-      counts.set(text, (counts.get(text) ?? 0) + 1);
-    }
-    return [...counts].map(([text, count]) => `${count} × ${text}`);
+    return [...this.failures].map(([text, count]) => `${count} × ${text}`);
   }
 
   /** Lines for people. */
   summary(): string {
-    return [
-      `seed ${this.sizes.seed}`,
-      ...this.writers.map(({ name, counts, retries }) => {
-        const again = [...retries].map(([what, times]) => `${what} ${times}`);
-        return (
-          `${name}: ${counts.committed} committed ` +
-          `(${counts['repeatable read']} in REPEATABLE READ), ` +
-          `${counts.rolledBack} rolled back, repeated: ` +
-          `${again.join(', ') || 'none'}, reconnected ${counts.reconnected}`
-        );
-      }),
-    ].join('\n');
+    const lines = this.writers.map(
+      ({ name, counts: { committed, rolledBack, repeated } }) =>
+        `${name}: ${committed} committed, ${rolledBack} rolled back, ${repeated} repeated`,
+    );
+    return [`seed ${this.sizes.seed}`, ...lines].join('\n');
   }
 
-  private record(): TrafficRecord {
-    const record: TrafficRecord = {
-      tenants: [],
-      contradictions: [],
-    };
-    for (const { tenantId, writers, untouched } of this.groups) {
-      const committed = writers.map(writer => writer.committed);
-      const shared = replay(committed.flatMap(state => state.shared));
-      record.tenants.push({
-        tenantId,
-        entities: [
-          ...untouched,
-          ...committed.flatMap(({ entities }) => [...entities.values()]),
-          ...shared.entities,
-        ],
-      });
-      record.contradictions.push(...shared.contradictions);
-    }
-    return record;
+  private get writers(): Writer[] {
+    return this.groups.flatMap(({ writers }) => writers);
+  }
+
+  /** Each writer gets a share of the entities as its own, by their ids. */
+  private createWriters(application: Application, group: number): Writer[] {
+    const { sizes } = this;
+    return Array.from({ length: sizes.writers }, (_, index) => {
+      const number = group * sizes.writers + index + 1;
+      const name = `writer-${number}`;
+      let texts = 0;
+      const author = {
+        shadow: shadowOf(group),
+        own: `entity_kind <> 'shared' and ${shareOf(sizes, index)}`,
+        random: new Random(sizes.seed + number),
+        sizes,
+        uniqueText: () => {
+          texts += 1;
+          return `${name}/${texts}`;
+        },
+      };
+      return new Writer(name, application, author, this.environment);
+    });
   }
 
   private async until(condition: () => boolean): Promise<void> {
@@ -232,40 +198,16 @@ export class LiveTraffic {
   }
 }
 
-interface Group {
-  tenantId?: string;
-  writers: Writer[];
-  untouched: RecordedEntity[];
+/** The condition on a share of the entities; no writer touches the last one. */
+export function shareOf(
+  { writers }: TrafficSizes,
+  index: number = writers,
+): string {
+  return `(hashtext(entity_id::text)::bigint & 2147483647) % ${
+    writers + 1
+  } = ${index}`;
 }
 
-/** Each writer gets a share of the entities as its own, and no writer an equal one. */
-function createGroup(
-  application: Application,
-  entities: Entities,
-  first: number,
-  environment: WriterEnvironment,
-): Group {
-  const { writers, seed } = environment.sizes;
-  const shares = Array.from(
-    { length: writers + 1 },
-    () => new Map<string, RecordedEntity>(),
-  );
-  [...entities].forEach(([id, entity], index) =>
-    shares[index % shares.length].set(id, entity),
-  );
-  const untouched = [...shares.pop()!.values()];
-  return {
-    tenantId: application.tenantId,
-    untouched,
-    writers: shares.map((own, index) => {
-      const name = `writer-${first + index + 1}`;
-      return new Writer(
-        name,
-        application,
-        own,
-        environment,
-        seed + first + index,
-      );
-    }),
-  };
+function shadowOf(group: number): string {
+  return `traffic_${group}`;
 }

@@ -12,12 +12,6 @@ export interface Application {
   tenantId?: string;
 }
 
-/** A statement, with `{scope}` where a condition on the tenant belongs. */
-export interface Statement {
-  text: string;
-  values: unknown[];
-}
-
 // The server shuts down, crashes, starts, or has closed the connection.
 const CODES_OF_LOSS = /^(57P0[123]|08)/;
 
@@ -64,14 +58,10 @@ export class Session {
    *   the same text comes again
    */
   async query(
-    statement: Statement | string,
+    text: string,
+    values: unknown[] = [],
     prepared = false,
   ): Promise<QueryResult> {
-    const { text, values } = this.scoped(
-      typeof statement === 'string'
-        ? { text: statement, values: [] }
-        : statement,
-    );
     const name = prepared ? this.nameOf(text) : undefined;
     const result = await this.client.query({ name, text, values });
     this.answeredAt = Date.now();
@@ -89,30 +79,16 @@ export class Session {
     return this.lost;
   }
 
-  /** Ends a transaction; `false` if the connection is gone. */
-  async rollBack(): Promise<boolean> {
+  async rollBack(): Promise<void> {
     try {
       await this.client.query('rollback');
     } catch {
       this.lost = true;
     }
-    return !this.lost;
   }
 
   async close(): Promise<void> {
     await this.client.end().catch(() => undefined);
-  }
-
-  /** The statement as the application sends it. */
-  private scoped({ text, values }: Statement): Statement {
-    const { tenantId } = this.application;
-    if (tenantId === undefined || !text.includes('{scope}')) {
-      return { text: text.replace('{scope}', ''), values };
-    }
-    return {
-      text: text.replace('{scope}', `and tenant_id = $${values.length + 1}`),
-      values: [...values, tenantId],
-    };
   }
 
   private nameOf(text: string): string {
