@@ -1,20 +1,16 @@
 import type { Executor } from '../engine/Executor';
-import { escapeIdentifier, escapeLiteral } from '../sql';
+import { escapeLiteral } from '../sql';
 import { DEFAULT_TENANT_ID, ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { isSwapped, oldName, waitingName } from '../schema/partitions';
-
-/** A column of a copied table. */
-export interface Column {
-  name: string;
-}
 
 /** Rows of a tenant in one table, and where they are copied to. */
 export interface TableCopy {
   table: TenantTable;
   /** The column with the entity, which the change log records. */
   key: string;
-  columns: Column[];
+  /** As SQL, in their order; both sides have the same. */
+  columns: string[];
   /** The table that the application uses. */
   source: string;
   /** The table that is kept equal to it. */
@@ -22,39 +18,9 @@ export interface TableCopy {
   tenantId: string;
 }
 
-/** The columns of a table, in their order. */
-export async function readColumns(
-  executor: Executor,
-  table: string,
-): Promise<Column[]> {
-  return executor.read<Column>(
-    `select attname as name from pg_attribute
-      where attrelid = to_regclass(quote_ident($1)) and attnum > 0
-        and not attisdropped
-      order by attnum`,
-    [table],
-  );
-}
-
-/** Describes the copying of a table; both sides have the same columns. */
-export async function describeCopy(
-  executor: Executor,
-  table: TenantTable,
-  sides: Pick<TableCopy, 'source' | 'target' | 'tenantId'>,
-): Promise<TableCopy> {
-  const columns = await readColumns(executor, table);
-  return { table, key: ENTITY_KEY[table], columns, ...sides };
-}
-
-/** The columns that a copy writes, as a list. */
-export function writtenColumns({ columns }: TableCopy): string[] {
-  return columns.map(({ name }) => escapeIdentifier(name));
-}
-
 /** `insert into <target> (…)`. */
-export function insertInto(copy: TableCopy): string {
-  const columns = writtenColumns(copy).join(', ');
-  return `insert into ${escapeIdentifier(copy.target)} (${columns})`;
+export function insertInto({ target, columns }: TableCopy): string {
+  return `insert into ${target} (${columns.join(', ')})`;
 }
 
 /** The condition for the rows that are copied. */
@@ -74,16 +40,27 @@ export async function describeCopies(executor: Executor): Promise<TableCopy[]> {
   const swapped = await isSwapped(executor);
   const copies: TableCopy[] = [];
   for (const table of TENANT_TABLES) {
-    const target = swapped
-      ? oldName(table)
-      : await waitingName(executor, table);
-    copies.push(
-      await describeCopy(executor, table, {
-        source: table,
-        target,
-        tenantId: DEFAULT_TENANT_ID,
-      }),
-    );
+    copies.push({
+      table,
+      key: ENTITY_KEY[table],
+      columns: await readColumns(executor, table),
+      source: table,
+      target: swapped ? oldName(table) : await waitingName(executor, table),
+      tenantId: DEFAULT_TENANT_ID,
+    });
   }
   return copies;
+}
+
+async function readColumns(
+  executor: Executor,
+  table: string,
+): Promise<string[]> {
+  const columns = await executor.read<{ name: string }>(
+    `select quote_ident(attname) as name from pg_attribute
+      where attrelid = to_regclass($1) and attnum > 0 and not attisdropped
+      order by attnum`,
+    [table],
+  );
+  return columns.map(({ name }) => name);
 }

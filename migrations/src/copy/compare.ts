@@ -1,5 +1,4 @@
 import type { Executor } from '../engine/Executor';
-import { escapeIdentifier } from '../sql';
 import { CHANGE_LOG } from './changeLog';
 import { ofTenant } from './TableCopy';
 import type { TableCopy } from './TableCopy';
@@ -9,100 +8,63 @@ import { formatCount, formatThings } from '../text';
 // The alias of a row: a column of that name would hide it.
 const ROW = 'tenancy_compared_row';
 
-/** The differences of a copy; empty if it is equal. */
-interface CopyReport {
-  comparisons: Comparison[];
-  problems: string[];
-}
+type Read = Executor['read'];
 
 /**
- * Compares every table with its copy, and looks for rows of the copies whose
- * entity is missing. To be called in one snapshot (see {@link compareCopy}).
+ * Compares every table with its copy, and looks for rows of the copies whose entity is missing.
+ * To be called in one snapshot: in a REPEATABLE READ transaction, or while no session can write.
+ *
+ * @returns what differs, in words
  */
-export async function examineCopies(
-  read: Executor['read'],
+export async function findCopyProblems(
+  read: Read,
   copies: TableCopy[],
-): Promise<CopyReport> {
-  const comparisons: Comparison[] = [];
+): Promise<string[]> {
   const problems: string[] = [];
-  const [entities, ...others] = copies;
   for (const copy of copies) {
-    const comparison = await compareCopy(read, copy);
-    comparisons.push(comparison);
-    if (!comparison.equal) {
-      problems.push(describeDifference(copy, comparison));
-    }
+    problems.push(...(await compareCopy(read, copy)));
   }
+  const [entities, ...others] = copies;
   for (const copy of others) {
-    const orphans = await findOrphans(read, copy, entities);
-    if (orphans.count > 0) {
-      problems.push(
-        `${copy.target} has ${formatThings(orphans.count, 'row')} whose ${
-          copy.key
-        } is no entity of ` +
-          `${entities.target}, such as ${orphans.examples.join(', ')}.`,
-      );
-    }
+    problems.push(...(await findOrphans(read, copy, entities)));
   }
-  return { comparisons, problems };
+  return problems;
 }
 
 /** @throws {@link VerificationError} that names the differences */
-export function assertEqual({ problems }: CopyReport): void {
+export function assertEqual(problems: string[]): void {
   if (problems.length > 0) {
     throw new VerificationError(problems.join('\n'));
   }
 }
 
-function describeDifference(copy: TableCopy, comparison: Comparison): string {
-  const { source, target, sourceRows, targetRows, differing } = comparison;
-  const keys = differing.map(
-    row =>
-      `${copy.key} ${row.key} (${formatThings(
-        row.sourceRows,
-        'row',
-      )} in ${source}, ` + `${formatCount(row.targetRows)} in ${target})`,
-  );
-  return (
-    `${target} differs from ${source}: ${formatThings(
-      sourceRows,
-      'row',
-    )} in ${source}, ` +
-    `${formatCount(targetRows)} in ${target}. It differs for ${keys.join(
-      '; ',
-    )}.`
-  );
-}
-
 async function findOrphans(
-  read: Executor['read'],
+  read: Read,
   copy: TableCopy,
   entities: TableCopy,
-): Promise<{ count: number; examples: string[] }> {
-  const [orphans] = await read<{ count: number; examples: string[] }>(
+): Promise<string[]> {
+  const { target, key } = copy;
+  const [{ count, examples }] = await read<{
+    count: number;
+    examples: string[];
+  }>(
     `select count(*)::int as count,
-            coalesce((array_agg(distinct o.${
-              copy.key
-            }::text))[1:10], '{}') as examples
-       from ${escapeIdentifier(copy.target)} o
+            (array_agg(distinct o.${key}::text))[1:10] as examples
+       from ${target} o
       where ${ofTenant(copy, 'o')} and not exists (
-        select from ${escapeIdentifier(entities.target)} e
+        select from ${entities.target} e
          where ${ofTenant(entities, 'e')} and e.tenant_id = o.tenant_id
-           and e.entity_id = o.${copy.key})`,
+           and e.entity_id = o.${key})`,
   );
-  return orphans;
-}
-
-/** How the two sides of a copy compare. */
-export interface Comparison {
-  table: string;
-  source: string;
-  target: string;
-  sourceRows: number;
-  targetRows: number;
-  equal: boolean;
-  /** Some of the entities whose rows differ. */
-  differing: { key: string; sourceRows: number; targetRows: number }[];
+  return count === 0
+    ? []
+    : [
+        `${target} has ${formatThings(
+          count,
+          'row',
+        )} whose ${key} is no entity of ` +
+          `${entities.target}, such as ${examples.join(', ')}.`,
+      ];
 }
 
 /**
@@ -116,66 +78,62 @@ export function checksum(
 ): string {
   return (
     `select row(count(*), sum(hashtextextended(${ROW}::text, 0)::numeric))::text ` +
-    `from (select ${allColumns(copy)} from ${escapeIdentifier(name)} ` +
+    `from (select ${copy.columns.join(', ')} from ${name} ` +
     `where ${ofTenant(copy)} and ${condition}) ${ROW}`
   );
 }
 
-/**
- * Compares the rows of both sides, except those of entities whose changes wait in
- * the log. Both must be read in one snapshot: call it in a REPEATABLE READ
- * transaction, or while no session can write.
- */
-export async function compareCopy(
-  read: Executor['read'],
-  copy: TableCopy,
-): Promise<Comparison> {
+/** Compares the rows of both sides, except those of entities whose changes wait in the log. */
+async function compareCopy(read: Read, copy: TableCopy): Promise<string[]> {
+  const { table, key, source, target } = copy;
   // A null key stands for all entities: the table was truncated.
   const settled =
-    `${copy.key} not in (select key from ${CHANGE_LOG} ` +
-    `where table_name = '${copy.table}' and key is not null) ` +
+    `${key} not in (select key from ${CHANGE_LOG} ` +
+    `where table_name = '${table}' and key is not null) ` +
     `and not exists (select from ${CHANGE_LOG} ` +
-    `where table_name = '${copy.table}' and key is null)`;
+    `where table_name = '${table}' and key is null)`;
   const [sums] = await read<{ source: string; target: string }>(
-    `select (${checksum(copy, copy.source, settled)}) as source,
-            (${checksum(copy, copy.target, settled)}) as target`,
+    `select (${checksum(copy, source, settled)}) as source,
+            (${checksum(copy, target, settled)}) as target`,
   );
-  const equal = sums.source === sums.target;
-  return {
-    table: copy.table,
-    source: copy.source,
-    target: copy.target,
-    sourceRows: rowsOf(sums.source),
-    targetRows: rowsOf(sums.target),
-    equal,
-    differing: equal ? [] : await findDifferences(read, copy, settled),
-  };
+  if (sums.source === sums.target) {
+    return [];
+  }
+  const keys = (await findDifferences(read, copy, settled)).map(
+    row =>
+      `${key} ${row.key} (${formatThings(
+        row.sourceRows,
+        'row',
+      )} in ${source}, ` + `${formatCount(row.targetRows)} in ${target})`,
+  );
+  return [
+    `${target} differs from ${source}: ${formatThings(
+      rowsOf(sums.source),
+      'row',
+    )} in ${source}, ${formatCount(rowsOf(sums.target))} in ${target}. ` +
+      `It differs for ${keys.join('; ')}.`,
+  ];
 }
 
+/** Some of the entities whose rows differ. */
 async function findDifferences(
-  read: Executor['read'],
+  read: Read,
   copy: TableCopy,
   settled: string,
-): Promise<Comparison['differing']> {
+): Promise<{ key: string; sourceRows: number; targetRows: number }[]> {
   const side = (name: string) =>
-    `select ${
-      copy.key
-    } as key, count(*)::int as rows, sum(hashtextextended(${ROW}::text, 0)::numeric) as hash
-       from (select ${allColumns(copy)} from ${escapeIdentifier(name)}
+    `select ${copy.key} as key, count(*)::int as rows,
+            sum(hashtextextended(${ROW}::text, 0)::numeric) as hash
+       from (select ${copy.columns.join(', ')} from ${name}
               where ${ofTenant(copy)} and ${settled}) ${ROW}
       group by ${copy.key}`;
   return read(
     `select key, coalesce(s.rows, 0) as "sourceRows", coalesce(t.rows, 0) as "targetRows"
-       from (${side(copy.source)}) s full join (${side(
-      copy.target,
-    )}) t using (key)
+       from (${side(copy.source)}) s
+       full join (${side(copy.target)}) t using (key)
       where (s.rows, s.hash) is distinct from (t.rows, t.hash)
       order by key limit 10`,
   );
-}
-
-function allColumns({ columns }: TableCopy): string {
-  return columns.map(({ name }) => escapeIdentifier(name)).join(', ');
 }
 
 function rowsOf(sum: string): number {

@@ -1,7 +1,6 @@
-import { escapeIdentifier } from '../sql';
 import { CHANGE_LOG } from './changeLog';
 import { checksum } from './compare';
-import { insertInto, ofTenant, writtenColumns } from './TableCopy';
+import { insertInto, ofTenant } from './TableCopy';
 import type { TenantTable } from '../schema/tables';
 import type { TableCopy } from './TableCopy';
 import type { Executor } from '../engine/Executor';
@@ -136,8 +135,7 @@ function selectKeys({ table, key, source, target }: TableCopy): string {
   const mine = `filter (where table_name = '${table}')`;
   return (
     `case when bool_or(key is null) ${mine}\n` +
-    `              then array(select ${key} from ${escapeIdentifier(source)} ` +
-    `union select ${key} from ${escapeIdentifier(target)})\n` +
+    `              then array(select ${key} from ${source} union select ${key} from ${target})\n` +
     `              else array_agg(distinct key) ${mine} end`
   );
 }
@@ -157,12 +155,10 @@ function replayTable(copy: TableCopy, copies: TableCopy[]): string {
  * them.
  */
 function replayEntities(copy: TableCopy, others: TableCopy[]): string[] {
-  const source = escapeIdentifier(copy.source);
-  const target = escapeIdentifier(copy.target);
+  const { source, target } = copy;
   const keys = `unnest(${keysOf(copy.table)}) k (key)`;
-  const written = writtenColumns(copy);
   const same = `${ofTenant(copy, 's')} and s.entity_id = k.key`;
-  const assignments = written
+  const assignments = copy.columns
     .filter(column => !['tenant_id', 'entity_id'].includes(column))
     .map(column => `${column} = excluded.${column}`);
   return [
@@ -199,20 +195,16 @@ function replayRows(copy: TableCopy): string[] {
 }
 
 function deleteRows(copy: TableCopy): string {
-  return `delete from ${escapeIdentifier(copy.target)} t
+  return `delete from ${copy.target} t
  using unnest(${keysOf(copy.table)}) k (key)
  where ${ofTenant(copy, 't')} and t.${copy.key} = k.key`;
 }
 
 function insertRows(copy: TableCopy): string {
   return `${insertInto(copy)}
-select ${writtenColumns(copy)
-    .map(column => `s.${column}`)
-    .join(', ')}
+select ${copy.columns.map(column => `s.${column}`).join(', ')}
   from unnest(${keysOf(copy.table)}) k (key)
-  join ${escapeIdentifier(copy.source)} s on ${ofTenant(copy, 's')} and s.${
-    copy.key
-  } = k.key`;
+  join ${copy.source} s on ${ofTenant(copy, 's')} and s.${copy.key} = k.key`;
 }
 
 function compareKeys(copy: TableCopy): string {

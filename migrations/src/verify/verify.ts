@@ -8,7 +8,7 @@ import {
 } from '../adopt/status';
 import { SNAPSHOT } from '../copy/replay';
 import { CHANGE_LOG } from '../copy/changeLog';
-import { examineCopies } from '../copy/compare';
+import { findCopyProblems } from '../copy/compare';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readCompletedSteps } from '../engine/journal';
@@ -180,11 +180,12 @@ async function verifyCopies({ executor }: StepContext): Promise<string[]> {
     script: [],
     run: session =>
       session.transaction(`${SNAPSHOT} read only`, async () => {
-        const report = await examineCopies(
-          (sql, values) => session.query(sql, values),
-          described,
+        problems.push(
+          ...(await findCopyProblems(
+            (sql, values) => session.query(sql, values),
+            described,
+          )),
         );
-        problems.push(...report.problems);
       }),
   });
   return problems;

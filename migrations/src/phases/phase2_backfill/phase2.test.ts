@@ -1,11 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { stopBefore } from '../../__testUtils__/stopBefore';
-import { recordStatement } from '../../engine/ownership';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { defaultTenant } from './10_default_tenant';
-import { notNull } from './30_not_null';
 
 const databases = createTestDatabases();
 
@@ -139,23 +136,6 @@ describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
     );
     expect(rows).toEqual([]);
     await expect(readRows(database)).resolves.toEqual(ROWS);
-    await runPhase2();
-    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
-  });
-
-  it('goes on where a command was killed before NOT NULL was set', async () => {
-    await stopBefore(database, 2, notNull);
-    await database.client.query(
-      `alter table relations add constraint relations_tenant_id_check
-         check (tenant_id is not null) not valid;
-       ${recordStatement([
-         {
-           kind: 'constraint',
-           name: 'relations_tenant_id_check',
-           table: 'relations',
-         },
-       ])}`,
-    );
     await runPhase2();
     await expect(readLayout(database)).resolves.toEqual(LAYOUT);
   });

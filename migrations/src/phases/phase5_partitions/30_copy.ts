@@ -1,9 +1,4 @@
-import {
-  describeCopies,
-  insertInto,
-  ofTenant,
-  writtenColumns,
-} from '../../copy/TableCopy';
+import { describeCopies, insertInto, ofTenant } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
 import { firstBatch, walkBlocks } from '../../copy/walkBlocks';
 import type { Walk } from '../../copy/walkBlocks';
@@ -11,7 +6,6 @@ import type { Step } from '../../engine/Step';
 import { defaultTenantPartition } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
-import { escapeIdentifier } from '../../sql';
 
 /**
  * Copies the rows while the application changes them.
@@ -54,13 +48,13 @@ function copyInBlocks(copy: TableCopy): Walk {
     // key that catches it, the others only if their indexes exist already.
     batch: range => `with copied as (
   ${insertInto(copy)}
-  select ${writtenColumns(copy).join(', ')}
-    from ${escapeIdentifier(copy.source)}
+  select ${copy.columns.join(', ')}
+    from ${copy.source}
    where ${ofTenant(copy)} and ${range}
       on conflict do nothing returning 1
 ) select count(*)::int as done from copied`,
     // ACCESS EXCLUSIVE on a copy that no session uses yet.
-    reset: `truncate ${escapeIdentifier(copy.target)}`,
+    reset: `truncate ${copy.target}`,
   };
 }
 

@@ -18,7 +18,7 @@ import { logTriggers } from '../../copy/changeLog';
 import { FENCE_POLICY } from '../../copy/fence';
 import { swapStatements } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
-import { assertEqual, examineCopies } from '../../copy/compare';
+import { assertEqual, findCopyProblems } from '../../copy/compare';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { recordStatement, refuseStatement } from '../../engine/ownership';
 import { RefusedError } from '../../errors';
@@ -142,7 +142,10 @@ async function verify(
   reporter.info('Compare the tables with their copies');
   await session.transaction(SNAPSHOT, async () => {
     assertEqual(
-      await examineCopies((sql, values) => session.query(sql, values), copies),
+      await findCopyProblems(
+        (sql, values) => session.query(sql, values),
+        copies,
+      ),
     );
   });
 }
