@@ -495,11 +495,17 @@ describe('importing a file', () => {
       await dialog.findByText('These are here already: Start'),
     ).toBeVisible();
     expect(await seriousProblems()).toEqual([]);
+    api.saveVersion.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
+    expect(await dialog.findByRole('alert')).toHaveTextContent(
+      /Not all was imported\. Trying again doubles nothing/,
+    );
+    expect(api.importMockups).not.toHaveBeenCalled();
     await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
     expect(
       await screen.findByText(/Updated mockups: 1, new ones: 1\./),
     ).toBeVisible();
-    expect(api.saveVersion).toHaveBeenCalledWith(
+    expect(api.saveVersion).toHaveBeenLastCalledWith(
       'id-of-Start',
       { layoutData: version.layoutData, versionTag: 'theirs' },
       { ifMatch: '"1"' },

@@ -72,7 +72,7 @@ export function MockupList() {
     />
   );
   const selection = useSelection(mockups.value?.items ?? [], ({ id }) => id);
-  const count = selection.chosen.length;
+  const chosen = selection.chosen.length;
 
   /** After some are gone: all that the last page had, maybe. */
   function refresh(gone: number) {
@@ -206,11 +206,11 @@ export function MockupList() {
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}
-            onDone={() => refresh(count)}
+            onDone={() => refresh(chosen)}
             actions={[
               {
                 open: t('list.actions.trash'),
-                title: t('list.several.trash', { count }),
+                title: t('list.several.trash', { count: chosen }),
                 does: ({ id }) => mockupApi.deleteMockup(id),
               },
             ]}

@@ -59,7 +59,7 @@ export function TrashPage() {
   }>();
 
   const selection = useSelection(trash.value?.items ?? [], ({ id }) => id);
-  const count = selection.chosen.length;
+  const chosen = selection.chosen.length;
 
   /** Shows what is left, which may be nothing of the last page. */
   function refresh(gone = 1) {
@@ -119,16 +119,16 @@ export function TrashPage() {
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}
-            onDone={() => refresh(count)}
+            onDone={() => refresh(chosen)}
             actions={[
               {
                 open: t('list.trash.restore'),
-                title: t('list.several.restore', { count }),
+                title: t('list.several.restore', { count: chosen }),
                 does: ({ id }) => mockupApi.restoreMockup(id),
               },
               {
                 open: t('list.purge.submit'),
-                title: t('list.several.purge', { count }),
+                title: t('list.several.purge', { count: chosen }),
                 text: t('list.purge.text'),
                 warning: t('list.purge.warning'),
                 destructive: true,

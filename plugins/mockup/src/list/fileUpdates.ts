@@ -38,12 +38,18 @@ export async function readFile(file: File): Promise<MockupFile | undefined> {
   }
 }
 
+/** Each is a request: the mockups of larger files are new ones. */
+const MOST = 100;
+
 /** Those of a file that are here already, by their names. */
 export async function findKnown(
   api: Pick<MockupApi, 'listMockups'>,
   { mockups }: MockupFile,
 ): Promise<KnownMockup[]> {
   const known: KnownMockup[] = [];
+  if (mockups.length > MOST) {
+    return known;
+  }
   for (const inFile of mockups) {
     const { items } = await api.listMockups({ search: inFile.name });
     const here = items.find(({ name }) => name === inFile.name);

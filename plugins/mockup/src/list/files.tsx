@@ -57,11 +57,12 @@ export function ImportDialog(props: {
       const imported = await mockupApi.importMockups(chosen);
       return { imported: imported.length, updated: 0 };
     }
-    const others = withoutKnown(found.content, known);
-    const imported = others ? await mockupApi.importMockups(others) : [];
+    // First what may be done twice, so that nothing is doubled where it is tried again.
     for (const each of known) {
       await update(mockupApi, each);
     }
+    const others = withoutKnown(found.content, known);
+    const imported = others ? await mockupApi.importMockups(others) : [];
     return { imported: imported.length, updated: known.length };
   }
   return (
@@ -69,7 +70,11 @@ export function ImportDialog(props: {
       title={t('list.import.title')}
       texts={[t('list.import.text')]}
       submit={t('list.import.submit')}
-      failed={t('list.import.failed')}
+      failed={t(
+        known.length > 0 && isUpdate
+          ? 'list.import.failedPartly'
+          : 'list.import.failed',
+      )}
       onClose={onClose}
       onSubmit={async () => {
         setTried(true);

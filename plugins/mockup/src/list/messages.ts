@@ -69,6 +69,7 @@ export const listMessages = {
     missing: 'Choose a file.',
     submit: 'Import',
     failed: 'Nothing was imported',
+    failedPartly: 'Not all was imported. Trying again doubles nothing.',
   },
   trash: {
     open: 'Trash',
