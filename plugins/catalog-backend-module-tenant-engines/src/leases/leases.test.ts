@@ -124,18 +124,6 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       expect(claims.flat().sort()).toEqual([...tenants].sort());
     });
 
-    it('are no more than asked for', async () => {
-      await createTenants(5);
-      const { store } = await joined();
-      await expect(store.claim(tenants, 3)).resolves.toHaveLength(3);
-      await expect(store.look()).resolves.toEqual({
-        processes: 1,
-        hasExpired: false,
-        leases: 3,
-        own: 3,
-      });
-    });
-
     it('are taken over when the process has expired by the clock of the database, whatever the time is here', async () => {
       await createTenants(2);
       const [one, other] = [await joined(), await joined()];
@@ -427,12 +415,6 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
         reconnect: () => reconnect(),
       };
     }
-
-    it('are all those of the only one, at once', async () => {
-      await createTenants(30);
-      const one = await start({ leaseMs: MINUTE_MS });
-      await expect(one.holds(30)).resolves.toBe(true);
-    });
 
     it('follow the tenants that there are', async () => {
       await createTenants(2);

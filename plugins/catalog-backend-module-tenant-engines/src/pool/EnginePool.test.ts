@@ -317,14 +317,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       expect(pool.stats().opened).toBe(2);
     });
 
-    it('that nothing has used for a time', async () => {
-      const { acme, pool } = open(2, { idleMs: 50 });
-      const pid = await pidOf(acme);
-      await waitUntil('its end', async () => !(await isOpen(pid)));
-      await waitUntil('its place', () => pool.stats().sessions === 0);
-      await expect(noteOf(acme)).resolves.toBe('acme');
-    });
-
     it('that could not be switched', async () => {
       const { acme, pool } = open(1);
       const pid = await pidOf(acme);
@@ -375,37 +367,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       await expect(ended).resolves.toContain('terminated');
       await client.query('select pg_terminate_backend($1)', [pid]);
     });
-  });
-
-  it('keeps a session on which a statement has failed or was cancelled', async () => {
-    const { acme } = open(1);
-    const pid = await pidOf(acme);
-    await expect(acme('missing').select()).rejects.toThrow('does not exist');
-    await expect(
-      acme.transaction(tx => tx('missing').select()),
-    ).rejects.toThrow('does not exist');
-    const taken = await acme.client.acquireConnection();
-    const cancelled = taken.query('select pg_sleep(600)').catch(String);
-    await pidAt('pg_sleep(600)');
-    await acme.client.cancelQuery(taken);
-    // It is over for Knex, and goes on for PostgreSQL until the signal arrives there.
-    await acme.client.releaseConnection(taken);
-    expect(await pidOf(acme)).toBe(pid);
-    await expect(cancelled).resolves.toContain('canceling statement');
-  });
-
-  it('says how busy it is to a request that has waited in vain', async () => {
-    const { acme, globex, pool } = open(1, { waitMs: 50 });
-    // PostgreSQL may take longer than that to open the session.
-    const { release } = await eventually(() => hold(acme));
-    await expect(noteOf(globex)).rejects.toMatchObject({
-      name: 'ServiceUnavailableError',
-      message:
-        "The connection pool of the tenants' engines is busy: 1 of 1 sessions are in use, 1 requests wait",
-    });
-    expect(pool.stats().waiting).toBe(0);
-    await release();
-    await eventually(() => noteOf(globex));
   });
 
   it('gives nothing to a schema that was closed, what waits included', async () => {

@@ -127,13 +127,6 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
       ).rejects.toThrow('of the test');
       expect(await sessions()).toBe(0);
     });
-
-    it('takes no session when it is released', async () => {
-      const taken = await knex.client.acquireConnection();
-      await knex.client.releaseConnection(taken);
-      expect(await sessions()).toBe(0);
-      await expect(taken.query('select 1')).rejects.toThrow('given back');
-    });
   });
 
   describe('of a poll', () => {
@@ -152,11 +145,6 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
         // After the update.
         'returned',
       ]);
-    });
-
-    it('reports that nothing was due, and nothing else', async () => {
-      await expect(poll()).resolves.toEqual([]);
-      expect(gate.events).toEqual(['admit poll', 'answered poll 0']);
     });
 
     it('is answered without rows and without a session where the gate says so', async () => {
@@ -203,11 +191,6 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
     expect(await seen).toEqual(['one', 'two']);
   });
 
-  it('tells the gate that it is given back, though its statement has failed', async () => {
-    await expect(knex('missing').select()).rejects.toThrow('does not exist');
-    expect(gate.events).toEqual(['returned']);
-  });
-
   it('asks PostgreSQL for nothing but the statements of the plugin', async () => {
     const texts: string[] = [];
     knex.on('query', ({ sql }) => texts.push(sql));
@@ -222,16 +205,6 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
         expect(await notes()).toEqual([]);
       });
       expect(await notes()).toEqual(['one']);
-    });
-
-    it('rolls it back', async () => {
-      await expect(
-        knex.transaction(async tx => {
-          await tx('notes').insert({ note: 'one' });
-          throw new Error('of the test');
-        }),
-      ).rejects.toThrow('of the test');
-      expect(await notes()).toEqual([]);
     });
 
     it('has savepoints that were set before its first statement', async () => {
@@ -269,14 +242,6 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
         );
         expect(rows).toEqual([{ isolation, readOnly }]);
       }, config);
-    });
-
-    it('fails where PostgreSQL does not know its mode', async () => {
-      await expect(
-        knex.transaction(async tx => tx('notes').select(), {
-          isolationLevel: 'snapshot',
-        }),
-      ).rejects.toThrow('syntax error');
     });
 
     it('runs its statements in the order in which they came', async () => {

@@ -29,7 +29,6 @@ import {
   item,
   type MockupBackend,
   startMockupBackend,
-  UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -760,13 +759,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     socket.destroy();
     await until(async () => !(await spooled()));
     expect(await knex('mockups')).toEqual([]);
-  });
-
-  it('are refused with 404 of a mockup that is not there', async () => {
-    for (const unknown of [UNKNOWN_ID, 'no-uuid']) {
-      const response = await backend.alice.get(`/mockups/${unknown}/export`);
-      expect(response.status).toBe(404);
-    }
   });
 
   it('are for users to import, and for services to export', async () => {
