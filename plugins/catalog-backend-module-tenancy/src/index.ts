@@ -19,7 +19,10 @@ import {
   tenantGateServiceFactory,
 } from './gate/services';
 import { catalogModuleTenancy } from './module';
-import { assertRestrictedAccess, tenantTokenHandler } from './resolution';
+import {
+  assertRestrictedAccess,
+  tenantTokenHandler,
+} from './resolution/tenantTokenHandler';
 
 /**
  * Everything that makes a catalog one of tenants: the gate in front of every plugin,

@@ -3,6 +3,7 @@ import {
   createServiceFactory,
   createServiceRef,
   type ServiceFactory,
+  type ServiceRef,
 } from '@backstage/backend-plugin-api';
 import type { CatalogStore } from './catalog/CatalogStore';
 import { PostgresCatalogStore } from './catalog/PostgresCatalogStore';
@@ -46,49 +47,79 @@ import type {
 import { NO_TENANT_ENGINES, type TenantEngines } from './engines/TenantEngines';
 import { NO_TENANT_PLUGINS, type TenantPlugins } from './engines/TenantPlugins';
 
+type Instances<TDeps> = {
+  [TName in keyof TDeps]: TDeps[TName] extends ServiceRef<infer TService>
+    ? TService
+    : never;
+};
+
+/** A service of the whole backend, with how it is made where the backend has no other. */
+function rootService<
+  TService,
+  TDeps extends Record<string, ServiceRef<unknown, 'root'>>,
+>(
+  id: string,
+  deps: TDeps,
+  factory: (deps: Instances<TDeps>) => TService | Promise<TService>,
+): ServiceRef<TService, 'root', 'singleton'> {
+  return createServiceRef<TService>({
+    id,
+    scope: 'root',
+    defaultFactory: async service =>
+      createServiceFactory({ service, deps, factory: factory as never }),
+  });
+}
+
+/** The same of each plugin. */
+function pluginService<
+  TService,
+  TDeps extends Record<string, ServiceRef<unknown>>,
+>(
+  id: string,
+  deps: TDeps,
+  factory: (deps: Instances<TDeps>) => TService | Promise<TService>,
+): ServiceRef<TService, 'plugin', 'singleton'> {
+  return createServiceRef<TService>({
+    id,
+    scope: 'plugin',
+    defaultFactory: async service =>
+      createServiceFactory({ service, deps, factory: factory as never }),
+  });
+}
+
 /**
  * The requests behind the gates that are not answered yet.
  *
  * @public
  */
-export const requestsUnderWayServiceRef = createServiceRef<RequestsUnderWay>({
-  id: 'catalog-tenancy.requests-under-way',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: { lifecycle: coreServices.rootLifecycle },
-      factory({ lifecycle }) {
-        const requests = new RequestsUnderWay();
-        // While the backend still listens: a plugin that answers one calls others.
-        lifecycle.addBeforeShutdownHook(() => requests.answered());
-        return requests;
-      },
-    }),
-});
+export const requestsUnderWayServiceRef = rootService(
+  'catalog-tenancy.requests-under-way',
+  { lifecycle: coreServices.rootLifecycle },
+  ({ lifecycle }): RequestsUnderWay => {
+    const requests = new RequestsUnderWay();
+    // While the backend still listens: a plugin that answers one calls others.
+    lifecycle.addBeforeShutdownHook(() => requests.answered());
+    return requests;
+  },
+);
 
 /**
  * Sees when this process stands still, and says for which tenant.
  *
  * @public
  */
-export const eventLoopWatchServiceRef = createServiceRef<EventLoopWatch>({
-  id: 'catalog-tenancy.event-loop-watch',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        lifecycle: coreServices.rootLifecycle,
-        logger: coreServices.rootLogger,
-      },
-      factory({ lifecycle, logger }) {
-        const watch = EventLoopWatch.start({ logger });
-        lifecycle.addShutdownHook(() => watch.stop());
-        return watch;
-      },
-    }),
-});
+export const eventLoopWatchServiceRef = rootService(
+  'catalog-tenancy.event-loop-watch',
+  {
+    lifecycle: coreServices.rootLifecycle,
+    logger: coreServices.rootLogger,
+  },
+  ({ lifecycle, logger }): EventLoopWatch => {
+    const watch = EventLoopWatch.start({ logger });
+    lifecycle.addShutdownHook(() => watch.stop());
+    return watch;
+  },
+);
 
 const deps = {
   config: coreServices.rootConfig,
@@ -131,40 +162,34 @@ export const tenancyServiceFactory: ServiceFactory<Tenancy, 'root'> =
  *
  * @public
  */
-export const adminDatabaseServiceRef = createServiceRef<AdminDatabase>({
-  id: 'catalog-tenancy.admin-database',
-  scope: 'plugin',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: { tenancy: tenancyServiceRef, auditor: coreServices.auditor },
-      factory: ({ tenancy: { pool, replica }, auditor }) =>
-        new AuditedAdminDatabase({ pool, auditor, replica }),
-    }),
-});
+export const adminDatabaseServiceRef = pluginService(
+  'catalog-tenancy.admin-database',
+  { tenancy: tenancyServiceRef, auditor: coreServices.auditor },
+  ({ tenancy: { pool, replica }, auditor }): AdminDatabase =>
+    new AuditedAdminDatabase({ pool, auditor, replica }),
+);
 
 /** What this process knows of the registry. */
-const registrySnapshotServiceRef = createServiceRef<RegistrySnapshot>({
-  id: 'catalog-tenancy.registry-snapshot',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        logger: coreServices.rootLogger,
-        lifecycle: coreServices.rootLifecycle,
-      },
-      async factory({ tenancy: { pool, config }, logger, lifecycle }) {
-        const snapshot = RegistrySnapshot.create({ pool, logger });
-        if (!config.enabled) {
-          await snapshot.deafen();
-        }
-        lifecycle.addShutdownHook(() => snapshot.close());
-        return snapshot;
-      },
-    }),
-});
+const registrySnapshotServiceRef = rootService(
+  'catalog-tenancy.registry-snapshot',
+  {
+    tenancy: tenancyServiceRef,
+    logger: coreServices.rootLogger,
+    lifecycle: coreServices.rootLifecycle,
+  },
+  async ({
+    tenancy: { pool, config },
+    logger,
+    lifecycle,
+  }): Promise<RegistrySnapshot> => {
+    const snapshot = RegistrySnapshot.create({ pool, logger });
+    if (!config.enabled) {
+      await snapshot.deafen();
+    }
+    lifecycle.addShutdownHook(() => snapshot.close());
+    return snapshot;
+  },
+);
 
 /**
  * Tells of changes to tenants and their members that any process makes.
@@ -186,67 +211,52 @@ export interface TenantChanges {
  *
  * @public
  */
-export const tenantChangesServiceRef = createServiceRef<TenantChanges>({
-  id: 'catalog-tenancy.tenant-changes',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: { snapshot: registrySnapshotServiceRef },
-      factory: ({ snapshot }) => ({
-        onChange: listener =>
-          snapshot.subscribe({
-            onChange: listener,
-            onHearing: () => listener(),
-          }),
+export const tenantChangesServiceRef = rootService(
+  'catalog-tenancy.tenant-changes',
+  { snapshot: registrySnapshotServiceRef },
+  ({ snapshot }): TenantChanges => ({
+    onChange: listener =>
+      snapshot.subscribe({
+        onChange: listener,
+        onHearing: () => listener(),
       }),
-    }),
-});
+  }),
+);
 
 /**
  * The tenants to which the registry gives limits of their own, as they are at any time.
  *
  * @public
  */
-export const tenantLimitsServiceRef = createServiceRef<TenantLimits>({
-  id: 'catalog-tenancy.limits',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        snapshot: registrySnapshotServiceRef,
-      },
-      factory({ tenancy: { config, limits }, snapshot }) {
-        if (config.enabled) {
-          snapshot.follow(limits);
-        }
-        return limits;
-      },
-    }),
-});
+export const tenantLimitsServiceRef = rootService(
+  'catalog-tenancy.limits',
+  {
+    tenancy: tenancyServiceRef,
+    snapshot: registrySnapshotServiceRef,
+  },
+  ({ tenancy: { config, limits }, snapshot }): TenantLimits => {
+    if (config.enabled) {
+      snapshot.follow(limits);
+    }
+    return limits;
+  },
+);
 
 /**
  * The database, as one tenant at a time may see it.
  *
  * @public
  */
-export const tenantDatabaseServiceRef = createServiceRef<TenantDatabase>({
-  id: 'catalog-tenancy.database',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        // Has the pool follow the limits of the registry, also where there is no gate.
-        limits: tenantLimitsServiceRef,
-      },
-      factory: ({ tenancy: { pool, replica } }) =>
-        new PooledTenantDatabase(pool, { replica }),
-    }),
-});
+export const tenantDatabaseServiceRef = rootService(
+  'catalog-tenancy.database',
+  {
+    tenancy: tenancyServiceRef,
+    // Has the pool follow the limits of the registry, also where there is no gate.
+    limits: tenantLimitsServiceRef,
+  },
+  ({ tenancy: { pool, replica } }): TenantDatabase =>
+    new PooledTenantDatabase(pool, { replica }),
+);
 
 /**
  * The entities of tenants, for other plugins and modules of the same backend. It
@@ -254,77 +264,56 @@ export const tenantDatabaseServiceRef = createServiceRef<TenantDatabase>({
  *
  * @public
  */
-export const catalogStoreServiceRef = createServiceRef<CatalogStore>({
-  id: 'catalog-tenancy.catalog-store',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        database: tenantDatabaseServiceRef,
-      },
-      factory: ({ tenancy, database }) =>
-        new PostgresCatalogStore({ database, pool: tenancy.pool }),
-    }),
-});
+export const catalogStoreServiceRef = rootService(
+  'catalog-tenancy.catalog-store',
+  {
+    tenancy: tenancyServiceRef,
+    database: tenantDatabaseServiceRef,
+  },
+  ({ tenancy, database }): CatalogStore =>
+    new PostgresCatalogStore({ database, pool: tenancy.pool }),
+);
 
 /**
  * Finds the tenant of a request by its slug.
  *
  * @public
  */
-export const tenantDirectoryServiceRef = createServiceRef<TenantDirectory>({
-  id: 'catalog-tenancy.directory',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: { snapshot: registrySnapshotServiceRef },
-      factory: ({ snapshot }) => snapshot,
-    }),
-});
+export const tenantDirectoryServiceRef = rootService(
+  'catalog-tenancy.directory',
+  { snapshot: registrySnapshotServiceRef },
+  ({ snapshot }): TenantDirectory => snapshot,
+);
 
 /**
  * Tells who may enter a tenant.
  *
  * @public
  */
-export const tenantMembersServiceRef = createServiceRef<TenantMembers>({
-  id: 'catalog-tenancy.members',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: { snapshot: registrySnapshotServiceRef },
-      factory: ({ snapshot }) => snapshot,
-    }),
-});
+export const tenantMembersServiceRef = rootService(
+  'catalog-tenancy.members',
+  { snapshot: registrySnapshotServiceRef },
+  ({ snapshot }): TenantMembers => snapshot,
+);
 
 /**
  * Tells what a user owns in a tenant, and belongs to there.
  *
  * @public
  */
-export const tenantOwnershipServiceRef = createServiceRef<TenantOwnership>({
-  id: 'catalog-tenancy.ownership',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      // Not the service of the store: a gate stands also where that fails to start.
-      deps: {
-        members: tenantMembersServiceRef,
-        tenancy: tenancyServiceRef,
-        database: tenantDatabaseServiceRef,
-      },
-      factory: ({ members, tenancy, database }) =>
-        new CatalogTenantOwnership({
-          members,
-          store: new PostgresCatalogStore({ database, pool: tenancy.pool }),
-        }),
+export const tenantOwnershipServiceRef = rootService(
+  'catalog-tenancy.ownership',
+  {
+    members: tenantMembersServiceRef,
+    tenancy: tenancyServiceRef,
+    database: tenantDatabaseServiceRef,
+  },
+  ({ members, tenancy, database }): TenantOwnership =>
+    new CatalogTenantOwnership({
+      members,
+      store: new PostgresCatalogStore({ database, pool: tenancy.pool }),
     }),
-});
+);
 
 /**
  * The members of tenants, for other plugins and modules of the same backend. It asks no
@@ -332,21 +321,16 @@ export const tenantOwnershipServiceRef = createServiceRef<TenantOwnership>({
  *
  * @public
  */
-export const tenantMemberStoreServiceRef = createServiceRef<TenantMemberStore>({
-  id: 'catalog-tenancy.member-store',
-  scope: 'plugin',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        admin: adminDatabaseServiceRef,
-        members: tenantMembersServiceRef,
-      },
-      factory: ({ tenancy: { pool }, admin, members }) =>
-        new PostgresTenantMemberStore({ pool, admin, members }),
-    }),
-});
+export const tenantMemberStoreServiceRef = pluginService(
+  'catalog-tenancy.member-store',
+  {
+    tenancy: tenancyServiceRef,
+    admin: adminDatabaseServiceRef,
+    members: tenantMembersServiceRef,
+  },
+  ({ tenancy: { pool }, admin, members }): TenantMemberStore =>
+    new PostgresTenantMemberStore({ pool, admin, members }),
+);
 
 /**
  * Invitations into tenants, for other plugins and modules of the same backend. It asks no
@@ -354,22 +338,16 @@ export const tenantMemberStoreServiceRef = createServiceRef<TenantMemberStore>({
  *
  * @public
  */
-export const tenantInvitationStoreServiceRef =
-  createServiceRef<TenantInvitationStore>({
-    id: 'catalog-tenancy.invitation-store',
-    scope: 'plugin',
-    defaultFactory: async service =>
-      createServiceFactory({
-        service,
-        deps: {
-          tenancy: tenancyServiceRef,
-          admin: adminDatabaseServiceRef,
-          members: tenantMembersServiceRef,
-        },
-        factory: ({ tenancy: { pool }, admin, members }) =>
-          new PostgresTenantInvitationStore({ pool, admin, members }),
-      }),
-  });
+export const tenantInvitationStoreServiceRef = pluginService(
+  'catalog-tenancy.invitation-store',
+  {
+    tenancy: tenancyServiceRef,
+    admin: adminDatabaseServiceRef,
+    members: tenantMembersServiceRef,
+  },
+  ({ tenancy: { pool }, admin, members }): TenantInvitationStore =>
+    new PostgresTenantInvitationStore({ pool, admin, members }),
+);
 
 /**
  * The shares between tenants, for other plugins and modules of the same backend. It asks no
@@ -377,17 +355,12 @@ export const tenantInvitationStoreServiceRef =
  *
  * @public
  */
-export const tenantShareStoreServiceRef = createServiceRef<TenantShareStore>({
-  id: 'catalog-tenancy.share-store',
-  scope: 'plugin',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
-      factory: ({ tenancy: { pool }, admin }) =>
-        new PostgresTenantShareStore({ pool, admin }),
-    }),
-});
+export const tenantShareStoreServiceRef = pluginService(
+  'catalog-tenancy.share-store',
+  { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
+  ({ tenancy: { pool }, admin }): TenantShareStore =>
+    new PostgresTenantShareStore({ pool, admin }),
+);
 
 /**
  * The OpenID providers of tenants, for other plugins and modules of the same backend. It asks
@@ -395,17 +368,12 @@ export const tenantShareStoreServiceRef = createServiceRef<TenantShareStore>({
  *
  * @public
  */
-export const tenantSignInStoreServiceRef = createServiceRef<TenantSignInStore>({
-  id: 'catalog-tenancy.sign-in-store',
-  scope: 'plugin',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
-      factory: ({ tenancy: { pool }, admin }) =>
-        new PostgresTenantSignInStore({ pool, admin }),
-    }),
-});
+export const tenantSignInStoreServiceRef = pluginService(
+  'catalog-tenancy.sign-in-store',
+  { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
+  ({ tenancy: { pool }, admin }): TenantSignInStore =>
+    new PostgresTenantSignInStore({ pool, admin }),
+);
 
 /**
  * What stands in front of all routes of a plugin. A plugin depends on it to declare
@@ -417,27 +385,22 @@ export const tenantSignInStoreServiceRef = createServiceRef<TenantSignInStore>({
  *
  * @public
  */
-export const tenantGateServiceRef = createServiceRef<TenantGate>({
-  id: 'catalog-tenancy.gate',
-  scope: 'plugin',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        config: coreServices.rootConfig,
-        httpRouter: coreServices.httpRouter,
-        plugin: coreServices.pluginMetadata,
-      },
-      factory({ config, httpRouter, plugin }) {
-        if (readTenancyConfig(config).enabled) {
-          throw new Error(
-            `Nothing decides on the tenants of requests to the plugin '${plugin.getId()}', and MULTI_TENANCY_ENABLED is on. Expected the backend to have backstage-plugin-catalog-backend-module-tenancy`,
-          );
-        }
-        return new OpenTenantGate(httpRouter);
-      },
-    }),
-});
+export const tenantGateServiceRef = pluginService(
+  'catalog-tenancy.gate',
+  {
+    config: coreServices.rootConfig,
+    httpRouter: coreServices.httpRouter,
+    plugin: coreServices.pluginMetadata,
+  },
+  ({ config, httpRouter, plugin }): TenantGate => {
+    if (readTenancyConfig(config).enabled) {
+      throw new Error(
+        `Nothing decides on the tenants of requests to the plugin '${plugin.getId()}', and MULTI_TENANCY_ENABLED is on. Expected the backend to have backstage-plugin-catalog-backend-module-tenancy`,
+      );
+    }
+    return new OpenTenantGate(httpRouter);
+  },
+);
 
 /**
  * The gates of all plugins of this backend; none without the package
@@ -445,12 +408,11 @@ export const tenantGateServiceRef = createServiceRef<TenantGate>({
  *
  * @public
  */
-export const tenantGatesServiceRef = createServiceRef<TenantGates>({
-  id: 'catalog-tenancy.gates',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({ service, deps: {}, factory: createTenantGates }),
-});
+export const tenantGatesServiceRef = rootService(
+  'catalog-tenancy.gates',
+  {},
+  (): TenantGates => createTenantGates(),
+);
 
 /**
  * The registry of tenants, for other plugins and modules of the same backend. It
@@ -458,44 +420,33 @@ export const tenantGatesServiceRef = createServiceRef<TenantGates>({
  *
  * @public
  */
-export const tenantStoreServiceRef = createServiceRef<TenantStore>({
-  id: 'catalog-tenancy.tenant-store',
-  scope: 'plugin',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        admin: adminDatabaseServiceRef,
-        database: tenantDatabaseServiceRef,
-        directory: tenantDirectoryServiceRef,
-      },
-      factory: ({ tenancy, admin, database, directory }) =>
-        new PostgresTenantStore({
-          pool: tenancy.pool,
-          admin,
-          database,
-          directory,
-        }),
+export const tenantStoreServiceRef = pluginService(
+  'catalog-tenancy.tenant-store',
+  {
+    tenancy: tenancyServiceRef,
+    admin: adminDatabaseServiceRef,
+    database: tenantDatabaseServiceRef,
+    directory: tenantDirectoryServiceRef,
+  },
+  ({ tenancy, admin, database, directory }): TenantStore =>
+    new PostgresTenantStore({
+      pool: tenancy.pool,
+      admin,
+      database,
+      directory,
     }),
-});
+);
 
 /**
  * Tells what runs the engines which tenants have one, and of each change to that.
  *
  * @public
  */
-export const tenantEngineChangesServiceRef =
-  createServiceRef<TenantEngineChanges>({
-    id: 'catalog-tenancy.tenant-engine-changes',
-    scope: 'root',
-    defaultFactory: async service =>
-      createServiceFactory({
-        service,
-        deps: { snapshot: registrySnapshotServiceRef },
-        factory: ({ snapshot }) => snapshot,
-      }),
-  });
+export const tenantEngineChangesServiceRef = rootService(
+  'catalog-tenancy.tenant-engine-changes',
+  { snapshot: registrySnapshotServiceRef },
+  ({ snapshot }): TenantEngineChanges => snapshot,
+);
 
 /**
  * Which tenants a catalog engine feeds, and its configuration, for other plugins and modules
@@ -504,21 +455,16 @@ export const tenantEngineChangesServiceRef =
  *
  * @public
  */
-export const tenantEngineStoreServiceRef = createServiceRef<TenantEngineStore>({
-  id: 'catalog-tenancy.tenant-engine-store',
-  scope: 'plugin',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {
-        tenancy: tenancyServiceRef,
-        admin: adminDatabaseServiceRef,
-        changes: tenantEngineChangesServiceRef,
-      },
-      factory: ({ tenancy: { pool }, admin, changes }) =>
-        new PostgresTenantEngineStore({ pool, admin, changes }),
-    }),
-});
+export const tenantEngineStoreServiceRef = pluginService(
+  'catalog-tenancy.tenant-engine-store',
+  {
+    tenancy: tenancyServiceRef,
+    admin: adminDatabaseServiceRef,
+    changes: tenantEngineChangesServiceRef,
+  },
+  ({ tenancy: { pool }, admin, changes }): TenantEngineStore =>
+    new PostgresTenantEngineStore({ pool, admin, changes }),
+);
 
 /**
  * The catalog engines of tenants. The package
@@ -527,16 +473,11 @@ export const tenantEngineStoreServiceRef = createServiceRef<TenantEngineStore>({
  *
  * @public
  */
-export const tenantEnginesServiceRef = createServiceRef<TenantEngines>({
-  id: 'catalog-tenancy.tenant-engines',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {},
-      factory: () => NO_TENANT_ENGINES,
-    }),
-});
+export const tenantEnginesServiceRef = rootService(
+  'catalog-tenancy.tenant-engines',
+  {},
+  (): TenantEngines => NO_TENANT_ENGINES,
+);
 
 /**
  * The plugins of which each tenant has an instance, by which the gate forwards requests. The
@@ -545,13 +486,8 @@ export const tenantEnginesServiceRef = createServiceRef<TenantEngines>({
  *
  * @public
  */
-export const tenantPluginsServiceRef = createServiceRef<TenantPlugins>({
-  id: 'catalog-tenancy.tenant-plugins',
-  scope: 'root',
-  defaultFactory: async service =>
-    createServiceFactory({
-      service,
-      deps: {},
-      factory: () => NO_TENANT_PLUGINS,
-    }),
-});
+export const tenantPluginsServiceRef = rootService(
+  'catalog-tenancy.tenant-plugins',
+  {},
+  (): TenantPlugins => NO_TENANT_PLUGINS,
+);

@@ -1,5 +1,7 @@
 import type {
+  BackstageCredentials,
   BackstageServicePrincipal,
+  BackstageUserPrincipal,
   HttpAuthService,
   UserInfoService,
 } from '@backstage/backend-plugin-api';
@@ -14,17 +16,19 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import { calledFor } from '../calls/callTokens';
-import type { TenantTokens } from '../resolution';
-import {
-  areOfUser,
-  bearerOrCookieCredentials,
-  type Credentials,
-  type UserCredentials,
-} from './callers';
+import type { TenantTokens } from '../resolution/TenantTokens';
 import type { Ownership } from './Ownership';
 
 const PLUGIN = /^plugin:/;
 const USER_OR_GROUP = /^(user|group):/i;
+
+/** The credentials of a user. */
+type UserCredentials = BackstageCredentials<BackstageUserPrincipal>;
+
+/** The credentials of a request, if it has any. */
+export type Credentials =
+  | UserCredentials
+  | BackstageCredentials<BackstageServicePrincipal>;
 
 /**
  * Decides who may enter a tenant.
@@ -177,5 +181,54 @@ export class Admission {
       !USER_OR_GROUP.test(subject) &&
       (await this.#members.roleOf(tenant, [subject])) !== undefined
     );
+  }
+}
+
+/** Whether they are those of a user, or of a plugin on behalf of one. */
+function areOfUser(credentials: Credentials): credentials is UserCredentials {
+  return credentials.principal.type === 'user';
+}
+
+/**
+ * The credentials in the header `Authorization`. Those that are not valid count as
+ * none: where Backstage asks for credentials it has refused them already, with 401, so
+ * that they are in a request to a route that asks for none.
+ */
+export async function bearerCredentials(
+  req: Request,
+  httpAuth: HttpAuthService,
+): Promise<Credentials | undefined> {
+  return valid(() => httpAuth.credentials(req, { allow: ['user', 'service'] }));
+}
+
+/** The same, or else those of the cookie that browsers load images and pages with. */
+async function bearerOrCookieCredentials(
+  req: Request,
+  httpAuth: HttpAuthService,
+): Promise<Credentials | undefined> {
+  return (
+    (await bearerCredentials(req, httpAuth)) ??
+    (await valid(() =>
+      httpAuth.credentials(req, {
+        allow: ['user', 'service'],
+        allowLimitedAccess: true,
+      }),
+    ))
+  );
+}
+
+async function valid(
+  read: () => Promise<
+    BackstageCredentials<BackstageUserPrincipal | BackstageServicePrincipal>
+  >,
+): Promise<Credentials | undefined> {
+  try {
+    return (await read()) as Credentials;
+  } catch (error) {
+    if (error instanceof Error && error.name === 'AuthenticationError') {
+      return undefined;
+    }
+    // Such as that of a token's tenant, which can't be looked up at the moment.
+    throw error;
   }
 }

@@ -18,8 +18,8 @@ import {
   type Response,
   Router,
 } from 'express';
-import { refuse } from '../resolution';
-import type { Credentials } from './callers';
+import { refuse } from '../resolution/createTenantMiddleware';
+import type { Credentials } from './Admission';
 import { refuseValues } from './refuseValues';
 
 /**

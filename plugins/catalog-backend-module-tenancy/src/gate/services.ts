@@ -29,16 +29,13 @@ import {
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
-import {
-  createTenantMiddleware,
-  HostnameTenants,
-  TenantTokens,
-} from '../resolution';
-import { Admission } from './Admission';
+import { createTenantMiddleware } from '../resolution/createTenantMiddleware';
+import { HostnameTenants } from '../resolution/HostnameTenants';
+import { TenantTokens } from '../resolution/TenantTokens';
+import { Admission, bearerCredentials, type Credentials } from './Admission';
 import { carryTenants } from '../calls/carryTenants';
 import { calledFor } from '../calls/callTokens';
 import { limitRate } from '../limits/limitRate';
-import { bearerCredentials, type Credentials } from './callers';
 import { followTenant } from './followTenant';
 import { guardUpgrades } from './guardUpgrades';
 import {

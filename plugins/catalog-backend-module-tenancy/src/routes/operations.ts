@@ -3,19 +3,22 @@ import type {
   BackstageCredentials,
   HttpAuthService,
 } from '@backstage/backend-plugin-api';
-import { NotAllowedError } from '@backstage/errors';
+import { NotAllowedError, ServiceUnavailableError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import { audited } from '@internal/http';
 import {
   type ActiveTenant,
   type CatalogAdoption,
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
   type TenantDirectory,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
-import { assertAdopted } from '../adoption/assertAdopted';
 import { workSlices } from './workSlices';
+
+const RETRY_AFTER_SECONDS = 5;
 
 /** What an operation is given. */
 export interface OperationContext {
@@ -115,4 +118,27 @@ function untilClosed(res: Response): AbortSignal {
     }
   });
   return closed.signal;
+}
+
+/**
+ * Refuses reads of the default tenant until the catalog is adopted: before that its
+ * catalog would look empty, which clients take for the truth and act upon.
+ *
+ * Each operation calls it, so that no spelling of a path gets past it.
+ *
+ * @throws ServiceUnavailableError
+ */
+function assertAdopted(
+  adoption: Pick<CatalogAdoption, 'isComplete'>,
+  { tenantId }: ActiveTenant,
+  res: Response,
+): void {
+  if (!adoption.isComplete && tenantId === DEFAULT_TENANT_ID) {
+    res.setHeader('Retry-After', String(RETRY_AFTER_SECONDS));
+    throw new ServiceUnavailableError(
+      `The catalog of the tenant '${DEFAULT_TENANT_SLUG}' is being made from that of ` +
+        'the stock catalog, and is not complete yet. Try again in a few seconds; ' +
+        'should it take longer, the log says why.',
+    );
+  }
 }

@@ -234,7 +234,7 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the question of the database about members while changes are not heard',
-    file: `${NODE}/tenants/RememberedAnswers.ts`,
+    file: `${NODE}/tenants/RegistrySnapshot.ts`,
     find: 'found && this.#hears() && generation',
     replace: 'found && generation',
     test: `${NODE}/members/members.test.ts`,

@@ -11,7 +11,7 @@ import {
   tenantDirectoryServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
-import { tenantTokenHandler } from '..';
+import { tenantTokenHandler } from '../tenantTokenHandler';
 import { startTenantBackend, type TenantBackend } from './startTenantBackend';
 import { keyPublisher } from './userTokens';
 

@@ -16,7 +16,10 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { type Request, type RequestHandler, Router } from 'express';
 import type { OutgoingHttpHeaders } from 'node:http';
-import { createTenantMiddleware, type TenantMiddlewareOptions } from '..';
+import {
+  createTenantMiddleware,
+  type TenantMiddlewareOptions,
+} from '../createTenantMiddleware';
 import { type Answer, send } from './send';
 import { SECRET } from './tokens';
 
