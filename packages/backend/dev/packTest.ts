@@ -271,7 +271,7 @@ function expectRemedy(backend: RunningBackend): void {
   const lines = backend
     .log()
     .split('\n')
-    .filter(line => line.includes('the backend serves nothing'));
+    .filter(line => line.includes('Multi-tenancy failed to start'));
   assert.strictEqual(lines.length, 1, backend.log());
   const { level, message } = JSON.parse(lines[0]);
   assert.strictEqual(level, 'error');

@@ -30,7 +30,7 @@ import { refuseValues } from './refuseValues';
  *    they name: pages and sign-in work before there is anybody to ask about
  * 2. the tenant of the request is found, or it is refused
  * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
- *    what is shared is nothing of the default tenant, and open to its callers
+ *    shared plugins skip this check in the default tenant
  * 4. a tenant that has sent too many requests is refused, where they are limited
  * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
  *    instances, is for the default tenant alone

@@ -127,7 +127,7 @@ function variableOf(name: string, path: string, scope: SecretScope): string {
     throw new InputError(
       `${path}: the variable ${shorten(
         name,
-      )} is none of this tenant; expected one ` +
+      )} does not belong to this tenant; expected one ` +
         `of those that the operator lists in tenancy.tenants.${scope.tenantSlug}.secrets`,
     );
   }

@@ -314,27 +314,27 @@ describe('a reference', () => {
     [
       'to a variable that is not listed',
       token('${PATH}'),
-      'integrations.github[0].token: the variable PATH is none of this tenant',
+      'integrations.github[0].token: the variable PATH does not belong to this tenant',
     ],
     [
       'to a variable of another tenant',
       token('${OTHER_TOKEN}'),
-      'the variable OTHER_TOKEN is none of this tenant',
+      'the variable OTHER_TOKEN does not belong to this tenant',
     ],
     [
       'to a variable in the midst of text',
       token('a-${OTHER_TOKEN}-b'),
-      'the variable OTHER_TOKEN is none of this tenant',
+      'the variable OTHER_TOKEN does not belong to this tenant',
     ],
     [
       'to the second of two variables',
       token('${ACME_TOKEN}${OTHER_TOKEN}'),
-      'the variable OTHER_TOKEN is none of this tenant',
+      'the variable OTHER_TOKEN does not belong to this tenant',
     ],
     [
       'to a property of all objects',
       token('${toString}'),
-      'the variable toString is none of this tenant',
+      'the variable toString does not belong to this tenant',
     ],
     ['with a fallback', token('${ACME_TOKEN:-x}'), 'without a fallback'],
     [
@@ -416,7 +416,9 @@ describe('a reference', () => {
   it('is checked again when the engine is configured', async () => {
     await expect(
       create().configOf(tenant, token('${OTHER_TOKEN}')),
-    ).rejects.toThrow('the variable OTHER_TOKEN is none of this tenant');
+    ).rejects.toThrow(
+      'the variable OTHER_TOKEN does not belong to this tenant',
+    );
   });
 });
 

@@ -489,7 +489,7 @@ describe.each(databases.eachSupportedId())(
     it('takes a secret that the operator has not given the tenant for none', async () => {
       await put('acme', { client_secret: '${PATH}' });
       await expect(open().start('acme')).rejects.toThrow(
-        'the variable PATH is none of this tenant',
+        'the variable PATH does not belong to this tenant',
       );
     });
   },

@@ -434,7 +434,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       expect(services.logger.error.mock.calls).toEqual([
         [
           expect.stringMatching(
-            /^Multi-tenancy could not start, so that the backend serves nothing: .* is a superuser: .*portal_app.*MULTI_TENANCY_ENABLED=false.*backend\.start\(\).*$/,
+            /^Multi-tenancy failed to start: .* is a superuser: .*portal_app.*MULTI_TENANCY_ENABLED=false.*backend\.start\(\).*$/,
           ),
         ],
       ]);

@@ -114,7 +114,7 @@ function explainFailure(error: unknown, isOn: boolean): string {
     .replace(/\s*\n\s*/g, ' ')
     .replace(/\.?$/, '.');
   return [
-    `Multi-tenancy could not start, so that the backend serves nothing: ${line}`,
+    `Multi-tenancy failed to start: ${line}`,
     ...(isOn
       ? ['MULTI_TENANCY_ENABLED=false serves without tenants meanwhile.']
       : []),
@@ -231,7 +231,7 @@ async function warnOfMembership(
 ): Promise<void> {
   if (membership === 'open') {
     logger.warn(
-      'tenancy.membership is open: whoever is signed in enters every tenant. Set it to ' +
+      'tenancy.membership is open: every signed-in user enters every tenant. Set it to ' +
         'required once the members of each tenant are entered.',
     );
     return;

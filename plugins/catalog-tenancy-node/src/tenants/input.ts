@@ -31,9 +31,7 @@ const tenantSlug = z
   .string({ error: SLUG })
   .regex(new RegExp(`^[a-z0-9-]{1,${LONGEST_SLUG}}$`), SLUG)
   .refine(slug => !RESERVED_SLUGS.includes(slug), {
-    error: `another slug than ${RESERVED_SLUGS.join(
-      ' and ',
-    )}, which are reserved`,
+    error: `other than ${RESERVED_SLUGS.join(' and ')} (reserved)`,
   });
 
 const tenantName = z

@@ -412,7 +412,7 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
     });
     expect([refused.status, refused.body.error.message]).toEqual([
       400,
-      'Invalid tenant: tenant_slug must be another slug than www and mine, which are reserved, got "mine"',
+      'Invalid tenant: tenant_slug must be other than www and mine (reserved), got "mine"',
     ]);
     await database.client.query(
       `insert into tenants (tenant_slug, tenant_name) values ('mine', 'Mine')`,
