@@ -20,7 +20,7 @@ import {
   quiet,
   TenantEngine,
 } from '../engine/TenantEngine';
-import { SleepingEngines } from '../hibernation/SleepingEngines';
+import { SleepingEngines } from '../work/SleepingEngines';
 import type { EnginePool } from '../pool/EnginePool';
 import type { TenantLeases } from '../leases/TenantLeases';
 import type {
@@ -30,11 +30,11 @@ import type {
 import type { MembersOfTenants } from '../members/MembersOfTenants';
 import type { EngineTables } from '../tables/EngineTables';
 import type { WorkByTenant } from '../work/WorkByTenant';
-import { TableUpgrades } from '../upgrades/TableUpgrades';
+import { TableUpgrades } from '../tables/TableUpgrades';
 import { boundedSources } from '../sources/boundedSources';
 import { ReadsUnderWay } from '../sources/ReadsUnderWay';
 import { SourceParser } from '../sources/SourceParser';
-import { StartQueue } from './StartQueue';
+import { StartQueue } from '../work/StartQueue';
 import {
   SupervisedEngine,
   SUPERVISION_TIMING,

@@ -7,7 +7,7 @@ import type {
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeFailure } from '../engine/failures';
 import type { TenantEngine } from '../engine/TenantEngine';
-import type { StartQueue } from './StartQueue';
+import type { StartQueue } from '../work/StartQueue';
 
 /** Pauses and deadlines, in milliseconds. */
 export interface SupervisionTiming {

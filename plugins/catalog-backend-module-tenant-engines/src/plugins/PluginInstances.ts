@@ -10,7 +10,7 @@ import {
   TenantEngine,
 } from '../engine/TenantEngine';
 import type { TenantLeases } from '../leases/TenantLeases';
-import { StartQueue } from '../manager/StartQueue';
+import { StartQueue } from '../work/StartQueue';
 import {
   SupervisedEngine,
   SUPERVISION_TIMING,

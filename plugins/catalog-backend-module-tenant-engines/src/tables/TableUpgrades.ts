@@ -1,7 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
-import { StartQueue } from '../manager/StartQueue';
-import type { EngineTables, TenantTables } from '../tables/EngineTables';
+import { StartQueue } from '../work/StartQueue';
+import type { EngineTables, TenantTables } from './EngineTables';
 
 /** How many tenants get their tables at the same time. */
 const PROVISIONS = 4;

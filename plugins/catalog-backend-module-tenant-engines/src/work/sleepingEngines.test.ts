@@ -18,7 +18,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
 import { TenantEngine } from '../engine/TenantEngine';
 import { EnginePool } from '../pool/EnginePool';
-import { BackgroundWork } from '../work/BackgroundWork';
+import { BackgroundWork } from './BackgroundWork';
 import { SleepingEngines } from './SleepingEngines';
 
 const databases = createTestDatabases({ versions: 'newest' });

@@ -1,5 +1,5 @@
 import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
-import { BackgroundWork } from '../work/BackgroundWork';
+import { BackgroundWork } from './BackgroundWork';
 import { type Due, Hibernation, HIBERNATION_TIMING } from './Hibernation';
 
 // How upstream words its polls is in sleepingEngines.test.ts: by upstream itself.

@@ -8,9 +8,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig, Pool, type QueryResultRow } from 'pg';
 import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
-import { inventory } from '../tables/__testUtils__/inventory';
-import { migrationsFolder } from '../tables/__testUtils__/migrationsFolder';
-import { EngineTables } from '../tables/EngineTables';
+import { inventory } from './__testUtils__/inventory';
+import { migrationsFolder } from './__testUtils__/migrationsFolder';
+import { EngineTables } from './EngineTables';
 import { TableUpgrades } from './TableUpgrades';
 
 jest.setTimeout(3_600_000);

@@ -1,6 +1,6 @@
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type { EnginePool, SchemaDatabase } from '../pool/EnginePool';
-import type { BackgroundWork } from '../work/BackgroundWork';
+import type { BackgroundWork } from './BackgroundWork';
 import { type Due, Hibernation } from './Hibernation';
 
 /** How many engines one statement looks at. */

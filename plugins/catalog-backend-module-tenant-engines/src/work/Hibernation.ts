@@ -1,5 +1,5 @@
 import type { StatementGate } from '../pool/StatementGate';
-import type { BackgroundWork } from '../work/BackgroundWork';
+import type { BackgroundWork } from './BackgroundWork';
 
 /** Of polls, by what they look for. */
 type PollKind = 'processing' | 'stitching' | 'orphans';
