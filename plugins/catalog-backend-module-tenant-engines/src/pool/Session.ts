@@ -3,6 +3,7 @@ import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
 import {
   Client,
   type ClientConfig,
+  escapeIdentifier,
   type QueryConfig,
   type QueryResult,
   type Submittable,
@@ -124,7 +125,7 @@ export class Session {
   }
 
   isIn(schema: string): boolean {
-    return this.#path === pathOf(schema);
+    return this.#path === escapeIdentifier(schema);
   }
 
   /**
@@ -133,7 +134,7 @@ export class Session {
    * @throws where that has failed: the session must not be used afterwards
    */
   async switchTo(schema: string): Promise<void> {
-    const path = pathOf(schema);
+    const path = escapeIdentifier(schema);
     this.#path = undefined;
     this.#isUsable = false;
     const { rows } = await this.#client.query<{ pid: number }>(
@@ -298,10 +299,6 @@ function poolerError(): PoolerError {
       'connections, so that a statement could run in the schema of another tenant. Expected: ' +
       'session pooling (PgBouncer: pool_mode = session), or no pooler',
   );
-}
-
-function pathOf(schema: string): string {
-  return `"${schema.replaceAll('"', '""')}"`;
 }
 
 /** PostgreSQL 18 and later send it at the start and at each change. */

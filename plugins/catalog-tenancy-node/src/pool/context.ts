@@ -1,6 +1,7 @@
 import { InputError } from '@backstage/errors';
 import {
   DatabaseError,
+  escapeIdentifier,
   escapeLiteral,
   type PoolClient,
   type QueryResult,
@@ -112,7 +113,7 @@ export function begin(
   { direct }: { direct: boolean },
 ): Statement {
   const { role, tenantId, schema, statementTimeoutMs } = context;
-  const searchPath = escapeLiteral(`${quoted(schema)}, pg_temp`);
+  const searchPath = escapeLiteral(`${escapeIdentifier(schema)}, pg_temp`);
   const settings = [
     set('role', `'${role}'`),
     set('search_path', searchPath),
@@ -159,12 +160,8 @@ function set(name: string, value: string): string {
 
 function lookForTables({ schema, whenReady }: SessionContext): string {
   return whenReady
-    ? `with ready as (select from ${quoted(schema)}.${READY_TABLE}) `
+    ? `with ready as (select from ${escapeIdentifier(schema)}.${READY_TABLE}) `
     : '';
-}
-
-function quoted(schema: string): string {
-  return `"${schema.replace(/"/g, '""')}"`;
 }
 
 /**
