@@ -66,6 +66,17 @@ export class Admission {
   }
 
   /**
+   * The credentials in the header `Authorization`. Those that are not valid count as
+   * none: where Backstage asks for credentials it has refused them already, with 401, so
+   * that they are in a request to a route that asks for none.
+   */
+  credentialsOf(req: Request): Promise<Credentials | undefined> {
+    return valid(() =>
+      this.#httpAuth.credentials(req, { allow: ['user', 'service'] }),
+    );
+  }
+
+  /**
    * Whether the caller of a request may enter its tenant.
    *
    * @throws an error with status 503 where this can't be found out
@@ -78,7 +89,8 @@ export class Admission {
     ) {
       return true;
     }
-    const credentials = await bearerOrCookieCredentials(req, this.#httpAuth);
+    const credentials =
+      (await this.credentialsOf(req)) ?? (await this.#cookieCredentialsOf(req));
     if (!credentials) {
       // The route asks for none. In the default tenant Backstage decides alone on those.
       return isDefault;
@@ -104,6 +116,16 @@ export class Admission {
       ? await this.#roleOfUser(credentials, tenant, req)
       : await this.#roleOfService(credentials.principal, tenant);
     return role ?? (this.#tenancy.membership === 'open' ? 'member' : undefined);
+  }
+
+  /** Those of the cookie that browsers load images and pages with. */
+  #cookieCredentialsOf(req: Request): Promise<Credentials | undefined> {
+    return valid(() =>
+      this.#httpAuth.credentials(req, {
+        allow: ['user', 'service'],
+        allowLimitedAccess: true,
+      }),
+    );
   }
 
   async #roleOfUser(
@@ -187,34 +209,6 @@ export class Admission {
 /** Whether they are those of a user, or of a plugin on behalf of one. */
 function areOfUser(credentials: Credentials): credentials is UserCredentials {
   return credentials.principal.type === 'user';
-}
-
-/**
- * The credentials in the header `Authorization`. Those that are not valid count as
- * none: where Backstage asks for credentials it has refused them already, with 401, so
- * that they are in a request to a route that asks for none.
- */
-export async function bearerCredentials(
-  req: Request,
-  httpAuth: HttpAuthService,
-): Promise<Credentials | undefined> {
-  return valid(() => httpAuth.credentials(req, { allow: ['user', 'service'] }));
-}
-
-/** The same, or else those of the cookie that browsers load images and pages with. */
-async function bearerOrCookieCredentials(
-  req: Request,
-  httpAuth: HttpAuthService,
-): Promise<Credentials | undefined> {
-  return (
-    (await bearerCredentials(req, httpAuth)) ??
-    (await valid(() =>
-      httpAuth.credentials(req, {
-        allow: ['user', 'service'],
-        allowLimitedAccess: true,
-      }),
-    ))
-  );
 }
 
 async function valid(

@@ -21,10 +21,13 @@ describe('a gate that is asked for what stays open', () => {
       pluginId: 'aware',
       isShared: false,
       logger: mockServices.logger.mock(),
-      credentialsOf: async () => undefined,
+      admission: {
+        admits: async () => isMember,
+        credentialsOf: async () => undefined,
+        roleOf: async () => undefined,
+      },
       directory: { findActive: async () => active },
       resolve: (_req, _res, next) => next(),
-      admits: async () => isMember,
     });
     expect(await gate.stillAdmits({} as Request, acme)).toBe(expected);
   });

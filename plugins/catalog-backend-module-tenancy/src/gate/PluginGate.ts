@@ -10,7 +10,6 @@ import {
   type TenantDirectory,
   type TenantGate,
   tenantOf,
-  type TenantRole,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   type Request,
@@ -19,8 +18,25 @@ import {
   Router,
 } from 'express';
 import { refuse } from '../resolution/createTenantMiddleware';
-import type { Credentials } from './Admission';
+import type { Admission } from './Admission';
 import { refuseValues } from './refuseValues';
+
+interface PluginGateOptions {
+  pluginId: string;
+  /** Whether the plugin holds nothing of any tenant. */
+  isShared: boolean;
+  /** Answers with the instance of the tenant, where each tenant has one. */
+  instances?: RequestHandler;
+  logger: LoggerService;
+  admission: Pick<Admission, 'admits' | 'credentialsOf' | 'roleOf'>;
+  directory: Pick<TenantDirectory, 'findActive'>;
+  /** Finds the tenant of a request, or answers it. */
+  resolve: RequestHandler;
+  /** Refuses requests of a tenant that has sent too many. */
+  limitRate?: RequestHandler;
+  /** Hears of each request that has passed all steps. */
+  onEntered?: (req: Request, res: Response) => void;
+}
 
 /**
  * The gate in front of one plugin. A request that is no preflight of CORS passes its steps
@@ -46,56 +62,24 @@ export class PluginGate implements TenantGate {
   readonly #pluginId: string;
   readonly #isShared: boolean;
   readonly #logger: LoggerService;
-  readonly #credentialsOf: (req: Request) => Promise<Credentials | undefined>;
+  readonly #admission: PluginGateOptions['admission'];
   readonly #directory: Pick<TenantDirectory, 'findActive'>;
   readonly #instances?: RequestHandler;
   readonly #limitRate?: RequestHandler;
   readonly #onEntered?: (req: Request, res: Response) => void;
-  readonly #mayEnter: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
   readonly #resolve: RequestHandler;
-  readonly #roleOf?: (
-    credentials: Credentials,
-    tenant: ActiveTenant,
-    req: Request,
-  ) => Promise<TenantRole | undefined>;
   #isTenantAware = false;
   #hasWarned = false;
 
-  constructor(options: {
-    pluginId: string;
-    /** Whether the plugin holds nothing of any tenant. */
-    isShared: boolean;
-    /** Answers with the instance of the tenant, where each tenant has one. */
-    instances?: RequestHandler;
-    logger: LoggerService;
-    /** The credentials of a request, if it has any. */
-    credentialsOf: (req: Request) => Promise<Credentials | undefined>;
-    directory: Pick<TenantDirectory, 'findActive'>;
-    /** Finds the tenant of a request, or answers it. */
-    resolve: RequestHandler;
-    /** Whether the caller of a request may enter its tenant. */
-    admits: (req: Request, tenant: ActiveTenant) => Promise<boolean>;
-    /** The role of a caller in the tenant of a request. */
-    roleOf?: (
-      credentials: Credentials,
-      tenant: ActiveTenant,
-      req: Request,
-    ) => Promise<TenantRole | undefined>;
-    /** Refuses requests of a tenant that has sent too many. */
-    limitRate?: RequestHandler;
-    /** Hears of each request that has passed all steps. */
-    onEntered?: (req: Request, res: Response) => void;
-  }) {
+  constructor(options: PluginGateOptions) {
     this.#pluginId = options.pluginId;
     this.#isShared = options.isShared;
     this.#instances = options.instances;
     this.#logger = options.logger;
-    this.#credentialsOf = options.credentialsOf;
+    this.#admission = options.admission;
     this.#directory = options.directory;
     this.#resolve = options.resolve;
-    this.#mayEnter = options.admits;
     this.#limitRate = options.limitRate;
-    this.#roleOf = options.roleOf;
     this.#onEntered = options.onEntered;
     this.router = this.createRouter(this.#forward);
   }
@@ -120,10 +104,9 @@ export class PluginGate implements TenantGate {
         next();
         return;
       }
-      this.#credentialsOf(req).then(
-        credentials => next(credentials ? undefined : 'router'),
-        next,
-      );
+      this.#admission
+        .credentialsOf(req)
+        .then(credentials => next(credentials ? undefined : 'router'), next);
     });
     router.use(this.#resolve);
     router.use((req, res, next) => {
@@ -177,7 +160,7 @@ export class PluginGate implements TenantGate {
   async #admits(req: Request, tenant: ActiveTenant): Promise<boolean> {
     return (
       (this.#class === 'shared' && isDefault(tenant)) ||
-      this.#mayEnter(req, tenant)
+      this.#admission.admits(req, tenant)
     );
   }
 
@@ -228,10 +211,10 @@ export class PluginGate implements TenantGate {
     const tenant = tenantOf(req);
     // The default tenant's calls are as they are without tenants.
     if (tenant.tenantId !== DEFAULT_TENANT_ID) {
-      const credentials = await this.#credentialsOf(req);
+      const credentials = await this.#admission.credentialsOf(req);
       if (credentials) {
-        carryTenant(credentials, tenant, async () =>
-          this.#roleOf?.(credentials, tenant, req),
+        carryTenant(credentials, tenant, () =>
+          this.#admission.roleOf(credentials, tenant, req),
         );
       }
     }

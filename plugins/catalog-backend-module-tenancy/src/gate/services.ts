@@ -32,7 +32,7 @@ import type { RequestHandler } from 'express';
 import { createTenantMiddleware } from '../resolution/createTenantMiddleware';
 import { HostnameTenants } from '../resolution/HostnameTenants';
 import { TenantTokens } from '../resolution/TenantTokens';
-import { Admission, bearerCredentials, type Credentials } from './Admission';
+import { Admission, type Credentials } from './Admission';
 import { carryTenants } from '../calls/carryTenants';
 import { calledFor } from '../calls/callTokens';
 import { limitRate } from '../limits/limitRate';
@@ -211,7 +211,7 @@ export const tenantGateServiceFactory = createServiceFactory({
         ),
       directory,
       logger,
-      credentialsOf: req => bearerCredentials(req, httpAuth),
+      admission,
       resolve: createTenantMiddleware({
         baseUrls: await findUrls(pluginId, discovery, logger),
         config,
@@ -223,12 +223,9 @@ export const tenantGateServiceFactory = createServiceFactory({
         // Once Backstage has verified the token: there are routes that need none.
         calledFor: async req => {
           const slug = calledFor(req.headers.authorization);
-          return slug && (await bearerCredentials(req, httpAuth)) && slug;
+          return slug && (await admission.credentialsOf(req)) && slug;
         },
       }),
-      admits: (req, tenant) => admission.admits(req, tenant),
-      roleOf: (credentials, tenant, req) =>
-        admission.roleOf(credentials, tenant, req),
       limitRate: settings.limitRate,
     });
     httpRouter.use((_req, res, next) => {
@@ -238,7 +235,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     httpRouter.use(gate.router);
     if (pluginId === PERMISSION_PLUGIN) {
       httpRouter.use(
-        narrowAuthorize(req => bearerCredentials(req, httpAuth), findRole),
+        narrowAuthorize(req => admission.credentialsOf(req), findRole),
       );
     }
     guardUpgrades({
