@@ -9,6 +9,7 @@ import {
   renderInTestApp,
   TestApiProvider,
 } from '@backstage/frontend-test-utils';
+import { catalogApiRef } from '@backstage/plugin-catalog-react';
 import {
   act,
   cleanup,
@@ -106,6 +107,7 @@ const identityApi = {
 async function render(
   children: ReactNode,
   pageTenant = new BrowserPageTenant(),
+  apis: [typeof catalogApiRef, object][] = [],
 ) {
   await renderInTestApp(
     <TestApiProvider
@@ -113,6 +115,7 @@ async function render(
         [identityApiRef, identityApi],
         [tenantsApiRef, tenantsApi],
         [pageTenantApiRef, pageTenant],
+        ...apis,
       ]}
     >
       <OpenTenantRoot>{children}</OpenTenantRoot>
@@ -194,6 +197,42 @@ describe('what the user owns', () => {
       expect(
         await screen.findByText('Owned: user:default/test'),
       ).toBeInTheDocument();
+    },
+  );
+});
+
+describe('the entity of the user', () => {
+  const catalogApi = {
+    getEntityByRef: jest.fn(async () => undefined),
+    getEntitiesByRefs: jest.fn(async () => ({ items: [undefined] })),
+  };
+
+  function Shown({ entityRef }: { entityRef: string }) {
+    const api = useApi(catalogApiRef);
+    const { loading } = useAsync(() => api.getEntityByRef(entityRef));
+    return loading ? null : <p>Shown</p>;
+  }
+
+  it.each([
+    [{}, 'user:default/TEST', 'getEntitiesByRefs'],
+    [{}, 'user:default/other', 'getEntityByRef'],
+    [{ tenant_slug: 'default' }, 'user:default/test', 'getEntityByRef'],
+  ] as const)(
+    'is asked for without an error, where it is missing in %p: %s',
+    async (tenant, entityRef, asked) => {
+      if ('tenant_slug' in tenant) {
+        BrowserPageTenant.choose(undefined);
+        list('default');
+      }
+      tenantsApi.getOpenTenant.mockResolvedValue({ ...ACME, ...tenant });
+      await render(<Shown entityRef={entityRef} />, new BrowserPageTenant(), [
+        [catalogApiRef, catalogApi],
+      ]);
+      await screen.findByText('Shown');
+      const calls = Object.entries(catalogApi).filter(
+        ([, { mock }]) => mock.calls.length > 0,
+      );
+      expect(calls.map(([name]) => name)).toEqual([asked]);
     },
   );
 });
