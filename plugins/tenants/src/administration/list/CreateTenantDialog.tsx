@@ -1,7 +1,7 @@
 import { toError } from '@backstage/errors';
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { NumberField, TextField } from '@backstage/ui';
-import { ActionDialog, messageOf, statusOf } from '@internal/pages';
+import { ActionDialog } from '@internal/pages';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
@@ -57,7 +57,7 @@ export function CreateTenantDialog(props: {
       });
     } catch (thrown) {
       const error = toError(thrown);
-      const named = readProblems(statusOf(error), messageOf(error));
+      const named = readProblems(error);
       if (Object.keys(named).length === 0) {
         throw error;
       }

@@ -1,4 +1,6 @@
+import { messageOf, statusOf } from '@internal/pages';
 import type { CreateTenant } from 'backstage-plugin-tenants-common';
+import { problemsOf } from '../problems';
 
 const LONGEST_SLUG = 63;
 const LONGEST_NAME = 255;
@@ -54,24 +56,9 @@ export function findProblems({
   return problems;
 }
 
-/** What the backend finds wrong with a tenant: its error names the fields. */
-export function readProblems(
-  statusCode: number | undefined,
-  message: string,
-): Partial<Record<Field, string>> {
-  if (statusCode === 409) {
-    return { tenant_slug: message };
-  }
-  const problems: Partial<Record<Field, string>> = {};
-  if (statusCode === 400) {
-    for (const problem of message
-      .replace(/^Invalid tenant: /, '')
-      .split('; ')) {
-      const field = FIELDS.find(each => problem.startsWith(`${each} `));
-      if (field) {
-        problems[field] = problem;
-      }
-    }
-  }
-  return problems;
+/** What the backend finds wrong with a tenant. */
+export function readProblems(error: unknown): Partial<Record<Field, string>> {
+  return statusOf(error) === 409
+    ? { tenant_slug: messageOf(error) }
+    : problemsOf(FIELDS, error);
 }

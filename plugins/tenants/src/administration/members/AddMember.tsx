@@ -1,22 +1,19 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Select } from '@backstage/ui';
+import { Alert, Button } from '@backstage/ui';
 import {
   messageOf,
   NOTHING_PICKED,
   type Picked,
   statusOf,
 } from '@internal/pages';
-import {
-  TENANT_ROLES,
-  type TenantMember,
-  type TenantRole,
-} from 'backstage-plugin-tenants-common';
+import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { type FormEvent, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
 import styles from './members.module.css';
 import { PrincipalPicker } from './PrincipalPicker';
+import { RoleSelect } from './RoleSelect';
 import { isPlainSubject } from './useMembers';
 
 class MissingPrincipal extends Error {}
@@ -84,16 +81,7 @@ export function AddMember(props: {
             error={isOfPrincipal ? messageOf(error) : undefined}
           />
         </div>
-        <Select
-          label={t('members.add.role')}
-          size="medium"
-          options={TENANT_ROLES.map(id => ({
-            id,
-            label: t(`members.roles.${id}`),
-          }))}
-          value={role}
-          onChange={next => setRole(next as TenantRole)}
-        />
+        <RoleSelect role={role} onChange={setRole} size="medium" />
         <Button type="submit" size="medium" isPending={isPending}>
           {t('members.add.submit')}
         </Button>

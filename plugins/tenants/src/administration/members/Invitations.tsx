@@ -10,17 +10,19 @@ import {
 } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import { ActionButton, ActionDialog, Failure, Moment } from '@internal/pages';
-import {
-  type CreatedInvitation,
-  TENANT_ROLES,
-  type TenantInvitation,
-  type TenantRole,
+import type {
+  CreatedInvitation,
+  TenantInvitation,
+  TenantRole,
 } from 'backstage-plugin-tenants-common';
 import { useRef, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import styles from './members.module.css';
+import { MembersTable } from './MembersTable';
+import { Part } from './Part';
+import { RoleSelect } from './RoleSelect';
 
 const SHOWN = 100;
 const DAYS = ['1', '7', '30', '90'];
@@ -46,53 +48,42 @@ export function Invitations({ slug }: { slug: string }) {
   };
 
   return (
-    <section aria-labelledby="tenant-invitations">
-      <Flex direction="column" gap="4">
-        <h2
-          id="tenant-invitations"
-          ref={heading}
-          tabIndex={-1}
-          className={styles.heading}
-        >
-          {t('members.invitations.title')}
-        </h2>
+    <Part
+      ref={heading}
+      title={t('members.invitations.title')}
+      explanation={t('members.invitations.explanation')}
+    >
+      <div>
+        <InviteButton
+          slug={slug}
+          onCreated={invitation => {
+            setCreated(invitation);
+            retry();
+          }}
+        />
+      </div>
+      <div role="status">{created && <CreatedLink invitation={created} />}</div>
+      {error && (
+        <Failure
+          title={t('members.invitations.failed')}
+          error={error}
+          onRetry={retry}
+        />
+      )}
+      {value?.totalItems === 0 && (
+        <Text as="p">{t('members.invitations.none')}</Text>
+      )}
+      {value && value.totalItems > 0 && (
+        <Table items={value.items} onRevoke={setRevoked} />
+      )}
+      {value && value.totalItems > value.items.length && (
         <Text as="p" color="secondary">
-          {t('members.invitations.explanation')}
+          {t('members.invitations.more', {
+            shown: String(value.items.length),
+            total: String(value.totalItems),
+          })}
         </Text>
-        <div>
-          <InviteButton
-            slug={slug}
-            onCreated={invitation => {
-              setCreated(invitation);
-              retry();
-            }}
-          />
-        </div>
-        <div role="status">
-          {created && <CreatedLink invitation={created} />}
-        </div>
-        {error && (
-          <Failure
-            title={t('members.invitations.failed')}
-            error={error}
-            onRetry={retry}
-          />
-        )}
-        {value?.totalItems === 0 && (
-          <Text as="p">{t('members.invitations.none')}</Text>
-        )}
-        {value && value.totalItems > 0 && (
-          <Table items={value.items} onRevoke={setRevoked} />
-        )}
-        {value && value.totalItems > value.items.length && (
-          <Text as="p" color="secondary">
-            {t('members.invitations.more', {
-              shown: String(value.items.length),
-              total: String(value.totalItems),
-            })}
-          </Text>
-        )}
-      </Flex>
+      )}
       {revoked && (
         <ActionDialog
           title={t('members.invitations.revoke.title')}
@@ -104,7 +95,7 @@ export function Invitations({ slug }: { slug: string }) {
           onClose={() => setRevoked(undefined)}
         />
       )}
-    </section>
+    </Part>
   );
 }
 
@@ -144,15 +135,7 @@ function InviteButton(props: {
         onChange={setEmail}
         autoComplete="off"
       />
-      <Select
-        label={t('members.add.role')}
-        options={TENANT_ROLES.map(id => ({
-          id,
-          label: t(`members.roles.${id}`),
-        }))}
-        value={role}
-        onChange={next => setRole(next as TenantRole)}
-      />
+      <RoleSelect role={role} onChange={setRole} />
       <Select
         label={t('members.invitations.invite.days')}
         options={DAYS.map(id => ({
@@ -220,52 +203,43 @@ function Table(props: {
   const nameOf = ({ email }: TenantInvitation) =>
     email ?? t('members.invitations.anybody');
   return (
-    <table className={styles.table}>
-      <thead>
-        <tr>
-          <th scope="col">{t('members.invitations.columns.for')}</th>
-          <th scope="col">{t('members.columns.role')}</th>
-          <th scope="col">{t('members.invitations.columns.state')}</th>
-          <th scope="col" className={styles.actions}>
-            {t('members.columns.actions')}
+    <MembersTable
+      who={t('members.invitations.columns.for')}
+      state={t('members.invitations.columns.state')}
+    >
+      {items.map(invitation => (
+        <tr key={invitation.id} className={styles.row}>
+          <th scope="row" className={styles.invited}>
+            <div>{nameOf(invitation)}</div>
+            <Text as="span" variant="body-small" color="secondary">
+              {t('members.added', { by: invitation.created_by })}
+            </Text>
           </th>
+          <td>{t(`members.roles.${invitation.role}`)}</td>
+          <td className={styles.added}>
+            {invitation.state === 'accepted' && invitation.accepted_by
+              ? t('members.invitations.states.accepted', {
+                  by: invitation.accepted_by,
+                })
+              : t(
+                  invitation.state === 'open'
+                    ? 'members.invitations.states.open'
+                    : 'members.invitations.states.expired',
+                )}{' '}
+            <Moment at={invitation.accepted_at ?? invitation.expires_at} />
+          </td>
+          <td className={styles.actions}>
+            <ButtonIcon
+              variant="tertiary"
+              icon={<RiDeleteBinLine />}
+              aria-label={t('members.invitations.revoke.action', {
+                name: nameOf(invitation),
+              })}
+              onPress={() => onRevoke(invitation)}
+            />
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {items.map(invitation => (
-          <tr key={invitation.id} className={styles.row}>
-            <th scope="row" className={styles.invited}>
-              <div>{nameOf(invitation)}</div>
-              <Text as="span" variant="body-small" color="secondary">
-                {t('members.added', { by: invitation.created_by })}
-              </Text>
-            </th>
-            <td>{t(`members.roles.${invitation.role}`)}</td>
-            <td className={styles.added}>
-              {invitation.state === 'accepted' && invitation.accepted_by
-                ? t('members.invitations.states.accepted', {
-                    by: invitation.accepted_by,
-                  })
-                : t(
-                    invitation.state === 'open'
-                      ? 'members.invitations.states.open'
-                      : 'members.invitations.states.expired',
-                  )}{' '}
-              <Moment at={invitation.accepted_at ?? invitation.expires_at} />
-            </td>
-            <td className={styles.actions}>
-              <ButtonIcon
-                variant="tertiary"
-                icon={<RiDeleteBinLine />}
-                aria-label={t('members.invitations.revoke.action', {
-                  name: nameOf(invitation),
-                })}
-                onPress={() => onRevoke(invitation)}
-              />
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </MembersTable>
   );
 }

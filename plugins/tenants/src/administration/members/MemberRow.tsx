@@ -1,5 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Badge, ButtonIcon, Select, Text } from '@backstage/ui';
+import { Badge, ButtonIcon, Text } from '@backstage/ui';
 import {
   RiDeleteBinLine,
   RiGroupLine,
@@ -7,13 +7,10 @@ import {
   RiUserLine,
 } from '@remixicon/react';
 import { Moment } from '@internal/pages';
-import {
-  TENANT_ROLES,
-  type TenantMember,
-  type TenantRole,
-} from 'backstage-plugin-tenants-common';
+import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
 import styles from './members.module.css';
+import { RoleSelect } from './RoleSelect';
 import { kindOf } from './useMembers';
 
 const ICONS = { user: RiUserLine, group: RiGroupLine, service: RiServerLine };
@@ -57,19 +54,11 @@ export function MemberRow(props: {
         </div>
       </th>
       <td>
-        <Select
+        <RoleSelect
           aria-label={t('members.roles.of', { name })}
-          options={TENANT_ROLES.map(id => ({
-            id,
-            label: t(`members.roles.${id}`),
-          }))}
-          value={member.role}
+          role={member.role}
           isDisabled={isPending}
-          onChange={role => {
-            if (role !== member.role) {
-              onRole(role as TenantRole);
-            }
-          }}
+          onChange={role => role !== member.role && onRole(role)}
         />
       </td>
       <td className={styles.added}>

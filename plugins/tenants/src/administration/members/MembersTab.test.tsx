@@ -59,6 +59,7 @@ const PETER: CatalogPrincipal = {
 function registry(...members: TenantMember[]) {
   const api = {
     listInvitations: async () => ({ items: [], totalItems: 0 }),
+    getSignIn: async () => undefined,
     listMembers: jest.fn<
       ReturnType<TenantsApi['listMembers']>,
       Parameters<TenantsApi['listMembers']>

@@ -14,6 +14,9 @@ import { AddMember } from './AddMember';
 import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
 import styles from './members.module.css';
+import { MembersTable } from './MembersTable';
+import { Part } from './Part';
+import { SignIn } from './signIn/SignIn';
 import { kindOf, PAGE_SIZE, useMembers } from './useMembers';
 
 /** A change that is asked about before it is made. */
@@ -98,64 +101,54 @@ export function MembersTab({ slug }: { slug: string }) {
   const total = value?.totalItems ?? 0;
   const isRefused = [403, 404].includes(statusOf(error) ?? 0);
   return (
-    <Flex direction="column" gap="4" pb="6">
-      <div>
-        <h2 ref={heading} tabIndex={-1} className={styles.heading}>
-          {t('members.title')}
-        </h2>
-        <Text as="p" color="secondary">
-          {t('members.explanation')}
-        </Text>
-      </div>
-      {!isRefused && (
-        <AddMember
-          slug={slug}
-          onAdded={(member, picked) => {
-            const known = items.some(
-              each => each.principal === member.principal,
-            );
-            setAnnouncement(
-              t(known ? 'members.add.changed' : 'members.add.added', {
-                name: picked.text,
-                role: roleText(member.role),
-              }),
-            );
-            retry();
-          }}
-        />
-      )}
-      <div role="status">
-        {announcement && <Text color="secondary">{announcement}</Text>}
-      </div>
-      {(failure || error) && (
-        <Failure
-          title={failure?.title ?? t('members.failed')}
-          error={failure?.error ?? error}
-          onRetry={failure ? undefined : retry}
-        />
-      )}
-      {!value && loading && <Loading label={t('members.loading')} />}
-      {value && total === 0 && (
-        <Alert
-          status="info"
-          icon
-          title={t('members.none.title')}
-          description={t('members.none.description')}
-        />
-      )}
-      {items.length > 0 && (
-        <table className={styles.table} aria-busy={loading}>
-          <thead>
-            <tr>
-              <th scope="col">{t('members.columns.member')}</th>
-              <th scope="col">{t('members.columns.role')}</th>
-              <th scope="col">{t('members.columns.added')}</th>
-              <th scope="col" className={styles.actions}>
-                {t('members.columns.actions')}
-              </th>
-            </tr>
-          </thead>
-          <tbody>
+    <Flex direction="column" gap="8" pb="6">
+      <Part
+        ref={heading}
+        title={t('members.title')}
+        explanation={t('members.explanation')}
+      >
+        {!isRefused && (
+          <AddMember
+            slug={slug}
+            onAdded={(member, picked) => {
+              const known = items.some(
+                each => each.principal === member.principal,
+              );
+              setAnnouncement(
+                t(known ? 'members.add.changed' : 'members.add.added', {
+                  name: picked.text,
+                  role: roleText(member.role),
+                }),
+              );
+              retry();
+            }}
+          />
+        )}
+        <div role="status">
+          {announcement && <Text color="secondary">{announcement}</Text>}
+        </div>
+        {(failure || error) && (
+          <Failure
+            title={failure?.title ?? t('members.failed')}
+            error={failure?.error ?? error}
+            onRetry={failure ? undefined : retry}
+          />
+        )}
+        {!value && loading && <Loading label={t('members.loading')} />}
+        {value && total === 0 && (
+          <Alert
+            status="info"
+            icon
+            title={t('members.none.title')}
+            description={t('members.none.description')}
+          />
+        )}
+        {items.length > 0 && (
+          <MembersTable
+            who={t('members.columns.member')}
+            state={t('members.columns.added')}
+            isBusy={loading}
+          >
             {items.map(member => (
               <MemberRow
                 key={member.principal}
@@ -167,38 +160,39 @@ export function MembersTab({ slug }: { slug: string }) {
                 onRemove={() => setQuestion({ about: 'removal', member })}
               />
             ))}
-          </tbody>
-        </table>
-      )}
-      {total > PAGE_SIZE && (
-        <nav aria-label={t('members.paging.label')} className={styles.paging}>
-          <Text color="secondary">
-            {t('members.paging.range', {
-              first: String(offset + 1),
-              last: String(offset + items.length),
-              total: String(total),
-            })}
-          </Text>
-          <Button
-            size="small"
-            variant="secondary"
-            isDisabled={offset === 0 || loading}
-            onPress={() => setOffset(Math.max(0, offset - PAGE_SIZE))}
-          >
-            {t('members.paging.previous')}
-          </Button>
-          <Button
-            size="small"
-            variant="secondary"
-            isDisabled={offset + items.length >= total || loading}
-            onPress={() => setOffset(offset + PAGE_SIZE)}
-          >
-            {t('members.paging.next')}
-          </Button>
-        </nav>
-      )}
+          </MembersTable>
+        )}
+        {total > PAGE_SIZE && (
+          <nav aria-label={t('members.paging.label')} className={styles.paging}>
+            <Text color="secondary">
+              {t('members.paging.range', {
+                first: String(offset + 1),
+                last: String(offset + items.length),
+                total: String(total),
+              })}
+            </Text>
+            <Button
+              size="small"
+              variant="secondary"
+              isDisabled={offset === 0 || loading}
+              onPress={() => setOffset(Math.max(0, offset - PAGE_SIZE))}
+            >
+              {t('members.paging.previous')}
+            </Button>
+            <Button
+              size="small"
+              variant="secondary"
+              isDisabled={offset + items.length >= total || loading}
+              onPress={() => setOffset(offset + PAGE_SIZE)}
+            >
+              {t('members.paging.next')}
+            </Button>
+          </nav>
+        )}
+        {question && renderQuestion(question)}
+      </Part>
       {!isRefused && <Invitations slug={slug} />}
-      {question && renderQuestion(question)}
+      {!isRefused && <SignIn slug={slug} />}
     </Flex>
   );
 

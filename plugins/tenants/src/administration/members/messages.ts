@@ -107,6 +107,63 @@ export const membersMessages = {
       failed: 'Not removed',
     },
   },
+  signIn: {
+    title: 'Sign-in',
+    explanation:
+      'People can sign in by an OpenID provider of this tenant, at its hostname. Each is user:{{slug}}/<name>, whatever the provider says.',
+    failed: 'The provider could not be loaded',
+    off: {
+      title: 'The operator has not switched this on',
+      description: 'It needs auth.providers.tenant in app-config.',
+    },
+    none: 'This tenant has no provider. People sign in as the portal has it.',
+    add: 'Add a provider…',
+    change: 'Change the provider…',
+    redirectUrl: 'Redirect URL, to be registered at the provider',
+    changed: 'Changed',
+    nobodyJoins: 'Nobody: only members sign in',
+    fields: {
+      issuer: 'Issuer',
+      client_id: 'Client ID',
+      client_secret: 'Reference to the client secret',
+      allowed_domains: 'Allowed domains',
+      roles: 'Roles by group',
+      scopes: 'More scopes',
+      name_claim: 'Claim with the name',
+      email_claim: 'Claim with the e-mail address',
+      groups_claim: 'Claim with the groups',
+      auto_join: 'Who signs in becomes a member with the role',
+    },
+    hints: {
+      issuer:
+        'As the metadata of the provider have it, such as https://id.example.com.',
+      client_id: 'What the provider calls this portal.',
+      client_secret:
+        '${NAME}, a variable that the operator lists for this tenant, or $file: name in its folder of secrets. The secret itself is stored nowhere here.',
+      allowed_domains:
+        'Only verified addresses of these domains, separated by commas. Without any, everybody whom the provider knows.',
+      roles:
+        'One group on each line, such as staff: member. The highest role counts, and is given at each sign-in.',
+      scopes: 'Beside openid, profile and email, such as offline_access.',
+      name_claim: 'preferred_username where it is empty.',
+      email_claim: 'email where it is empty.',
+      groups_claim: 'groups where it is empty.',
+    },
+    dialog: {
+      add: 'Add a provider',
+      change: 'Change the provider',
+      text: 'It counts from the next sign-in on. With another issuer or client, all sessions end.',
+      submit: 'Save',
+      failed: 'Not saved',
+    },
+    remove: {
+      open: 'Remove the provider…',
+      title: 'Remove the provider?',
+      text: 'Nobody signs in by it any more, and sessions end when they are refreshed, within an hour. The people stay members.',
+      confirm: 'Remove',
+      failed: 'Not removed',
+    },
+  },
   remove: {
     action: 'Remove {{name}}',
     title: 'Remove {{name}}?',

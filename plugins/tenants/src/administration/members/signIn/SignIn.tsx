@@ -1,0 +1,146 @@
+import {
+  configApiRef,
+  discoveryApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Alert, Button, Flex, Text } from '@backstage/ui';
+import { ActionDialog, Failure, Loading, Moment } from '@internal/pages';
+import type { TenantSignIn } from 'backstage-plugin-tenants-common';
+import { useState } from 'react';
+import useAsync from 'react-use/esm/useAsync';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsApiRef } from '../../../api';
+import { tenantsTranslationRef } from '../../../translation';
+import { Facts, useFocusableHeading } from '../../tenant/Section';
+import { Part } from '../Part';
+import { SignInDialog } from './SignInDialog';
+import { secretText, TEXT_FIELDS, toTexts } from './signInTexts';
+
+/** The OpenID provider by which the people of a tenant sign in. */
+export function SignIn({ slug }: { slug: string }) {
+  const tenantsApi = useApi(tenantsApiRef);
+  const isOn = useApi(configApiRef).has('auth.providers.tenant');
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const { value, error, loading, retry } = useAsyncRetry(
+    async () => ({ provider: await tenantsApi.getSignIn(slug) }),
+    [tenantsApi, slug],
+  );
+  const [asked, setAsked] = useState<'edit' | 'remove'>();
+  const [heading, focusHeading] = useFocusableHeading();
+  const provider = value?.provider;
+  const close = () => setAsked(undefined);
+  return (
+    <Part
+      ref={heading}
+      title={t('members.signIn.title')}
+      explanation={t('members.signIn.explanation', { slug })}
+    >
+      {!isOn && (
+        <Alert
+          status="info"
+          icon
+          title={t('members.signIn.off.title')}
+          description={t('members.signIn.off.description')}
+        />
+      )}
+      {error && !loading && (
+        <Failure
+          title={t('members.signIn.failed')}
+          error={error}
+          onRetry={retry}
+        />
+      )}
+      {!value && loading && <Loading height={80} />}
+      {value && !provider && <Text as="p">{t('members.signIn.none')}</Text>}
+      {provider && <Provider slug={slug} provider={provider} />}
+      {value && (
+        <Flex gap="2" style={{ flexWrap: 'wrap' }}>
+          {isOn && (
+            <Button variant="secondary" onPress={() => setAsked('edit')}>
+              {t(provider ? 'members.signIn.change' : 'members.signIn.add')}
+            </Button>
+          )}
+          {provider && (
+            <Button variant="secondary" onPress={() => setAsked('remove')}>
+              {t('members.signIn.remove.open')}
+            </Button>
+          )}
+        </Flex>
+      )}
+      {asked === 'edit' && (
+        <SignInDialog
+          slug={slug}
+          provider={provider}
+          redirectUrl={<RedirectUrl slug={slug} />}
+          onSaved={retry}
+          onClose={close}
+        />
+      )}
+      {asked === 'remove' && (
+        <ActionDialog
+          title={t('members.signIn.remove.title')}
+          texts={[t('members.signIn.remove.text')]}
+          destructive
+          submit={t('members.signIn.remove.confirm')}
+          failed={t('members.signIn.remove.failed')}
+          onSubmit={async () => {
+            await tenantsApi.removeSignIn(slug);
+            retry();
+          }}
+          // The button that asked for it goes with the provider.
+          onDone={focusHeading}
+          onClose={close}
+        />
+      )}
+    </Part>
+  );
+}
+
+function Provider(props: { slug: string; provider: TenantSignIn }) {
+  const { slug, provider } = props;
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const texts = { ...toTexts(provider), client_secret: secretText(provider) };
+  return (
+    <Facts
+      facts={[
+        ...TEXT_FIELDS.map((field): [string, string | undefined] => [
+          t(`members.signIn.fields.${field}`),
+          texts[field].replaceAll('\n', ', ') || undefined,
+        ]),
+        [
+          t('members.signIn.fields.auto_join'),
+          provider.auto_join
+            ? t(`members.roles.${provider.auto_join}`)
+            : t('members.signIn.nobodyJoins'),
+        ],
+        [
+          t('members.signIn.redirectUrl'),
+          <RedirectUrl key="url" slug={slug} />,
+        ],
+        [
+          t('members.signIn.changed'),
+          <>
+            <Moment at={provider.updated_at} />{' '}
+            {t('members.added', { by: provider.updated_by })}
+          </>,
+        ],
+      ]}
+    />
+  );
+}
+
+/** What the provider has to lead back to: another one for each tenant. */
+function RedirectUrl({ slug }: { slug: string }) {
+  const configured = useApi(configApiRef).getOptionalString(
+    'auth.providers.tenant.callbackUrl',
+  );
+  const discoveryApi = useApi(discoveryApiRef);
+  const { value: base } = useAsync(
+    async () =>
+      configured ??
+      `${await discoveryApi.getBaseUrl('auth')}/tenant/handler/frame`,
+    [configured, discoveryApi],
+  );
+  return <>{base && `${base}?tenant=${slug}`}</>;
+}

@@ -1,0 +1,109 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Select, Text, TextAreaField, TextField } from '@backstage/ui';
+import { ActionDialog } from '@internal/pages';
+import {
+  TENANT_ROLES,
+  type TenantRole,
+  type TenantSignIn,
+} from 'backstage-plugin-tenants-common';
+import { type ReactNode, useState } from 'react';
+import { tenantsApiRef } from '../../../api';
+import { tenantsTranslationRef } from '../../../translation';
+import { problemsOf } from '../../problems';
+import styles from '../members.module.css';
+import {
+  isOptional,
+  TEXT_FIELDS,
+  type TextField as Field,
+  toProvider,
+  toTexts,
+} from './signInTexts';
+
+/** What nobody who signs in becomes by that alone. */
+const NOBODY = 'nobody';
+
+/** Asks by which provider the people of a tenant are to sign in. */
+export function SignInDialog(props: {
+  slug: string;
+  provider?: TenantSignIn;
+  redirectUrl: ReactNode;
+  onSaved: () => void;
+  onClose: () => void;
+}) {
+  const { slug, provider, redirectUrl, onSaved, onClose } = props;
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [texts, setTexts] = useState(() => toTexts(provider));
+  const [autoJoin, setAutoJoin] = useState(provider?.auto_join);
+  const [problems, setProblems] = useState<Partial<Record<Field, string>>>({});
+
+  async function save() {
+    try {
+      await tenantsApi.putSignIn(slug, toProvider(texts, autoJoin));
+    } catch (error) {
+      const found = problemsOf(TEXT_FIELDS, error);
+      setProblems(found);
+      if (Object.keys(found).length === 0) {
+        throw error;
+      }
+      return false;
+    }
+    onSaved();
+    return true;
+  }
+
+  const propsOf = (field: Field) => ({
+    label: t(`members.signIn.fields.${field}`),
+    description: t(`members.signIn.hints.${field}`),
+    isRequired: !isOptional(field),
+    value: texts[field],
+    onChange: (text: string) => {
+      setTexts({ ...texts, [field]: text });
+      setProblems(({ [field]: _, ...others }) => others);
+    },
+    autoComplete: 'off',
+    validationBehavior: 'aria' as const,
+    validate: () => problems[field] ?? null,
+  });
+
+  return (
+    <ActionDialog
+      title={t(
+        provider ? 'members.signIn.dialog.change' : 'members.signIn.dialog.add',
+      )}
+      texts={[t('members.signIn.dialog.text')]}
+      submit={t('members.signIn.dialog.submit')}
+      failed={t('members.signIn.dialog.failed')}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <div>
+        <Text as="p" weight="bold" style={{ margin: 0 }}>
+          {t('members.signIn.redirectUrl')}
+        </Text>
+        <code className={styles.link}>{redirectUrl}</code>
+      </div>
+      {TEXT_FIELDS.map(field =>
+        field === 'roles' ? (
+          <TextAreaField key={field} {...propsOf(field)} />
+        ) : (
+          <TextField key={field} {...propsOf(field)} />
+        ),
+      )}
+      <Select
+        label={t('members.signIn.fields.auto_join')}
+        options={[NOBODY, ...TENANT_ROLES].map(id => ({
+          id,
+          label:
+            id === NOBODY
+              ? t('members.signIn.nobodyJoins')
+              : t(`members.roles.${id as TenantRole}`),
+        }))}
+        value={autoJoin ?? NOBODY}
+        onChange={next =>
+          setAutoJoin(next === NOBODY ? undefined : (next as TenantRole))
+        }
+      />
+    </ActionDialog>
+  );
+}
