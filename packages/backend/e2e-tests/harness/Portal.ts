@@ -24,16 +24,25 @@ export function evidenceFolder(): string {
   return folder;
 }
 
+export interface PortalOptions {
+  /** Below which tenants have their hostnames. */
+  domain?: string;
+  /** What the backend gets on top of what `npm start` sets, by the portal's own address. */
+  env?: (url: string) => Promise<Record<string, string>>;
+}
+
 /** What `npm start` starts, with data of its own: the pages, the backend and PostgreSQL. */
 export class Portal {
   /** What the catalogs of tenants may read. */
   readonly sources: SourceServer;
 
   readonly #clone: Clone;
+  readonly #domain: string;
   readonly #postgres: Postgres;
   #backend: BackendProcess | undefined;
 
-  static async start(): Promise<Portal> {
+  static async start(options: PortalOptions = {}): Promise<Portal> {
+    const { domain = 'localhost', env = async () => ({}) } = options;
     const { appPackages } = await loadSettings([]);
     await buildPages({
       config: [],
@@ -43,10 +52,11 @@ export class Portal {
     });
     const clone = await Clone.create();
     const postgres = await startEmbeddedDatabase(clone.folder);
-    const portal = new Portal(clone, postgres, await SourceServer.start());
+    const sources = await SourceServer.start();
+    const portal = new Portal({ clone, postgres, sources, domain });
     try {
-      await portal.startBackend();
-      await untilSamplesAreServed(portal.url(), () => true, { tenants: true });
+      await portal.startBackend(await env(portal.url()));
+      await untilSamplesAreServed(clone.url, () => true, { tenants: true });
     } catch (error) {
       await portal.remove();
       throw error;
@@ -54,15 +64,21 @@ export class Portal {
     return portal;
   }
 
-  private constructor(clone: Clone, postgres: Postgres, sources: SourceServer) {
-    this.#clone = clone;
-    this.#postgres = postgres;
-    this.sources = sources;
+  private constructor(options: {
+    clone: Clone;
+    postgres: Postgres;
+    sources: SourceServer;
+    domain: string;
+  }) {
+    this.#clone = options.clone;
+    this.#domain = options.domain;
+    this.#postgres = options.postgres;
+    this.sources = options.sources;
   }
 
   /** Where it serves, to a tenant by its hostname if one is given. */
   url(tenant?: string): string {
-    const host = tenant ? `${tenant}.localhost` : 'localhost';
+    const host = tenant ? `${tenant}.${this.#domain}` : this.#domain;
     return `http://${host}:${this.#clone.port}`;
   }
 
@@ -95,7 +111,7 @@ export class Portal {
     });
     closeSync(log);
     const isReady = await this.#backend.untilReady(
-      `${this.url()}/.backstage/health/v1/readiness`,
+      `${this.#clone.url}/.backstage/health/v1/readiness`,
     );
     if (!isReady) {
       throw new Error(`The backend has ended: ${evidenceFolder()}/backend.txt`);
@@ -119,9 +135,9 @@ export class Portal {
     path: string,
     options: { method?: string; tenant?: string; body?: unknown } = {},
   ): Promise<Response> {
-    const session = await fetch(`${this.url()}/api/auth/${user}/refresh`);
+    const session = await fetch(`${this.#clone.url}/api/auth/${user}/refresh`);
     const { backstageIdentity } = await session.json();
-    return await fetch(`${this.url()}/api/${path}`, {
+    return await fetch(`${this.#clone.url}/api/${path}`, {
       method: options.method ?? 'GET',
       headers: {
         authorization: `Bearer ${backstageIdentity.token}`,

@@ -1,7 +1,7 @@
 import { format } from 'util';
 import { Chromium, VisitOptions } from './Chromium';
 import { findChromium } from './findChromium';
-import { Portal } from './Portal';
+import { Portal, type PortalOptions } from './Portal';
 import type { Visitor } from './Visitor';
 
 const hasChromium = findChromium() !== undefined;
@@ -10,7 +10,7 @@ let portal: Portal | undefined;
 let chromium: Chromium | undefined;
 
 /** Starts the portal and the browser before the first test, and ends them after the last. */
-export function shareOnePortal(): void {
+export function shareOnePortal(options?: PortalOptions): void {
   if (!hasChromium) {
     process.stderr.write(
       'The tests in the browser are left out: there is no Chromium in the path, and CHROMIUM names none.\n',
@@ -18,7 +18,7 @@ export function shareOnePortal(): void {
     return;
   }
   beforeAll(async () => {
-    portal = await Portal.start();
+    portal = await Portal.start(options);
     chromium = await Chromium.start(portal);
   });
 

@@ -74,7 +74,9 @@ export function testStockPages(): void {
         }
       });
 
-    shows('index', '/', async ({ page }) => {
+    shows('index: what the user owns', '/', async ({ page }) => {
+      // Where that is nothing, Backstage shows all.
+      await page.waitForURL(/filters%5Buser%5D=owned/);
       await page.getByRole('link', { name: component.title }).waitFor();
       await page.getByRole('cell', { name: owner.title }).first().waitFor();
     });

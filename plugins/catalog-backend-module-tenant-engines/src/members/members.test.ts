@@ -161,6 +161,20 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
     await until('no anna', entity => !entity);
   });
 
+  it('have whom the provider of their tenant signs in, by the name alone', async () => {
+    const ref = 'user:acme/jane';
+    for (const slug of ['acme', 'globex']) {
+      await put(slug, ref, 'viewer');
+      await until('jane', Boolean, { slug, ref });
+      expect(await get(slug, ref)).toMatchObject({
+        metadata: { name: 'jane', namespace: 'acme' },
+        spec: { profile: {}, memberOf: [] },
+      });
+      await services.members!.remove(slug, ref);
+      await until('no jane', entity => !entity, { slug, ref });
+    }
+  });
+
   it('follow the identity catalog', async () => {
     await put('globex', BERT);
     await until('bert', Boolean, { slug: 'globex', ref: BERT });

@@ -1,0 +1,237 @@
+import { randomUUID } from 'crypto';
+import { spawn } from 'child_process';
+import { once } from 'events';
+import { createInterface } from 'readline';
+import type { Locator, Page } from 'playwright-core';
+import { withDeadline } from '@internal/postgres/testUtils';
+import { inBrowser, type Scene } from '../harness/inBrowser';
+import type { PortalOptions } from '../harness/Portal';
+import type { Visitor } from '../harness/Visitor';
+
+const CLIENT = { clientId: 'portal', clientSecret: randomUUID() };
+const SECRET = 'SIGN_IN_SECRET';
+/** Whose tenants have providers. */
+const WITH_PROVIDER = ['acme', 'initech'];
+const BUTTON = 'Continue with your organization';
+
+const issuers: Record<string, string> = {};
+
+/** A real OpenID provider, which ends with this process. It takes any name and password. */
+async function startProvider(redirectUri: string): Promise<string> {
+  const provider = spawn(
+    process.execPath,
+    [
+      require.resolve('../../dev/__fixtures__/openIdProvider.mjs'),
+      JSON.stringify({ ...CLIENT, redirectUri }),
+    ],
+    { stdio: ['pipe', 'pipe', 'ignore'] },
+  );
+  const [issuer] = await withDeadline(
+    'the OpenID provider to listen',
+    once(createInterface(provider.stdout), 'line'),
+  );
+  return issuer;
+}
+
+/** A portal whose tenants may bring providers, at hostnames that are one site to a browser. */
+export const TENANT_SIGN_IN: PortalOptions = {
+  domain: 'portal.localhost',
+  async env(url) {
+    for (const tenant of WITH_PROVIDER) {
+      issuers[tenant] = await startProvider(
+        `${url}/api/auth/tenant/handler/frame?tenant=${tenant}`,
+      );
+    }
+    const { host } = new URL(url);
+    const origins = [url, `http://+([a-z0-9-]).${host}`];
+    const config = {
+      backend_csp: { 'connect-src': ["'self'", url] },
+      backend_cors_origin: origins,
+      backend_reading_allow: Object.values(issuers).map(issuer => ({
+        host: new URL(issuer).host,
+      })),
+      discovery_endpoints: [
+        {
+          plugins: ['auth'],
+          target: { external: `${url}/api/{{pluginId}}` },
+        },
+      ],
+      auth_experimentalExtraAllowedOrigins: origins.slice(1),
+      auth_session_secret: randomUUID(),
+      auth_providers_tenant: {},
+      tenancy_baseDomains: ['portal.localhost', 'localhost'],
+      tenancy_membershipOfDefault: 'members',
+      ...Object.fromEntries(
+        WITH_PROVIDER.map(tenant => [
+          `tenancy_tenants_${tenant}_secrets`,
+          [SECRET],
+        ]),
+      ),
+    };
+    return {
+      [SECRET]: CLIENT.clientSecret,
+      ...Object.fromEntries(
+        Object.entries(config).map(([key, value]) => [
+          `APP_CONFIG_${key}`,
+          JSON.stringify(value),
+        ]),
+      ),
+    };
+  },
+};
+
+/** People whom a provider of their tenant signs in. */
+export function testTenantSignIn(): void {
+  describe('the provider of a tenant', () => {
+    inBrowser('is added on the page of members', async ({ visit }) => {
+      const admin = await visit({ at: 'acme', as: 'guest' });
+      const { page } = admin;
+      await admin.open('/tenants/acme/members');
+      await page.getByRole('button', { name: 'Add a provider…' }).click();
+      const dialog = page.getByRole('dialog');
+      const field = (name: RegExp) => dialog.getByRole('textbox', { name });
+      await field(/^Issuer/).fill(issuers.acme);
+      await field(/^Client ID/).fill(CLIENT.clientId);
+      await field(/^Reference/).fill(CLIENT.clientSecret);
+      await field(/^Claim with the name/).fill('name');
+      await dialog.getByRole('button', { name: /becomes a member/ }).click();
+      await page.getByRole('option', { name: 'Viewer' }).click();
+      admin.expectProblem(/status of 400/);
+      const save = dialog.getByRole('button', { name: 'Save' });
+      await save.click();
+      await dialog.getByText(/^client_secret must be/).waitFor();
+      await admin.expectAccessibleAsIs();
+      await field(/^Reference/).fill(`\${${SECRET}}`);
+      await save.click();
+      await dialog.waitFor({ state: 'detached' });
+      await page.getByText(issuers.acme).waitFor();
+      await admin.expectAccessible();
+    });
+
+    inBrowser('signs people in at the hostname of its tenant', async scene => {
+      await addProvider(scene, 'initech');
+      const visitor = await scene.visit({ at: 'acme' });
+      await visitor.page.goto('/');
+      const first = visitor.page.getByRole('button').first();
+      await first.waitFor();
+      expect(await first.textContent()).toBe(BUTTON);
+      await visitor.expectAccessible();
+
+      await signInAt(scene, visitor, 'acme');
+      await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
+      await expectUser(visitor, 'acme');
+
+      // The same person at another provider is somebody else.
+      await signInAt(scene, visitor, 'initech');
+      await visitor.page.getByRole('link', { name: 'TPS reports' }).waitFor();
+      await expectUser(visitor, 'initech');
+
+      // A browser has one of these sessions.
+      await visitor.open(scene.portal.url('acme'));
+      await visitor.page.getByRole('button', { name: BUTTON }).waitFor();
+    });
+
+    inBrowser('is none for a tenant without one', async scene => {
+      await scene.portal.createTenant({
+        slug: 'hooli',
+        name: 'Hooli',
+        component: 'nucleus',
+      });
+      const { page } = await scene.visit({ at: 'hooli' });
+      await page.goto('/');
+      await page.getByRole('button', { name: BUTTON }).click();
+      await page.getByText('This tenant has no sign-in of its own').waitFor();
+    });
+
+    inBrowser('signs nobody in any more who has signed out', async scene => {
+      const visitor = await scene.visit({ at: 'acme' });
+      await signInAt(scene, visitor, 'acme');
+      await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
+      await visitor.open('/settings');
+      await visitor.page.getByTestId('user-settings-menu').click();
+      await visitor.page.getByTestId('sign-out').click();
+      const button = visitor.page.getByRole('button', { name: BUTTON });
+      await button.waitFor();
+      await visitor.open('/');
+      await button.waitFor();
+    });
+
+    inBrowser('keeps nobody in who was removed', async scene => {
+      const visitor = await scene.visit({ at: 'acme' });
+      await signInAt(scene, visitor, 'acme');
+      const { page } = visitor;
+      await page.getByRole('link', { name: 'Routes' }).waitFor();
+      await visitor.untilQuiet();
+      const member = encodeURIComponent('user:acme/jane');
+      await scene.portal.call('guest', `tenants/acme/members/${member}`, {
+        method: 'DELETE',
+      });
+      visitor.expectProblem(/status of 403/, /Invalid tenant/);
+      await page.getByRole('link', { name: 'APIs' }).click();
+      await page
+        .getByRole('heading', { name: 'You can no longer enter Acme' })
+        .waitFor();
+      // The session ends when it is refreshed.
+      await visitor.open('/');
+      await page.getByRole('button', { name: BUTTON }).waitFor();
+    });
+  });
+}
+
+async function addProvider({ portal }: Scene, tenant: string): Promise<void> {
+  await portal.call('guest', `tenants/${tenant}/sign-in`, {
+    method: 'PUT',
+    body: {
+      issuer: issuers[tenant],
+      client_id: CLIENT.clientId,
+      client_secret: `\${${SECRET}}`,
+      name_claim: 'name',
+      auto_join: 'viewer',
+    },
+  });
+}
+
+/** Whether something is there, unless the window closes before. */
+const isShown = (target: Locator, closed: Promise<boolean>) =>
+  Promise.race([
+    target.waitFor().then(
+      () => true,
+      () => false,
+    ),
+    closed,
+  ]);
+
+/** Signs in as Jane, in the window of the provider, which may know her from before. */
+async function signInAt(
+  { portal }: Scene,
+  visitor: Visitor,
+  tenant: string,
+): Promise<void> {
+  const { page } = visitor;
+  await visitor.open(`${portal.url(tenant)}/?filters[user]=all`);
+  const opened = page.waitForEvent('popup');
+  await page.getByRole('button', { name: BUTTON }).click();
+  const popup = await opened;
+  const closed = popup.waitForEvent('close').then(() => false);
+  const login = popup.locator('[name=login]');
+  if (await isShown(login, closed)) {
+    await login.fill('jane');
+    await popup.locator('[name=password]').fill('any');
+    await popup.locator('[type=submit]').click();
+    await login.waitFor({ state: 'detached' });
+    await popup.getByRole('button', { name: 'Continue' }).click();
+  }
+  await closed;
+}
+
+const ownLink = (page: Page, tenant: string) =>
+  page.locator(`a[href*="/catalog/${tenant}/user/jane"]`).first();
+
+/** A page of the person is there, and says who that is. */
+async function expectUser(visitor: Visitor, tenant: string): Promise<void> {
+  await visitor.untilQuiet();
+  await visitor.open('/settings');
+  await ownLink(visitor.page, tenant).click();
+  await visitor.page.getByRole('heading', { name: /jane/ }).first().waitFor();
+  await visitor.expectNothingForeign(tenant);
+}
