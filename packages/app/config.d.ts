@@ -24,4 +24,11 @@ export interface Config {
       oidc?: {};
     };
   };
+  tenancy?: {
+    /**
+     * At a hostname below these, the page for signing in offers the provider of the tenant.
+     * @deepVisibility frontend
+     */
+    baseDomains?: string[];
+  };
 }

@@ -63,11 +63,13 @@ describe('sessions of a tenant', () => {
 
 it.each([
   ['acme.portal.example', 'acme'],
+  ['acme.localhost', 'acme'],
   ['portal.example', undefined],
   ['www.portal.example', undefined],
   ['a.b.portal.example', undefined],
   ['acmeportal.example', undefined],
   ['portal.example.evil.example', undefined],
-])('at %s the tenant of the page is %s', (host, tenant) => {
-  expect(tenantOfHost('https://portal.example/app', { host })).toBe(tenant);
+])('at %s the tenant of the page is %s', (hostname, tenant) => {
+  const baseDomains = ['localhost', 'Portal.example'];
+  expect(tenantOfHost(baseDomains, { hostname })).toBe(tenant);
 });

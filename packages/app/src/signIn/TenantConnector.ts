@@ -20,14 +20,20 @@ interface Answer {
   };
 }
 
-/** The slug of the tenant whose hostname a page is at: one label below the portal's own host. */
+/**
+ * The slug of the tenant whose hostname a page is at: one label below a base domain.
+ *
+ * `app.baseUrl` does not tell it: Backstage puts the host of the page into that.
+ */
 export function tenantOfHost(
-  baseUrl: string,
-  { host }: Pick<Location, 'host'>,
+  baseDomains: string[],
+  { hostname }: Pick<Location, 'hostname'>,
 ): string | undefined {
-  const end = `.${new URL(baseUrl, window.location.origin).host}`;
-  const label = host.endsWith(end) ? host.slice(0, -end.length) : '';
-  return /^[a-z0-9-]+$/.test(label) && label !== 'www' ? label : undefined;
+  return baseDomains
+    .map(domain => `.${domain.toLowerCase()}`)
+    .filter(end => hostname.endsWith(end))
+    .map(end => hostname.slice(0, -end.length))
+    .find(label => /^[a-z0-9-]+$/.test(label) && label !== 'www');
 }
 
 /** Sessions by the OpenID provider of a tenant. They carry no token of the provider. */

@@ -165,7 +165,7 @@ function providersOfTenant(
   discoveryApi: DiscoveryApi,
 ): SignInProvider[] {
   const tenant = tenantOfHost(
-    configApi.getString('app.baseUrl'),
+    configApi.getOptionalStringArray('tenancy.baseDomains') ?? [],
     window.location,
   );
   if (tenant === undefined || !isConfigured(configApi, 'tenant')) {

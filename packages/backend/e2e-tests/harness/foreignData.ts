@@ -1,14 +1,14 @@
 /**
- * What a tenant has and no other: words of its entities, of their owners and facets, and of
- * what search says of them. Names of people and of their groups are not among them, since
- * those are of the portal.
+ * What a tenant has and no other: words of its entities, of their facets, and of what search
+ * says of them. Names of people and of their groups are not among them: those are of the
+ * portal, or what somebody owns in the tenant that is open.
  */
 const MARKERS: Record<string, RegExp> = {
   default:
     /shop-frontend|stock-service|order-database|Takes orders|on the shelves|The web shop|Everything that sells|"(react|postgres|retail|warehouse)"|:default\/(shop|retail|warehouse|orders)\b/i,
-  acme: /route-planner|Pick-up orders|logistics|doorbell|parcel|"(go|python)"|:default\/(map|tracking|delivery)\b/i,
+  acme: /route-planner|Pick-up orders|doorbell|parcel|"(go|python)"|:default\/(map|tracking|delivery)\b/i,
   initech:
-    /tps-reports|TPS reports|cover.sheet|paperwork|group:default\/reporting|Fills in forms/i,
+    /tps-reports|TPS reports|cover.sheet|paperwork|Fills in forms/i,
 };
 
 /** Says what a tenant has that a test has created. */

@@ -31,7 +31,6 @@ describe('the check of what pages ask for', () => {
   it.each([
     ['an entity', '{"name":"shop-frontend"}', 'default'],
     ['a facet', '{"value":"react"}', 'default'],
-    ['an owner', '{"owner":"group:default/reporting"}', 'initech'],
     ['a result of a search', '{"title":"TPS reports"}', 'initech'],
   ])('notices %s of another tenant', (_, body, tenant) => {
     expect(call(AT_ACME, body)).toEqual([

@@ -47,7 +47,7 @@ export const TENANT_SIGN_IN: PortalOptions = {
     const config = {
       backend_csp: { 'connect-src': ["'self'", url] },
       backend_cors_origin: origins,
-      backend_reading_allow: Object.values(issuers).map(issuer => ({
+      tenancy_engines_allow: Object.values(issuers).map(issuer => ({
         host: new URL(issuer).host,
       })),
       discovery_endpoints: [
@@ -94,7 +94,7 @@ export function testTenantSignIn(): void {
       await field(/^Client ID/).fill(CLIENT.clientId);
       await field(/^Reference/).fill(CLIENT.clientSecret);
       await field(/^Claim with the name/).fill('name');
-      await dialog.getByRole('button', { name: /becomes a member/ }).click();
+      await dialog.getByRole('button', { name: /Role by signing in/ }).click();
       await page.getByRole('option', { name: 'Viewer' }).click();
       admin.expectProblem(/status of 400/);
       const save = dialog.getByRole('button', { name: 'Save' });

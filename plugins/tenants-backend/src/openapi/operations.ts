@@ -5,7 +5,7 @@ import {
   type OpenApiOperations,
 } from '@internal/http';
 import { ORDERS, STATES } from '../http/query';
-import { type SchemaName, schemaRef } from './schemas';
+import { orNull, type SchemaName, schemaRef } from './schemas';
 
 const page = [
   parameter('limit', {
@@ -194,7 +194,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/{slug}/sign-in': {
     get: {
       summary: 'Get the OpenID provider of a tenant',
-      success: { 200: answer('The provider', schemaRef('TenantSignIn')) },
+      success: {
+        200: answer(
+          'The provider, or null where there is none',
+          orNull(schemaRef('TenantSignIn')),
+        ),
+      },
       errors: [403, 404],
     },
     put: {

@@ -338,6 +338,6 @@ function object(
   return { type: 'object', properties, required };
 }
 
-function orNull(schema: object) {
+export function orNull(schema: object) {
   return { anyOf: [schema, { type: 'null' }] };
 }

@@ -284,7 +284,9 @@ export class TenantsClient implements TenantsApi {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantSignIn | undefined> {
-    return this.#getIfThere(`${tenantPath(slug)}/sign-in`, options);
+    const path = `${tenantPath(slug)}/sign-in`;
+    const signIn = await this.#http.json<TenantSignIn | null>(path, options);
+    return signIn ?? undefined;
   }
 
   /** {@inheritdoc TenantsApi.putSignIn} */

@@ -119,9 +119,9 @@ export const membersMessages = {
     none: 'This tenant has no provider. People sign in as the portal has it.',
     add: 'Add a provider…',
     change: 'Change the provider…',
-    redirectUrl: 'Redirect URL, to be registered at the provider',
+    redirectUrl: 'Redirect URL to register at the provider',
     changed: 'Changed',
-    nobodyJoins: 'Nobody: only members sign in',
+    nobodyJoins: 'None: only members sign in',
     fields: {
       issuer: 'Issuer',
       client_id: 'Client ID',
@@ -132,7 +132,7 @@ export const membersMessages = {
       name_claim: 'Claim with the name',
       email_claim: 'Claim with the e-mail address',
       groups_claim: 'Claim with the groups',
-      auto_join: 'Who signs in becomes a member with the role',
+      auto_join: 'Role by signing in',
     },
     hints: {
       issuer:
