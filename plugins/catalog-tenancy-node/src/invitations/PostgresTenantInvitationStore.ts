@@ -8,17 +8,17 @@ import {
   type TenantRole,
 } from 'backstage-plugin-tenants-common';
 import { createHash, randomBytes } from 'node:crypto';
-import type { Knex } from 'knex';
-import type {
-  AdminDatabase,
-  AdminTransaction,
-} from '../database/AdminDatabase';
+import type { AdminDatabase } from '../database/AdminDatabase';
+import {
+  changeMembers,
+  type MemberChange,
+  type MemberDatabase,
+} from '../members/changeMembers';
 import { parseListMembers } from '../members/input';
 import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { notifyStatement } from '../tenants/ChangeListener';
-import { isTenantSlug } from '../tenants/Tenant';
+import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
 import { normalizeAddress, parseCreateInvitation } from './input';
 import type { TenantInvitationStore } from './TenantInvitations';
 
@@ -40,7 +40,9 @@ interface InvitationRow
   accepted_at: Date | null;
 }
 
-interface TenantRow {
+/** An invitation that somebody can accept. */
+interface FoundInvitation {
+  invitation_id: string;
   tenant_id: string;
   tenant_slug: string;
   tenant_name: string;
@@ -49,24 +51,20 @@ interface TenantRow {
 /**
  * {@link TenantInvitationStore} on PostgreSQL.
  *
- * Creating and accepting lock the row of the tenant until the commit (NO KEY UPDATE, for which
- * no writer of the tenant's rows waits), as changes of members do: these wait for each other.
+ * Creating, accepting and revoking lock the row of the tenant until the commit, as changes of
+ * members do: these wait for each other.
  *
  * @public
  */
 export class PostgresTenantInvitationStore implements TenantInvitationStore {
-  readonly #pool: TenancyPool;
-  readonly #admin: AdminDatabase;
-  readonly #members: Pick<TenantMembers, 'forget'>;
+  readonly #database: MemberDatabase;
 
   constructor(options: {
     pool: TenancyPool;
     admin: AdminDatabase;
     members: Pick<TenantMembers, 'forget'>;
   }) {
-    this.#pool = options.pool;
-    this.#admin = options.admin;
-    this.#members = options.members;
+    this.#database = options;
   }
 
   /** {@inheritDoc TenantInvitationStore.list} */
@@ -75,13 +73,11 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     page: ListMembers = {},
   ): Promise<{ items: TenantInvitation[]; totalItems: number }> {
     const { limit, offset } = parseListMembers(page);
-    const tenants = isTenantSlug(tenantSlug)
-      ? await this.#pool.query<TenantRow>(knex =>
-          selectActive(knex, { tenant_slug: tenantSlug }),
-        )
-      : [];
-    const { tenant_id } = existing(tenants, tenantSlug);
-    const rows = await this.#pool.query<InvitationRow>(knex =>
+    const { pool } = this.#database;
+    const { tenant_id } = await findActiveTenant(pool, {
+      tenant_slug: tenantSlug,
+    });
+    const rows = await pool.query<InvitationRow>(knex =>
       knex('tenant_invitations')
         .select(knex.raw(COLUMNS))
         .where({ tenant_id })
@@ -89,7 +85,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
         .limit(limit)
         .offset(offset),
     );
-    const [{ count }] = await this.#pool.query<{ count: string }>(knex =>
+    const [{ count }] = await pool.query<{ count: string }>(knex =>
       knex('tenant_invitations').where({ tenant_id }).count({ count: '*' }),
     );
     return { items: rows.map(toInvitation), totalItems: Number(count) };
@@ -107,69 +103,78 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
   }> {
     const { role, email, valid_days } = parseCreateInvitation(request);
     const token = randomBytes(32).toString('base64url');
-    return this.#admin.run('create an invitation', async transaction => {
-      const { knex } = transaction;
-      const { tenant_id, tenant_name } = await lockTenant(
-        transaction,
-        tenantSlug,
-      );
-      await transaction.query(
-        knex('tenant_invitations')
-          .where({ tenant_id })
-          .whereRaw('expires_at < now() - make_interval(days => ?)', [
-            KEPT_DAYS,
-          ])
-          .delete(),
-      );
-      const [{ count }] = await transaction.query<{ count: string }>(
-        knex('tenant_invitations').where({ tenant_id }).count({ count: '*' }),
-      );
-      if (Number(count) >= MOST_INVITATIONS) {
-        throw new ConflictError(
-          `The tenant '${tenantSlug}' has ${MOST_INVITATIONS} invitations, the most that it may have: remove some first`,
+    return this.#database.admin.run(
+      'create an invitation',
+      async transaction => {
+        const { knex } = transaction;
+        const { tenant_id, tenant_name } = await lockActiveTenant(transaction, {
+          tenant_slug: tenantSlug,
+        });
+        await transaction.query(
+          knex('tenant_invitations')
+            .where({ tenant_id })
+            .whereRaw('expires_at < now() - make_interval(days => ?)', [
+              KEPT_DAYS,
+            ])
+            .delete(),
         );
-      }
-      const [row] = await transaction.query<InvitationRow>(
-        knex('tenant_invitations')
-          .insert({
-            tenant_id,
-            token_hash: hashOf(token),
-            role,
-            email,
-            created_by: normalizePrincipal(by),
-            expires_at: knex.raw('now() + make_interval(days => ?)', [
-              valid_days,
-            ]),
-          })
-          .returning(knex.raw(COLUMNS)),
-      );
-      return {
-        invitation: toInvitation(row),
-        tenantName: tenant_name,
-        token,
-      };
-    });
+        const [{ count }] = await transaction.query<{ count: string }>(
+          knex('tenant_invitations').where({ tenant_id }).count({ count: '*' }),
+        );
+        if (Number(count) >= MOST_INVITATIONS) {
+          throw new ConflictError(
+            `The tenant '${tenantSlug}' has ${MOST_INVITATIONS} invitations, the most that it may have: remove some first`,
+          );
+        }
+        const [row] = await transaction.query<InvitationRow>(
+          knex('tenant_invitations')
+            .insert({
+              tenant_id,
+              token_hash: hashOf(token),
+              role,
+              email,
+              created_by: normalizePrincipal(by),
+              expires_at: knex.raw('now() + make_interval(days => ?)', [
+                valid_days,
+              ]),
+            })
+            .returning(knex.raw(COLUMNS)),
+        );
+        return {
+          invitation: toInvitation(row),
+          tenantName: tenant_name,
+          token,
+        };
+      },
+    );
   }
 
   /** {@inheritDoc TenantInvitationStore.revoke} */
   async revoke(tenantSlug: string, id: string): Promise<void> {
-    await this.#admin.run('revoke an invitation', async transaction => {
-      const { knex } = transaction;
-      const { tenant_id } = await lockTenant(transaction, tenantSlug);
-      const removed = UUID.test(id)
-        ? await transaction.query(
-            knex('tenant_invitations')
-              .where({ tenant_id, invitation_id: id })
-              .delete()
-              .returning('role'),
-          )
-        : [];
-      if (removed.length === 0) {
-        throw new NotFoundError(
-          `The tenant '${tenantSlug}' has no invitation ${JSON.stringify(id)}`,
-        );
-      }
-    });
+    await this.#database.admin.run(
+      'revoke an invitation',
+      async transaction => {
+        const { knex } = transaction;
+        const { tenant_id } = await lockActiveTenant(transaction, {
+          tenant_slug: tenantSlug,
+        });
+        const removed = UUID.test(id)
+          ? await transaction.query(
+              knex('tenant_invitations')
+                .where({ tenant_id, invitation_id: id })
+                .delete()
+                .returning('role'),
+            )
+          : [];
+        if (removed.length === 0) {
+          throw new NotFoundError(
+            `The tenant '${tenantSlug}' has no invitation ${JSON.stringify(
+              id,
+            )}`,
+          );
+        }
+      },
+    );
   }
 
   /** {@inheritDoc TenantInvitationStore.accept} */
@@ -180,9 +185,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     const email =
       person.email === undefined ? null : normalizeAddress(person.email);
     // One statement for whatever is wrong: an outsider can't tell by the time what it was.
-    const [found] = await this.#pool.query<
-      TenantRow & { invitation_id: string }
-    >(knex =>
+    const [found] = await this.#database.pool.query<FoundInvitation>(knex =>
       knex.raw(
         `select i.invitation_id, t.tenant_id, t.tenant_slug, t.tenant_name
            from tenant_invitations i join tenants t on t.tenant_id = i.tenant_id
@@ -196,41 +199,30 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     }
     const { tenant_id, tenant_slug, tenant_name, invitation_id } = found;
     try {
-      const role = await this.#admin.run(
+      const role = await changeMembers(
+        this.#database,
         'accept an invitation',
-        async transaction => {
-          const { knex } = transaction;
-          const tenants = await transaction.query(
-            selectActive(knex, { tenant_id }).forNoKeyUpdate(),
-          );
-          if (tenants.length === 0) {
-            throw unusableError();
-          }
-          const accepted = await join(transaction, {
-            tenantId: tenant_id,
+        { tenant_id },
+        change =>
+          join(change, {
             invitationId: invitation_id,
             principal: normalizePrincipal(person.userRef),
-          });
-          await transaction.query(
-            notifyStatement(knex, this.#pool.schema, { membersOf: tenant_id }),
-          );
-          return accepted;
-        },
+          }),
       );
       return { tenant_slug, tenant_name, role };
-    } finally {
-      // After a failure too: a commit may have taken effect of which the answer was lost.
-      this.#members.forget(tenant_id);
+    } catch (error) {
+      // The tenant may have been deleted since.
+      throw error instanceof NotFoundError ? unusableError() : error;
     }
   }
 }
 
 /** Uses up an invitation of a locked tenant, and returns the role that the member has then. */
 async function join(
-  transaction: AdminTransaction,
-  options: { tenantId: string; invitationId: string; principal: string },
+  { transaction, tenantId: tenant_id }: MemberChange,
+  options: { invitationId: string; principal: string },
 ): Promise<TenantRole> {
-  const { tenantId: tenant_id, principal } = options;
+  const { principal } = options;
   const { knex } = transaction;
   // Another one may have been first, or have revoked it, since it was found.
   const [invitation] = await transaction.query<{
@@ -266,36 +258,6 @@ async function join(
 /** 256 random bits can't be guessed, so that a hash without a salt keeps them. */
 function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
-}
-
-function selectActive(
-  knex: Knex,
-  by: { tenant_id: string } | { tenant_slug: string },
-) {
-  return knex('tenants')
-    .select('tenant_id', 'tenant_slug', 'tenant_name')
-    .where(by)
-    .whereNull('deleted_at');
-}
-
-async function lockTenant(
-  transaction: AdminTransaction,
-  tenantSlug: string,
-): Promise<TenantRow> {
-  const { knex } = transaction;
-  const rows = isTenantSlug(tenantSlug)
-    ? await transaction.query<TenantRow>(
-        selectActive(knex, { tenant_slug: tenantSlug }).forNoKeyUpdate(),
-      )
-    : [];
-  return existing(rows, tenantSlug);
-}
-
-function existing(rows: TenantRow[], tenantSlug: string): TenantRow {
-  if (rows.length === 0) {
-    throw new NotFoundError(`No active tenant with the slug '${tenantSlug}'`);
-  }
-  return rows[0];
 }
 
 function unusableError(): NotFoundError {

@@ -1,12 +1,14 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
 import type { Knex } from 'knex';
-import type {
-  AdminDatabase,
-  AdminTransaction,
-} from '../database/AdminDatabase';
+import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { notifyStatement } from '../tenants/ChangeListener';
-import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
+import { findActiveTenant } from '../tenants/activeTenant';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
+import {
+  changeMembers,
+  type MemberChange,
+  type MemberDatabase,
+} from './changeMembers';
 import { parseListMembers, parsePutMember } from './input';
 import { normalizePrincipal, parsePrincipal } from './principals';
 import type {
@@ -37,11 +39,6 @@ type EnteredRow = { total: string } & (
   | { tenant_slug: null; tenant_name: null; role: null }
 );
 
-interface TenantRow {
-  tenant_id: string;
-  deleted_at: Date | null;
-}
-
 function toMember(row: MemberRow): TenantMember {
   return { ...row, created_at: row.created_at.toISOString() };
 }
@@ -49,17 +46,12 @@ function toMember(row: MemberRow): TenantMember {
 /**
  * {@link TenantMemberStore} on PostgreSQL.
  *
- * A change locks the row of its tenant until the commit, and no table: changes to one
- * tenant wait for each other, so that two of them can't both leave the other's admin. The
- * lock (NO KEY UPDATE) is weaker than what foreign keys ask for, so that nobody who writes
- * rows of the tenant waits.
+ * A change locks the row of its tenant until the commit, and no table.
  *
  * @public
  */
 export class PostgresTenantMemberStore implements TenantMemberStore {
-  readonly #pool: TenancyPool;
-  readonly #admin: AdminDatabase;
-  readonly #members: Pick<TenantMembers, 'forget'>;
+  readonly #database: MemberDatabase;
 
   /**
    * @param options - `members` is the cache of this process, which is told at once;
@@ -70,9 +62,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     admin: AdminDatabase;
     members: Pick<TenantMembers, 'forget'>;
   }) {
-    this.#pool = options.pool;
-    this.#admin = options.admin;
-    this.#members = options.members;
+    this.#database = options;
   }
 
   /** {@inheritDoc TenantMemberStore.list} */
@@ -82,7 +72,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
   ): Promise<{ items: TenantMember[]; totalItems: number }> {
     const { limit, offset } = parseListMembers(page);
     const tenantId = await this.#findActive(tenantSlug);
-    const rows = await this.#pool.query<MemberRow>(knex =>
+    const rows = await this.#database.pool.query<MemberRow>(knex =>
       knex('tenant_members')
         .select(MEMBER_COLUMNS)
         .where('tenant_id', tenantId)
@@ -91,8 +81,11 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
         .limit(limit)
         .offset(offset),
     );
-    const [{ count }] = await this.#pool.query<{ count: string }>(knex =>
-      knex('tenant_members').where('tenant_id', tenantId).count({ count: '*' }),
+    const [{ count }] = await this.#database.pool.query<{ count: string }>(
+      knex =>
+        knex('tenant_members')
+          .where('tenant_id', tenantId)
+          .count({ count: '*' }),
     );
     return { items: rows.map(toMember), totalItems: Number(count) };
   }
@@ -104,7 +97,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
   ): Promise<TenantMember | undefined> {
     const parsed = parsePrincipal(principal);
     const tenantId = await this.#findActive(tenantSlug);
-    const [row] = await this.#pool.query<MemberRow>(knex =>
+    const [row] = await this.#database.pool.query<MemberRow>(knex =>
       selectMember(knex, tenantId, parsed),
     );
     return row && toMember(row);
@@ -194,7 +187,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
   ): Promise<{ items: Membership[]; totalItems: number }> {
     const { beyond, ...page } = options;
     const { limit, offset } = parseListMembers(page);
-    const rows = await this.#pool.query<EnteredRow>(knex => {
+    const rows = await this.#database.pool.query<EnteredRow>(knex => {
       const others = {
         default: 'select ?::uuid, null',
         all: 'select tenant_id, null from tenants where ?::uuid is not null',
@@ -235,59 +228,23 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     };
   }
 
-  async #findActive(tenantSlug: string): Promise<string> {
-    const rows = isTenantSlug(tenantSlug)
-      ? await this.#pool.query<TenantRow>(knex =>
-          selectTenant(knex, tenantSlug),
-        )
-      : [];
-    return activeTenant(tenantSlug, rows[0]);
-  }
-
-  /** Changes members as the administrator, and tells every cache. */
-  async #change<T>(
+  #change<T>(
     reason: string,
-    tenantSlug: string,
-    work: (change: Change) => Promise<T>,
+    tenant_slug: string,
+    work: (change: MemberChange) => Promise<T>,
   ): Promise<T> {
-    if (!isTenantSlug(tenantSlug)) {
-      throw missingError(tenantSlug);
-    }
-    let changed: string | undefined;
-    try {
-      return await this.#admin.run(reason, async transaction => {
-        const { knex } = transaction;
-        const [row] = await transaction.query<TenantRow>(
-          selectTenant(knex, tenantSlug).forNoKeyUpdate(),
-        );
-        const tenantId = activeTenant(tenantSlug, row);
-        changed = tenantId;
-        const result = await work({ transaction, tenantId, tenantSlug });
-        await transaction.query(
-          notifyStatement(knex, this.#pool.schema, { membersOf: tenantId }),
-        );
-        return result;
-      });
-    } finally {
-      // After a failure too: a commit may have taken effect of which the answer
-      // was lost.
-      if (changed) {
-        this.#members.forget(changed);
-      }
-    }
+    return changeMembers(this.#database, reason, { tenant_slug }, work);
   }
-}
 
-/** A change to the members of one tenant, whose row is locked. */
-interface Change {
-  transaction: AdminTransaction;
-  tenantId: string;
-  tenantSlug: string;
+  async #findActive(tenant_slug: string): Promise<string> {
+    return (await findActiveTenant(this.#database.pool, { tenant_slug }))
+      .tenant_id;
+  }
 }
 
 /** Refuses to leave a tenant without an admin. */
 async function refuseLastAdmin(
-  { transaction, tenantId, tenantSlug }: Change,
+  { transaction, tenantId, tenantSlug }: MemberChange,
   principal: string,
 ): Promise<void> {
   const others = await transaction.query(
@@ -310,7 +267,7 @@ async function refuseLastAdmin(
 
 /** With one kept back, who was an admin would be one again. */
 async function revokeInvitationsBy(
-  { transaction, tenantId }: Change,
+  { transaction, tenantId }: MemberChange,
   principal: string,
 ): Promise<void> {
   await transaction.query(
@@ -326,25 +283,4 @@ function selectMember(knex: Knex, tenantId: string, principal: string) {
   return knex('tenant_members')
     .select(MEMBER_COLUMNS)
     .where({ tenant_id: tenantId, principal });
-}
-
-function selectTenant(knex: Knex, tenantSlug: string) {
-  return knex('tenants')
-    .select('tenant_id', 'deleted_at')
-    .where('tenant_slug', tenantSlug);
-}
-
-function activeTenant(tenantSlug: string, row?: TenantRow): string {
-  if (!row || row.deleted_at) {
-    throw missingError(tenantSlug, row);
-  }
-  return row.tenant_id;
-}
-
-function missingError(tenantSlug: string, tenant?: TenantRow): NotFoundError {
-  return new NotFoundError(
-    tenant
-      ? `The tenant '${tenantSlug}' is deleted. It can be restored`
-      : `No tenant with the slug '${tenantSlug}'`,
-  );
 }

@@ -3,12 +3,12 @@ import type {
   PutTenantSignIn,
   TenantSignIn,
 } from 'backstage-plugin-tenants-common';
-import type { Knex } from 'knex';
 import type {
   AdminDatabase,
   AdminTransaction,
 } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
+import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
 import { isTenantSlug } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 import { parsePutTenantSignIn } from './input';
@@ -19,7 +19,7 @@ const RESERVED = ['default', 'development'];
 
 interface Row {
   tenant_id: string;
-  provider: PutTenantSignIn | null;
+  provider: PutTenantSignIn;
   updated_by: string;
   updated_at: Date;
 }
@@ -28,8 +28,7 @@ interface Row {
  * {@link TenantSignInStore} on PostgreSQL. Nothing is cached: people sign in, and go on with a
  * session, far less often than they call.
  *
- * A change locks the tenant's row until the commit (NO KEY UPDATE, for which no writer of the
- * tenant's rows waits), so that the tenant is not deleted meanwhile.
+ * A change locks the tenant's row until the commit.
  *
  * @public
  */
@@ -44,11 +43,9 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
 
   /** {@inheritDoc TenantSignInStore.get} */
   async get(tenantSlug: string): Promise<TenantSignIn | undefined> {
+    await findActiveTenant(this.#pool, { tenant_slug: tenantSlug });
     const row = await this.#read(tenantSlug);
-    if (!row) {
-      throw missingTenant(tenantSlug);
-    }
-    return row.provider ? toSignIn(row.provider, row) : undefined;
+    return row && toSignIn(row.provider, row);
   }
 
   /** {@inheritDoc TenantSignInStore.find} */
@@ -56,7 +53,7 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     tenantSlug: string,
   ): Promise<{ tenant: ActiveTenant; provider: PutTenantSignIn } | undefined> {
     const row = await this.#read(tenantSlug);
-    return row?.provider && !RESERVED.includes(tenantSlug)
+    return row && !RESERVED.includes(tenantSlug)
       ? {
           tenant: { tenantId: row.tenant_id, tenantSlug },
           provider: row.provider,
@@ -114,49 +111,36 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     });
   }
 
+  /** One statement, whatever is missing: a stranger can't tell by the time what it is. */
   async #read(tenantSlug: string): Promise<Row | undefined> {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
     }
     const [row] = await this.#pool.query<Row>(knex =>
-      selectActive(knex, tenantSlug)
-        .leftJoin('tenant_sign_in as s', 's.tenant_id', 't.tenant_id')
-        .select('s.provider', 's.updated_by', 's.updated_at'),
+      knex('tenant_sign_in as s')
+        .join('tenants as t', 't.tenant_id', 's.tenant_id')
+        .select('s.tenant_id', 's.provider', 's.updated_by', 's.updated_at')
+        .where('t.tenant_slug', tenantSlug)
+        .whereNull('t.deleted_at'),
     );
     return row;
   }
 
   #change<T>(
     reason: string,
-    tenantSlug: string,
+    tenant_slug: string,
     work: (change: {
       transaction: AdminTransaction;
       tenant_id: string;
     }) => Promise<T>,
   ): Promise<T> {
     return this.#admin.run(reason, async transaction => {
-      const [row] = isTenantSlug(tenantSlug)
-        ? await transaction.query<Pick<Row, 'tenant_id'>>(
-            selectActive(transaction.knex, tenantSlug).forNoKeyUpdate(),
-          )
-        : [];
-      if (!row) {
-        throw missingTenant(tenantSlug);
-      }
-      return work({ transaction, tenant_id: row.tenant_id });
+      const { tenant_id } = await lockActiveTenant(transaction, {
+        tenant_slug,
+      });
+      return work({ transaction, tenant_id });
     });
   }
-}
-
-function selectActive(knex: Knex, tenantSlug: string) {
-  return knex('tenants as t')
-    .select('t.tenant_id')
-    .where('t.tenant_slug', tenantSlug)
-    .whereNull('t.deleted_at');
-}
-
-function missingTenant(tenantSlug: string): NotFoundError {
-  return new NotFoundError(`No active tenant with the slug '${tenantSlug}'`);
 }
 
 function toSignIn(

@@ -1,5 +1,4 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import type { BasicPermission } from '@backstage/plugin-permission-common';
 import { NotAllowedError } from '@backstage/errors';
 import { createBodyReader } from '@internal/http';
 import {
@@ -12,10 +11,10 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { CreatedInvitation } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
-import { nameOf } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { IdentityAddresses } from '../identity/IdentityAddresses';
 import { sendPage } from './answers';
+import { memberAccess } from './memberAccess';
 import type { Access, MakeOperation } from './operations';
 import { parsePageQuery } from './query';
 
@@ -41,18 +40,7 @@ export function addInvitationRoutes(
 ): void {
   const { addresses, appUrl, invitations, logger, operation, sender } = options;
 
-  const may = (permission: BasicPermission): Access<{ by: string }> => ({
-    changes: permission.attributes.action !== 'read',
-    check: async (credentials, req) => {
-      await options.tenantAdmins.assertMay(
-        credentials,
-        permission,
-        req.params.slug,
-        'the members',
-      );
-      return { by: nameOf(credentials) };
-    },
-  });
+  const may = memberAccess(options.tenantAdmins);
   const anyUser: Access<string> = {
     changes: true,
     check: async ({ principal }) => {

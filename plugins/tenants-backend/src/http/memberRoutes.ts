@@ -1,6 +1,5 @@
 import { NotFoundError } from '@backstage/errors';
 import { createBodyReader } from '@internal/http';
-import type { BasicPermission } from '@backstage/plugin-permission-common';
 import {
   parsePrincipal,
   parsePutMember,
@@ -8,14 +7,12 @@ import {
   type TenantMemberStore,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { Request, Router } from 'express';
-import {
-  type CallerCredentials,
-  nameOf,
-} from '../authorization/Administrators';
+import type { Router } from 'express';
+import type { CallerCredentials } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { IdentityCatalog } from '../identity/IdentityCatalog';
 import { sendPage } from './answers';
+import { memberAccess } from './memberAccess';
 import type { Access, MakeOperation } from './operations';
 import { parseFindPrincipalsQuery, parsePageQuery } from './query';
 
@@ -35,30 +32,16 @@ export function addMemberRoutes(
   options: MemberRoutesOptions,
 ): void {
   const { identities, members, operation, tenantAdmins } = options;
-  const assertMay = (
-    credentials: CallerCredentials,
-    permission: BasicPermission,
-    { params }: Request,
-  ) =>
-    tenantAdmins.assertMay(credentials, permission, params.slug, 'the members');
-  /** For administrators of all tenants, and of the one that the path names. */
-  const may = (
-    permission: BasicPermission,
-  ): Access<{ by: string; keepAdmin: boolean }> => ({
-    changes: permission.attributes.action !== 'read',
-    check: async (credentials, req) => ({
-      by: nameOf(credentials),
-      ...(await assertMay(credentials, permission, req)),
-    }),
-  });
+  const may = memberAccess(tenantAdmins);
   /** For those who may add members, who need to find them. */
   const mayFind: Access<CallerCredentials> = {
     changes: false,
     check: async (credentials, req) => {
-      await assertMay(credentials, tenantMemberUpdatePermission, req);
+      await may(tenantMemberUpdatePermission).check(credentials, req);
       return credentials;
     },
   };
+
   router.get(
     '/:slug/members',
     operation(

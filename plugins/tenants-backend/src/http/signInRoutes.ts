@@ -1,5 +1,4 @@
 import { NotFoundError } from '@backstage/errors';
-import type { BasicPermission } from '@backstage/plugin-permission-common';
 import { createBodyReader } from '@internal/http';
 import {
   parsePutTenantSignIn,
@@ -8,9 +7,9 @@ import {
   type TenantSignInStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Router } from 'express';
-import { nameOf } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { Access, MakeOperation } from './operations';
+import { memberAccess } from './memberAccess';
+import type { MakeOperation } from './operations';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
 
@@ -26,19 +25,7 @@ export function addSignInRoutes(
   router: Router,
   { operation, signIns, tenantAdmins }: SignInRoutesOptions,
 ): void {
-  const may = (permission: BasicPermission): Access<{ by: string }> => ({
-    changes: permission.attributes.action !== 'read',
-    check: async (credentials, req) => {
-      const { slug } = req.params;
-      await tenantAdmins.assertMay(
-        credentials,
-        permission,
-        slug,
-        'the members',
-      );
-      return { by: nameOf(credentials) };
-    },
-  });
+  const may = memberAccess(tenantAdmins);
 
   router.get(
     '/:slug/sign-in',

@@ -1,0 +1,65 @@
+import { NotFoundError } from '@backstage/errors';
+import type { Knex } from 'knex';
+import type { AdminTransaction } from '../database/AdminDatabase';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { isTenantSlug } from './Tenant';
+
+/** A tenant of the registry that is not deleted. */
+export interface ActiveTenantRow {
+  tenant_id: string;
+  tenant_slug: string;
+  tenant_name: string;
+  deleted_at: null;
+}
+
+/** Which tenant is meant: by what a caller sent, or what a row says. */
+export type TenantKey = { tenant_slug: string } | { tenant_id: string };
+
+/** @throws NotFoundError if there is no such tenant, or it is deleted */
+export async function findActiveTenant(
+  pool: Pick<TenancyPool, 'query'>,
+  key: TenantKey,
+): Promise<ActiveTenantRow> {
+  return activeOf(key, statement => pool.query(statement));
+}
+
+/**
+ * Finds a tenant, and locks its row until the commit (NO KEY UPDATE): changes of one tenant wait
+ * for each other, and it is not deleted meanwhile. The lock is weaker than what foreign keys ask
+ * for, so that nobody who writes rows of the tenant waits.
+ *
+ * @throws NotFoundError as {@link findActiveTenant}
+ */
+export async function lockActiveTenant(
+  transaction: AdminTransaction,
+  key: TenantKey,
+): Promise<ActiveTenantRow> {
+  return activeOf(key, statement =>
+    transaction.query(statement(transaction.knex).forNoKeyUpdate()),
+  );
+}
+
+type Row = Omit<ActiveTenantRow, 'deleted_at'> & { deleted_at: Date | null };
+
+async function activeOf(
+  key: TenantKey,
+  read: (statement: (knex: Knex) => Knex.QueryBuilder) => Promise<Row[]>,
+): Promise<ActiveTenantRow> {
+  const isPossible = !('tenant_slug' in key) || isTenantSlug(key.tenant_slug);
+  const [row] = isPossible
+    ? await read(knex =>
+        knex('tenants')
+          .select('tenant_id', 'tenant_slug', 'tenant_name', 'deleted_at')
+          .where(key),
+      )
+    : [];
+  if (!row || row.deleted_at) {
+    const name = row?.tenant_slug ?? Object.values(key)[0];
+    throw new NotFoundError(
+      row
+        ? `The tenant '${name}' is deleted. It can be restored`
+        : `No tenant with the slug '${name}'`,
+    );
+  }
+  return { ...row, deleted_at: null };
+}
