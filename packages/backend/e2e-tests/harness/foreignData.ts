@@ -7,8 +7,7 @@ const MARKERS: Record<string, RegExp> = {
   default:
     /shop-frontend|stock-service|order-database|Takes orders|on the shelves|The web shop|Everything that sells|"(react|postgres|retail|warehouse)"|:default\/(shop|retail|warehouse|orders)\b/i,
   acme: /route-planner|Pick-up orders|doorbell|parcel|"(go|python)"|:default\/(map|tracking|delivery)\b/i,
-  initech:
-    /tps-reports|TPS reports|cover.sheet|paperwork|Fills in forms/i,
+  initech: /tps-reports|TPS reports|cover.sheet|paperwork|Fills in forms/i,
 };
 
 /** Says what a tenant has that a test has created. */

@@ -1,4 +1,3 @@
-import { NotFoundError } from '@backstage/errors';
 import { createBodyReader } from '@internal/http';
 import {
   parsePutTenantSignIn,
@@ -33,14 +32,7 @@ export function addSignInRoutes(
       'get-tenant-sign-in',
       may(tenantMemberReadPermission),
       async (req, res) => {
-        const { slug } = req.params;
-        const signIn = await signIns.get(slug);
-        if (!signIn) {
-          throw new NotFoundError(
-            `The tenant '${slug}' has no sign-in of its own`,
-          );
-        }
-        res.json(signIn);
+        res.json((await signIns.get(req.params.slug)) ?? null);
       },
     ),
   );
