@@ -1,9 +1,10 @@
 import { randomUUID } from 'crypto';
-import { spawn } from 'child_process';
+import { type ChildProcess, spawn } from 'child_process';
 import { once } from 'events';
 import { createInterface } from 'readline';
 import type { Locator, Page } from 'playwright-core';
 import { withDeadline } from '@internal/postgres/testUtils';
+import type { VisitOptions } from '../harness/Chromium';
 import { inBrowser, type Scene } from '../harness/inBrowser';
 import type { PortalOptions } from '../harness/Portal';
 import type { Visitor } from '../harness/Visitor';
@@ -15,8 +16,9 @@ const WITH_PROVIDER = ['acme', 'initech'];
 const BUTTON = 'Continue with your organization';
 
 const issuers: Record<string, string> = {};
+const providers: ChildProcess[] = [];
 
-/** A real OpenID provider, which ends with this process. It takes any name and password. */
+/** A real OpenID provider. It takes any name and password. */
 async function startProvider(redirectUri: string): Promise<string> {
   const provider = spawn(
     process.execPath,
@@ -26,6 +28,7 @@ async function startProvider(redirectUri: string): Promise<string> {
     ],
     { stdio: ['pipe', 'pipe', 'ignore'] },
   );
+  providers.push(provider);
   const [issuer] = await withDeadline(
     'the OpenID provider to listen',
     once(createInterface(provider.stdout), 'line'),
@@ -83,8 +86,10 @@ export const TENANT_SIGN_IN: PortalOptions = {
 /** People whom a provider of their tenant signs in. */
 export function testTenantSignIn(): void {
   describe('the provider of a tenant', () => {
-    inBrowser('is added on the page of members', async ({ visit }) => {
-      const admin = await visit({ at: 'acme', as: 'guest' });
+    afterAll(() => providers.forEach(provider => provider.kill()));
+
+    inBrowser('is added on the page of members', async scene => {
+      const admin = await visitAt(scene, { at: 'acme', as: 'guest' });
       const { page } = admin;
       await admin.open('/tenants/acme/members');
       await page.getByRole('button', { name: 'Add a provider…' }).click();
@@ -110,7 +115,7 @@ export function testTenantSignIn(): void {
 
     inBrowser('signs people in at the hostname of its tenant', async scene => {
       await addProvider(scene, 'initech');
-      const visitor = await scene.visit({ at: 'acme' });
+      const visitor = await visitAt(scene, { at: 'acme' });
       await visitor.page.goto('/');
       const first = visitor.page.getByRole('button').first();
       await first.waitFor();
@@ -137,14 +142,18 @@ export function testTenantSignIn(): void {
         name: 'Hooli',
         component: 'nucleus',
       });
-      const { page } = await scene.visit({ at: 'hooli' });
+      const { page } = await visitAt(scene, { at: 'hooli' });
       await page.goto('/');
+      const opened = page.waitForEvent('popup');
       await page.getByRole('button', { name: BUTTON }).click();
-      await page.getByText('This tenant has no sign-in of its own').waitFor();
+      const popup = await opened;
+      await popup.getByText('This tenant has no sign-in of its own').waitFor();
+      await popup.close();
+      await page.getByText('Signing in failed').waitFor();
     });
 
     inBrowser('signs nobody in any more who has signed out', async scene => {
-      const visitor = await scene.visit({ at: 'acme' });
+      const visitor = await visitAt(scene, { at: 'acme' });
       await signInAt(scene, visitor, 'acme');
       await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
       await visitor.open('/settings');
@@ -157,7 +166,7 @@ export function testTenantSignIn(): void {
     });
 
     inBrowser('keeps nobody in who was removed', async scene => {
-      const visitor = await scene.visit({ at: 'acme' });
+      const visitor = await visitAt(scene, { at: 'acme' });
       await signInAt(scene, visitor, 'acme');
       const { page } = visitor;
       await page.getByRole('link', { name: 'Routes' }).waitFor();
@@ -176,6 +185,13 @@ export function testTenantSignIn(): void {
       await page.getByRole('button', { name: BUTTON }).waitFor();
     });
   });
+}
+
+/** Somebody whose browser may have no session of the tenant, which Backstage finds out by asking. */
+async function visitAt(scene: Scene, options: VisitOptions): Promise<Visitor> {
+  const visitor = await scene.visit(options);
+  visitor.expectProblem(/status of 401 .*\/api\/auth\/tenant\/refresh/);
+  return visitor;
 }
 
 async function addProvider({ portal }: Scene, tenant: string): Promise<void> {
