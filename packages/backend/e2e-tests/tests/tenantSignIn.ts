@@ -124,12 +124,12 @@ export function testTenantSignIn(): void {
 
       await signInAt(scene, visitor, 'acme');
       await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
-      await expectUser(visitor, 'acme');
+      await expectUser(scene, visitor, 'acme');
 
       // The same person at another provider is somebody else.
       await signInAt(scene, visitor, 'initech');
       await visitor.page.getByRole('link', { name: 'TPS reports' }).waitFor();
-      await expectUser(visitor, 'initech');
+      await expectUser(scene, visitor, 'initech');
 
       // A browser has one of these sessions.
       await visitor.open(scene.portal.url('acme'));
@@ -244,9 +244,13 @@ const ownLink = (page: Page, tenant: string) =>
   page.locator(`a[href*="/catalog/${tenant}/user/jane"]`).first();
 
 /** A page of the person is there, and says who that is. */
-async function expectUser(visitor: Visitor, tenant: string): Promise<void> {
+async function expectUser(
+  { portal }: Scene,
+  visitor: Visitor,
+  tenant: string,
+): Promise<void> {
   await visitor.untilQuiet();
-  await visitor.open('/settings');
+  await visitor.open(`${portal.url(tenant)}/settings`);
   await ownLink(visitor.page, tenant).click();
   await visitor.page.getByRole('heading', { name: /jane/ }).first().waitFor();
   await visitor.expectNothingForeign(tenant);
