@@ -47,6 +47,7 @@ import {
 import { OpenSockets } from './OpenSockets';
 import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
+import { tenantOfPath } from './tenantOfPath';
 
 const PERMISSION_PLUGIN = 'permission';
 
@@ -232,6 +233,9 @@ export const tenantGateServiceFactory = createServiceFactory({
       requests.begin(res);
       next();
     });
+    if (plugins.pluginIds.includes(pluginId)) {
+      httpRouter.use(tenantOfPath);
+    }
     httpRouter.use(gate.router);
     if (pluginId === PERMISSION_PLUGIN) {
       httpRouter.use(

@@ -66,6 +66,18 @@ describe.each(databases.eachSupportedId())(
     let portal: ThreeTenants;
     let sources: SourceServer;
 
+    const hasEntity = async (tenant: string, ref: string) => {
+      const path = `catalog/entities/by-name/${ref}`;
+      return (await portal.get(tenant, path)).status === 200;
+    };
+
+    const findInvalid = async (tenant: string) => {
+      const { text } = await portal
+        .get(tenant, 'catalog/entities/unprocessed/pending')
+        .expect(200);
+      return text.includes('component:default/invalid') && text;
+    };
+
     beforeAll(async () => {
       sources = await SourceServer.start();
       clusters = await ClusterServer.start(path => `pod-${path.slice(1)}`);
@@ -161,18 +173,6 @@ describe.each(databases.eachSupportedId())(
         }
       }
     });
-
-    const hasEntity = async (tenant: string, ref: string) => {
-      const path = `catalog/entities/by-name/${ref}`;
-      return (await portal.get(tenant, path)).status === 200;
-    };
-
-    const findInvalid = async (tenant: string) => {
-      const { text } = await portal
-        .get(tenant, 'catalog/entities/unprocessed/pending')
-        .expect(200);
-      return text.includes('component:default/invalid') && text;
-    };
 
     afterAll(async () => {
       await portal?.backend.stop();

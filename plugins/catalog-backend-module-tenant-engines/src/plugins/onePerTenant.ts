@@ -202,6 +202,7 @@ function instancesModule(
           discovery: coreServices.discovery,
           engines: enginesServiceRef,
           httpAuth: coreServices.httpAuth,
+          httpRouter: coreServices.httpRouter,
           logger: coreServices.logger,
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
@@ -219,6 +220,7 @@ function instancesModule(
           config,
           database,
           engines,
+          httpRouter,
           logger,
           plugins,
           requests,
@@ -230,6 +232,12 @@ function instancesModule(
           ...services
         }) {
           engines.configs.checkInstances(plugin);
+          plugin.cookiePaths?.forEach(path =>
+            httpRouter.addAuthPolicy({
+              path: `/.tenant/:slug${path}`,
+              allow: 'user-cookie',
+            }),
+          );
           const connection = await connectionOf(pluginId, database);
           const schemas = new PluginSchemas({ connection, pluginId });
           await schedulePurge({

@@ -8,10 +8,13 @@ import {
   techdocsPreparerExtensionPoint,
 } from '@backstage/plugin-techdocs-node';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import request from 'supertest';
+import { ObjectStore } from './__testUtils__/ObjectStore';
 import {
   markOf,
   startThreeTenants,
@@ -73,32 +76,75 @@ const stubs = createBackendModule({
   },
 });
 
-describe.each(databases.eachSupportedId())('TechDocs on %s', id => {
+/** Where documents are published, with the root `docs` of the default tenant. */
+interface Place {
+  publisher: JsonObject;
+  /** As a builder outside publishes a file. */
+  put: (key: string, text: string) => Promise<void>;
+  remove: () => Promise<void>;
+}
+
+const PLACES: Record<string, () => Promise<Place>> = {
+  async local() {
+    const folder = await mkdtemp(join(tmpdir(), 'docs-'));
+    const publishDirectory = join(folder, 'docs');
+    return {
+      publisher: { type: 'local', local: { publishDirectory } },
+      async put(key, text) {
+        const file = join(folder, key);
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, text);
+      },
+      remove: () => rm(folder, { recursive: true }),
+    };
+  },
+  async awsS3() {
+    const store = await ObjectStore.start();
+    return {
+      publisher: {
+        type: 'awsS3',
+        awsS3: {
+          bucketName: 'bucket',
+          bucketRootPath: 'docs',
+          credentials: { accessKeyId: 'of', secretAccessKey: 'portal' },
+          endpoint: store.endpoint,
+          region: 'eu-west-1',
+          s3ForcePathStyle: true,
+        },
+      },
+      async put(key, text) {
+        store.objects.set(key, Buffer.from(text));
+      },
+      remove: () => store.stop(),
+    };
+  },
+};
+
+describe.each(
+  databases
+    .eachSupportedId()
+    .flatMap(([id]) => Object.keys(PLACES).map(type => [type, id] as const)),
+)('TechDocs by the publisher %s on %s', (type, id) => {
   const EXTERNAL = 'static/docs/default/component/written-outside/index.html';
   const BUILT = 'default/component/built-here';
-  let folder: string;
+  let place: Place;
   let portal: ThreeTenants;
 
   const publish = async (root: string, text: string) => {
-    const site = join(root, 'default/component/written-outside');
-    await mkdir(site, { recursive: true });
-    await writeFile(join(site, 'index.html'), `<html>${text}</html>`);
-    await writeFile(
-      join(site, 'techdocs_metadata.json'),
+    const site = `${root}/default/component/written-outside`;
+    await place.put(`${site}/index.html`, `<html>${text}</html>`);
+    await place.put(
+      `${site}/techdocs_metadata.json`,
       JSON.stringify({ site_name: text }),
     );
   };
 
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'docs-'));
-    const publishDirectory = join(folder, 'docs');
+    place = await PLACES[type]();
     portal = await startThreeTenants({
       connection: await createTenancyDatabase(databases, id),
       config: {
-        techdocs: {
-          builder: 'local',
-          publisher: { type: 'local', local: { publishDirectory } },
-        },
+        techdocs: { builder: 'local', publisher: place.publisher },
       },
       features: [techdocsPlugin, stubs],
       plugins: { techdocs: [techdocsPlugin, stubs] },
@@ -111,16 +157,13 @@ describe.each(databases.eachSupportedId())('TechDocs on %s', id => {
           }),
         ),
     });
-    await publish(publishDirectory, markOf('default'));
-    await publish(
-      `${publishDirectory}-of-tenants/${portal.ids.get('acme')}`,
-      markOf('acme'),
-    );
+    await publish('docs', markOf('default'));
+    await publish(`docs-of-tenants/${portal.ids.get('acme')}`, markOf('acme'));
   });
 
   afterAll(async () => {
     await portal?.backend.stop();
-    await rm(folder, { recursive: true });
+    await place.remove();
   });
 
   it('shows what was published for the tenant, and nothing where there is none', async () => {
@@ -156,6 +199,36 @@ describe.each(databases.eachSupportedId())('TechDocs on %s', id => {
       expect(text).toContain(markOf(tenant));
       portal.expectOwn(tenant, text);
     }
+  });
+
+  it('shows an image in the page of a tenant that has no hostname, by the cookie of its user', async () => {
+    const route = '.backstage/auth/v1/cookie';
+    const ofTenant = await portal
+      .get('acme', `techdocs/.tenant/acme/${route}`)
+      .expect(307);
+    const { pathname } = new URL(
+      ofTenant.headers.location,
+      `http://portal/api/techdocs/.tenant/acme/${route}`,
+    );
+    expect(pathname).toBe(`/api/techdocs/${route}`);
+    const { headers } = await portal
+      .get('acme', `techdocs/${route}`)
+      .expect(200);
+    const cookie = String(headers['set-cookie']).split(';')[0];
+    const image = (path: string) =>
+      request(portal.backend.server)
+        .get(`/api/techdocs${path}/${EXTERNAL}`)
+        .set('Cookie', cookie);
+    const { text } = await image('/.tenant/acme').expect(200);
+    expect(text).toContain(markOf('acme'));
+    expect((await image('').expect(200)).text).toContain(markOf('default'));
+    await image('/.tenant/globex').expect(404);
+    await image('/.tenant/initech').expect(403);
+    await image('/.tenant/acme').set('X-Tenant-Slug', 'globex').expect(403);
+    await image('/.tenant/acme').set('X-Tenant-Slug', 'acme').expect(200);
+    await request(portal.backend.server)
+      .get(`/api/techdocs/.tenant/acme/${EXTERNAL}`)
+      .expect(401);
   });
 
   it('leads nowhere out of the place of a tenant', async () => {

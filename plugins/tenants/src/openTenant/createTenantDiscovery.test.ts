@@ -5,10 +5,13 @@ const discovery = {
 };
 
 describe('the addresses of plugins', () => {
-  it('name the tenant of the page where a WebSocket is opened', async () => {
+  it('name the tenant of the page where it can set no header', async () => {
     const ofAcme = createTenantDiscovery(discovery, { slug: 'acme' });
     expect(await ofAcme.getBaseUrl('signals')).toBe(
       'http://localhost:7007/api/signals?tenant=acme',
+    );
+    expect(await ofAcme.getBaseUrl('techdocs')).toBe(
+      'http://localhost:7007/api/techdocs/.tenant/acme',
     );
     expect(await ofAcme.getBaseUrl('catalog')).toBe(
       'http://localhost:7007/api/catalog',

@@ -2,8 +2,8 @@ import type { DiscoveryApi } from '@backstage/frontend-plugin-api';
 import type { PageTenant } from './PageTenant';
 
 /**
- * Has the address of signals name the tenant of the page. Their client opens a WebSocket there, of
- * which a page can set no header.
+ * Has the addresses name the tenant of the page where the page can set no header: those of signals,
+ * whose client opens a WebSocket, and of TechDocs, whose documents have images.
  */
 export function createTenantDiscovery(
   discoveryApi: DiscoveryApi,
@@ -12,8 +12,12 @@ export function createTenantDiscovery(
   return {
     async getBaseUrl(pluginId) {
       const url = await discoveryApi.getBaseUrl(pluginId);
-      return pluginId === 'signals' && slug !== undefined
-        ? `${url}?tenant=${encodeURIComponent(slug)}`
+      const encoded = slug && encodeURIComponent(slug);
+      if (encoded && pluginId === 'signals') {
+        return `${url}?tenant=${encoded}`;
+      }
+      return encoded && encoded !== 'default' && pluginId === 'techdocs'
+        ? `${url}/.tenant/${encoded}`
         : url;
     },
   };

@@ -26,6 +26,12 @@ export interface KnownPlugin {
    */
   background?: 'none' | { table: string; where: string };
 
+  /**
+   * Paths at which browsers have a cookie and no header, such as those of images. The tenant may
+   * be in the address then: `/.tenant/<slug><path>`.
+   */
+  cookiePaths?: readonly string[];
+
   /** Keys of the backend's configuration that its instances have beside those of engines. */
   inherits?: readonly string[];
 

@@ -19,6 +19,7 @@ export const techdocs: KnownPlugin = {
   id: 'techdocs',
   packages: ['@backstage/plugin-techdocs-backend'],
   background: 'none',
+  cookiePaths: ['/static'],
   // With the credentials of its publisher, which the tenant can not read.
   inherits: [
     'techdocs.builder',
