@@ -12,6 +12,7 @@ import { migrationBenchmark } from './migration';
 import { type GivenSettings, parseOptions } from './options';
 import { pagesBenchmark } from './pages';
 import { scopeBenchmark } from './scope';
+import { sharesBenchmark } from './shares';
 
 /** All benchmarks, in the order in which they run. */
 const benchmarks: Benchmark[] = [
@@ -21,6 +22,7 @@ const benchmarks: Benchmark[] = [
   migrationBenchmark,
   fairnessBenchmark,
   enginesBenchmark,
+  sharesBenchmark,
 ];
 
 async function main(): Promise<void> {

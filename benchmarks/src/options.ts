@@ -39,7 +39,7 @@ export function parseOptions(args: string[], available: string[]): Options {
     )
     .option(
       '--only <text>',
-      'of the catalog and the pages: only what has this text in its name',
+      'of the catalog, the pages and the shares: only what has this text in its name',
     )
     .option(
       '--entities <list>',

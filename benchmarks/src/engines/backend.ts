@@ -35,6 +35,8 @@ export interface Provision {
   length: number;
   /** Differs from one mutation to the next, so that every entity has changed. */
   revision: number;
+  /** The revision of all but the first entity, where they keep another one. */
+  others?: number;
 }
 
 // Both sides have the same provider: in the stock catalog, and in each engine.
@@ -92,6 +94,9 @@ function createProviderModule() {
             await connection?.applyMutation(fullMutation(req.body));
             res.status(connection ? 204 : 503).end();
           });
+          router.get('/benchmark/cpu', (_req, res) => {
+            res.json(process.cpuUsage());
+          });
           httpRouter.use(router);
         },
       });
@@ -103,14 +108,19 @@ function fullMutation({
   first,
   length,
   revision,
+  others = revision,
 }: Provision): EntityProviderMutation {
   return {
     type: 'full',
-    entities: createEntities(first, length).map(({ entity, locationKey }) => {
+    entities: createEntities(first, length).map((generated, index) => {
+      const { entity, locationKey } = generated;
       // The engine itself adds these.
       const { relations: _, metadata, spec, ...rest } = entity;
       const { uid: _uid, etag: _etag, ...given } = metadata;
-      const labels = { ...given.labels, revision: String(revision) };
+      const labels = {
+        ...given.labels,
+        revision: String(index === 0 ? revision : others),
+      };
       return {
         locationKey,
         entity: {
