@@ -13,11 +13,13 @@ import type { Entity } from '@backstage/catalog-model';
 import {
   ANNOTATION_SHARE,
   ANNOTATION_SHARED_FROM,
+  DEFAULT_TENANT_ID,
   type TenantEngines,
   tenantEnginesServiceRef,
   type TenantShareStore,
   tenantShareStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { Client, type ClientConfig } from 'pg';
 import {
   catalogModuleTenantEngines,
@@ -118,11 +120,14 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     await client?.end();
   });
 
+  /** Its engine may still start. */
   const feed = (slug: string, ...entities: Entity[]) =>
-    engines.applyMutation(ids.get(slug)!, {
-      type: 'full',
-      entities: entities.map(each => ({ entity: each, locationKey: 'own' })),
-    });
+    eventually(() =>
+      engines.applyMutation(ids.get(slug)!, {
+        type: 'full',
+        entities: entities.map(each => ({ entity: each, locationKey: 'own' })),
+      }),
+    );
   const share = (
     from: string,
     targets: 'all' | string[],
@@ -157,6 +162,37 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     eventually(async () => {
       expect(await namesOf(slug)).toEqual(names);
     });
+
+  const madeBy = (slug: string, name: string): Entity => {
+    const { metadata, ...rest } = entity('API', name);
+    const description = `made-by-${slug}-${name}`;
+    return { ...rest, metadata: { ...metadata, description } };
+  };
+  /** The APIs that any row of a tenant names, and who has made them, but for deleted rows. */
+  const tracesIn = async (slug: string): Promise<string[]> => {
+    const tenantId = ids.get(slug)!;
+    const { rows: tables } = await client.query(
+      `select c.oid::regclass::text as name, n.nspname = 'tenancy' as "isShared",
+              c.relname = 'entities' as "hasDeleted"
+         from pg_class c join pg_namespace n on n.oid = c.relnamespace
+        where c.relkind in ('r', 'p') and not c.relispartition
+          and (n.nspname = $1 or n.nspname = 'tenancy' and exists (
+            select from pg_attribute a
+             where a.attrelid = c.oid and a.attname = 'tenant_id'))`,
+      [engineSchemaOf(tenantId)],
+    );
+    const traces = new Set<string>();
+    for (const { name, isShared, hasDeleted } of tables) {
+      const { rows } = await client.query(
+        `select distinct m[1] as trace
+           from ${name} t, regexp_matches(t::text, '(api:default/[a-f]|made-by-[a-z]+-[a-f])', 'g') m
+          where ${isShared ? `tenant_id = '${tenantId}'` : 'true'}
+            and ${hasDeleted ? 'deleted_at is null' : 'true'}`,
+      );
+      rows.forEach(({ trace }) => traces.add(trace));
+    }
+    return [...traces].sort();
+  };
 
   afterEach(async () => {
     for (const slug of TENANTS) {
@@ -285,6 +321,36 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     );
   });
 
+  it('is of the share with the lower position, where two have the same entity', async () => {
+    await feed('acme', entity('API', 'a'));
+    await feed('globex', entity('API', 'a'));
+    await share('acme', ['initech'], 'kind=api');
+    await eventuallyHas('initech', 'API a of acme');
+    const { share_id } = await share('globex', ['initech'], 'kind=api');
+    await shares.update('globex', share_id, { position: 1 });
+    await eventuallyHas('initech', 'API a of globex');
+    await eventually(async () => {
+      await expect(shares.list('initech')).resolves.toMatchObject({
+        received: [
+          { tenant_slug: 'acme', copies: 0, conflicts: 1 },
+          { tenant_slug: 'globex', copies: 1, conflicts: 0 },
+        ],
+      });
+    });
+  });
+
+  it('comes from the default tenant too, whose catalog is the stock one', async () => {
+    await backend!.write(DEFAULT_TENANT_ID, {
+      type: 'full',
+      entities: [entity('API', 'd')],
+    });
+    const { share_id } = await share('default', ['globex'], 'kind=api');
+    await eventuallyHas('globex', 'API d of default');
+    await shares.delete('default', share_id);
+    await eventuallyHas('globex');
+    await expect(everything()).resolves.toEqual({});
+  });
+
   it('is not passed on, and has no location that the engine would read', async () => {
     await feed('acme', entity('API', 'a'), entity('Location', 'l'));
     await share('acme', 'all', 'kind=api', 'kind=location');
@@ -383,13 +449,12 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
           await shares.delete(ended.from, ended.id);
         } else {
           own.set(slug, new Set(names));
-          await feed(slug, ...names.map(name => entity('API', name)));
+          await feed(slug, ...names.map(name => madeBy(slug, name)));
         }
       }
+      /** The slugs of those that have made its entities, by name. */
       const model = (slug: string) => {
-        const all = new Map(
-          [...own.get(slug)!].map(name => [name, `API ${name}`]),
-        );
+        const all = new Map([...own.get(slug)!].map(name => [name, slug]));
         for (const { from, to, names } of made) {
           for (const name of names) {
             if (
@@ -397,15 +462,28 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
               own.get(from)!.has(name) &&
               !all.has(name)
             ) {
-              all.set(name, `API ${name} of ${from}`);
+              all.set(name, from);
             }
           }
         }
-        return [...all].sort().map(([, text]) => text);
+        return [...all].sort();
       };
       await eventually(async () => {
         for (const slug of TENANTS) {
-          expect(await namesOf(slug)).toEqual(model(slug));
+          expect(await namesOf(slug)).toEqual(
+            model(slug).map(
+              ([name, from]) =>
+                `API ${name}${from === slug ? '' : ` of ${from}`}`,
+            ),
+          );
+          expect(await tracesIn(slug)).toEqual(
+            model(slug)
+              .flatMap(([name, from]) => [
+                `api:default/${name}`,
+                `made-by-${from}-${name}`,
+              ])
+              .sort(),
+          );
         }
       });
     }
