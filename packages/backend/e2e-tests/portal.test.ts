@@ -11,6 +11,7 @@ import {
 } from './tests/openTenant';
 import { testKeyboard, testPhone, testRestarts } from './tests/otherWays';
 import { testReadme } from './tests/readme';
+import { testShares } from './tests/shares';
 import { testStockPages } from './tests/stockPages';
 import { testSearchAndImport } from './tests/writing';
 
@@ -24,6 +25,7 @@ testStockPages();
 testSearchAndImport();
 testAdministration();
 testMockups();
+testShares();
 testKeyboard();
 testPhone();
 testLosses();

@@ -181,6 +181,15 @@ export class Portal {
       );
     }
     const target = this.sources.serveComponent(`/${slug}.yaml`, component);
+    await this.register(slug, target);
+    await this.untilServed(slug, component);
+    for (const member of members) {
+      await this.untilServed(slug, member.replace(':', '/'));
+    }
+  }
+
+  /** Registers a location in a tenant, once its engine runs. */
+  async register(slug: string, target: string): Promise<void> {
     await waitUntil(`the engine of ${slug}`, async () => {
       const { status } = await this.request('guest', 'catalog/locations', {
         method: 'POST',
@@ -189,10 +198,6 @@ export class Portal {
       });
       return status === 201;
     });
-    await this.untilServed(slug, component);
-    for (const member of members) {
-      await this.untilServed(slug, member.replace(':', '/'));
-    }
   }
 
   /** Waits until a tenant has a component, or what `kind/namespace/name` says. */

@@ -43,15 +43,21 @@ export class SourceServer {
     name: string,
     annotations: Record<string, string> = {},
   ): string {
-    return this.serve(
-      path,
-      JSON.stringify({
-        apiVersion: 'backstage.io/v1alpha1',
+    return this.serveEntities(path, [
+      {
         kind: 'Component',
         metadata: { name, description: `What ${name} does`, annotations },
         spec: { type: 'service', lifecycle: 'production', owner: 'guests' },
-      }),
+      },
+    ]);
+  }
+
+  /** The same for several entities. */
+  serveEntities(path: string, entities: object[]): string {
+    const documents = entities.map(entity =>
+      JSON.stringify({ apiVersion: 'backstage.io/v1alpha1', ...entity }),
     );
+    return this.serve(path, documents.join('\n---\n'));
   }
 
   async stop(): Promise<void> {

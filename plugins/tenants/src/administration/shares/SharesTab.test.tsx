@@ -54,7 +54,7 @@ describe('SharesTab', () => {
     render();
     const given = (
       await screen.findByRole('rowheader', {
-        name: 'kind=template; kind=api,spec.type=openapi',
+        name: 'kind=template kind=api,spec.type=openapi',
       })
     ).closest('tr')!;
     expect(given).toHaveTextContent('globex, initech12 1 left out');

@@ -1,5 +1,15 @@
-import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonIcon, Flex, Text, TextField } from '@backstage/ui';
+import {
+  appLanguageApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import {
+  ButtonIcon,
+  Flex,
+  Text,
+  TextField,
+  VisuallyHidden,
+} from '@backstage/ui';
 import { ActionButton, ActionDialog, Failure, Loading } from '@internal/pages';
 import { RiDeleteBinLine } from '@remixicon/react';
 import type {
@@ -132,14 +142,22 @@ function Given(props: {
               <th scope="col">{t('shares.given.columns.targets')}</th>
               <th scope="col">{t('shares.given.columns.copies')}</th>
               {onEnd && (
-                <th scope="col">{t('shares.given.columns.actions')}</th>
+                <th scope="col">
+                  <VisuallyHidden>
+                    {t('shares.given.columns.actions')}
+                  </VisuallyHidden>
+                </th>
               )}
             </tr>
           </thead>
           <tbody>
             {shares.map(share => (
               <tr key={share.share_id}>
-                <th scope="row">{textOf(share)}</th>
+                <th scope="row">
+                  {share.filter.map(text => (
+                    <div key={text}>{text}</div>
+                  ))}
+                </th>
                 <td>
                   {share.targets === 'all'
                     ? t('shares.given.all')
@@ -201,9 +219,11 @@ function Received({ received }: { received: ReceivedShare[] }) {
 
 function Counts({ copies, conflicts }: { copies: number; conflicts: number }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
+  const { language } = useApi(appLanguageApiRef).getLanguage();
+  const numbers = new Intl.NumberFormat(language);
   return (
     <>
-      {copies}{' '}
+      {numbers.format(copies)}{' '}
       {conflicts > 0 && (
         <Text as="span" variant="body-small" color="secondary">
           {t('shares.conflicts', { count: conflicts })}

@@ -2,7 +2,7 @@
 export const sharesMessages = {
   title: 'Shares',
   explanation:
-    'Other tenants get read-only copies of what this tenant shares. What they have themselves under the same name stays as it is.',
+    'Other tenants get read-only copies of what this tenant shares. What they have themselves under the same name stays as it is, and its copy is left out.',
   failed: 'The shares could not be loaded',
   given: {
     title: 'Shared with others',
@@ -20,8 +20,7 @@ export const sharesMessages = {
     none: 'This tenant receives nothing.',
     columns: { from: 'From', copies: 'Copies' },
   },
-  conflicts_one: '{{count}} left out: the tenant has it itself',
-  conflicts_other: '{{count}} left out: the tenants have them themselves',
+  conflicts: '{{count}} left out',
   create: {
     open: 'Share entities',
     title: 'Share entities',
