@@ -260,11 +260,20 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
       'acme',
       entity('Group', 'team'),
       entity('API', 'api'),
-      entity('Component', 'a', {
-        dependsOn: ['component:secret', 'component:b'],
-        providesApis: ['api', 'hidden'],
-        system: 'hidden',
-      }),
+      entity(
+        'Component',
+        'a',
+        {
+          dependsOn: ['component:secret', 'component:b'],
+          providesApis: ['api', 'hidden'],
+          system: 'hidden',
+        },
+        {
+          'backstage.io/edit-url': 'https://git.example.com/hidden',
+          'backstage.io/techdocs-entity': 'component:default/hidden',
+          'backstage.io/techdocs-ref': 'dir:hidden',
+        },
+      ),
       entity('Component', 'b', { owner: 'group:default/hidden' }),
     );
     const { share_id } = await share('acme', ['globex'], 'kind=component');

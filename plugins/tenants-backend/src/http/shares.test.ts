@@ -1,4 +1,4 @@
-import { mockCredentials } from '@backstage/backend-test-utils';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import type { Caller } from '@internal/catalog-testing/caller';
@@ -18,10 +18,15 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
   let backend: TenantsBackend;
   let admin: Caller;
   let adminOfAcme: Caller;
+  const auditor = mockServices.auditor.mock();
+  const audited: object[] = [];
 
   beforeAll(async () => {
     database = await TenancyDatabase.create(databases, id);
-    backend = await startTenantsBackend({ pool: database.createPool() });
+    backend = await startTenantsBackend({
+      pool: database.createPool(),
+      features: [auditor.factory],
+    });
     admin = backend.admin;
     adminOfAcme = backend.as(mockCredentials.user.header('user:default/jane'));
   });
@@ -31,6 +36,14 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
   });
 
   beforeEach(async () => {
+    auditor.createEvent
+      .mockReset()
+      .mockImplementation(async ({ eventId, meta }) => ({
+        success: async more => {
+          audited.push({ eventId, ...meta, ...more?.meta });
+        },
+        fail: async () => undefined,
+      }));
     await database.empty();
     await database.client.query(
       `delete from tenant_shares; delete from tenant_share_copies;
@@ -178,6 +191,21 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       ];
       expect(answers.map(({ status }) => status)).toEqual([403, 403, 403]);
     }
+  });
+
+  it('leave what was done in the audit log', async () => {
+    const { body } = await admin.post('/acme/shares', share);
+    const path = `/acme/shares/${body.share_id}`;
+    await admin.patch(path, { position: 1 });
+    await admin.delete(path);
+    const ofShare = { slug: 'acme', share: body.share_id };
+    expect(audited).toEqual(
+      expect.arrayContaining([
+        { eventId: 'create-tenant-share', slug: 'acme', ...share },
+        { eventId: 'update-tenant-share', ...ofShare, position: 1 },
+        { eventId: 'delete-tenant-share', ...ofShare },
+      ]),
+    );
   });
 
   it('are at most 100 of a tenant', async () => {
