@@ -20,7 +20,8 @@ export const sharesMessages = {
     none: 'This tenant receives nothing.',
     columns: { from: 'From', copies: 'Copies' },
   },
-  conflicts: '{{count}} left out',
+  conflicts_one: '{{count}} left out',
+  conflicts_other: '{{count}} left out',
   create: {
     open: 'Share entities',
     title: 'Share entities',
