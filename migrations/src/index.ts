@@ -23,7 +23,7 @@ export {
   readAdoption,
   retryFaults,
 } from './adopt/library';
-export type { AdoptOptions, AdoptResult } from './adopt/library';
+export type { AdoptOptions } from './adopt/library';
 export type {
   AdoptedTenantStatus,
   AdoptionFault,

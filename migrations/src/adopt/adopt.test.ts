@@ -297,23 +297,6 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     expect(await column(catalog, version)).toEqual(before);
   });
 
-  it('adopts into a database that has been set up before', async () => {
-    catalog = await createStockCatalog(databases, id);
-    const { engine, connection } = catalog;
-    await engine.ingest(service('before'));
-    await migrateTo(5, { connection, createTables: true, force: true });
-    await adopt({ connection });
-    await engine.ingest(service('after'));
-    await engine.remove('component:default/before');
-    await engine.ingest(service('before'));
-    expect(await refsOf(catalog)).toEqual([
-      'component:default/after',
-      'component:default/before',
-    ]);
-    expect(await faultsOf(catalog)).toEqual([]);
-    expect(await differences(catalog)).toEqual([]);
-  });
-
   it('removes no entity of the default tenant unless told to', async () => {
     catalog = await createStockCatalog(databases, id);
     const { engine, connection, client } = catalog;

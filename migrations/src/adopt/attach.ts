@@ -3,7 +3,7 @@ import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENGINE_TABLES, engineTable, parseTenantId } from './engine';
 import type { Engine } from './engine';
-import { createQuotaStatement, dropQuotaStatement } from './quota';
+import { createQuotaStatement } from './quota';
 import {
   createTriggerStatements,
   dropTriggers,
@@ -12,10 +12,10 @@ import {
 } from './triggers';
 import type { Read } from './triggers';
 import { privilegesOn } from './rights';
-import { ADOPTION_STATE, FAULTS, putState } from './state';
+import { ADOPTION_STATE, putState } from './state';
 
 /**
- * An engine that a tenant gets, or loses.
+ * An engine that a tenant gets.
  *
  * @public
  */
@@ -149,43 +149,6 @@ export async function restoreEngineTriggers(
     ].join(';\n'),
   );
   return missing;
-}
-
-/**
- * The statements that undo {@link attachEngine}, for the same login, in one transaction. The
- * tables of the engine are still there; they lock them (ACCESS EXCLUSIVE), so the engine has
- * stopped.
- *
- * @param options - `keepRows` leaves the tenant the entities that were carried; by default
- *   they are deleted
- * @throws `TypeError` if the tenant's id is no UUID, or the default tenant's
- * @public
- */
-export function detachEngine(
-  options: AttachOptions & { keepRows?: boolean },
-): string[] {
-  const engine = engineOf(options);
-  const ours = escapeIdentifier(options.schema);
-  const tenant = escapeLiteral(engine.tenantId);
-  const tables = [
-    ...(options.keepRows
-      ? []
-      : ['entity_parents', 'relations', 'refresh_state', 'entities']),
-    FAULTS,
-    ADOPTION_STATE,
-  ];
-  return [
-    ...ENGINE_TABLES.flatMap(table => dropTriggers(engine, table)),
-    ...privilegesOn(engine)
-      .reverse()
-      .map(each => `revoke ${each} from ${ADMIN_ROLE}`),
-    dropQuotaStatement(escapeIdentifier(engine.schema)),
-    `set local role ${ADMIN_ROLE}`,
-    ...tables.map(
-      table => `delete from ${ours}.${table} where tenant_id = ${tenant}`,
-    ),
-    'reset role',
-  ];
 }
 
 function engineOf({ tenantId, catalogSchema }: AttachOptions): Engine {

@@ -134,22 +134,6 @@ describe.each(databases.eachSupportedId())(
       expect(await differences(catalog)).toEqual([]);
     });
 
-    it('is carried when the adoption is run again, once it can be', async () => {
-      const { engine, connection, client } = catalog;
-      const entity = { ref: 'component:default/a' };
-      await adopt({ connection });
-      // Whatever it is that is in the way.
-      await client.query(
-        `alter table entities add constraint no check (entity_name <> 'a')`,
-      );
-      await engine.ingest(entity);
-      expect(await faultsOf(catalog)).toHaveLength(1);
-      expect(await adopt({ connection })).toMatchObject({ faults: 1 });
-      await client.query('alter table entities drop constraint no');
-      expect(await adopt({ connection })).toMatchObject({ faults: 0 });
-      expect(await refsOf(catalog)).toEqual([entity.ref]);
-    });
-
     it('is tried again without anything else', async () => {
       const { engine, connection, client } = catalog;
       expect(await retryFaults({ connection })).toMatchObject({ begun: false });

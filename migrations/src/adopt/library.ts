@@ -45,13 +45,6 @@ export interface AdoptOptions {
 }
 
 /**
- * The status after {@link adopt}.
- *
- * @public
- */
-export type AdoptResult = AdoptionStatus;
-
-/**
  * Makes the entities of the stock catalog in the same database those of the default
  * tenant, and keeps them equal from then on, in the transaction of each change. Where the
  * database has no tables of tenants, it creates them first, by phases 1 to 5. It can be called
@@ -67,7 +60,7 @@ export type AdoptResult = AdoptionStatus;
  * @throws {@link OtherOperatorError} while another process works on the schema
  * @public
  */
-export async function adopt(options: AdoptOptions): Promise<AdoptResult> {
+export async function adopt(options: AdoptOptions): Promise<AdoptionStatus> {
   const tenantId = tenantOf(options);
   return withContext(options, 'change', async migration => {
     const { context } = migration;

@@ -253,47 +253,41 @@ export function renderFaults({
       ];
 }
 
-/**
- * The other tenants with an engine, and those of them that an operator should look at.
- */
+/** The other tenants with an engine, and those of them that an operator should look at. */
 export function renderAdoptedTenants(tenants: AdoptedTenantStatus[]): string {
   const others = tenants.filter(
     ({ tenantId }) => tenantId !== DEFAULT_TENANT_ID,
   );
-  if (others.length === 0) {
-    return '';
-  }
-  const noticed = others.flatMap(tenant => complaintOf(tenant) ?? []);
+  const noticed = others.filter(
+    ({ engineTables, slug, isComplete, faults }) =>
+      !engineTables || slug === null || !isComplete || faults > 0,
+  );
   const more = noticed.length - LISTED;
-  return [
-    `${formatThings(others.length, 'other tenant')} with engines${
-      noticed.length === 0 ? ', of which nothing is missing' : ''
-    }.`,
-    ...noticed.slice(0, LISTED),
-    ...(more > 0 ? [`  and ${formatThings(more, 'other')}`] : []),
-  ].join('\n');
+  return others.length === 0
+    ? ''
+    : [
+        `${formatThings(others.length, 'other tenant')} with engines${
+          noticed.length === 0 ? ', of which nothing is missing' : ''
+        }.`,
+        ...noticed.slice(0, LISTED).map(describeAdopted),
+        ...(more > 0 ? [`  and ${formatThings(more, 'other')}`] : []),
+      ].join('\n');
 }
 
 /** What is wrong with the engine of a tenant, and what to type. */
-function complaintOf(tenant: AdoptedTenantStatus): string | undefined {
+function describeAdopted(tenant: AdoptedTenantStatus): string {
   const engine: Engine = { ...tenant, schema: tenant.catalogSchema };
-  const whose = `  ${describeTenant(engine)}:`;
-  if (!tenant.engineTables) {
-    return `${whose} its engine's tables are gone (${adoptCommand(
-      engine,
-      'unadopt',
-    )})`;
-  }
-  if (tenant.slug === null) {
-    return `${whose} it is no tenant any more (${adoptCommand(
-      engine,
-      'unadopt',
-    )})`;
-  }
-  if (!tenant.isComplete) {
-    return `${whose} not complete (${adoptCommand(engine)})`;
-  }
-  return tenant.faults > 0
-    ? `${whose} ${formatThings(tenant.faults, 'adoption fault')}`
-    : undefined;
+  const isGone = !tenant.engineTables || tenant.slug === null;
+  const reasons = [
+    ...(tenant.engineTables ? [] : ["its engine's tables are gone"]),
+    ...(tenant.slug === null ? ['it is no tenant any more'] : []),
+    ...(tenant.isComplete ? [] : ['not complete']),
+    ...(tenant.faults > 0
+      ? [formatThings(tenant.faults, 'adoption fault')]
+      : []),
+  ];
+  return `  ${describeTenant(engine)}: ${reasons.join(', ')} (${adoptCommand(
+    engine,
+    isGone ? 'unadopt' : 'adopt',
+  )})`;
 }

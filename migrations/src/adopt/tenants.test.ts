@@ -14,7 +14,7 @@ import {
   INITECH,
 } from './__testUtils__/tenantEngine';
 import type { TenantEngine } from './__testUtils__/tenantEngine';
-import { attachEngine, detachEngine } from './attach';
+import { attachEngine } from './attach';
 import { engineSchemaOf } from './engine';
 import {
   adopt,
@@ -276,7 +276,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
 
   it('end one by one', async () => {
     await setUp();
-    const { client } = catalog;
     await acme.engine.ingest({ ref: 'component:default/a' });
     await initech.engine.ingest({ ref: 'component:default/a' });
     await acme.close();
@@ -286,13 +285,8 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     expect(await end(ACME)).toBe(false);
     expect(await refsOf(ACME)).toEqual([]);
     expect(await refsOf(INITECH)).toHaveLength(1);
-    await client.query(
-      detachEngine({
-        schema: 'tenancy',
-        tenantId: INITECH,
-        catalogSchema: initech.schema,
-        keepRows: true,
-      }).join(';\n'),
+    await catalog.migrate(({ context }) =>
+      unadopt(context, { tenantId: INITECH, keepTables: true }),
     );
     await initech.engine.ingest({ ref: 'component:default/b' });
     expect(await refsOf(INITECH)).toHaveLength(1);
@@ -358,14 +352,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
           tenantId: ACME,
         }),
       ).toMatchObject({ adopted: true, tablesWithoutTriggers: [] });
-      await acme.close();
-      await client.query(
-        ['begin', ...detachEngine(options), 'commit'].join(';\n'),
-      );
-      expect(await refsOf(ACME)).toEqual([]);
-      expect(
-        await readAdoptedTenants({ connection: catalog.connection }),
-      ).toHaveLength(1);
     });
 
     it('are attached again where their schema was dropped, and keep what was carried until the engine has it', async () => {
@@ -446,7 +432,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       'are no engine of %j',
       tenantId => {
         expect(() => attachEngine({ ...options, tenantId })).toThrow(TypeError);
-        expect(() => detachEngine({ ...options, tenantId })).toThrow(TypeError);
       },
     );
   });

@@ -112,18 +112,6 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     await query(`alter database ${name} reset cron.database_name`);
   });
 
-  it('prints a script in a dry run, and drops nothing', async () => {
-    let script = '';
-    await database.migrate(({ context }) => cleanup(context), {
-      mode: 'dryRun',
-      print: text => {
-        script += text;
-      },
-    });
-    expect(script).toContain('drop table if exists entities_old;');
-    await expect(leftovers()).resolves.toContain('entities_old');
-  });
-
   it('is refused while something hangs on the old tables, and changes nothing', async () => {
     await query(
       `create function newest() returns text stable

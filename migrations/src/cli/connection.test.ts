@@ -6,7 +6,7 @@ import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { runCli, urlOf } from './__testUtils__/runCli';
+import { runCli } from './__testUtils__/runCli';
 import { connectionFromConfig } from './connection';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -60,27 +60,6 @@ describe.each(databases.eachSupportedId())('a configuration for %s', id => {
       'a database for each plugin',
       () => ({ prefix: 'portal_', connection: server() }),
       () => 'portal_catalog',
-    ],
-    [
-      'a connection string, whose database is not for plugins',
-      () => ({ prefix: 'portal_', connection: urlOf(connection) }),
-      () => 'portal_catalog',
-    ],
-    [
-      'a connection of the plugin',
-      () => ({
-        connection: { ...server(), password: 'not this one' },
-        plugin: { catalog: { connection: { ...connection } } },
-      }),
-      () => String(connection.database),
-    ],
-    [
-      'a connection string of the plugin',
-      () => ({
-        connection: { host: 'nowhere.invalid' },
-        plugin: { catalog: { connection: urlOf(connection) } },
-      }),
-      () => String(connection.database),
     ],
     [
       'a schema for each plugin',

@@ -60,8 +60,8 @@ export interface PreflightFacts {
 
 /** The operator's options for the preflight. */
 export interface PreflightOptions {
-  /** The checks of which a failure is a warning: `pg_cron` is the only one. */
-  allowMissing: string[];
+  /** The check of which a failure is a warning: `pg_cron`. */
+  allowMissing?: string;
   /** Whether the operator has confirmed that a backup was completed. */
   backupCompleted: boolean;
 }

@@ -37,7 +37,7 @@ function ofRule(rule: Rule, scope: PreflightCheck['scope']): PreflightCheck {
       if (!difference) {
         return [ok()];
       }
-      const isAllowed = context.options.allowMissing.includes(rule.name);
+      const isAllowed = context.options.allowMissing === rule.name;
       return [
         { ...difference, level: isAllowed ? 'warning' : rule.level },
       ] satisfies Outcome[];

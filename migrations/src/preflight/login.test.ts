@@ -26,11 +26,6 @@ describe.each(databases.eachSupportedId())('a login on %s', id => {
     await database.close();
   });
 
-  const own = async (...things: string[]) => {
-    for (const thing of things) {
-      await database.client.query(`alter ${thing} owner to ${login}`);
-    }
-  };
   const run = async () =>
     preflight(database, { connection: await connectionOf(database, login) });
 
@@ -67,30 +62,6 @@ describe.each(databases.eachSupportedId())('a login on %s', id => {
     await runPhases(database, 5, {
       connection: await connectionOf(database, login),
     });
-  });
-
-  it('that owns the tables passes after phase 4, when they are not its own', async () => {
-    await database.client.query(
-      `grant create on database "${database.connection.database}" to ${login};
-       grant catalog_report to ${login}`,
-    );
-    await own(
-      'schema tenancy',
-      'table entities',
-      'table relations',
-      'table refresh_state',
-    );
-    for (const { sql } of findings(await run(), 'failure')) {
-      for (const statement of sql!.split(';').filter(text => text.trim())) {
-        await changeRole(database.client, statement);
-      }
-    }
-    await runPhases(database, 4, {
-      connection: await connectionOf(database, login),
-    });
-    const report = await run();
-    expect(findings(report, 'failure')).toEqual([]);
-    expect(findings(report, 'ok', 'rows')).toHaveLength(1);
   });
 
   it('that is a member of the owner and does not inherit passes once told how', async () => {

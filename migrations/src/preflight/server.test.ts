@@ -34,7 +34,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
           );
         return runPreflight(
           { ...context, executor },
-          { allowMissing: ['pg_cron'], backupCompleted: true },
+          { allowMissing: 'pg_cron', backupCompleted: true },
         );
       },
       { mode: 'read' },
@@ -65,7 +65,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
         };
         return runPreflight(
           { ...context, executor: pooled },
-          { allowMissing: ['pg_cron'], backupCompleted: true },
+          { allowMissing: 'pg_cron', backupCompleted: true },
         );
       },
       { mode: 'read' },
@@ -89,7 +89,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       ({ context }) =>
         runPreflight(
           { ...context, serverPid: 1 },
-          { allowMissing: ['pg_cron'], backupCompleted: true },
+          { allowMissing: 'pg_cron', backupCompleted: true },
         ),
       { mode: 'read' },
     );
@@ -107,7 +107,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
 
   it('refuses without pg_cron unless that is allowed', async () => {
     const refused = await preflight(database, {
-      options: { allowMissing: [] },
+      options: { allowMissing: undefined },
     });
     expect(findings(refused, 'failure')).toEqual([
       expect.objectContaining({

@@ -2,7 +2,6 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runInProcess } from '../cli/__testUtils__/runCli';
-import { renderEngines } from './engines';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -122,17 +121,6 @@ describe.each(databases.eachSupportedId())(
       const first = lines.findIndex(line => line.startsWith('Engines of'));
       expect(lines[first]).toBe('Engines of 300 tenants: 300 failed.');
       expect(lines[first + 12]).toBe('  and 290 more');
-    });
-
-    it('says where no process is alive', () => {
-      expect(
-        renderEngines({
-          engines: 1,
-          states: { unassigned: 1 },
-          processes: [],
-          noticed: [],
-        }),
-      ).toContain('No process does their background work.');
     });
   },
 );

@@ -13,10 +13,9 @@ import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { hidesRows } from '../schema/policies';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import { enumerate, formatThings } from '../text';
-import type { SwapStatus } from './StatusReport';
 
 /** What an operator does next, and the command for it. */
-interface NextStep {
+export interface NextStep {
   what: string;
   command: string | null;
 }
@@ -248,6 +247,20 @@ async function fitsInPublic({
   return Object.entries(LAYOUT.entities.columns).every(([name, { type }]) =>
     isOfType(types.get(name) ?? '', type),
   );
+}
+
+/** The swap of phase 5, and the tables of before it. */
+export interface SwapStatus {
+  /** Whether the partitioned tables are in use. */
+  swapped: boolean;
+  /** Whether a rollback has put the tables of before back, and kept the others. */
+  undone: boolean;
+  /** `null` also where the swap was not recorded, because its command was killed. */
+  swappedAt: Date | null;
+  /** The tables of before that are still there. */
+  oldTables: string[];
+  /** From when on `cleanup` drops the old tables without `--force`. */
+  cleanupFrom: Date | null;
 }
 
 const HOUR_MS = 3_600_000;

@@ -7,20 +7,42 @@ import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
 import { phases } from '../phases';
 import { readRowsOfOtherTenants } from '../rollback/losses';
+import type { TenantRows } from '../rollback/losses';
 import { readWayBack } from '../rollback/wayBack';
 import { relationExists } from '../schema/lookups';
 import { archiveName, oldName, partitionedName } from '../schema/partitions';
 import { PRODUCT_TABLES } from '../productTables/migrations';
 import { SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
-import type {
-  Leftover,
-  StatusReport,
-  StepStatus,
-  TableStatus,
-} from './StatusReport';
 import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
 import { readNext, readSwap } from './next';
+
+/** Where the migration of a schema stands: the JSON document of `status`. */
+export type StatusReport = Awaited<ReturnType<typeof readStatus>>;
+
+/** A step, and when it was done; `null` while it is not. */
+interface StepStatus {
+  name: string;
+  title: string;
+  phase: PhaseNumber;
+  doneAt: Date | null;
+}
+
+/** A table, by PostgreSQL's statistics: rows are estimates. Partitions count as its own. */
+interface TableStatus {
+  name: string;
+  rows: number;
+  bytes: number;
+  /** 0 for a table that is not partitioned. */
+  partitions: number;
+}
+
+/** A partitioned table that is not in use, which a later command is expected to remove. */
+interface Leftover {
+  name: string;
+  /** What it holds of tenants for which the tables in use have no room. */
+  otherTenants: TenantRows[];
+}
 
 /**
  * Reads where the migration stands, from catalogs and statistics. No table in use is
@@ -31,7 +53,7 @@ export async function readStatus(
     TenancyMigration,
     'context' | 'operator' | 'completedPhase' | 'unfinishedUndo'
   >,
-): Promise<StatusReport> {
+) {
   const { executor, settings } = migration.context;
   const records = await readStepRecords(executor);
   const steps = stepsOf(records);
@@ -44,6 +66,7 @@ export async function readStatus(
   return {
     schema: settings.schema,
     phase,
+    /** The phase that has begun and is not complete. */
     phaseBegun: phaseBegun(steps, phase),
     steps,
     rollbackBegun: (await migration.unfinishedUndo()) !== undefined,
@@ -53,6 +76,7 @@ export async function readStatus(
     tables: await readTables(executor),
     swap: await readSwap(migration.context),
     changeLog: await readChangeLog(executor),
+    /** The catalog whose entities are the default tenant's. */
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
     engines: await readEngines(migration.context),
@@ -122,7 +146,7 @@ async function readTables(executor: Executor): Promise<TableStatus[]> {
 /** How much the change log holds; it is there during phase 5 and until the cleanup. */
 async function readChangeLog(
   executor: Executor,
-): Promise<StatusReport['changeLog']> {
+): Promise<{ rows: number; bytes: number } | null> {
   // It is emptied all the time: what VACUUM last saw says nothing.
   const [log] = await executor.read<{ rows: number; bytes: number }>(
     `select pg_stat_get_live_tuples(oid)::float8 as rows,

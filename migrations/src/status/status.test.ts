@@ -6,7 +6,7 @@ import { operatorCommand } from '../operatorCommand';
 import { backfill } from '../phases/phase2_backfill/20_backfill';
 import { readStatus } from './readStatus';
 import { renderStatus } from '../cli/commands/status';
-import type { StatusReport } from './StatusReport';
+import type { StatusReport } from './readStatus';
 
 const databases = createTestDatabases();
 const DAY_MS = 86_400_000;

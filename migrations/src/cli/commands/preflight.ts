@@ -76,7 +76,7 @@ async function find(
   except: string[] = [],
 ): Promise<Finding[]> {
   const findings = await runPreflight(migration.context, {
-    allowMissing: options.allowMissing ?? [],
+    allowMissing: options.allowMissing,
     backupCompleted: options.backupCompleted ?? false,
   });
   const relevant = findings.filter(({ check }) => !except.includes(check));

@@ -5,11 +5,7 @@ import type { DistributionStatus } from '../../sharding/shards';
 import { renderEngines } from '../../status/engines';
 import { describeNext } from '../../status/next';
 import { readStatus } from '../../status/readStatus';
-import type {
-  Leftover,
-  StatusReport,
-  SwapStatus,
-} from '../../status/StatusReport';
+import type { StatusReport } from '../../status/readStatus';
 import { formatBytes, formatCount, formatTime } from '../../text';
 import type { CommandDefinition } from '../run';
 
@@ -97,7 +93,7 @@ function renderDistribution({ citus, nodes }: DistributionStatus): string {
   )}`;
 }
 
-function renderSwap(swap: SwapStatus): string {
+function renderSwap(swap: StatusReport['swap']): string {
   const { swapped, undone, swappedAt, oldTables, cleanupFrom } = swap;
   const when = swappedAt ? ` since ${formatTime(swappedAt)}` : '';
   return [
@@ -127,7 +123,10 @@ function renderRest({ changeLog, leftovers }: StatusReport): string {
   ].join('\n');
 }
 
-export function describeLeftover({ name, otherTenants }: Leftover): string {
+export function describeLeftover({
+  name,
+  otherTenants,
+}: StatusReport['leftovers'][number]): string {
   const others =
     otherTenants.length > 0
       ? `${describeRows(otherTenants)}, which are nowhere else, and `

@@ -19,7 +19,7 @@ export async function preflight(
   return database.migrate(
     migration =>
       runPreflight(migration.context, {
-        allowMissing: ['pg_cron'],
+        allowMissing: 'pg_cron',
         backupCompleted: true,
         ...options,
       }),
