@@ -345,15 +345,16 @@ const grants: Rule = {
   level: 'failure',
   message: 'Rights would let rows of other tenants go, or keep the owner out',
   advice:
-    'Policies do not restrict TRUNCATE, and portal_admin gets the rights of the owner.',
+    'Policies do not restrict these, and portal_admin gets the rights of the owner.',
   sql: `
-    select format('TRUNCATE of %s (%s)', g.name, o.name) as name,
-           format('revoke truncate on %s from %s cascade', o.sql, g.name) as fix, null as again
+    select format('%s of %s (%s)', a.privilege_type, g.name, o.name) as name,
+           format('revoke %s on %s from %s cascade', lower(a.privilege_type collate "C"), o.sql, g.name) as fix,
+           null as again
       from ours o join pg_class c on c.oid = o.oid, aclexplode(c.relacl) a,
            lateral (select case a.grantee when 0 then 'public' else a.grantee::regrole::text end as name) g
-     where a.grantee <> o.owner and a.privilege_type = 'TRUNCATE'
-       -- Phase 4 takes it from these itself.
-       and g.name not in ('${APP_ROLE}', '${ADMIN_ROLE}')
+     where a.grantee <> o.owner and g.name <> '${ADMIN_ROLE}'
+       and (a.privilege_type = 'TRUNCATE'
+            or g.name = '${APP_ROLE}' and a.privilege_type in ('TRIGGER', 'REFERENCES'))
      union all
     select format('no SELECT of %s, the owner (%s)', pg_get_userbyid(o.owner), o.name),
            format('grant all on %s to %I', o.sql, pg_get_userbyid(o.owner)), null

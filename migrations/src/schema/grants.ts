@@ -24,7 +24,7 @@ export function grantStatement(grant: Grant): string {
   return `grant ${privilegesOn(grant)} to ${escapeIdentifier(grant.role)}`;
 }
 
-export function revokeStatement(grant: Grant): string {
+function revokeStatement(grant: Grant): string {
   return `revoke ${privilegesOn(grant)} from ${escapeIdentifier(grant.role)}`;
 }
 
