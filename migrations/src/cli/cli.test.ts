@@ -100,26 +100,6 @@ describe('wrong usage', () => {
     expect(stderr).toContain(expected);
     expect(stderr).not.toContain('hush');
   });
-
-  it('is told as JSON where that was asked for', async () => {
-    const { exitCode, stdout } = await runCli([
-      'phase1',
-      '--json',
-      '--batch-size=0',
-    ]);
-    expect(exitCode).toBe(EXIT_CODES.usage);
-    expect(JSON.parse(stdout)).toEqual({
-      command: 'phase1',
-      schema: null,
-      phase: null,
-      done: null,
-      error: {
-        name: 'UsageError',
-        message: expect.stringContaining("argument '0' is invalid"),
-        exitCode: EXIT_CODES.usage,
-      },
-    });
-  });
 });
 
 describe.each(databases.eachSupportedId().slice(-1))('connecting to %s', id => {

@@ -63,9 +63,8 @@ export async function main(argv: string[], streams: Streams): Promise<number> {
     if (!(error instanceof CommanderError)) {
       throw error;
     }
-    return error.exitCode === 0
-      ? EXIT_CODES.done
-      : misused(argv, error, streams);
+    // Commander has told the operator.
+    return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
   }
 }
 
@@ -120,26 +119,4 @@ function register(
     ...(definition.access === 'change' ? [maxPauseOption] : []),
     ...commonOptions(),
   ].forEach(option => command.addOption(option));
-}
-
-/** Commander has told the operator; a script that asked for JSON gets it too. */
-function misused(
-  argv: string[],
-  error: CommanderError,
-  streams: Streams,
-): number {
-  const exitCode = EXIT_CODES.usage;
-  if (argv.includes('--json')) {
-    const command = commands.find(({ name }) => name === argv[0])?.name ?? null;
-    const message = redact(error.message.replace(/^error: /, ''));
-    const document = {
-      command,
-      schema: null,
-      phase: null,
-      done: null,
-      error: { name: 'UsageError', message, exitCode },
-    };
-    streams.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
-  }
-  return exitCode;
 }

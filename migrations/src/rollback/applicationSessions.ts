@@ -2,19 +2,6 @@ import type { StepContext } from '../engine/Step';
 import { ApplicationConnectedError } from '../errors';
 import { APP_ROLE } from '../roles';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
-import { formatTime } from '../text';
-
-/** A session of the application, as the operator finds it. */
-export interface ApplicationSession {
-  /** The process of the server. */
-  pid: number;
-  /** Its `application_name`. */
-  application: string;
-  /** `null` for a socket of the machine, and for a login that may not see it. */
-  address: string | null;
-  /** `null` for a login that may not see it. */
-  since: Date | null;
-}
 
 /** What an undo does to sessions that are connected, and what ends that. */
 export interface Interference {
@@ -24,13 +11,17 @@ export interface Interference {
 
 const LISTED = 20;
 
-/** The sessions of `portal_app` in this database, the longest first. */
+/** The sessions of `portal_app` in this database in words, the longest first. */
 export async function readApplicationSessions({
   executor,
-}: Pick<StepContext, 'executor'>): Promise<ApplicationSession[]> {
-  return executor.read<ApplicationSession>(
-    `select a.pid, a.application_name as application,
-            host(a.client_addr) as address, a.backend_start as since
+}: Pick<StepContext, 'executor'>): Promise<string[]> {
+  // A login may not see the address and the time of others.
+  const rows = await executor.read<{ session: string }>(
+    `select concat_ws(', ',
+              coalesce('"' || nullif(a.application_name, '') || '"', 'a session without a name'),
+              format('process %s of the server', a.pid),
+              'from ' || host(a.client_addr),
+              'since ' || to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"')) as session
        from pg_stat_activity a
       where a.datname = current_database() and a.usename = $1
         and a.pid <> pg_backend_pid()
@@ -39,6 +30,7 @@ export async function readApplicationSessions({
       order by a.backend_start, a.pid`,
     [APP_ROLE, APPLICATION_PREFIX],
   );
+  return rows.map(({ session }) => session);
 }
 
 /**
@@ -63,7 +55,7 @@ export async function refuseApplicationSessions(
   const more = sessions.length - LISTED;
   const finding = [
     `Sessions of ${APP_ROLE} are connected to this database, and this rollback takes ${takes} from them:`,
-    ...sessions.slice(0, LISTED).map(describe),
+    ...sessions.slice(0, LISTED).map(session => `- ${session}`),
     ...(more > 0 ? [`- and ${more} more`] : []),
   ].join('\n');
   if (settings.force || executor.dryRun) {
@@ -71,14 +63,4 @@ export async function refuseApplicationSessions(
     return;
   }
   throw new ApplicationConnectedError(`${finding}\n${advice}`);
-}
-
-function describe(session: ApplicationSession): string {
-  const { pid, application, address, since } = session;
-  return [
-    `- ${application ? `"${application}"` : 'a session without a name'}`,
-    `process ${pid} of the server`,
-    ...(address ? [`from ${address}`] : []),
-    ...(since ? [`since ${formatTime(since)}`] : []),
-  ].join(', ');
 }
