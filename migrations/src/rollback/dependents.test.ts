@@ -37,13 +37,13 @@ const HANGING: [what: string, sql: string, dropped: string, undo: Undo][] = [
     'a view',
     'create view mine as select * from entity_terms',
     'drop view mine',
-    migration => rollback(migration),
+    migration => rollback(migration, 4),
   ],
   [
     'a materialized view',
     'create materialized view mine as select * from entity_parents',
     'drop materialized view mine',
-    migration => rollback(migration),
+    migration => rollback(migration, 4),
   ],
   [
     'a view of a table of before the swap',
