@@ -85,22 +85,6 @@ describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
     await expect(readLayout(database)).resolves.toEqual(LAYOUT);
   });
 
-  it('changes nothing of a row but its tenant', async () => {
-    const readContent = async () =>
-      (
-        await database.client.query(
-          `select t, r - 'tenant_id' as row from (
-             select 'entities' as t, to_jsonb(e) as r from entities e
-              union all select 'relations', to_jsonb(r) from relations r
-              union all select 'refresh_state', to_jsonb(s) from refresh_state s) t
-            order by t, (r - 'tenant_id')::text`,
-        )
-      ).rows;
-    const before = await readContent();
-    await runPhase2();
-    await expect(readContent()).resolves.toEqual(before);
-  });
-
   it('keeps a default tenant that is there already', async () => {
     await database.client.query(
       `insert into tenants (tenant_id, tenant_slug, tenant_name)

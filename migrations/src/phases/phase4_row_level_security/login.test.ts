@@ -4,7 +4,6 @@ import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { changeRole, connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
-import { rollback } from '../../rollback/rollback';
 import { privileges } from './10_privileges';
 
 const databases = createTestDatabases({ versions: 'every' });
@@ -90,25 +89,6 @@ describe.each(databases.eachSupportedId())(
       expect(await catalogSnapshot(database.client)).toEqual(before);
       await runPhases(database, 4, options);
       expect(await catalogSnapshot(database.client)).toEqual(after);
-    });
-
-    it('goes through the swap and back', async () => {
-      const { database, login, options } = await createOwnedCatalog();
-      await createRoles(database);
-      await changeRole(database.client, `grant portal_admin to ${login}`);
-      await changeRole(database.client, `grant portal_app to ${login}`);
-      await runPhases(database, 4, options);
-      await runPhases(database, 5, options);
-      await database.client.query(
-        `delete from entities where entity_name like '%7'`,
-      );
-      const { rows } = await database.client.query(
-        'select count(*)::int as count from entities',
-      );
-      await database.migrate(migration => rollback(migration), options);
-      await expect(
-        database.client.query('select count(*)::int as count from entities'),
-      ).resolves.toMatchObject({ rows });
     });
 
     it('acts as portal_admin from phase 4 on', async () => {
