@@ -60,7 +60,7 @@ const PICTURES: Picture[] = [
     name: 'members',
     visit: { as: 'guest' },
     path: '/tenants/acme/members',
-    shows: 'Members may enter the tenant',
+    shows: 'A viewer reads.',
   },
   {
     name: 'sources',

@@ -1,9 +1,9 @@
 import { randomUUID } from 'crypto';
-import { type ChildProcess, spawn } from 'child_process';
-import { once } from 'events';
-import { createInterface } from 'readline';
 import type { Locator, Page } from 'playwright-core';
-import { withDeadline } from '@internal/postgres/testUtils';
+import {
+  type OpenIdProvider,
+  startOpenIdProvider,
+} from '@internal/catalog-testing/startOpenIdProvider';
 import type { VisitOptions } from '../harness/Chromium';
 import { inBrowser, type Scene } from '../harness/inBrowser';
 import type { PortalOptions } from '../harness/Portal';
@@ -16,34 +16,20 @@ const WITH_PROVIDER = ['acme', 'initech'];
 const BUTTON = 'Continue with your organization';
 
 const issuers: Record<string, string> = {};
-const providers: ChildProcess[] = [];
-
-/** A real OpenID provider. It takes any name and password. */
-async function startProvider(redirectUri: string): Promise<string> {
-  const provider = spawn(
-    process.execPath,
-    [
-      require.resolve('../../dev/__fixtures__/openIdProvider.mjs'),
-      JSON.stringify({ ...CLIENT, redirectUri }),
-    ],
-    { stdio: ['pipe', 'pipe', 'ignore'] },
-  );
-  providers.push(provider);
-  const [issuer] = await withDeadline(
-    'the OpenID provider to listen',
-    once(createInterface(provider.stdout), 'line'),
-  );
-  return issuer;
-}
+const providers: OpenIdProvider[] = [];
 
 /** A portal whose tenants may bring providers, at hostnames that are one site to a browser. */
 export const TENANT_SIGN_IN: PortalOptions = {
   domain: 'portal.localhost',
   async env(url) {
     for (const tenant of WITH_PROVIDER) {
-      issuers[tenant] = await startProvider(
-        `${url}/api/auth/tenant/handler/frame?tenant=${tenant}`,
-      );
+      const provider = await startOpenIdProvider({
+        ...CLIENT,
+        redirectUri: `${url}/api/auth/tenant/handler/frame?tenant=${tenant}`,
+        accounts: { jane: { name: 'jane' } },
+      });
+      providers.push(provider);
+      issuers[tenant] = provider.issuer;
     }
     const { host } = new URL(url);
     const origins = [url, `http://+([a-z0-9-]).${host}`];
@@ -86,7 +72,7 @@ export const TENANT_SIGN_IN: PortalOptions = {
 /** People whom a provider of their tenant signs in. */
 export function testTenantSignIn(): void {
   describe('the provider of a tenant', () => {
-    afterAll(() => providers.forEach(provider => provider.kill()));
+    afterAll(() => providers.forEach(provider => provider.stop()));
 
     inBrowser('is added on the page of members', async scene => {
       const admin = await visitAt(scene, { at: 'acme', as: 'guest' });
