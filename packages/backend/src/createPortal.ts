@@ -6,6 +6,7 @@ import {
 
 /** Of these the default tenant has the plugin, and each other tenant an instance. */
 const forEachTenant = () => ({
+  events: [import('@backstage/plugin-events-backend')],
   kubernetes: [import('@backstage/plugin-kubernetes-backend')],
   'mcp-actions': [import('@backstage/plugin-mcp-actions-backend')],
   notifications: [import('@backstage/plugin-notifications-backend')],

@@ -22,6 +22,8 @@ import {
   onePerTenant,
 } from './plugins/onePerTenant';
 
+import { TenantEvents } from './plugins/TenantEvents';
+
 export { tenantSignIn } from './signIn/module';
 export type { EngineFeature, InstanceFeatures };
 
@@ -85,18 +87,26 @@ export function tenantEngines(
 ): BackendFeature {
   return createBackendFeatureLoader({
     deps: { config: coreServices.rootConfig },
-    loader: ({ config }) =>
-      readTenancyConfig(config).enabled
-        ? [
-            enginesServiceFactory,
-            tenantEnginesServiceFactory,
-            catalogModuleTenantEngines(
-              options.features ?? [],
-              undefined,
-              options.sources,
-            ),
-            ...onePerTenant(featuresOf(options.onePerTenant ?? {})),
-          ]
-        : [],
+    loader({ config }) {
+      if (!readTenancyConfig(config).enabled) {
+        return [];
+      }
+      const events = new TenantEvents();
+      return [
+        enginesServiceFactory,
+        tenantEnginesServiceFactory,
+        catalogModuleTenantEngines(
+          options.features ?? [],
+          undefined,
+          options.sources,
+          events,
+        ),
+        ...onePerTenant(
+          featuresOf(options.onePerTenant ?? {}),
+          undefined,
+          events,
+        ),
+      ];
+    },
   });
 }

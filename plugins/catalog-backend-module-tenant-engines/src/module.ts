@@ -39,6 +39,8 @@ import { EnginePool } from './pool/EnginePool';
 import { readPoolSize } from './pool/readPoolSize';
 import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
 import { ProcessLeases } from './leases/ProcessLeases';
+import { TenantEvents } from './plugins/TenantEvents';
+import { runningEngine } from './routes/engineErrors';
 import { forwardToEngine } from './routes/forward';
 import {
   EngineStatusRecorder,
@@ -178,6 +180,7 @@ export const catalogModuleTenantEngines = (
   features: EngineFeature[],
   timing?: Partial<ManagerTiming & RecorderTiming & ShareTiming>,
   sources: readonly string[] = [],
+  events = new TenantEvents(),
 ) =>
   createBackendModule({
     pluginId: 'catalog',
@@ -307,6 +310,7 @@ export const catalogModuleTenantEngines = (
             });
             const manager = EngineManager.start({
               configs: engines.configs,
+              events,
               watch,
               features,
               leases: engines.leases,
@@ -344,6 +348,13 @@ export const catalogModuleTenantEngines = (
                 changes
                   .notifyWork(id)
                   .catch(error => logger.debug(String(error)));
+              }
+            };
+            events.notifyWork = notifyWork;
+            events.startEngine = async id => {
+              const engine = await find(id);
+              if (engine) {
+                await runningEngine(engine);
               }
             };
             const mutations = new CodeMutations({

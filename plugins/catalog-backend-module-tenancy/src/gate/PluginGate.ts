@@ -27,6 +27,8 @@ interface PluginGateOptions {
   isShared: boolean;
   /** Answers with the instance of the tenant, where each tenant has one. */
   instances?: RequestHandler;
+  /** Whether those instances verify by themselves who sends a request. */
+  isPublic?: (req: Request) => boolean;
   logger: LoggerService;
   admission: Pick<Admission, 'admits' | 'credentialsOf' | 'roleOf'>;
   directory: Pick<TenantDirectory, 'findActive'>;
@@ -46,7 +48,8 @@ interface PluginGateOptions {
  *    they name: pages and sign-in work before there is anybody to ask about
  * 2. the tenant of the request is found, or it is refused
  * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
- *    shared plugins skip this check in the default tenant
+ *    shared plugins skip this check in the default tenant, and webhooks, which the instance of
+ *    the tenant verifies, in each
  * 4. a tenant that has sent too many requests is refused, where they are limited
  * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
  *    instances, is for the default tenant alone
@@ -65,6 +68,7 @@ export class PluginGate implements TenantGate {
   readonly #admission: PluginGateOptions['admission'];
   readonly #directory: Pick<TenantDirectory, 'findActive'>;
   readonly #instances?: RequestHandler;
+  readonly #isPublic?: (req: Request) => boolean;
   readonly #limitRate?: RequestHandler;
   readonly #onEntered?: (req: Request, res: Response) => void;
   readonly #resolve: RequestHandler;
@@ -75,6 +79,7 @@ export class PluginGate implements TenantGate {
     this.#pluginId = options.pluginId;
     this.#isShared = options.isShared;
     this.#instances = options.instances;
+    this.#isPublic = options.isPublic;
     this.#logger = options.logger;
     this.#admission = options.admission;
     this.#directory = options.directory;
@@ -160,6 +165,7 @@ export class PluginGate implements TenantGate {
   async #admits(req: Request, tenant: ActiveTenant): Promise<boolean> {
     return (
       (this.#class === 'shared' && isDefault(tenant)) ||
+      this.#isPublic?.(req) ||
       this.#admission.admits(req, tenant)
     );
   }

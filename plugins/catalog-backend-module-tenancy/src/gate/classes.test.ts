@@ -182,6 +182,7 @@ describe('a plugin of which each tenant has an instance', () => {
           factory: () => ({
             pluginIds: [pluginId],
             handlerOf: id => (id === pluginId ? answer : undefined),
+            isPublic: () => false,
             upgradesOf: () => undefined,
           }),
         }),

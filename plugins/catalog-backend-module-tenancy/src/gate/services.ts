@@ -202,6 +202,7 @@ export const tenantGateServiceFactory = createServiceFactory({
       pluginId,
       isShared,
       instances: plugins.handlerOf(pluginId),
+      isPublic: req => plugins.isPublic(pluginId, req.path),
       onEntered: (req, res) =>
         res.once(
           'close',

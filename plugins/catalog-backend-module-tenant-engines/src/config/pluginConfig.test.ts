@@ -215,6 +215,19 @@ describe('the clusters of a tenant', () => {
   });
 });
 
+describe('the webhooks of a tenant', () => {
+  it('are none that nothing verifies', () => {
+    const configs = create({
+      tenancy: {
+        plugins: { config: { events: { http: { topics: ['git'] } } } },
+      },
+    });
+    expect(() =>
+      configs.checkInstances(findPlugin('events', { isDeclared: false })),
+    ).toThrow("Tenants can't have topics of events.http");
+  });
+});
+
 describe('what a tenant configures of an instance', () => {
   const configs = create({
     scaffolder: { defaultAuthor: { name: 'of the portal' } },

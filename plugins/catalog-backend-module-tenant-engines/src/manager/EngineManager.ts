@@ -29,6 +29,7 @@ import type {
 } from '../status/EngineStatusRecorder';
 import type { MembersOfTenants } from '../members/MembersOfTenants';
 import type { EngineTables } from '../tables/EngineTables';
+import type { TenantEvents } from '../plugins/TenantEvents';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { TableUpgrades } from '../tables/TableUpgrades';
 import { boundedSources } from '../sources/boundedSources';
@@ -59,6 +60,8 @@ export interface ManagerTiming extends SupervisionTiming {
 
 interface EngineManagerOptions {
   configs: EngineConfigs;
+  /** Of the instances of other plugins, such as webhooks. */
+  events: TenantEvents;
   watch: Pick<EventLoopWatch, 'note'>;
   /** Modules and services of each engine. */
   features: EngineFeature[];
@@ -369,7 +372,7 @@ export class EngineManager {
     logger: LoggerService,
     signal: AbortSignal,
   ): Promise<TenantEngine> {
-    const { configs, features, redact, services } = this.#options;
+    const { configs, events, features, redact, services } = this.#options;
     const work = this.#options.works.of(tenant);
     const record = await this.#recordOf(tenant);
     const config = await configs.configOf(tenant, record.catalogConfig);
@@ -402,6 +405,7 @@ export class EngineManager {
           catalogLogs,
           ...features,
           ...configs.features(tenant),
+          events.featureOf(tenant.tenantId),
           memberEntities.feature,
           boundedSources({
             ...tenant,

@@ -10,11 +10,19 @@ import {
 } from '@backstage/plugin-events-node';
 import { decorateKnown } from '../engine/decorate';
 
+/** The plugin whose instances publish what comes from outside. */
+const WEBHOOKS = 'events';
+
 /**
- * Brings what an instance publishes to the other instances of its tenant in this process, such as
- * the signal of a notification to the instance that has the pages connected.
+ * Brings what an instance publishes to the catalog engine and the other instances of its tenant in
+ * this process: the signal of a notification to the instance that has the pages connected, a
+ * webhook to the providers of the engine.
  */
 export class TenantEvents {
+  /** Has the engine of a tenant run in this process, for a webhook. */
+  startEngine: (tenantId: string) => Promise<void> = async () => undefined;
+  /** Says that a webhook may have given the engine of a tenant something to do. */
+  notifyWork: (tenantId: string) => void = () => undefined;
   readonly #instances = new Map<string, Set<EventsService>>();
 
   /** The events of one instance, for as long as it runs. */
@@ -34,11 +42,18 @@ export class TenantEvents {
         lifecycle.addShutdownHook(this.#join(tenantId, own));
         return decorateKnown<EventsService>('events', own, {
           publish: async params => {
+            const isWebhook = plugin.getId() === WEBHOOKS;
+            if (isWebhook) {
+              await this.startEngine(tenantId);
+            }
             await Promise.all(
               [...(this.#instances.get(tenantId) ?? [])].map(each =>
                 each.publish(params),
               ),
             );
+            if (isWebhook) {
+              this.notifyWork(tenantId);
+            }
           },
           subscribe: options =>
             own.subscribe({

@@ -440,7 +440,6 @@ describe('what is listed in onePerTenant', () => {
     ['sea"rch', /letters, digits and dashes/],
     ['devtools', /it shows the configuration of the backend/],
     ['jenkins', /was not tried with tenants.*dataOnlyInDatabase: true/],
-    ['events', /receives webhooks at one path for all tenants/],
   ])('is no plugin such as %s', (pluginId, message) => {
     expect(() => onePerTenant({ [pluginId]: [] })).toThrow(message);
   });

@@ -46,11 +46,20 @@ const PAGE = 500;
 /** The plugins as the gate knows them, before and after their instances start. */
 class ForwardedPlugins implements TenantPlugins {
   readonly pluginIds: readonly string[];
+  readonly #plugins: readonly KnownPlugin[];
   readonly #forwards = new Map<string, RequestHandler>();
   readonly #upgrades = new Map<string, FindUpgrade>();
 
-  constructor(pluginIds: readonly string[]) {
-    this.pluginIds = pluginIds;
+  constructor(plugins: readonly KnownPlugin[]) {
+    this.#plugins = plugins;
+    this.pluginIds = plugins.map(({ id }) => id);
+  }
+
+  isPublic(pluginId: string, path: string): boolean {
+    const plugin = this.#plugins.find(({ id }) => id === pluginId);
+    return (plugin?.publicPaths ?? []).some(each =>
+      path.startsWith(`${each}/`),
+    );
   }
 
   open(pluginId: string, forward: RequestHandler, upgrade: FindUpgrade): void {
@@ -143,9 +152,9 @@ export function featuresOf(
 export function onePerTenant(
   plugins: Record<string, InstanceFeatures>,
   timing?: Partial<InstancesTiming>,
+  events = new TenantEvents(),
 ) {
   const pluginIds = Object.keys(plugins);
-  const events = new TenantEvents();
   pluginIds.forEach(assertSchemaName);
   const found = Object.entries(plugins).map(([id, instance]) => ({
     plugin: findPlugin(id, { isDeclared: !Array.isArray(instance) }),
@@ -165,7 +174,7 @@ export function onePerTenant(
             `The plugin '${missing}' is listed in onePerTenant, and this backend does not have it. Expected it to be added to the backend, for the default tenant`,
           );
         }
-        return new ForwardedPlugins(pluginIds);
+        return new ForwardedPlugins(found.map(({ plugin }) => plugin));
       },
     }),
     createServiceFactory({
@@ -232,12 +241,17 @@ function instancesModule(
           ...services
         }) {
           engines.configs.checkInstances(plugin);
-          plugin.cookiePaths?.forEach(path =>
-            httpRouter.addAuthPolicy({
-              path: `/.tenant/:slug${path}`,
-              allow: 'user-cookie',
-            }),
-          );
+          for (const [paths, allow] of [
+            [plugin.cookiePaths, 'user-cookie'],
+            [plugin.publicPaths, 'unauthenticated'],
+          ] as const) {
+            paths?.forEach(path =>
+              httpRouter.addAuthPolicy({
+                path: `/.tenant/:slug${path}`,
+                allow,
+              }),
+            );
+          }
           const connection = await connectionOf(pluginId, database);
           const schemas = new PluginSchemas({ connection, pluginId });
           await schedulePurge({

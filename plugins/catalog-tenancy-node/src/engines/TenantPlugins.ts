@@ -38,6 +38,12 @@ export interface TenantPlugins {
   handlerOf(pluginId: string): RequestHandler | undefined;
 
   /**
+   * Whether the instances of a plugin answer requests without credentials at a path, such as
+   * webhooks, which they verify themselves.
+   */
+  isPublic(pluginId: string, path: string): boolean;
+
+  /**
    * Finds what takes over a connection, in the instance of its tenant, by the path below that
    * of the plugin. It rejects with an error for the client where there is none.
    *
@@ -54,5 +60,6 @@ export interface TenantPlugins {
 export const NO_TENANT_PLUGINS: TenantPlugins = {
   pluginIds: [],
   handlerOf: () => undefined,
+  isPublic: () => false,
   upgradesOf: () => undefined,
 };

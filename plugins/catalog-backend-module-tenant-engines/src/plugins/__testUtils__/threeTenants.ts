@@ -15,6 +15,7 @@ import {
   tenantEnginesServiceFactory,
 } from '../../module';
 import { type InstanceFeatures, onePerTenant } from '../onePerTenant';
+import { TenantEvents } from '../TenantEvents';
 import type { InstancesTiming } from '../PluginInstances';
 
 export const GUEST = 'user:default/guest';
@@ -42,6 +43,7 @@ export async function startThreeTenants(options: {
   timing?: Partial<InstancesTiming>;
 }) {
   const { connection, entitiesOf } = options;
+  const events = new TenantEvents();
   await insertEntities(connection, DEFAULT_TENANT_ID, entitiesOf('default'));
   const guest = signedInGuest(GUEST);
   const backend = await startCatalogBackend({
@@ -63,8 +65,8 @@ export async function startThreeTenants(options: {
       ...options.features,
       enginesServiceFactory,
       tenantEnginesServiceFactory,
-      catalogModuleTenantEngines(options.modules ?? []),
-      ...onePerTenant(options.plugins, options.timing),
+      catalogModuleTenantEngines(options.modules ?? [], {}, [], events),
+      ...onePerTenant(options.plugins, options.timing, events),
     ],
   });
   const ids = new Map<string, string>([['default', DEFAULT_TENANT_ID]]);

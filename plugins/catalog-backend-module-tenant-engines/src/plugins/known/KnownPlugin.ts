@@ -32,6 +32,9 @@ export interface KnownPlugin {
    */
   cookiePaths?: readonly string[];
 
+  /** Paths of requests without credentials, which the plugin verifies by itself. */
+  publicPaths?: readonly string[];
+
   /** Keys of the backend's configuration that its instances have beside those of engines. */
   inherits?: readonly string[];
 

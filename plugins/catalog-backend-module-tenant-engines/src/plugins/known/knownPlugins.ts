@@ -1,10 +1,12 @@
 import type { KnownPlugin } from './KnownPlugin';
+import { events } from './events';
 import { kubernetes } from './kubernetes';
 import { scaffolder } from './scaffolder';
 import { techdocs } from './techdocs';
 
 /** Plugins that were tried with tenants. */
 export const KNOWN_PLUGINS: readonly KnownPlugin[] = [
+  events,
   kubernetes,
   {
     id: 'mcp-actions',
@@ -60,7 +62,6 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
     'devtools',
     'it shows the configuration of the backend to the users of the tenant. Leave it out',
   ],
-  ['events', 'it receives webhooks at one path for all tenants. Leave it out'],
 ]);
 
 /** @throws Error with the reason why tenants can't have the plugin */
