@@ -479,7 +479,7 @@ describe('what is default in onePerTenant', () => {
           'user-settings-backend',
           'search-backend',
           'search-backend-module-pg',
-          'events-backend',
+          'permission-backend',
         ].map(name => [`@backstage/plugin-${name}`, '*']),
       );
       await writeFile(
