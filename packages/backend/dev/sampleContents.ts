@@ -4,6 +4,7 @@ import type {
 } from '@backstage/backend-plugin-api';
 import {
   type ActiveTenant,
+  DEFAULT_TENANT_ID,
   withTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { mkdir, writeFile } from 'fs/promises';
@@ -26,8 +27,9 @@ export async function publishDocument(
   { component, title, text }: SampleContents,
 ): Promise<void> {
   const folder = join(
-    `${publishDirectory}-of-tenants`,
-    tenantId,
+    tenantId === DEFAULT_TENANT_ID
+      ? publishDirectory
+      : join(`${publishDirectory}-of-tenants`, tenantId),
     'default/component',
     component,
   );

@@ -10,6 +10,7 @@ import {
   testSwitching,
 } from './tests/openTenant';
 import { testKeyboard, testPhone, testRestarts } from './tests/otherWays';
+import { testPlugins } from './tests/plugins';
 import { testReadme } from './tests/readme';
 import { testShares } from './tests/shares';
 import { testStockPages } from './tests/stockPages';
@@ -22,6 +23,7 @@ testSignIn();
 testSwitching();
 testMenu();
 testStockPages();
+testPlugins();
 testSearchAndImport();
 testAdministration();
 testMockups();

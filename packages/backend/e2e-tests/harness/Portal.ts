@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'fs';
 import { join } from 'path';
 import { targetPaths } from '@backstage/cli-common';
+import { ClusterServer } from '@internal/catalog-testing/ClusterServer';
 import { Postgres } from '@internal/postgres';
 import { waitUntil } from '@internal/postgres/testUtils';
 import { Clone } from '../../dev/__fixtures__/clone';
@@ -16,6 +17,9 @@ import { SourceServer } from './SourceServer';
 
 /** Who may sign in: an administrator of all tenants, and a member of a tenant each. */
 export type User = 'guest' | 'anna' | 'peter';
+
+/** Of a service that may write to all tenants, as a plugin of theirs would. */
+export const SERVICE_TOKEN = 'token-of-a-service-in-these-tests';
 
 /** Where tests keep what they have seen. Named in .gitignore. */
 export function evidenceFolder(): string {
@@ -35,6 +39,8 @@ export interface PortalOptions {
 export class Portal {
   /** What the catalogs of tenants may read. */
   readonly sources: SourceServer;
+  /** Stands in for the clusters of tenants. */
+  readonly clusters: ClusterServer;
 
   readonly #clone: Clone;
   readonly #domain: string;
@@ -53,7 +59,10 @@ export class Portal {
     const clone = await Clone.create();
     const postgres = await startEmbeddedDatabase(clone.folder);
     const sources = await SourceServer.start();
-    const portal = new Portal({ clone, postgres, sources, domain });
+    const clusters = await ClusterServer.start(
+      path => `pod-of${path.replace('/', '-')}`,
+    );
+    const portal = new Portal({ clone, postgres, sources, clusters, domain });
     try {
       await portal.startBackend(await env(portal.url()));
       await untilSamplesAreServed(clone.url, () => true, { tenants: true });
@@ -68,12 +77,19 @@ export class Portal {
     clone: Clone;
     postgres: Postgres;
     sources: SourceServer;
+    clusters: ClusterServer;
     domain: string;
   }) {
     this.#clone = options.clone;
     this.#domain = options.domain;
     this.#postgres = options.postgres;
     this.sources = options.sources;
+    this.clusters = options.clusters;
+  }
+
+  /** Where documents of the default tenant are published. */
+  get documents(): string {
+    return join(this.#clone.folder, '.techdocs/docs');
   }
 
   /** Where it serves, to a tenant by its hostname if one is given. */
@@ -104,6 +120,19 @@ export class Portal {
           // Of no machine: what pictures show.
           { host: 'git.example.com' },
         ]),
+        APP_CONFIG_backend_auth_externalAccess: JSON.stringify([
+          { type: 'static', options: { token: SERVICE_TOKEN, subject: 'e2e' } },
+        ]),
+        APP_CONFIG_kubernetes_clusterLocatorMethods: JSON.stringify([
+          { type: 'catalog', dangerouslyAllowClusterUrls: ['127.0.0.1'] },
+        ]),
+        APP_CONFIG_tenancy_admins: JSON.stringify([
+          'user:default/guest',
+          'e2e',
+        ]),
+        APP_CONFIG_tenancy_engines_allow: JSON.stringify([
+          { host: this.clusters.host },
+        ]),
         APP_CONFIG_search_collators_catalog_schedule_frequency_seconds: '5',
         APP_CONFIG_search_collators_catalog_schedule_initialDelay_seconds: '1',
         ...env,
@@ -127,6 +156,7 @@ export class Portal {
     await this.#postgres.stop();
     await this.#clone.remove();
     await this.sources.stop();
+    await this.clusters.stop();
   }
 
   /** A request of the API, beside the browser. */
@@ -198,6 +228,32 @@ export class Portal {
       });
       return status === 201;
     });
+  }
+
+  /** Sends a notification within a tenant. */
+  async notify(
+    tenant: string,
+    entityRef: string,
+    title: string,
+  ): Promise<void> {
+    const { status } = await fetch(
+      `${this.#clone.url}/api/notifications/notifications`,
+      {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${SERVICE_TOKEN}`,
+          'content-type': 'application/json',
+          'x-tenant-slug': tenant,
+        },
+        body: JSON.stringify({
+          recipients: { type: 'entity', entityRef },
+          payload: { title },
+        }),
+      },
+    );
+    if (status !== 200) {
+      throw new Error(`The notification was answered with ${status}`);
+    }
   }
 
   /** Waits until a tenant has a component, or what `kind/namespace/name` says. */

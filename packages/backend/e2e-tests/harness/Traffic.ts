@@ -13,7 +13,8 @@ export interface Call {
 }
 
 // What holds the data of one tenant. The other plugins know no tenants.
-const OF_A_TENANT = /^\/api\/(catalog|search|mockup)\//;
+const OF_A_TENANT =
+  /^\/api\/(catalog|kubernetes|mockup|notifications|scaffolder|search|techdocs|user-settings)\//;
 
 /**
  * What the pages of a visitor ask of the API. Each answer is read before the page gets it,
@@ -21,12 +22,22 @@ const OF_A_TENANT = /^\/api\/(catalog|search|mockup)\//;
  */
 export class Traffic {
   readonly calls: Call[] = [];
+  /** What came over WebSockets, with what was open in the page by then. */
+  readonly #frames: { text: string; expected?: string[] }[] = [];
 
   #expected: string[] | undefined;
   #underWay = 0;
 
   /** @param onGivenUp - gets the URL of a request whose answer the page no longer wants */
   async watch(page: Page, onGivenUp: (url: string) => void): Promise<void> {
+    page.on('websocket', socket =>
+      socket.on('framereceived', ({ payload }) =>
+        this.#frames.push({
+          text: payload.toString(),
+          expected: this.#expected,
+        }),
+      ),
+    );
     const session = await page.context().newCDPSession(page);
     session.on('Fetch.requestPaused', event => {
       this.#underWay += 1;
@@ -89,7 +100,11 @@ export class Traffic {
 
   /** What went to the wrong tenant, or came from another one. */
   get mixUps(): string[] {
-    return this.calls.flatMap(mixUpsOf);
+    const foreign = this.#frames.flatMap(({ text, expected }) => {
+      const found = foreignData(text, expected ?? []);
+      return found ? [`A frame has ${found.found} of ${found.tenant}`] : [];
+    });
+    return [...this.calls.flatMap(mixUpsOf), ...foreign];
   }
 }
 

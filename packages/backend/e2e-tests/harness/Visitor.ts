@@ -213,7 +213,7 @@ export class Visitor {
 
   /** The page shows nothing of another tenant. */
   async expectNothingForeign(tenant: string): Promise<void> {
-    const shown = await this.page.locator('body').innerText();
+    const shown = await this.page.locator('body').first().innerText();
     expect(foreignData(shown, [tenant])).toBeUndefined();
   }
 

@@ -10,9 +10,12 @@ const MARKERS: Record<string, RegExp> = {
   initech: /tps-reports|TPS reports|cover.sheet|paperwork|Fills in forms/i,
 };
 
-/** Says what a tenant has that a test has created. */
+/** Says what a tenant has that a test has created, beside what it has already. */
 export function addMarker(tenant: string, marker: RegExp): void {
-  MARKERS[tenant] = marker;
+  const known = MARKERS[tenant];
+  MARKERS[tenant] = known
+    ? new RegExp(`${known.source}|${marker.source}`, 'i')
+    : marker;
 }
 
 /** The first thing in a text that belongs to another tenant than one of these. */
