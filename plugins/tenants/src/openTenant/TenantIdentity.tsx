@@ -13,6 +13,8 @@ import { catalogApiRef } from '@backstage/plugin-catalog-react';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import { type ReactNode, useMemo } from 'react';
 
+const NOTHING: ApiHolder = { get: () => undefined };
+
 /**
  * Has all parts of a page learn what the user owns in the open tenant, and whether the user is in
  * its catalog. What the sign-in says of groups is of the default tenant.
@@ -33,8 +35,6 @@ export function TenantIdentity(props: {
   );
   return <ApiProvider apis={apis}>{children}</ApiProvider>;
 }
-
-const NOTHING: ApiHolder = { get: () => undefined };
 
 function apisIn(
   tenant: OpenTenant,
