@@ -90,7 +90,7 @@ describe('the pages of npm start', () => {
     await expect(prepare()).resolves.toBe(true);
   });
 
-  it('are made of the packages of this repository that packages/app depends on', async () => {
+  it('are made of the packages of this repository that packages/app depends on or builds in', async () => {
     const { folder, sources } = await findAppSources();
     expect(folder).toMatch(/packages\/app$/);
     expect(
@@ -98,6 +98,7 @@ describe('the pages of npm start', () => {
     ).toEqual(
       expect.arrayContaining([
         'packages/app',
+        'packages/pages',
         'plugins/tenants',
         'plugins/tenants-common',
       ]),

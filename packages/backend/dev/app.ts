@@ -33,8 +33,14 @@ export async function findAppSources(): Promise<{
       'There is no package packages/app: npm start -- --no-app does without it',
     );
   }
-  const names = graph.collectPackageNames([APP], node =>
-    node.localDependencies.keys(),
+  // No package.json names what is built into the package that imports it.
+  const inlined = [...graph.values()].filter(
+    ({ packageJson: { backstage } }) =>
+      backstage?.inline && /^(web|common)-/.test(backstage.role ?? ''),
+  );
+  const names = graph.collectPackageNames(
+    [APP, ...inlined.map(({ name }) => name)],
+    node => node.localDependencies.keys(),
   );
   return {
     folder: app.dir,
