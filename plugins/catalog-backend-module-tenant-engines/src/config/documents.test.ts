@@ -15,6 +15,10 @@ import { readOperatorConfig } from './operatorConfig';
 const ROOT = resolve(__dirname, '../../../..');
 const FENCED = /^( *)```yaml\n([^]*?)\n\1```$/gm;
 
+/** As with --lax, without a need for the variables. */
+const parseConfig = (text: string): JsonObject =>
+  parse(text.replace(/\$\{\w+(?::-)?([^}]*)\}/g, (_, other) => other || 'x'));
+
 /** Each configuration of ours that a document or an example shows. */
 function shown(): [string, JsonObject][] {
   const files = execFileSync(
@@ -33,19 +37,15 @@ function shown(): [string, JsonObject][] {
       .filter(block => /^ *(tenancy|mockup):$/m.test(block))
       .map((block, i): [string, JsonObject] => [
         `${file}, ${i + 1}`,
-        // As with --lax, without a need for the variables.
-        parse(
-          block.replace(
-            /\$\{\w+(?::-)?([^}]*)\}/g,
-            (__, other) => other || 'x',
-          ),
-        ),
+        parseConfig(block),
       ]);
   });
 }
 
 describe('The configuration that the documents show', () => {
-  const base = parse(readFileSync(resolve(ROOT, 'app-config.yaml'), 'utf8'));
+  const base = parseConfig(
+    readFileSync(resolve(ROOT, 'app-config.yaml'), 'utf8'),
+  );
   let strict: ConfigSchema;
 
   /** As `backstage-cli config:check --strict` does. */

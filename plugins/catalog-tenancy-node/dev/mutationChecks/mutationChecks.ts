@@ -134,8 +134,9 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the look for tables that were taken back',
     file: `${NODE}/pool/context.ts`,
-    find: '`with ready as (select from ${quoted(schema)}.${READY_TABLE}) `',
-    replace: '`with ready as (select from ${quoted(schema)}.tenants) `',
+    find: '`with ready as (select from ${escapeIdentifier(schema)}.${READY_TABLE}) `',
+    replace:
+      '`with ready as (select from ${escapeIdentifier(schema)}.tenants) `',
     test: `${NODE}/database/ready.test.ts`,
   },
   {
