@@ -8,8 +8,8 @@ import type { Visitor } from '../harness/Visitor';
 /** Tenants that have entities of the same refs. */
 const TENANTS: { tenant: string; user: User }[] = [
   { tenant: 'default', user: 'guest' },
-  { tenant: 'hooli', user: 'anna' },
-  { tenant: 'globex', user: 'peter' },
+  { tenant: 'stark', user: 'anna' },
+  { tenant: 'tyrell', user: 'peter' },
 ];
 
 const FIRST_REQUESTS = [

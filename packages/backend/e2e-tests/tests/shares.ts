@@ -12,7 +12,7 @@ export function testShares(): void {
     inBrowser(
       'is told from own entities, and seen in the graph with these alone',
       async ({ portal, visit }) => {
-        await shareFromHooli(portal);
+        await shareFromCyberdyne(portal);
         const consumer = portal.sources.serveEntities('/consumer.yaml', [
           {
             kind: 'Component',
@@ -28,7 +28,7 @@ export function testShares(): void {
         const { page } = visitor;
         const lookAtPage = async () => {
           await page
-            .getByRole('heading', { name: 'Shared by hooli' })
+            .getByRole('heading', { name: 'Shared by cyberdyne' })
             .waitFor();
         };
         await visitor.open(`/catalog/default/api/${API.name}`);
@@ -64,7 +64,7 @@ export function testShares(): void {
     inBrowser(
       'runs as a template in the tenant of the member',
       async ({ portal, visit }) => {
-        await shareFromHooli(portal);
+        await shareFromCyberdyne(portal);
         const visitor = await visit({ at: 'acme', as: 'anna' });
         const { page } = visitor;
         await visitor.open(`/create/templates/default/${TEMPLATE.name}`);
@@ -86,7 +86,7 @@ export function testShares(): void {
           }),
         );
         const elsewhere = (await portal.call('guest', 'scaffolder/v2/tasks', {
-          tenant: 'hooli',
+          tenant: 'cyberdyne',
         })) as { tasks: unknown[] };
         expect(elsewhere.tasks).toEqual([]);
       },
@@ -97,19 +97,19 @@ export function testShares(): void {
 let shared: Promise<void> | undefined;
 
 /** Has a tenant share its API and its template with Acme, and not what provides the API. */
-function shareFromHooli(portal: Portal): Promise<void> {
+function shareFromCyberdyne(portal: Portal): Promise<void> {
   shared ??= share(portal);
   return shared;
 }
 
 async function share(portal: Portal): Promise<void> {
-  addMarker('hooli', /nucleus/);
+  addMarker('cyberdyne', /nucleus/);
   await portal.createTenant({
-    slug: 'hooli',
-    name: 'Hooli',
+    slug: 'cyberdyne',
+    name: 'Cyberdyne',
     component: 'nucleus',
   });
-  const target = portal.sources.serveEntities('/hooli-shares.yaml', [
+  const target = portal.sources.serveEntities('/cyberdyne-shares.yaml', [
     {
       kind: API.kind,
       metadata: { name: API.name, description: 'Keeps boxes' },
@@ -145,9 +145,9 @@ async function share(portal: Portal): Promise<void> {
       },
     },
   ]);
-  await portal.register('hooli', target);
-  await portal.untilServed('hooli', 'nucleus-store');
-  await portal.call('guest', 'tenants/hooli/shares', {
+  await portal.register('cyberdyne', target);
+  await portal.untilServed('cyberdyne', 'nucleus-store');
+  await portal.call('guest', 'tenants/cyberdyne/shares', {
     method: 'POST',
     body: { targets: ['acme'], filter: ['kind=api', 'kind=template'] },
   });

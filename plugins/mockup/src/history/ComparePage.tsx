@@ -66,6 +66,15 @@ function Comparison(props: {
     before: titleOf(before),
     after: titleOf(after),
   });
+  const noteOf = (version: Version) => (
+    <Note
+      version={version}
+      title={titleOf(version)}
+      onRestore={
+        newest && version.id !== newest.id ? () => ask(version) : undefined
+      }
+    />
+  );
   return (
     <>
       <PageHeader
@@ -92,25 +101,14 @@ function Comparison(props: {
                 new URL(hrefOf(before, after), window.location.href).href
               }
             />
-            {[before, after]
-              .filter(({ id }) => newest && id !== newest.id)
-              .map(version => (
-                <Button
-                  key={version.id}
-                  variant="secondary"
-                  onPress={() => ask(version)}
-                >
-                  {t('history.restore.open', { title: titleOf(version) })}
-                </Button>
-              ))}
           </div>
           <LayoutDifferenceView
             before={before.layoutData}
             after={after.layoutData}
             beforeTitle={<Title side="before" text={titleOf(before)} />}
             afterTitle={<Title side="after" text={titleOf(after)} />}
-            beforeNote={<Note version={before} />}
-            afterNote={<Note version={after} />}
+            beforeNote={noteOf(before)}
+            afterNote={noteOf(after)}
           />
           <Patch before={before} after={after} />
         </Flex>
@@ -131,19 +129,41 @@ function Title({ side, text }: { side: 'before' | 'after'; text: string }) {
   );
 }
 
-/** Who has saved a version and when, and the way to it. */
-function Note({ version }: { version: Version }) {
+/** Who has saved a version and when, and the ways to it and back to it. */
+function Note(props: {
+  version: Version;
+  title: string;
+  onRestore?: () => void;
+}) {
+  const { version, title, onRestore } = props;
   const { id, mockupId, createdAt, createdBy } = version;
   const { t } = useTranslationRef(mockupTranslationRef);
   const href =
     useRouteRef(versionRouteRef)?.({ id: mockupId, versionId: id }) ?? '';
   return (
-    <Text as="p" variant="body-small" color="secondary" className={styles.note}>
-      <Person entityRef={createdBy} />, <Moment at={createdAt} />.{' '}
-      <Link href={href} variant="body-small">
-        {t('history.compare.look')}
-      </Link>
-    </Text>
+    <>
+      <Text
+        as="p"
+        variant="body-small"
+        color="secondary"
+        className={styles.note}
+      >
+        <Person entityRef={createdBy} />, <Moment at={createdAt} />.{' '}
+        <Link href={href} variant="body-small">
+          {t('history.compare.look')}
+        </Link>
+      </Text>
+      {onRestore && (
+        <Button
+          size="small"
+          variant="secondary"
+          aria-label={t('history.restore.open', { title })}
+          onPress={onRestore}
+        >
+          {t('history.restore.button')}
+        </Button>
+      )}
+    </>
   );
 }
 

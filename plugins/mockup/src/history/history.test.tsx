@@ -478,7 +478,7 @@ describe('the comparison of two versions', () => {
       expect.stringContaining('Added at column 1, row 31, 6 × 2.'),
     ]);
     const marks = (name: string) =>
-      within(screen.getByRole('region', { name }))
+      within(screen.getByRole('group', { name }))
         .getAllByRole('button')
         .map(mark => mark.textContent);
     expect(marks('Before: a').sort()).toEqual([
