@@ -9,7 +9,7 @@ import type { Visitor } from '../harness/Visitor';
 const TENANTS: { tenant: string; user: User }[] = [
   { tenant: 'default', user: 'guest' },
   { tenant: 'stark', user: 'anna' },
-  { tenant: 'tyrell', user: 'peter' },
+  { tenant: 'tyrell', user: 'anna' },
 ];
 
 const FIRST_REQUESTS = [

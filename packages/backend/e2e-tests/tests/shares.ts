@@ -103,11 +103,11 @@ function shareFromCyberdyne(portal: Portal): Promise<void> {
 }
 
 async function share(portal: Portal): Promise<void> {
-  addMarker('cyberdyne', /nucleus/);
+  addMarker('cyberdyne', /skynet/);
   await portal.createTenant({
     slug: 'cyberdyne',
     name: 'Cyberdyne',
-    component: 'nucleus',
+    component: 'skynet',
   });
   const target = portal.sources.serveEntities('/cyberdyne-shares.yaml', [
     {
@@ -117,7 +117,7 @@ async function share(portal: Portal): Promise<void> {
     },
     {
       kind: 'Component',
-      metadata: { name: 'nucleus-store' },
+      metadata: { name: 'skynet-store' },
       spec: { ...OWNED, providesApis: [API.name] },
     },
     {
@@ -146,7 +146,7 @@ async function share(portal: Portal): Promise<void> {
     },
   ]);
   await portal.register('cyberdyne', target);
-  await portal.untilServed('cyberdyne', 'nucleus-store');
+  await portal.untilServed('cyberdyne', 'skynet-store');
   await portal.call('guest', 'tenants/cyberdyne/shares', {
     method: 'POST',
     body: { targets: ['acme'], filter: ['kind=api', 'kind=template'] },
