@@ -1,31 +1,8 @@
-import { Client, DatabaseError } from 'pg';
+import { changeRole } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
 import type { CatalogDatabase } from './catalogDatabase';
 
 const PASSWORD = 'only-for-tests';
-
-/**
- * Runs a statement about roles, again where another test file is at the same ones:
- * they belong to the server.
- */
-export async function changeRole(
-  client: Client,
-  statement: string,
-): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await client.query(statement);
-      return;
-    } catch (error) {
-      const code = error instanceof DatabaseError ? error.code ?? '' : '';
-      if (['42710', '23505'].includes(code)) {
-        return;
-      }
-      if (code !== 'XX000' || attempt === 20) {
-        throw error;
-      }
-    }
-  }
-}
 
 /** The connection of a login, which gets a password for it. */
 export async function connectionOf(

@@ -1,5 +1,5 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
-import { asLogin, changeRole, connectionOf } from '../__testUtils__/roles';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
+import { asLogin, connectionOf } from '../__testUtils__/roles';
 import { RefusedError } from '../errors';
 import { migrateTo } from '../migrateTo';
 import { DEFAULT_TENANT_ID } from '../schema/tables';

@@ -1,6 +1,6 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import { changeRole, connectionOf } from '../__testUtils__/roles';
+import { connectionOf } from '../__testUtils__/roles';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { column, differences } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';

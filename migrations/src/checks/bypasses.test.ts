@@ -1,9 +1,8 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
-import { changeRole } from '../__testUtils__/roles';
 import { examineIsolation } from './examineIsolation';
 import type { IsolationFinding } from './Finding';
 

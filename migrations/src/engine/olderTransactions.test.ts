@@ -1,9 +1,9 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { changeRole, connectionOf } from '../__testUtils__/roles';
+import { connectionOf } from '../__testUtils__/roles';
 import { silentReporter } from '../Reporter';
 import { waitForOlderSnapshots } from './olderTransactions';
 

@@ -1,7 +1,7 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { changeRole, connectionOf } from '../__testUtils__/roles';
+import { connectionOf } from '../__testUtils__/roles';
 import { runPhases } from '../__testUtils__/runPhases';
 import { findings, preflight } from './__testUtils__/preflight';
 

@@ -1,8 +1,8 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
-import { changeRole, connectionOf } from '../../__testUtils__/roles';
+import { connectionOf } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { privileges } from './10_privileges';
 

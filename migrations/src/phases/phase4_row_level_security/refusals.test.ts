@@ -1,9 +1,9 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
-import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
+import { asLogin, connectionOf } from '../../__testUtils__/roles';
 import { silentReporter } from '../../Reporter';
 import type { MigrationSettings } from '../../engine/Step';
 import { privileges } from './10_privileges';

@@ -1,8 +1,8 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
-import { asLogin, changeRole, connectionOf } from '../../__testUtils__/roles';
+import { asLogin, connectionOf } from '../../__testUtils__/roles';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { ApplicationConnectedError } from '../../errors';

@@ -15,8 +15,8 @@ import type { Request } from 'express';
 /** To count the entities of a tenant is work for the database. */
 const LARGEST_PAGE_OF_SUMMARIES = 100;
 
-/** What the list of summaries can be narrowed to. */
-export const STATES = [
+/** The states of a tenant's engine. */
+export const ENGINE_STATES = [
   'catalog_plugin',
   'paused',
   'unassigned',
@@ -25,6 +25,11 @@ export const STATES = [
   'running',
   'failed',
   'unknown',
+] as const;
+
+/** What the list of summaries can be narrowed to. */
+export const STATES = [
+  ...ENGINE_STATES,
   'deleted',
   'with_errors',
 ] as const satisfies readonly ListTenantSummaries['state'][];

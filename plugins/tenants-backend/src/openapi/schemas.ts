@@ -1,5 +1,6 @@
 import { openApiRef } from '@internal/http';
 import { TENANT_ROLES } from 'backstage-plugin-tenants-common';
+import { ENGINE_STATES } from '../http/query';
 
 const slug = {
   type: 'string',
@@ -35,19 +36,7 @@ const tenant = {
   updated_at: time,
   deleted_at: orNull(time),
 };
-const state = {
-  type: 'string',
-  enum: [
-    'catalog_plugin',
-    'paused',
-    'unassigned',
-    'stopped',
-    'starting',
-    'running',
-    'failed',
-    'unknown',
-  ],
-};
+const state = { type: 'string', enum: [...ENGINE_STATES] };
 
 const membership = { tenant_slug: slug, tenant_name: name, role };
 const shareId = { type: 'string', format: 'uuid' };
