@@ -6,6 +6,9 @@ const PACKAGE = 'backstage-catalog-tenancy-cli';
 /** Of the scripts in the `package.json` of a repository: `migrate:phase1`. */
 const SCRIPT_PREFIX = 'migrate:';
 
+/** The script of the commands about one tenant: `tenant purge acme`. */
+const TENANT_SCRIPT = 'tenant';
+
 /**
  * The commands of the operator.
  *
@@ -26,7 +29,8 @@ export type OperatorCommandName =
   | 'undistribute'
   | 'move-tenant'
   | 'adopt'
-  | 'unadopt';
+  | 'unadopt'
+  | 'tenant';
 
 /**
  * A command of the operator as it is typed: every message that advises one names it
@@ -62,9 +66,9 @@ function render(
   { argv, env }: Pick<NodeJS.Process, 'argv' | 'env'>,
 ): string {
   const isYarn = env.npm_config_user_agent?.startsWith('yarn/') ?? false;
-  const isScript = env.npm_lifecycle_event?.startsWith(SCRIPT_PREFIX) ?? false;
-  if (isScript) {
-    const script = `${SCRIPT_PREFIX}${name}`;
+  const running = env.npm_lifecycle_event ?? '';
+  if (running === TENANT_SCRIPT || running.startsWith(SCRIPT_PREFIX)) {
+    const script = name === TENANT_SCRIPT ? name : `${SCRIPT_PREFIX}${name}`;
     return isYarn
       ? join('yarn', script, options)
       : join('npm run -s', script, options && `-- ${options}`);

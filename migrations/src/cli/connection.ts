@@ -15,6 +15,8 @@ export interface Connection {
   secrets: Set<string>;
   /** The schema that the catalog plugin works in, where the configuration tells. */
   catalogSchema?: string;
+  /** The configuration of Backstage that it is from. */
+  backstage?: Config;
   /** Why the database could not be asked for it. */
   fault?: unknown;
 }
@@ -94,7 +96,13 @@ export async function connectionFromConfig(
     const { connection, schema, fault } = await locateCatalog(config, {
       onPassword: password => secrets.add(password),
     });
-    return { config: connection, secrets, catalogSchema: schema, fault };
+    return {
+      config: connection,
+      secrets,
+      catalogSchema: schema,
+      backstage: config,
+      fault,
+    };
   } catch (error) {
     throw new UsageError(
       'The database of plugin "catalog" in the configuration of Backstage can\'t ' +

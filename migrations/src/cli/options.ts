@@ -28,6 +28,8 @@ export interface CommandOptions {
   catalogSchema?: string;
   keepTables?: boolean;
   tenant?: string;
+  now?: boolean;
+  database?: string[];
 }
 
 /** The token for the application: other users of the machine can read arguments. */
@@ -174,6 +176,17 @@ export const keepTablesOption = option(
 export const yesOption = option(
   '--yes',
   'do not ask before rows are deleted of which there is no copy',
+);
+
+export const nowOption = option(
+  '--now',
+  'do not wait until entity_ttl_days are over since the deletion',
+);
+
+export const databaseOption = option(
+  '--database <name>',
+  'another database of the portal on the same server; may be repeated',
+  (name, names: string[] = []) => [...names, name],
 );
 
 /** An option that goes on where the command would refuse. */

@@ -100,7 +100,8 @@ export class Output {
  * Shows what a command is about to delete, and asks on the terminal whether to go on.
  *
  * @param losses - a line for each; without any it does not ask
- * @throws {@link RefusedError} unless the answer is yes, and where there is no
+ * @param expected - the answer that goes on
+ * @throws {@link RefusedError} for any other answer, and where there is no
  *   terminal and no `--yes`
  */
 export async function confirmLosses(
@@ -108,6 +109,7 @@ export async function confirmLosses(
   options: Pick<CommandOptions, 'yes' | 'dryRun' | 'json'>,
   streams: Pick<Streams, 'stdin' | 'stderr'>,
   output: Pick<Output, 'note'>,
+  expected = 'yes',
 ): Promise<void> {
   if (losses.length === 0) {
     return;
@@ -141,11 +143,13 @@ export async function confirmLosses(
       prompt.once('close', () => resolve('')),
     );
     const answer = await Promise.race([
-      prompt.question('Delete them? Only "yes" goes on: '),
+      prompt.question(`Delete them? Only "${expected}" goes on: `),
       closed,
     ]);
-    if (answer.trim() !== 'yes') {
-      throw new RefusedError('Nothing was changed: the answer was not "yes".');
+    if (answer.trim() !== expected) {
+      throw new RefusedError(
+        `Nothing was changed: the answer was not "${expected}".`,
+      );
     }
   } finally {
     prompt.close();

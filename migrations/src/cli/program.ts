@@ -9,6 +9,7 @@ import { all, phaseCommands, upgrade } from './commands/phases';
 import { distribute, moveTenant, undistribute } from './commands/distribute';
 import { preflight } from './commands/preflight';
 import { status } from './commands/status';
+import { purge } from './commands/tenant';
 import { commonOptions, maxPauseOption } from './options';
 import type { CommandOptions } from './options';
 import { redact } from './output';
@@ -33,6 +34,7 @@ export const commands: CommandDefinition[] = [
   moveTenant,
   adopt,
   unadopt,
+  purge,
 ];
 
 const EXIT_CODES_HELP = `
@@ -85,10 +87,7 @@ export function buildProgram(streams: Streams, act: Act): Command {
     .configureHelp({
       commandUsage: command =>
         command.parent
-          ? operatorCommand(
-              command.name() as OperatorCommandName,
-              command.usage(),
-            )
+          ? operatorCommand(...typedAs(command))
           : usageOfCommands(),
       subcommandTerm: command => command.name(),
     })
@@ -98,14 +97,35 @@ export function buildProgram(streams: Streams, act: Act): Command {
   return program;
 }
 
+/** The name of a command, and what follows it. */
+function typedAs(command: Command): [OperatorCommandName, string] {
+  const name = command.name();
+  const parent = command.parent!;
+  return parent.parent
+    ? [parent.name() as OperatorCommandName, `${name} ${command.usage()}`]
+    : [name as OperatorCommandName, command.usage()];
+}
+
+/** The command that has subcommands of a name. */
+function groupOf(program: Command, name: string): Command {
+  return (
+    program.commands.find(each => each.name() === name) ??
+    program
+      .command(name)
+      .description('What concerns one tenant alone.')
+      .helpCommand(false)
+  );
+}
+
 function register(
   program: Command,
   definition: CommandDefinition,
   act: Act,
 ): void {
-  const { name, description, details, arguments: names = '' } = definition;
-  const command = program
-    .command(`${name} ${names}`.trim())
+  const { description, details, arguments: names = '' } = definition;
+  const { name, subcommand } = definition;
+  const command = (subcommand ? groupOf(program, name) : program)
+    .command(`${subcommand ?? name} ${names}`.trim())
     .description(description)
     .addHelpText(
       'after',

@@ -1,3 +1,4 @@
+import type { Config } from '@backstage/config';
 import type { Option } from 'commander';
 import type { ClientConfig } from 'pg';
 import type { MigrationSettings } from '../engine/Step';
@@ -25,6 +26,8 @@ export interface Invocation {
   options: CommandOptions;
   /** What follows the name of the command, such as a slug. */
   args: string[];
+  /** The configuration of Backstage, if the connection is from it. */
+  backstage?: Config;
   reporter: Reporter;
   /** Adds to the JSON document, which a failed command prints too. */
   report(fields: Record<string, unknown>): void;
@@ -32,10 +35,11 @@ export interface Invocation {
    * Shows what is about to be deleted, and asks whether to go on. Does not ask with `--yes`
    * and in a dry run.
    *
+   * @param answer - what has to be typed; "yes" by default
    * @throws {@link RefusedError} unless the answer is yes, and where there is no
    *   terminal to ask on
    */
-  confirm(losses: string[]): Promise<void>;
+  confirm(losses: string[], answer?: string): Promise<void>;
   /** Prints at once, also for a command that fails later. */
   print(text: string): void;
 }
@@ -43,6 +47,8 @@ export interface Invocation {
 /** A command of the operator. */
 export interface CommandDefinition {
   name: OperatorCommandName;
+  /** A word after the name. */
+  subcommand?: string;
   /** In commander's syntax: `<slug>`. */
   arguments?: string;
   description: string;
@@ -107,7 +113,8 @@ export async function runCommand(
   args: string[],
   streams: Streams,
 ): Promise<number> {
-  const { name: command, access } = definition;
+  const { name, subcommand, access } = definition;
+  const command = [name, subcommand].filter(Boolean).join(' ');
   const mode = access === 'change' && options.dryRun ? 'dryRun' : access;
   const output = new Output(
     streams,
@@ -118,9 +125,8 @@ export async function runCommand(
   const interruption = listenForSignals(mode === 'change');
   let connection: ClientConfig | undefined;
   try {
-    const { config, secrets, catalogSchema, fault } = await interruption.or(
-      resolveConnection(options),
-    );
+    const { config, secrets, catalogSchema, backstage, fault } =
+      await interruption.or(resolveConnection(options));
     connection = config;
     output.conceal(secrets);
     output.conceal([process.env[TOKEN_VARIABLE] ?? '']);
@@ -154,9 +160,11 @@ export async function runCommand(
         settings,
         options,
         args,
+        backstage,
         reporter,
         report: fields => output.add(fields),
-        confirm: losses => confirmLosses(losses, options, streams, output),
+        confirm: (losses, answer) =>
+          confirmLosses(losses, options, streams, output, answer),
         print: text => output.print(text),
       });
       try {

@@ -61,6 +61,9 @@ export const LEASES_TABLE = 'engine_leases';
 /** The table of what these engines do. */
 export const ENGINE_STATUS_TABLE = 'engine_status';
 
+/** The table of the slugs of purged tenants. */
+export const RETIRED_TABLE = 'retired_slugs';
+
 /**
  * The table that exists while an application can serve tenants: the partitioned tables are
  * in use, and all entities have their terms.

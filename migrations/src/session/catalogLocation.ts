@@ -11,6 +11,8 @@ const DATABASE = 'backend.database';
 /** An unreachable server may never answer. */
 const CONNECT_TIMEOUT_MS = 10_000;
 
+const MISSING_DATABASE = '3D000';
+
 type JsonObject = AppConfig['data'];
 type Dependencies = Parameters<DatabaseManager['forPlugin']>[1];
 type ShutdownHook = () => void | Promise<void>;
@@ -140,27 +142,70 @@ export async function connectionOfCatalog(
   );
 }
 
+/** Besides those of `backend.database.plugin`, a plugin of this product. */
+const OWN_PLUGINS = ['mockup'];
+
+/**
+ * The connections of other plugins that have one of their own, acting as the configured role.
+ * Those without a database are left out.
+ */
+export async function locatePlugins(
+  config: Config | undefined,
+): Promise<ClientConfig[]> {
+  if (!config) {
+    return [];
+  }
+  const database = readDatabase(config);
+  const configured = Object.keys((database.plugin ?? {}) as JsonObject);
+  const found: ClientConfig[] = [];
+  for (const plugin of new Set([...configured, ...OWN_PLUGINS])) {
+    await withKnex(
+      creatingNothing(database, plugin),
+      async knex => {
+        if (knex.client.config.client !== 'pg') {
+          return;
+        }
+        const fault = await tryConnection(await connectionOfKnex(knex));
+        if (fault === undefined) {
+          found.push(await actingConnectionOfKnex(knex));
+        } else if ((fault as { code?: string }).code !== MISSING_DATABASE) {
+          throw fault;
+        }
+      },
+      plugin,
+    );
+  }
+  return found;
+}
+
 function readDatabase(config: Config): JsonObject {
   return config.get<JsonObject>(DATABASE);
 }
 
-function pluginOf(database: JsonObject): JsonObject {
+function pluginOf(database: JsonObject, plugin = PLUGIN): JsonObject {
   const plugins = (database.plugin ?? {}) as JsonObject;
-  return (plugins[PLUGIN] ?? {}) as JsonObject;
+  return (plugins[plugin] ?? {}) as JsonObject;
 }
 
-function withPlugin(database: JsonObject, settings: JsonObject): JsonObject {
-  const plugin = { ...pluginOf(database), ...settings };
+function withPlugin(
+  database: JsonObject,
+  settings: JsonObject,
+  plugin = PLUGIN,
+): JsonObject {
   return {
     ...database,
-    plugin: { ...(database.plugin as JsonObject), [PLUGIN]: plugin },
+    plugin: {
+      ...(database.plugin as JsonObject),
+      [plugin]: { ...pluginOf(database, plugin), ...settings },
+    },
   };
 }
 
-function creatingNothing(database: JsonObject): JsonObject {
+function creatingNothing(database: JsonObject, plugin = PLUGIN): JsonObject {
   return withPlugin(
     { ...database, ensureExists: false, ensureSchemaExists: false },
     { ensureExists: false },
+    plugin,
   );
 }
 
@@ -190,6 +235,7 @@ async function toObject(connection: unknown): Promise<JsonObject> {
 async function withKnex<T>(
   database: JsonObject,
   use: (knex: Knex) => Promise<T>,
+  plugin = PLUGIN,
 ): Promise<T> {
   // The manager's timer keeps running until its shutdown hooks have run.
   const hooks: ShutdownHook[] = [];
@@ -213,7 +259,7 @@ async function withKnex<T>(
   );
   try {
     const knex = await manager
-      .forPlugin(PLUGIN, { logger, lifecycle })
+      .forPlugin(plugin, { logger, lifecycle })
       .getClient();
     try {
       return await use(knex);

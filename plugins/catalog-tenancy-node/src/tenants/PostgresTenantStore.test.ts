@@ -170,6 +170,32 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
     });
   });
 
+  it('gives nobody the slug of a purged tenant, nor a tenant back whose purge has begun', async () => {
+    const retire = (slug: string) =>
+      database.client.query(
+        `insert into retired_slugs (tenant_slug, tenant_digest) values ($1, '')`,
+        [slug],
+      );
+    await registry.createTenant('begun');
+    await store.delete('begun');
+    await retire('begun');
+    await retire('purged');
+    try {
+      await expect(store.restore('begun')).rejects.toThrow(
+        "The tenant 'begun' is being purged, and can't be restored any more",
+      );
+      await expect(store.get('begun')).resolves.toMatchObject({
+        deleted_at: expect.any(String),
+      });
+      await expect(registry.createTenant('purged')).rejects.toThrow(
+        "The slug 'purged' was that of a tenant that was purged",
+      );
+      await expect(store.get('purged')).resolves.toBeUndefined();
+    } finally {
+      await database.client.query('delete from retired_slugs');
+    }
+  });
+
   it('takes the path of the administrator for changes alone, and says why', async () => {
     await registry.createTenant('acme');
     await store.update('acme', { max_entities: 7 });

@@ -167,6 +167,11 @@ export class PostgresTenantStore implements TenantStore {
       if (!created) {
         throw takenError(slug, await findTenant(transaction, slug));
       }
+      if (await isRetired(transaction, slug)) {
+        throw new ConflictError(
+          `The slug '${slug}' was that of a tenant that was purged, whose people others may mention. Choose another one`,
+        );
+      }
       return toTenant(created);
     });
   }
@@ -222,6 +227,11 @@ export class PostgresTenantStore implements TenantStore {
       const tenant = restored ?? (await findTenant(transaction, tenantSlug));
       if (!tenant) {
         throw missingError(tenantSlug);
+      }
+      if (await isRetired(transaction, tenantSlug)) {
+        throw new ConflictError(
+          `The tenant '${tenantSlug}' is being purged, and can't be restored any more`,
+        );
       }
       return toTenant(tenant);
     });
@@ -368,6 +378,20 @@ async function findTenant(
     selectTenant(transaction.knex, tenantSlug),
   );
   return row;
+}
+
+/**
+ * Whether a purge has begun for the slug. It is asked for after the change, which waits for a
+ * purge that retires the slug at the same time.
+ */
+async function isRetired(
+  transaction: AdminTransaction,
+  tenantSlug: string,
+): Promise<boolean> {
+  const rows = await transaction.query(
+    transaction.knex('retired_slugs').where('tenant_slug', tenantSlug),
+  );
+  return rows.length > 0;
 }
 
 function updateTenant(

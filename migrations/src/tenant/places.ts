@@ -1,0 +1,119 @@
+import type { Config } from '@backstage/config';
+import type { ClientConfig } from 'pg';
+import type { Executor } from '../engine/Executor';
+import { LiveExecutor } from '../engine/LiveExecutor';
+import type { StepContext } from '../engine/Step';
+import { locatePlugins } from '../session/catalogLocation';
+import { MigrationSession } from '../session/MigrationSession';
+import { APPLICATION_PREFIX } from '../session/operatorLock';
+
+/** What tells which databases the portal has beside that of the catalog. */
+export interface Portal {
+  /** The configuration of Backstage, where the command has one. */
+  config?: Config;
+  /** Databases on the server of the catalog, as given by the operator. */
+  databases?: string[];
+}
+
+/** A database of the portal. */
+export interface Place {
+  /** Its name, for reports. */
+  database: string;
+  /** Of the login, which owns what plugins create there. */
+  executor: Executor;
+}
+
+// Where Backstage gives each plugin a database.
+const DEFAULT_PREFIX = 'backstage_plugin_';
+
+/** Opens a session of the login in each database of the portal, that of the catalog first. */
+export async function withPlaces<T>(
+  context: StepContext,
+  portal: Portal,
+  work: (places: Place[]) => Promise<T>,
+): Promise<T> {
+  const places: Place[] = [];
+  const sessions: MigrationSession[] = [];
+  const known = new Set<string>();
+  const add = async (open: () => Promise<MigrationSession>) => {
+    const session = await open();
+    sessions.push(session);
+    const [{ database, server }] = await session.query<{
+      database: string;
+      server: string;
+    }>(
+      `select current_database() as database,
+              current_database() || ' ' || coalesce(inet_server_addr()::text, '') || ' ' ||
+              pg_postmaster_start_time() as server`,
+    );
+    if (!known.has(server)) {
+      known.add(server);
+      places.push({ database, executor: executorOf(context, session) });
+    }
+  };
+  try {
+    for (const database of await databasesBeside(context, portal)) {
+      await add(() => context.openSession(database));
+    }
+    for (const connection of await locatePlugins(portal.config)) {
+      await add(() => openAs(connection, context));
+    }
+    return await work(places);
+  } finally {
+    await Promise.all(sessions.map(session => session.close()));
+  }
+}
+
+/** The database of the catalog, and others of the portal on its server. */
+async function databasesBeside(
+  { executor }: StepContext,
+  { config, databases = [] }: Portal,
+): Promise<string[]> {
+  const [{ own }] = await executor.read<{ own: string }>(
+    'select current_database() as own',
+  );
+  const found = prefixOf(config)
+    ? await executor.read<{ name: string }>(
+        `select datname as name from pg_database
+          where datallowconn and not datistemplate and starts_with(datname, $1)
+            and has_database_privilege(datname, 'connect') order by 1`,
+        [prefixOf(config)],
+      )
+    : [];
+  return [...new Set([own, ...databases, ...found.map(({ name }) => name)])];
+}
+
+function prefixOf(config: Config | undefined): string | undefined {
+  const database = config?.getOptionalConfig('backend.database');
+  return database?.getOptionalString('pluginDivisionMode') === 'schema'
+    ? undefined
+    : database && (database.getOptionalString('prefix') ?? DEFAULT_PREFIX);
+}
+
+function openAs(
+  connection: ClientConfig,
+  { settings }: StepContext,
+): Promise<MigrationSession> {
+  return MigrationSession.open({
+    connection,
+    schema: settings.schema,
+    applicationName: `${APPLICATION_PREFIX} tenant`,
+  });
+}
+
+/** In a dry run, what it would change is printed with the rest. */
+function executorOf(
+  { executor, settings, reporter }: StepContext,
+  session: MigrationSession,
+): Executor {
+  if (!executor.dryRun) {
+    return new LiveExecutor(session, settings, reporter);
+  }
+  return {
+    dryRun: true,
+    read: (sql, values) => session.query(sql, values),
+    execute: statement => executor.execute(statement),
+    transaction: transaction => executor.transaction(transaction),
+    work: work => executor.work(work),
+  };
+}

@@ -1,0 +1,264 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
+import { addTenants, OTHER, TEAM } from '../partitions/__testUtils__/tenants';
+import { givePartition } from '../partitions/move';
+import { Clones } from '../resumption/__testUtils__/Clones';
+import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
+import { purgeTenant } from './purge';
+
+// A purge of one tenant beside others, in a database with the tables of plugins. It is killed
+// between some of its statements; between all of them with KILL_AFTER_EVERY=1.
+
+const every = Number(process.env.KILL_AFTER_EVERY ?? 23);
+
+const databases = createTestDatabases();
+
+const HEX = TEAM.replaceAll('-', '');
+
+/** What plugins keep: tables of all tenants, and schemas of one. */
+const PLUGINS = `
+  create schema plugins;
+  create table plugins.mockups (id uuid primary key, tenant_id uuid, owner text);
+  create table plugins.mockup_versions (
+    id uuid primary key, tenant_id uuid,
+    mockup_id uuid references plugins.mockups on delete cascade);
+  create table plugins.mockup_trash (id uuid primary key, tenant_id uuid);
+  create function plugins.to_trash() returns trigger language plpgsql as
+    'begin insert into plugins.mockup_trash values (old.id, old.tenant_id); return old; end';
+  create trigger to_trash before delete on plugins.mockups
+    for each row execute function plugins.to_trash();
+  create table plugins.user_info (user_entity_ref text, claims text);
+  create table plugins.backstage_backend_tasks__tasks (id text);
+  create table plugins.notes (text text, ids uuid[], more jsonb);
+
+  insert into plugins.mockups
+  select gen_random_uuid(), t::uuid, 'user:my-team/ann'
+    from unnest(array['${TEAM}', '${OTHER}']) t, generate_series(1, 3);
+  insert into plugins.mockup_versions select gen_random_uuid(), tenant_id, id from plugins.mockups;
+  insert into plugins.user_info values ('user:my-team/ann', '{}'), ('user:other/ann', '{}');
+  insert into plugins.backstage_backend_tasks__tasks values
+    ('tenant:${TEAM}:refresh'), ('tenant:${OTHER}:refresh');
+  create schema tenant_${HEX};
+  create table tenant_${HEX}.locations (id uuid);
+  create schema "tenant_${HEX}_user-settings";
+
+  insert into tenancy.tenant_members (tenant_id, principal, role, created_by) values
+    ('${TEAM}', 'user:default/bob', 'admin', 'user:default/bob'),
+    ('${OTHER}', 'user:my-team/ann', 'viewer', 'user:default/bob'),
+    ('${OTHER}', 'user:default/bob', 'admin', 'user:my-team/ann');
+  insert into tenancy.tenant_shares (tenant_id, target_ids, filter, position, created_by) values
+    ('${TEAM}', null, '{kind=api}', 1, 'user:default/bob'),
+    ('${OTHER}', '{${TEAM}}', '{kind=api}', 1, 'user:default/bob'),
+    ('${OTHER}', '{${TEAM},00000000-0000-0000-0000-000000000001}', '{kind=api}', 2, 'user:default/bob');
+  update tenancy.tenants set deleted_at = now() - interval '400 days' where tenant_id = '${TEAM}'`;
+
+/** What nobody else may miss: all rows that say nothing of the tenant. */
+const OTHERS = `
+  select md5(string_agg(row, E'\\n' order by row)) as sum, count(*)::int as rows from (
+    select e::text as row from tenancy.entities e where tenant_id <> '${TEAM}'
+    union all select r::text from tenancy.relations r where tenant_id <> '${TEAM}'
+    union all select r::text from tenancy.refresh_state r where tenant_id <> '${TEAM}'
+    union all select t::text from tenancy.entity_terms t where tenant_id <> '${TEAM}'
+    union all select t::text from tenancy.tenants t where tenant_id <> '${TEAM}'
+    union all select m::text from plugins.mockups m where tenant_id <> '${TEAM}'
+    union all select v::text from plugins.mockup_versions v where tenant_id <> '${TEAM}'
+  ) others`;
+
+describe.each(databases.eachSupportedId())('purge on %s', id => {
+  let clones: Clones;
+  let template: string;
+  let connection: Awaited<
+    ReturnType<typeof createCatalogDatabase>
+  >['connection'];
+
+  beforeAll(async () => {
+    const database = await createCatalogDatabase(databases, id, {
+      entities: 10,
+      phase: 5,
+    });
+    await addTenants(database);
+    await database.client.query(PLUGINS);
+    await database.close();
+    ({ connection } = database);
+    template = database.connection.database!;
+    clones = await Clones.open(connection);
+  });
+  afterAll(() => clones.close());
+
+  const query = async (database: string, sql: string) => {
+    const client = new Client({ ...connection, database });
+    await client.connect();
+    try {
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+
+  const purge = (database: string) =>
+    clones.migrate(database, ({ context }) =>
+      purgeTenant(context, {
+        slug: 'my-team',
+        portal: {},
+        confirm: async () => undefined,
+      }),
+    );
+
+  const run = (database: string, ...args: string[]) =>
+    runInProcess({ ...connection, database }, 'tenant', 'purge', ...args);
+
+  /** Rows with a text that has the id, in every table. */
+  const leftOf = async (database: string, text: string) => {
+    const tables = await query(
+      database,
+      `select format('%I.%I', schemaname, tablename) as name from pg_tables
+        where schemaname !~ '^(pg_|information_schema)' and tablename <> 'retired_slugs'`,
+    );
+    const left: string[] = [];
+    for (const { name } of tables) {
+      const rows = await query(
+        database,
+        `select from ${name} t where t::text like '%${text}%'`,
+      );
+      left.push(...rows.map(() => name));
+    }
+    return left;
+  };
+
+  it('removes everything of the tenant, and nothing of others', async () => {
+    const name = await clones.clone(template);
+    const others = await query(name, OTHERS);
+    const { exitCode, stdout, stderr } = await run(name, 'my-team', '--yes');
+    expect(stderr).toContain('everything of the tenant "my-team"');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`- ${name} tenancy.entities: 60`);
+    expect(stdout).toContain(`- ${name} tenant_${HEX}_user-settings`);
+    expect(stdout).toContain('Nothing is left of the tenant "my-team"');
+    // In another tenant.
+    expect(stdout).toContain(
+      `- ${name} tenancy.tenant_members.created_by: 1 row`,
+    );
+    expect(stdout).toContain(`- ${name} plugins.mockups.owner: 3 rows`);
+    await expect(leftOf(name, TEAM)).resolves.toEqual([]);
+    await expect(leftOf(name, HEX)).resolves.toEqual([]);
+    await expect(query(name, OTHERS)).resolves.toEqual(others);
+    await expect(
+      query(
+        name,
+        `select principal from tenancy.tenant_members union all
+         select user_entity_ref from plugins.user_info order by 1`,
+      ),
+    ).resolves.toEqual([
+      { principal: 'user:default/bob' },
+      { principal: 'user:other/ann' },
+    ]);
+    await expect(
+      query(name, 'select target_ids from tenancy.tenant_shares'),
+    ).resolves.toEqual([
+      { target_ids: ['00000000-0000-0000-0000-000000000001'] },
+    ]);
+    await expect(
+      query(name, 'select tenant_slug, tenant_id from tenancy.retired_slugs'),
+    ).resolves.toEqual([{ tenant_slug: 'my-team', tenant_id: null }]);
+
+    await expect(run(name, 'my-team', '--yes')).resolves.toMatchObject({
+      exitCode: 0,
+      stdout: 'The tenant "my-team" was purged before.\n',
+    });
+  });
+
+  it('takes the partitions of a tenant too', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = null where tenant_slug = 'my-team'`,
+    );
+    await clones.migrate(name, ({ context }) =>
+      givePartition(context, 'my-team'),
+    );
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = now() - interval '400 days' where tenant_slug = 'my-team'`,
+    );
+    await purge(name);
+    await expect(
+      query(name, `select from pg_class where relname ~ 'my_team'`),
+    ).resolves.toEqual([]);
+  });
+
+  it('says what is left, and ends when that is gone', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `insert into plugins.notes values ('see ${TEAM}', '{${TEAM}}', '{"of": ["${TEAM}"]}'), ('', '{}', '{}')`,
+    );
+    const first = await run(name, 'my-team', '--yes');
+    expect(first.exitCode).toBe(4);
+    expect(first.stderr).toContain(`is left in:
+- ${name} plugins.notes.text: 1 row
+- ${name} plugins.notes.ids: 1 row
+- ${name} plugins.notes.more: 1 row
+`);
+    await query(name, 'truncate plugins.notes');
+    await expect(run(name, 'my-team', '--yes')).resolves.toMatchObject({
+      exitCode: 0,
+    });
+  });
+
+  it.each([
+    ['default', "is the default one, which can't be purged"],
+    ['other', 'is not deleted. Delete it first'],
+    ['nobody', 'There is no tenant "nobody"'],
+    ['gone', 'as its entity_ttl_days says. Purge it before that with --now.'],
+  ])('refuses %s', async (slug, message) => {
+    const { exitCode, stderr } = await run(template, slug, '--yes');
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(3);
+  });
+
+  it('asks for the slug', async () => {
+    const name = await clones.clone(template);
+    const ask = (answer: string) =>
+      runOnTerminal(
+        { ...connection, database: name },
+        answer,
+        ...['tenant', 'purge', 'gone', '--now'],
+      );
+    await expect(ask('yes')).resolves.toMatchObject({ exitCode: 3 });
+    await expect(ask('gone')).resolves.toMatchObject({ exitCode: 0 });
+  });
+
+  it('changes nothing in a dry run', async () => {
+    const { exitCode, stdout } = await run(template, 'my-team', '--dry-run');
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain(`drop schema if exists tenant_${HEX} cascade`);
+    await expect(leftOf(template, TEAM)).resolves.not.toEqual([]);
+  });
+
+  it('goes on from wherever it was killed', async () => {
+    const { admin } = clones;
+    const undisturbed = await clones.clone(template);
+    const counter = new SessionKiller({
+      after: Infinity,
+      admin,
+      database: undisturbed,
+    });
+    await purge(undisturbed);
+    await counter.stop();
+    const others = await query(template, OTHERS);
+    for (let after = 3; after < counter.sent; after += every) {
+      const name = await clones.clone(template);
+      const killer = new SessionKiller({ after, admin, database: name });
+      await purge(name).catch(() => undefined);
+      await killer.stop();
+      expect(killer.failure).toBeUndefined();
+      expect(killer.kill).toBeDefined();
+      await purge(name);
+      await expect(leftOf(name, TEAM)).resolves.toEqual([]);
+      await expect(query(name, OTHERS)).resolves.toEqual(others);
+      await clones.drop(name);
+    }
+  });
+});

@@ -1,0 +1,430 @@
+import { createHash } from 'node:crypto';
+import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
+import { RefusedError, VerificationError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
+import { OWN_TABLES } from '../ownTables';
+import { takeBackPartition } from '../partitions/move';
+import { tenantPartition } from '../partitions/Tenant';
+import { relationExists } from '../schema/lookups';
+import {
+  DEFAULT_TENANT_ID,
+  RETIRED_TABLE,
+  TENANT_TABLES,
+} from '../schema/tables';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import { formatTime } from '../text';
+import { deleteRows } from './deleteRows';
+import { documentsOf, removeFolder } from './documents';
+import { withPlaces } from './places';
+import type { Place, Portal } from './places';
+import { schemaPattern, searchTraces } from './traces';
+import type { Trace, Traces } from './traces';
+
+/** The tenant that goes. */
+interface Subject {
+  tenantId: string;
+  slug: string;
+}
+
+/** What a purge has removed. */
+export interface PurgeReport {
+  tenantId: string;
+  /** By `database schema.table`. */
+  rows: Record<string, number>;
+  /** By `database schema`. */
+  schemas: string[];
+  folders: string[];
+  /** What the operator removes. */
+  elsewhere: string[];
+  /** What others say of the tenant's people. */
+  mentions: Trace[];
+  unread: Omit<Trace, 'rows'>[];
+}
+
+export interface PurgeOptions {
+  slug: string;
+  /** Does not wait for the retention. */
+  now?: boolean;
+  portal: Portal;
+  /** Asks whether to go on. */
+  confirm(subject: Subject): Promise<void>;
+}
+
+/**
+ * Removes everything of a deleted tenant, for good, and searches for what is left. Killed
+ * between two statements, it goes on when it is run again: the registry's row goes last, and
+ * the retired slug keeps the id until the search has found nothing.
+ *
+ * @returns undefined where it was purged before
+ * @throws {@link RefusedError} for a tenant that is not deleted, or not for long enough
+ * @throws {@link VerificationError} if something is left
+ */
+export async function purgeTenant(
+  context: StepContext,
+  options: PurgeOptions,
+): Promise<PurgeReport | undefined> {
+  const { slug, portal, confirm } = options;
+  const subject = await findSubject(context, options);
+  if (!subject) {
+    return undefined;
+  }
+  await confirm(subject);
+  await retireSlug(context, subject);
+  return withPlaces(context, portal, async places => {
+    const report: PurgeReport = {
+      tenantId: subject.tenantId,
+      rows: {},
+      schemas: [],
+      folders: [],
+      elsewhere: [],
+      mentions: [],
+      unread: [],
+    };
+    for (const place of places) {
+      await dropSchemas(place, subject, report);
+      await deleteElsewhere(context, place, subject, report);
+    }
+    await deleteFromRegistry(context, places[0].database, subject, report);
+    await removeDocuments(context, portal, subject, report);
+    if (!context.executor.dryRun) {
+      Object.assign(report, await requireNothingLeft(context, places, subject));
+      await context.executor.execute(
+        `update ${RETIRED_TABLE} set tenant_id = null where tenant_slug = ${escapeLiteral(
+          slug,
+        )}`,
+      );
+    }
+    return report;
+  });
+}
+
+async function findSubject(
+  { executor }: StepContext,
+  { slug, now }: PurgeOptions,
+): Promise<Subject | undefined> {
+  if (!(await relationExists(executor, RETIRED_TABLE))) {
+    throw new RefusedError(
+      `The tables are older than this version. Run "${operatorCommand(
+        'upgrade',
+      )}".`,
+    );
+  }
+  const [tenant] = await executor.read<{
+    tenantId: string;
+    isDeleted: boolean;
+    ends: Date | null;
+    isOver: boolean;
+  }>(
+    `select tenant_id as "tenantId", deleted_at is not null as "isDeleted", ends,
+            coalesce(ends <= now(), false) as "isOver"
+       from tenants, lateral (
+         select deleted_at + make_interval(days => entity_ttl_days) as ends) retention
+      where tenant_slug = $1`,
+    [slug],
+  );
+  const [retired] = await executor.read<{ tenantId: string | null }>(
+    `select tenant_id as "tenantId" from ${RETIRED_TABLE} where tenant_slug = $1`,
+    [slug],
+  );
+  if (retired) {
+    // A purge that was begun goes on.
+    return retired.tenantId ? { slug, tenantId: retired.tenantId } : undefined;
+  }
+  if (!tenant) {
+    throw new RefusedError(
+      `There is no tenant "${slug}". Expected the slug of a deleted one.`,
+    );
+  }
+  if (tenant.tenantId === DEFAULT_TENANT_ID) {
+    throw new RefusedError(
+      `The tenant "${slug}" is the default one, which can't be purged. The way back is "${operatorCommand(
+        'rollback',
+      )}".`,
+    );
+  }
+  if (!tenant.isDeleted) {
+    throw new RefusedError(
+      `The tenant "${slug}" is not deleted. Delete it first, by its page or DELETE /api/tenants/${slug}.`,
+    );
+  }
+  if (!tenant.isOver && !now) {
+    throw new RefusedError(
+      `The tenant "${slug}" is kept ${
+        tenant.ends ? `until ${formatTime(tenant.ends)}` : 'for ever'
+      }, as its entity_ttl_days says. Purge it before that with --now.`,
+    );
+  }
+  return { slug, tenantId: tenant.tenantId };
+}
+
+/** From then on the tenant can't be restored, and nobody gets its slug. */
+async function retireSlug(
+  { executor }: StepContext,
+  { tenantId, slug }: Subject,
+): Promise<void> {
+  await executor.transaction({
+    title: `Retire the slug "${slug}"`,
+    locks: `The row of the tenant in tenants: a change of the tenant waits for milliseconds.`,
+    tables: ['tenants'],
+    mode: 'rows',
+    statements: [
+      `insert into ${RETIRED_TABLE} (tenant_slug, tenant_digest, tenant_id)
+select tenant_slug, decode('${digestOf(
+        tenantId,
+      )}', 'hex'), tenant_id from tenants
+ where tenant_id = ${escapeLiteral(tenantId)} and deleted_at is not null
+   for update
+    on conflict do nothing`,
+    ],
+  });
+  if (executor.dryRun) {
+    return;
+  }
+  const found = await executor.read(
+    `select from ${RETIRED_TABLE} where tenant_slug = $1`,
+    [slug],
+  );
+  if (found.length === 0) {
+    throw new RefusedError(`The tenant "${slug}" was restored meanwhile.`);
+  }
+}
+
+/** Tells the exports of one tenant from those of others, without its id. */
+export function digestOf(tenantId: string): string {
+  return createHash('sha256').update(tenantId).digest('hex');
+}
+
+async function dropSchemas(
+  { database, executor }: Place,
+  { tenantId, slug }: Subject,
+  report: PurgeReport,
+): Promise<void> {
+  const schemas = await executor.read<{ name: string }>(
+    'select nspname as name from pg_namespace where nspname ~ $1 order by 1',
+    [schemaPattern(tenantId)],
+  );
+  for (const { name } of schemas) {
+    await executor.transaction({
+      title: `Drop the schema "${name}" of the tenant "${slug}"`,
+      locks:
+        'ACCESS EXCLUSIVE on the tables in it, which only an engine or instance of the deleted tenant used.',
+      statements: [`drop schema if exists ${escapeIdentifier(name)} cascade`],
+    });
+    report.schemas.push(`${database} ${name}`);
+  }
+}
+
+/** Tables that name people, by the column. Their rows say nothing without the person. */
+const PEOPLE = [
+  ['user_info', 'user_entity_ref'],
+  ['offline_sessions', 'user_entity_ref'],
+  ['user_settings', 'user_entity_ref'],
+  ['notification', 'user'],
+];
+
+/** The tables of Backstage's scheduler, whose tasks have the tenant's id in theirs. */
+const TASKS = 'backstage_backend_tasks__tasks';
+
+/**
+ * Layouts first, so that they do not go to the trash with their mockup; the trash last, where
+ * a trigger puts what is deleted.
+ */
+const byMockupOrder = (name: string) =>
+  ['mockup_versions', 'mockups', 'mockup_trash'].indexOf(name) + 1 || 2.5;
+
+/** Deletes rows of the tenant, and of its people, in the tables of plugins. */
+async function deleteElsewhere(
+  { settings, reporter }: StepContext,
+  { database, executor }: Place,
+  { tenantId, slug }: Subject,
+  report: PurgeReport,
+): Promise<void> {
+  const tables = await executor.read<{
+    schema: string;
+    name: string;
+    columns: string[];
+  }>(
+    `select n.nspname as schema, c.relname as name, array_agg(a.attname::text) as columns
+       from pg_class c
+       join pg_namespace n on n.oid = c.relnamespace
+       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+      where c.relkind = 'r' and n.nspname <> $1 and n.nspname !~ '^(pg_|tenant_[0-9a-f]{32})'
+        and (c.relname ~ '^mockup' or c.relname = any ($2))
+      group by 1, 2 order by 1, 2`,
+    [settings.schema, [TASKS, ...PEOPLE.map(([name]) => name)]],
+  );
+  const id = escapeLiteral(tenantId);
+  const mockups = tables
+    .filter(({ columns }) => columns.includes('tenant_id'))
+    .sort((one, other) => byMockupOrder(one.name) - byMockupOrder(other.name))
+    .map(table => ({ ...table, where: `tenant_id = ${id}` }));
+  const people = tables.flatMap(table =>
+    PEOPLE.filter(
+      ([name, column]) => name === table.name && table.columns.includes(column),
+    ).map(([, column]) => ({
+      ...table,
+      where: `starts_with(${escapeIdentifier(column)}, ${escapeLiteral(
+        `user:${slug}/`,
+      )})`,
+    })),
+  );
+  const tasks = tables
+    .filter(({ name }) => name === TASKS)
+    .map(table => ({
+      ...table,
+      where: `starts_with(id, ${escapeLiteral(`tenant:${tenantId}:`)})`,
+    }));
+  for (const { schema, name, where } of [...mockups, ...people, ...tasks]) {
+    const table = `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
+    const title = `${database} ${table}`;
+    note(
+      report,
+      title,
+      await deleteRows(executor, reporter, settings.batchSize, {
+        table,
+        where,
+        title,
+      }),
+    );
+  }
+}
+
+/** Deletes the tenant's rows in the tables of this product, those of the registry last. */
+async function deleteFromRegistry(
+  context: StepContext,
+  database: string,
+  { tenantId, slug }: Subject,
+  report: PurgeReport,
+): Promise<void> {
+  const { executor, settings, reporter } = context;
+  const id = escapeLiteral(tenantId);
+  const remove = async (table: string, where: string) => {
+    const title = `${database} ${settings.schema}.${table}`;
+    note(
+      report,
+      title,
+      await deleteRows(executor, reporter, settings.batchSize, {
+        table: escapeIdentifier(table),
+        where,
+        title,
+      }),
+    );
+  };
+  await endReferences(executor, { tenantId, slug });
+  await remove(
+    'tenant_members',
+    `starts_with(principal, ${escapeLiteral(`user:${slug}/`)})`,
+  );
+  for (const table of await tablesOfTenants(executor)) {
+    await remove(table, `tenant_id = ${id}`);
+  }
+  if (await relationExists(executor, tenantPartition('entities', slug))) {
+    await takeBackPartition(context, slug);
+  }
+  await remove('tenants', `tenant_id = ${id}`);
+}
+
+function note(report: PurgeReport, title: string, rows: number): void {
+  if (rows > 0) {
+    report.rows[title] = (report.rows[title] ?? 0) + rows;
+  }
+}
+
+/** What says that there is, or was, a tenant. */
+const LAST = ['tenants', RETIRED_TABLE];
+
+/** Those of this product that exist, referencing before referenced. */
+async function tablesOfTenants(executor: Executor): Promise<string[]> {
+  const rows = await executor.read<{ name: string }>(
+    `select c.relname as name from pg_class c
+      join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id'
+     where c.oid in (select to_regclass(quote_ident(name)) from unnest($1::text[]) name)
+       and c.relkind in ('r', 'p')`,
+    [OWN_TABLES.map(({ name }) => name)],
+  );
+  const found = rows.map(({ name }) => name);
+  const first = [...TENANT_TABLES].reverse() as string[];
+  return [
+    ...first.filter(name => found.includes(name)),
+    ...found.filter(name => !first.includes(name)),
+  ].filter(name => !LAST.includes(name));
+}
+
+/** Takes the tenant out of the shares of others, and ends those that are for it alone. */
+async function endReferences(
+  executor: Executor,
+  { tenantId, slug }: Subject,
+): Promise<void> {
+  const id = escapeLiteral(tenantId);
+  await executor.transaction({
+    title: `Share nothing with the tenant "${slug}" any more`,
+    locks:
+      'The rows of the shares with it: a change of such a share waits for milliseconds.',
+    tables: ['tenant_shares'],
+    mode: 'rows',
+    statements: [
+      `delete from tenant_shares where target_ids = array[${id}]::uuid[]`,
+      `update tenant_shares set target_ids = array_remove(target_ids, ${id}::uuid), updated_at = now()
+ where ${id}::uuid = any (target_ids)`,
+      // It is asked for after the shares, whose rows are locked first everywhere.
+      `delete from tenant_share_copies c where tenant_id = ${id}
+    or share_id in (select share_id from tenant_shares where tenant_id = ${id})`,
+    ],
+  });
+}
+
+async function removeDocuments(
+  { executor }: StepContext,
+  { config }: Portal,
+  subject: Subject,
+  report: PurgeReport,
+): Promise<void> {
+  const documents = documentsOf(config, subject);
+  if (documents?.kind === 'elsewhere') {
+    report.elsewhere.push(documents.place);
+  }
+  if (documents?.kind === 'folder') {
+    if (executor.dryRun || (await removeFolder(documents.path))) {
+      report.folders.push(documents.path);
+    }
+  }
+}
+
+/** @throws {@link VerificationError} which names what is left */
+async function requireNothingLeft(
+  { executor, settings, reporter }: StepContext,
+  places: Place[],
+  { tenantId, slug }: Subject,
+): Promise<Pick<PurgeReport, 'mentions' | 'unread'>> {
+  reporter.info('Searching every column for what is left');
+  const found: Traces[] = [];
+  for (const place of places) {
+    const isCatalog = place === places[0];
+    found.push(
+      await searchTraces(
+        place,
+        { tenantId, slug, schema: settings.schema },
+        schema =>
+          isCatalog && schema === settings.schema ? executor : place.executor,
+      ),
+    );
+  }
+  const left = found.flatMap(({ ofTenant }) => ofTenant);
+  if (left.length > 0) {
+    throw new VerificationError(
+      `The id ${tenantId} of the tenant "${slug}" is left in:\n${left
+        .map(describeTrace)
+        .join('\n')}\nRemove that, and run the command again.`,
+    );
+  }
+  return {
+    mentions: found.flatMap(({ ofPeople }) => ofPeople),
+    unread: found.flatMap(({ unread }) => unread),
+  };
+}
+
+/** `- catalog public.notes.text: 3 rows`. */
+export function describeTrace({ database, place, rows }: Trace): string {
+  return `- ${database} ${place}: ${rows === 1 ? '1 row' : `${rows} rows`}`;
+}

@@ -1,0 +1,148 @@
+import { DatabaseError } from 'pg';
+import type { Executor } from '../engine/Executor';
+import { RETIRED_TABLE } from '../schema/tables';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import { engineSchemaOf } from '../adopt/engine';
+
+/** Where something of a tenant stands. */
+export interface Trace {
+  database: string;
+  /** `schema.table.column`, or the kind and the name of an object. */
+  place: string;
+  /** How many rows. */
+  rows: number;
+}
+
+/** What a search finds. */
+export interface Traces {
+  /** The tenant's id. */
+  ofTenant: Trace[];
+  /** References to its people, `user:<slug>/…`. */
+  ofPeople: Trace[];
+  /** Tables that the login may not read. */
+  unread: Omit<Trace, 'rows'>[];
+}
+
+interface SearchedTable {
+  schema: string;
+  name: string;
+  columns: { name: string; type: string }[];
+}
+
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+const OBJECTS = `
+  select format('schema %I', nspname) as place from pg_namespace
+   where nspname like any (array[$1, $2])
+  union all
+  select format('relation %I.%I', n.nspname, c.relname)
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+   where c.relname like any (array[$1, $2]) and n.nspname !~ '^pg_'
+  union all
+  select format('role %I', rolname) from pg_roles where rolname like any (array[$1, $2])
+  order by 1`;
+
+/**
+ * Searches all columns that can hold an id or a text, by PostgreSQL's own catalogue: text,
+ * varchar, char, uuid, json and jsonb, also in arrays and domains. And the names of schemas,
+ * tables and roles.
+ *
+ * Locks: ACCESS SHARE on one table after the other, which blocks nobody.
+ *
+ * @param reading - runs a query about a schema as a role that may read there
+ */
+export async function searchTraces(
+  { database, executor }: { database: string; executor: Executor },
+  {
+    tenantId,
+    slug,
+    schema,
+  }: { tenantId: string; slug: string; schema: string },
+  reading: (schema: string) => Executor,
+): Promise<Traces> {
+  const traces: Traces = { ofTenant: [], ofPeople: [], unread: [] };
+  const compact = tenantId.replaceAll('-', '');
+  const named = await executor.read<{ place: string }>(OBJECTS, [
+    `%${compact}%`,
+    `%${tenantId}%`,
+  ]);
+  traces.ofTenant.push(
+    ...named.map(({ place }) => ({ database, place, rows: 1 })),
+  );
+  for (const table of await listTables(executor)) {
+    if (table.schema === schema && table.name === RETIRED_TABLE) {
+      continue;
+    }
+    const where = `${table.schema}.${table.name}`;
+    try {
+      const [counts] = await reading(table.schema).read<Record<string, number>>(
+        countStatement(table, { tenantId, compact, slug }),
+      );
+      table.columns.forEach(({ name }, index) => {
+        const add = (list: Trace[], rows: number) =>
+          rows > 0 && list.push({ database, place: `${where}.${name}`, rows });
+        add(traces.ofTenant, counts[`t${index}`]);
+        add(traces.ofPeople, counts[`p${index}`]);
+      });
+    } catch (error) {
+      if (
+        !(error instanceof DatabaseError) ||
+        error.code !== INSUFFICIENT_PRIVILEGE
+      ) {
+        throw error;
+      }
+      traces.unread.push({ database, place: where });
+    }
+  }
+  return traces;
+}
+
+/** Tables and materialized views; a partition is read with its table. */
+async function listTables(executor: Executor): Promise<SearchedTable[]> {
+  return executor.read<SearchedTable>(`
+    select n.nspname as schema, c.relname as name,
+           json_agg(json_build_object('name', a.attname, 'type', b.typname)
+                    order by a.attnum) as columns
+      from pg_class c
+      join pg_namespace n on n.oid = c.relnamespace
+      join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      join pg_type t on t.oid = a.atttypid
+      -- The element of an array.
+      join pg_type e on e.oid = case when t.typcategory = 'A' then t.typelem else t.oid end
+      -- The base of a domain.
+      join pg_type b on b.oid = case when e.typtype = 'd' then e.typbasetype else e.oid end
+     where c.relkind in ('r', 'p', 'm') and not c.relispartition and c.relispopulated
+       and n.nspname <> 'information_schema' and n.nspname !~ '^pg_'
+       and (b.typcategory = 'S' or b.typname in ('uuid', 'json', 'jsonb', 'xml'))
+     group by 1, 2 order by 1, 2`);
+}
+
+function countStatement(
+  { schema, name, columns }: SearchedTable,
+  {
+    tenantId,
+    compact,
+    slug,
+  }: { tenantId: string; compact: string; slug: string },
+): string {
+  const any = (column: string, texts: string[], operator = 'like') =>
+    `count(*) filter (where ${texts
+      .map(text => `${column}::text ${operator} ${escapeLiteral(`%${text}%`)}`)
+      .join(' or ')})::float8`;
+  const counts = columns.flatMap((column, index) => {
+    const sql = escapeIdentifier(column.name);
+    return column.type === 'uuid'
+      ? [`${any(sql, [tenantId])} as t${index}`, `0 as p${index}`]
+      : [
+          `${any(sql, [tenantId, compact])} as t${index}`,
+          `${any(sql, [`user:${slug}/`], 'ilike')} as p${index}`,
+        ];
+  });
+  return `select ${counts.join(', ')}
+    from ${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
+}
+
+/** The schemas of a tenant's engine and instances. */
+export function schemaPattern(tenantId: string): string {
+  return `^${engineSchemaOf(tenantId)}(_|$)`;
+}
