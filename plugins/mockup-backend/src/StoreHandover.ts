@@ -23,7 +23,9 @@ export class StoreHandover {
   }
 
   /** Opens the stores, once, and lets calls through from then on. */
-  async open(create: () => Promise<MockupStores>): Promise<MockupStores> {
+  async open<TStores extends MockupStores>(
+    create: () => Promise<TStores>,
+  ): Promise<TStores> {
     try {
       const stores = await create();
       this.#resolve(stores);

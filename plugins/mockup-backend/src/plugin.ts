@@ -27,10 +27,12 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Config as Schema } from '../config';
 import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
+import { MockupDecisions } from './authorization/MockupDecisions';
 import { openMockupStores } from './database/openMockupStores';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
 import { type ImportBounds, removeLeftFiles } from './http/request/mockupFile';
+import { AuthorizedPages } from './pages/AuthorizedPages';
 import { applyRetention } from './retention/applyRetention';
 import { readRetention } from './retention/readRetention';
 import { StoreHandover } from './StoreHandover';
@@ -78,6 +80,7 @@ function createPlugin(handover: StoreHandover) {
           permissionsRegistry: coreServices.permissionsRegistry,
           scheduler: coreServices.scheduler,
           tenantGate: tenantGateServiceRef,
+          userInfo: coreServices.userInfo,
         },
         async init({
           auditor,
@@ -91,6 +94,7 @@ function createPlugin(handover: StoreHandover) {
           permissionsRegistry,
           scheduler,
           tenantGate,
+          userInfo,
         }) {
           refuseUnknownKeys(config.getOptional('mockup'), 'mockup', KNOWN_KEYS);
           tenantGate.declareTenantAware();
@@ -131,13 +135,26 @@ function createPlugin(handover: StoreHandover) {
             auditor,
             httpAuth,
             metrics,
-            authorize: (credentials, req) =>
-              new AuthorizedMockupStore({
+            authorize: (credentials, req) => {
+              const { tenantId } = tenantOf(req);
+              const decisions = new MockupDecisions({
                 credentials,
                 permissions,
                 ruleset,
-                store: stores.forTenant(tenantOf(req).tenantId),
-              }),
+              });
+              return {
+                mockups: new AuthorizedMockupStore({
+                  decisions,
+                  store: stores.forTenant(tenantId),
+                }),
+                pages: new AuthorizedPages({
+                  credentials,
+                  decisions,
+                  store: stores.pagesOf(tenantId),
+                  userInfo,
+                }),
+              };
+            },
           });
           httpRouter.use(
             createRouter(operations, {

@@ -33,6 +33,10 @@ export const MOCKUP_LIMITS = {
   shares: 50,
   /** Characters in the reference of a group. */
   groupRef: 255,
+  /** Characters in the path of a page. */
+  pagePath: 100,
+  /** Pages of one tenant. */
+  pages: 500,
   /** Items in one layout. */
   layoutItems: 1000,
   /** Rows of a layout: `y + h` of each item. */

@@ -70,6 +70,28 @@ export const mockupSharePermission = createPermission({
 });
 
 /**
+ * Showing a version of a mockup as a page of the portal, and taking the page back.
+ *
+ * @public
+ */
+export const mockupPagePublishPermission = createPermission({
+  name: 'mockup.page.publish',
+  attributes: { action: 'update' },
+  resourceType: RESOURCE_TYPE_MOCKUP,
+});
+
+/**
+ * Making a page the home page of its audience. In a tenant with roles only its admins may,
+ * whatever the policy says.
+ *
+ * @public
+ */
+export const mockupPageHomePermission = createPermission({
+  name: 'mockup.page.home',
+  attributes: { action: 'update' },
+});
+
+/**
  * All permissions of the mockup plugin.
  *
  * @public
@@ -82,4 +104,6 @@ export const mockupPermissions: Array<
   mockupUpdatePermission,
   mockupDeletePermission,
   mockupSharePermission,
+  mockupPagePublishPermission,
+  mockupPageHomePermission,
 ];

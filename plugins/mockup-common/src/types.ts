@@ -323,3 +323,81 @@ export interface MockupFileVersion {
   /** The version that it restored, by its place among those of the mockup, from 0. */
   restoredFrom?: number;
 }
+
+/**
+ * For whom a page is, beside the user who published it: everybody in the tenant, the members of a
+ * group, or those who have a role in the tenant or a higher one.
+ *
+ * @public
+ */
+export type PageAudience =
+  | 'everybody'
+  | `group:${string}`
+  | `role:${'viewer' | 'member' | 'admin'}`;
+
+/**
+ * A version of a mockup to show as a page.
+ *
+ * @public
+ */
+export interface PublishPageRequest {
+  /** The id of the mockup. */
+  mockupId: string;
+  /** The id of the version. */
+  versionId: string;
+  /** For whom it is. */
+  audience: PageAudience;
+  /** 1 to 255 characters; the name of the mockup where it is not given. */
+  title?: string;
+  /**
+   * Whether it is the home page of its audience, in place of the one before. In a tenant with
+   * roles, only admins make a page one.
+   */
+  home?: boolean;
+}
+
+/**
+ * Which version of a mockup is a page, and who has published it.
+ *
+ * @public
+ */
+export interface PagePublication {
+  /** The id of the mockup. */
+  mockupId: string;
+  /** The id of the version. */
+  versionId: string;
+  /** The tag of the version, where it has one. */
+  versionTag?: string;
+  /** For whom the page is. */
+  audience: PageAudience;
+  /** Whether it is the home page of its audience. */
+  home: boolean;
+  /** The user who published it, as `user:<namespace>/<name>`. */
+  publishedBy: string;
+  /** When it was published, in ISO 8601 and UTC. */
+  publishedAt: string;
+}
+
+/**
+ * A page of the portal, without what is on it.
+ *
+ * @public
+ */
+export interface PublishedPage {
+  /** The last segment of its address: lower-case letters, digits and single hyphens. */
+  path: string;
+  /** What it is called. */
+  title: string;
+  /** Where it comes from; left out for those who may not publish it. */
+  publication?: PagePublication;
+}
+
+/**
+ * A page of the portal.
+ *
+ * @public
+ */
+export interface PublishedPageWithLayout extends PublishedPage {
+  /** The layout of the published version. */
+  layoutData: LayoutItem[];
+}

@@ -7,7 +7,7 @@ import {
   PageBlueprint,
 } from '@backstage/frontend-plugin-api';
 import { EntityContentBlueprint } from '@backstage/plugin-catalog-react/alpha';
-import { RiLayoutMasonryLine } from '@remixicon/react';
+import { RiLayoutMasonryLine, RiPagesLine } from '@remixicon/react';
 import { MockupClient } from 'backstage-plugin-mockup-common';
 import { mockupApiRef } from './api';
 import {
@@ -20,6 +20,8 @@ import { isMockupsAvailable } from './entity/annotation';
 import {
   compareRouteRef,
   mockupRouteRef,
+  pageRouteRef,
+  pagesRouteRef,
   rootRouteRef,
   trashRouteRef,
   versionRouteRef,
@@ -69,6 +71,21 @@ const mockupsPage = PageBlueprint.make({
   },
 });
 
+/** The pages that mockups were published as. */
+const publishedPages = PageBlueprint.make({
+  name: 'pages',
+  params: {
+    path: '/pages',
+    routeRef: pagesRouteRef,
+    title: 'Pages',
+    icon: <RiPagesLine />,
+    loader: async () => {
+      const { PagesPage } = await import('./pages/PagesPage');
+      return <PagesPage />;
+    },
+  },
+});
+
 /** A tab on the page of an entity that names mockups. */
 export const entityMockupsContent = EntityContentBlueprint.make({
   params: {
@@ -100,12 +117,15 @@ export const mockupPlugin = createFrontendPlugin({
     versions: versionsRouteRef,
     version: versionRouteRef,
     compare: compareRouteRef,
+    pages: pagesRouteRef,
+    page: pageRouteRef,
   },
   extensions: [
     mockupApi,
     componentsApi,
     ...stockComponents,
     mockupsPage,
+    publishedPages,
     entityMockupsContent,
   ],
 });

@@ -35,3 +35,12 @@ export const compareRouteRef = createSubRouteRef({
   parent: rootRouteRef,
   path: '/:id/versions/:versionId/compare/:otherId',
 });
+
+/** The published pages. */
+export const pagesRouteRef = createRouteRef();
+
+/** One published page. */
+export const pageRouteRef = createSubRouteRef({
+  parent: pagesRouteRef,
+  path: '/:path',
+});

@@ -5,6 +5,7 @@ import { editorMessages } from './editor/messages';
 import { entityMessages } from './entity/messages';
 import { historyMessages } from './history/messages';
 import { listMessages } from './list/messages';
+import { pagesMessages } from './pages/messages';
 import { sharingMessages } from './sharing/messages';
 
 /**
@@ -20,6 +21,7 @@ export const mockupTranslationRef = createTranslationRef({
     entity: entityMessages,
     history: historyMessages,
     list: listMessages,
+    pages: pagesMessages,
     sharing: sharingMessages,
   },
 });

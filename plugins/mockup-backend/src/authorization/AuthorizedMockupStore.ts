@@ -1,18 +1,5 @@
-import type {
-  BackstageCredentials,
-  PermissionsService,
-} from '@backstage/backend-plugin-api';
 import { NotAllowedError } from '@backstage/errors';
-import {
-  AuthorizeResult,
-  type PolicyDecision,
-  type QueryPermissionResponse,
-  type ResourcePermission,
-} from '@backstage/plugin-permission-common';
-import {
-  createConditionTransformer,
-  type PermissionRuleset,
-} from '@backstage/plugin-permission-node';
+import type { ResourcePermission } from '@backstage/plugin-permission-common';
 import {
   type CreateMockupRequest,
   type DuplicateMockupRequest,
@@ -37,32 +24,20 @@ import type {
   ListMockupsOptions,
   ListVersionsOptions,
   ListTrashOptions,
-  MockupFilter,
-  MockupCondition,
   MockupReadOptions,
   MockupStore,
   MockupWriteCondition,
 } from 'backstage-plugin-mockup-node';
-
-const NOTHING: MockupFilter = { id: [] };
+import { both, type MockupDecisions } from './MockupDecisions';
 
 /** The mockup store as one caller may see and change it. */
 export class AuthorizedMockupStore implements MockupStore {
   readonly #store: MockupStore;
-  readonly #permissions: PermissionsService;
-  readonly #ruleset: PermissionRuleset<Mockup, MockupCondition>;
-  readonly #credentials: BackstageCredentials;
+  readonly #decisions: MockupDecisions;
 
-  constructor(options: {
-    store: MockupStore;
-    permissions: PermissionsService;
-    ruleset: PermissionRuleset<Mockup, MockupCondition>;
-    credentials: BackstageCredentials;
-  }) {
+  constructor(options: { store: MockupStore; decisions: MockupDecisions }) {
     this.#store = options.store;
-    this.#permissions = options.permissions;
-    this.#ruleset = options.ruleset;
-    this.#credentials = options.credentials;
+    this.#decisions = options.decisions;
   }
 
   async list(options: ListMockupsOptions = {}): Promise<Page<Mockup>> {
@@ -226,19 +201,15 @@ export class AuthorizedMockupStore implements MockupStore {
 
   /** @throws NotAllowedError if the caller may create no mockups */
   async #assertMayCreate(): Promise<void> {
-    const [{ result }] = await this.#permissions.authorize(
-      [{ permission: mockupCreatePermission }],
-      { credentials: this.#credentials },
-    );
-    if (result !== AuthorizeResult.ALLOW) {
+    if (!(await this.#decisions.may(mockupCreatePermission))) {
       throw new NotAllowedError('You may not create mockups');
     }
   }
 
   /** What the caller may see. */
   async #readable(): Promise<MockupReadOptions> {
-    const [read] = await this.#decide(mockupReadPermission);
-    return this.#toOptions(read);
+    const [read] = await this.#decisions.on(mockupReadPermission);
+    return read;
   }
 
   /**
@@ -254,9 +225,10 @@ export class AuthorizedMockupStore implements MockupStore {
     write: (allowed: MockupReadOptions) => Promise<T>,
     where: { isTrashed?: boolean } = {},
   ): Promise<T> {
-    const [read, change] = (
-      await this.#decide(mockupReadPermission, permission)
-    ).map(decision => this.#toOptions(decision));
+    const [read, change] = await this.#decisions.on(
+      mockupReadPermission,
+      permission,
+    );
     const allowed = both(read, change);
     const written = await write(allowed);
     if (
@@ -282,31 +254,4 @@ export class AuthorizedMockupStore implements MockupStore {
       : this.#store.list(one));
     return items.length > 0;
   }
-
-  #toOptions(decision: PolicyDecision): MockupReadOptions {
-    if (decision.result === AuthorizeResult.CONDITIONAL) {
-      const toFilter = createConditionTransformer(this.#ruleset);
-      return { filter: toFilter(decision.conditions) };
-    }
-    return decision.result === AuthorizeResult.ALLOW ? {} : { filter: NOTHING };
-  }
-
-  #decide(
-    ...permissions: ResourcePermission[]
-  ): Promise<QueryPermissionResponse[]> {
-    return this.#permissions.authorizeConditional(
-      permissions.map(permission => ({ permission })),
-      { credentials: this.#credentials },
-    );
-  }
-}
-
-/** The options of an operation, of which both filters hold. */
-function both<TOptions extends MockupReadOptions>(
-  options: TOptions,
-  { filter }: MockupReadOptions,
-): TOptions {
-  return options.filter && filter
-    ? { ...options, filter: { allOf: [options.filter, filter] } }
-    : { ...options, filter: filter ?? options.filter };
 }

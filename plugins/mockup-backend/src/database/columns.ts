@@ -9,7 +9,7 @@ import type {
  * PostgreSQL writes the timestamps out: the driver would read a TIMESTAMP as
  * local time and drop its microseconds.
  */
-function iso(column: string): string {
+export function iso(column: string): string {
   return `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 

@@ -4,6 +4,7 @@ import type {
 } from '@backstage/backend-plugin-api';
 import { ConflictError, InputError } from '@backstage/errors';
 import type { MockupStores } from 'backstage-plugin-mockup-node';
+import { PageStore } from '../pages/PageStore';
 import { assertPostgres } from './assertPostgres';
 import { isUuid } from './isUuid';
 import { ImportsUnderWay } from './MockupImport';
@@ -14,6 +15,11 @@ import { PlainStatements, TenantStatements } from './TenantStatements';
 
 /** Whose mockups there are without tenants, and all that were there before. */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
+
+/** The stores of all tenants, with their pages. */
+export interface OpenStores extends MockupStores {
+  pagesOf(tenantId: string): PageStore;
+}
 
 /**
  * Opens the stores of all tenants, and brings the schema of their database up to date
@@ -28,7 +34,7 @@ export async function openMockupStores(options: {
   multiTenant: boolean;
   /** How long the trash keeps a mockup; for ever where it is not given. */
   trashRetentionMs?: number;
-}): Promise<MockupStores> {
+}): Promise<OpenStores> {
   const { database, logger, multiTenant, trashRetentionMs } = options;
   const knex = await database.getClient();
   assertPostgres(knex);
@@ -64,10 +70,10 @@ function createStores(options: {
   logger: LoggerService;
   multiTenant: boolean;
   trashRetentionMs?: number;
-}): MockupStores {
+}): OpenStores {
   const { statements, logger, multiTenant, trashRetentionMs } = options;
   const imports = new ImportsUnderWay();
-  const forTenant = (tenantId: string) => {
+  const known = (tenantId: string) => {
     if (!isUuid(tenantId)) {
       throw new InputError(
         `The tenant id ${JSON.stringify(tenantId)?.slice(0, 80)} is no UUID, ` +
@@ -80,13 +86,20 @@ function createStores(options: {
           `and the default tenant (${DEFAULT_TENANT_ID}) is the only one`,
       );
     }
-    return new PostgresMockupStore({
+    return tenantId.toLowerCase();
+  };
+  const forTenant = (tenantId: string) =>
+    new PostgresMockupStore({
       imports,
       statements,
       logger,
-      tenantId: tenantId.toLowerCase(),
+      tenantId: known(tenantId),
       trashRetentionMs,
     });
+  return {
+    forTenant,
+    forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID),
+    pagesOf: tenantId =>
+      new PageStore({ statements, logger, tenantId: known(tenantId) }),
   };
-  return { forTenant, forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID) };
 }

@@ -15,6 +15,7 @@ const RIGHTS: Record<string, string[]> = {
   mockup_search: ['select', 'insert', 'update'],
   mockup_trash: ['select', 'delete'],
   mockup_trash_versions: ['select'],
+  mockup_pages: ['select', 'insert', 'update', 'delete'],
 };
 const TABLES = Object.keys(RIGHTS);
 

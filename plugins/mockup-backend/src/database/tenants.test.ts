@@ -10,7 +10,12 @@ import { DEFAULT_TENANT_ID, openMockupStores } from './openMockupStores';
 import { PostgresMockupStore } from './PostgresMockupStore';
 import { ImportsUnderWay } from './MockupImport';
 import { TENANT_ROLE } from './rowSecurity';
-import { type Statements, TenantStatements } from './TenantStatements';
+import { PageStore } from '../pages/PageStore';
+import {
+  PlainStatements,
+  type Statements,
+  TenantStatements,
+} from './TenantStatements';
 
 // Rights to roles differ between the versions.
 const databases = createTestDatabases({ versions: 'every' });
@@ -24,6 +29,7 @@ const TABLES = [
   'mockup_search',
   'mockup_trash',
   'mockup_trash_versions',
+  'mockup_pages',
 ];
 
 const logger = mockServices.logger.mock();
@@ -159,7 +165,7 @@ function withoutPredicates(statements: Statements): Statements {
     run(tenantId, statement) {
       const { sql, bindings } = statement.toSQL();
       const names =
-        /(["\w]*\b(?:mockups|mockup_versions|mockup_search|mockup_trash|mockup_trash_versions)"?\."?tenant_id"?) = \?/g;
+        /(["\w]*\b(?:mockups|mockup_versions|mockup_search|mockup_trash|mockup_trash_versions|mockup_pages)"?\."?tenant_id"?) = \?/g;
       if (!names.test(sql) && !/^\s*insert into mockups/.test(sql)) {
         throw new Error(`This statement has no predicate: ${sql}`);
       }
@@ -173,6 +179,49 @@ function withoutPredicates(statements: Statements): Statements {
     },
   };
 }
+
+/** What a tenant gets of a page of another, which stays as it is. */
+async function pagesSeenBy(
+  own: PageStore,
+  others: PageStore,
+  { mockup, versionId }: Theirs,
+) {
+  const request = {
+    mockupId: mockup.id,
+    versionId,
+    audience: 'everybody' as const,
+    home: true,
+  };
+  const writer = { user: ALICE, allowed: undefined };
+  await others.publish('start', request, writer);
+  const reader = { audiences: ['everybody' as const], user: ALICE };
+  const before = await others.get('start', reader);
+  expect(before?.publication).toMatchObject({ versionId, home: true });
+
+  const seen = {
+    list: await own.list(reader),
+    get: await own.get('start', reader),
+    home: await own.getHome(reader),
+    listOf: await own.listOf(mockup.id, undefined, undefined),
+    at: await own.at('start'),
+    count: await own.count(),
+    isThere: await own.isThere('start', reader, undefined),
+    hasVersion: await own.hasVersion(request, undefined),
+    published: await own.publish('start', request, writer),
+    takenBack: await own.takeBack('start', undefined),
+  };
+  await expect(others.get('start', reader)).resolves.toEqual(before);
+  return seen;
+}
+
+const NO_PAGES = {
+  list: [],
+  listOf: [],
+  count: 0,
+  isThere: false,
+  hasVersion: false,
+  takenBack: false,
+};
 
 describe('mockup stores in memory', () => {
   it('keep tenants apart', async () => {
@@ -240,6 +289,21 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
         imports: new ImportsUnderWay(),
       });
     expect(await seenBy(store(ACME), store(GLOBEX))).toEqual(NOTHING);
+  });
+
+  it('are on no pages of another tenant, by the predicates and by row-level security, each alone', async () => {
+    // The owner of the tables, whom no policy binds.
+    const plain = new PlainStatements(knex);
+    const bound = withoutPredicates(new TenantStatements(knex, TENANT_ROLE));
+    for (const statements of [plain, bound]) {
+      const pages = (tenantId: string) =>
+        new PageStore({ tenantId, statements, logger });
+      const theirs = await create(stores.forTenant(GLOBEX));
+      expect(await pagesSeenBy(pages(ACME), pages(GLOBEX), theirs)).toEqual(
+        NO_PAGES,
+      );
+      await knex('mockups').delete();
+    }
   });
 
   it('are neither read nor written by a statement of another tenant, on any of the tables', async () => {

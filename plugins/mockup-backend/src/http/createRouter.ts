@@ -5,6 +5,7 @@ import { addMockupRoutes } from './mockupRoutes';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import type { Operations } from './operations';
 import { retryAfter } from 'backstage-plugin-catalog-tenancy-node';
+import { addPageRoutes } from './pageRoutes';
 import type { ImportBounds } from './request/mockupFile';
 import { exposeHeaders } from './response/headers';
 import { addTrashRoutes } from './trashRoutes';
@@ -21,6 +22,7 @@ export function createRouter(
   addVersionRoutes(router, operations);
   addFileRoutes(router, operations, options);
   addTrashRoutes(router, operations);
+  addPageRoutes(router, operations);
 
   const openApiDocument = createOpenApiDocument();
   router.get('/openapi.json', (_req, res) => {

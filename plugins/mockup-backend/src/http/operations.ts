@@ -8,24 +8,26 @@ import { audited, measureOperations } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import type { Request, RequestHandler, Response } from 'express';
+import type { AuthorizedPages } from '../pages/AuthorizedPages';
+
+/** What a caller may see and change of the request's tenant. */
+interface Authorized {
+  mockups: MockupStore;
+  pages: AuthorizedPages;
+}
 
 /** Handles a request that changes nothing. */
-type ReadHandler = (context: {
-  req: Request;
-  res: Response;
-  mockups: MockupStore;
-}) => Promise<void>;
+type ReadHandler = (
+  context: { req: Request; res: Response } & Authorized,
+) => Promise<void>;
 
 /**
  * Handles a request that changes something, and returns what the audit log records
  * beside the path parameters.
  */
-type WriteHandler = (context: {
-  req: Request;
-  res: Response;
-  mockups: MockupStore;
-  user: string;
-}) => Promise<JsonObject | void>;
+type WriteHandler = (
+  context: { req: Request; res: Response; user: string } & Authorized,
+) => Promise<JsonObject | void>;
 
 /**
  * Makes request handlers. Each adds to its operation what all share: the caller,
@@ -42,8 +44,7 @@ export function createOperations(options: {
   httpAuth: HttpAuthService;
   auditor: AuditorService;
   metrics: MetricsService;
-  /** The mockups of the request's tenant, as a caller may see and change them. */
-  authorize: (credentials: BackstageCredentials, req: Request) => MockupStore;
+  authorize: (credentials: BackstageCredentials, req: Request) => Authorized;
 }): Operations {
   const { httpAuth, auditor, authorize } = options;
   const measured = measureOperations(options.metrics, {
@@ -59,7 +60,7 @@ export function createOperations(options: {
         const credentials = await httpAuth.credentials(req, {
           allow: ['user', 'service'],
         });
-        await handler({ req, res, mockups: authorize(credentials, req) });
+        await handler({ req, res, ...authorize(credentials, req) });
       },
     ],
 
@@ -73,7 +74,7 @@ export function createOperations(options: {
           return handler({
             req,
             res,
-            mockups: authorize(credentials, req),
+            ...authorize(credentials, req),
             user: credentials.principal.userEntityRef,
           });
         }),

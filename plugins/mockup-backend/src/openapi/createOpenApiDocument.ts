@@ -12,8 +12,14 @@ export function createOpenApiDocument(): object {
     description: 'UI mockups and their saved layout versions.',
     schemas: componentSchemas(),
     operations: OPERATIONS,
-    pathParameter: () => ({ schema: { type: 'string', format: 'uuid' } }),
+    pathParameter: name => ({
+      schema:
+        name === 'path'
+          ? { type: 'string' }
+          : { type: 'string', format: 'uuid' },
+    }),
     errors: {
+      409: 'The path has the page of another mockup, or there are too many pages',
       404: 'There is none, or none that the caller may see',
       412: 'It was changed since the state that If-Match names',
     },

@@ -182,6 +182,49 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [400, 404],
     },
   },
+  '/pages': {
+    get: {
+      summary: 'List the pages that there are for the caller, by path',
+      success: { 200: answer('All of them', listOf('PublishedPage')) },
+    },
+  },
+  '/pages/{path}': {
+    get: {
+      summary: 'Get a page with the layout of its published version',
+      success: {
+        200: answer('The page', schemaRef('PublishedPageWithLayout')),
+      },
+      errors: [404],
+    },
+    put: {
+      summary:
+        'Show a version of a mockup at a path that is free or has a page of the same mockup',
+      body: 'PublishPageRequest',
+      success: { 200: answer('The page', schemaRef('PublishedPage')) },
+      errors: [403, 404, 409],
+    },
+    delete: {
+      summary: 'Take a page back',
+      success: { 204: answer('It is gone for everybody') },
+      errors: [403, 404],
+    },
+  },
+  '/home': {
+    get: {
+      summary:
+        'Get the home page of the caller, by group, role or for everybody',
+      success: {
+        200: answer('The page', schemaRef('PublishedPageWithLayout')),
+      },
+      errors: [404],
+    },
+  },
+  '/mockups/{id}/pages': {
+    get: {
+      summary: 'List the pages of a mockup that the caller may read, by path',
+      success: { 200: answer('All of them', listOf('PublishedPage')) },
+    },
+  },
   '/mockups/{id}/export': {
     get: {
       summary: 'Export a mockup with all of its versions as a file',

@@ -26,7 +26,8 @@ const PURGE_TRASH = `
 
 /**
  * Of the untagged versions of each mockup, those after the first `keep`: the newest version of
- * a mockup is tagged or the first of them, so that it always stays. Bindings: `keep`, `most`.
+ * a mockup is tagged or the first of them, so that it always stays, and so does what is shown as a
+ * page. Bindings: `keep`, `most`.
  */
 const SELECT_VERSIONS = `
   select id
@@ -35,15 +36,18 @@ const SELECT_VERSIONS = `
             from mockup_versions
            where version_tag is null) untagged
    where position > :keep
+     and not exists (select from mockup_pages where version_id = untagged.id)
    limit :most`;
 
 /**
- * Locks the rows that it deletes. A version that got a tag meanwhile stays.
+ * Locks the rows that it deletes. A version that got a tag meanwhile stays; one that is published
+ * at the same moment fails the statement by the foreign key of its page.
  * Bindings: `ids`.
  */
 const PURGE_VERSIONS = `
   delete from mockup_versions
-   where version_tag is null and id = any(cast(:ids as uuid[]))`;
+   where version_tag is null and id = any(cast(:ids as uuid[]))
+     and not exists (select from mockup_pages where version_id = mockup_versions.id)`;
 
 /**
  * Deletes for good what is beyond its retention, of all tenants, in transactions of a hundred

@@ -8,6 +8,9 @@ import type {
   MockupWithLatestVersion,
   Page,
   Pagination,
+  PublishedPage,
+  PublishedPageWithLayout,
+  PublishPageRequest,
   RestoreVersionRequest,
   SaveVersionRequest,
   ShareMockupRequest,
@@ -186,6 +189,36 @@ export interface MockupApi {
     to: string,
     options?: MockupRequestOptions,
   ): Promise<VersionDifference>;
+
+  /** Lists the pages that there are for the caller, by path. */
+  listPages(options?: MockupRequestOptions): Promise<PublishedPage[]>;
+
+  /** Gets a page, or `undefined` where there is none for the caller. */
+  getPage(
+    path: string,
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPageWithLayout | undefined>;
+
+  /** Gets the home page of the caller, or `undefined` where there is none. */
+  getHomePage(
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPageWithLayout | undefined>;
+
+  /** Lists the pages of a mockup that the caller may read, by path. */
+  listPagesOf(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPage[]>;
+
+  /** Shows a version of a mockup at a path that is free, or has a page of the same mockup. */
+  publishPage(
+    path: string,
+    request: PublishPageRequest,
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPage>;
+
+  /** Takes a page back: it is gone for everybody. */
+  takePageBack(path: string, options?: MockupRequestOptions): Promise<void>;
 
   /**
    * Exports a mockup with all of its versions. The body of the response is a JSON file, which can be

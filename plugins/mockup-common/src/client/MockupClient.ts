@@ -13,6 +13,9 @@ import type {
   MockupWithLatestVersion,
   Page,
   Pagination,
+  PublishedPage,
+  PublishedPageWithLayout,
+  PublishPageRequest,
   RestoreVersionRequest,
   SaveVersionRequest,
   ShareMockupRequest,
@@ -259,6 +262,57 @@ export class MockupClient implements MockupApi {
     return this.#http.json(`${version}/diff${toSearch({ to })}`, options);
   }
 
+  /** {@inheritdoc MockupApi.listPages} */
+  listPages(options?: MockupRequestOptions): Promise<PublishedPage[]> {
+    return this.#http.json('/pages', options);
+  }
+
+  /** {@inheritdoc MockupApi.getPage} */
+  async getPage(
+    path: string,
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPageWithLayout | undefined> {
+    const response = await this.#http.fetchIfThere(pagePath(path), options);
+    return response?.json();
+  }
+
+  /** {@inheritdoc MockupApi.getHomePage} */
+  async getHomePage(
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPageWithLayout | undefined> {
+    const response = await this.#http.fetchIfThere('/home', options);
+    return response?.json();
+  }
+
+  /** {@inheritdoc MockupApi.listPagesOf} */
+  listPagesOf(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPage[]> {
+    return this.#http.json(`${mockupPath(mockupId)}/pages`, options);
+  }
+
+  /** {@inheritdoc MockupApi.publishPage} */
+  publishPage(
+    path: string,
+    request: PublishPageRequest,
+    options?: MockupRequestOptions,
+  ): Promise<PublishedPage> {
+    return this.#http.json(pagePath(path), {
+      ...options,
+      method: 'PUT',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc MockupApi.takePageBack} */
+  async takePageBack(
+    path: string,
+    options?: MockupRequestOptions,
+  ): Promise<void> {
+    await this.#http.fetch(pagePath(path), { ...options, method: 'DELETE' });
+  }
+
   /** {@inheritdoc MockupApi.exportMockup} */
   exportMockup(id: string, options?: MockupRequestOptions): Promise<Response> {
     return this.#http.fetch(`${mockupPath(id)}/export`, options);
@@ -284,6 +338,10 @@ export class MockupClient implements MockupApi {
 
 function mockupPath(id: string): string {
   return `/mockups/${encodeURIComponent(id)}`;
+}
+
+function pagePath(path: string): string {
+  return `/pages/${encodeURIComponent(path)}`;
 }
 
 function trashPath(id: string): string {

@@ -22,6 +22,12 @@ export {
   versionSchema,
 } from './mockup';
 export {
+  pagePathSchema,
+  publishedPageSchema,
+  publishedPageWithLayoutSchema,
+  publishPageRequestSchema,
+} from './page';
+export {
   compareVersionsQuerySchema,
   listMockupsQuerySchema,
   listTrashQuerySchema,

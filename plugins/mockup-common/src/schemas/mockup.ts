@@ -24,8 +24,8 @@ export const name = boundedText(1, MOCKUP_LIMITS.name).refine(
 export const description = boundedText(0, MOCKUP_LIMITS.description);
 export const versionTag = boundedText(0, MOCKUP_LIMITS.versionTag);
 const CHANGES = 'an object with a name, a description, or both';
-const timestamp = z.iso.datetime({ precision: 3 });
-const userRef = z.string().regex(/^user:[^/]+\/.+$/);
+export const timestamp = z.iso.datetime({ precision: 3 });
+export const userRef = z.string().regex(/^user:[^/]+\/.+$/);
 
 /**
  * The body of `POST /mockups`.

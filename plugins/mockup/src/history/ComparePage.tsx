@@ -150,7 +150,7 @@ function Note(props: {
       >
         <Person entityRef={createdBy} />, <Moment at={createdAt} />.{' '}
         <Link href={href} variant="body-small">
-          {t('history.compare.look')}
+          {t('history.look')}
         </Link>
       </Text>
       {onRestore && (

@@ -21,6 +21,7 @@ import { type ReactNode, useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router-dom';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { Person } from '../components/Person';
+import { usePublishing } from '../pages/usePublishing';
 import { compareRouteRef, mockupRouteRef, versionRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
@@ -58,6 +59,7 @@ function Versions(props: { read: ReadMockup }) {
   const [asked, setAsked] = useState<Version>();
   const [said, setSaid] = useState('');
   const items = versions?.items ?? [];
+  const publishing = usePublishing(mockup, setSaid);
 
   const take = (changed: ReadMockup) => {
     setRead(changed);
@@ -77,6 +79,7 @@ function Versions(props: { read: ReadMockup }) {
       <Container>
         <Flex direction="column" gap="4" mb="6">
           <div role="status">{said && <Text as="p">{said}</Text>}</div>
+          {publishing.overview}
           {items.length > 1 && (
             <CompareBar mockupId={mockup.id} items={items} chosen={chosen} />
           )}
@@ -110,6 +113,7 @@ function Versions(props: { read: ReadMockup }) {
                     )
                   }
                   read={read}
+                  publishing={publishing.actionOf(version)}
                   onConflict={take}
                   onRenamed={(saved, changed) => {
                     replace(saved);
@@ -169,6 +173,7 @@ function Versions(props: { read: ReadMockup }) {
           onClose={() => setAsked(undefined)}
         />
       )}
+      {publishing.dialog}
     </>
   );
 }
@@ -221,11 +226,13 @@ function Row(props: {
   number: number;
   choice: ReactNode;
   read: ReadMockup;
+  publishing: ReactNode;
   onRenamed: (version: Version, read: ReadMockup) => void;
   onConflict: (read: ReadMockup) => void;
   onRestore: () => void;
 }) {
   const { version, from, isNewest, number, choice, onRestore } = props;
+  const { publishing } = props;
   const { read, onRenamed, onConflict } = props;
   const { mockupId, id, createdAt, createdBy, layoutData, restoredFrom } =
     version;
@@ -269,6 +276,7 @@ function Row(props: {
           </Text>
         )}
       </div>
+      {publishing}
       {!isNewest && (
         <Button
           size="small"

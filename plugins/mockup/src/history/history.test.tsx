@@ -84,6 +84,7 @@ function mockHistory(versions: Version[]) {
       items: versions,
       totalItems: versions.length,
     })),
+    listPagesOf: mock('listPagesOf', async () => []),
     getVersion: mock('getVersion', async (_, id) =>
       versions.find(version => version.id === id),
     ),

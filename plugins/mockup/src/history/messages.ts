@@ -22,6 +22,7 @@ export const historyMessages = {
   toEditor: 'Open in the editor',
   toList: 'All mockups',
   toVersions: 'All versions',
+  look: 'View this version',
   tag: {
     open: 'Change the tag of {{title}}',
     label: 'Tag',
@@ -59,7 +60,6 @@ export const historyMessages = {
     title: '{{before}} and {{after}}',
     withNewest: 'Compare with the newest',
     swap: 'Swap sides',
-    look: 'View this version',
   },
   patch: {
     title_one: 'JSON Patch ({{count}} operation)',

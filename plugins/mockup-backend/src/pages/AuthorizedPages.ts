@@ -1,0 +1,185 @@
+import {
+  type BackstageCredentials,
+  type UserInfoService,
+} from '@backstage/backend-plugin-api';
+import { ConflictError, InputError, NotAllowedError } from '@backstage/errors';
+import { carriedRole } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  MOCKUP_LIMITS,
+  mockupPageHomePermission,
+  mockupPagePublishPermission,
+  mockupReadPermission,
+  type PageAudience,
+  type PublishedPage,
+  type PublishedPageWithLayout,
+  type PublishPageRequest,
+} from 'backstage-plugin-mockup-common';
+import { both, type MockupDecisions } from '../authorization/MockupDecisions';
+import type { PageReader, PageStore } from './PageStore';
+
+const ROLES = ['viewer', 'member', 'admin'] as const;
+
+/** The pages of a tenant as one caller may see and change them. */
+export class AuthorizedPages {
+  readonly #store: PageStore;
+  readonly #decisions: MockupDecisions;
+  readonly #userInfo: UserInfoService;
+  readonly #credentials: BackstageCredentials;
+
+  constructor(options: {
+    store: PageStore;
+    decisions: MockupDecisions;
+    userInfo: UserInfoService;
+    credentials: BackstageCredentials;
+  }) {
+    this.#store = options.store;
+    this.#decisions = options.decisions;
+    this.#userInfo = options.userInfo;
+    this.#credentials = options.credentials;
+  }
+
+  async list(): Promise<PublishedPage[]> {
+    return this.#store.list(await this.#reader());
+  }
+
+  async get(path: string): Promise<PublishedPageWithLayout | undefined> {
+    return this.#store.get(path, await this.#reader());
+  }
+
+  async getHome(): Promise<PublishedPageWithLayout | undefined> {
+    return this.#store.getHome(await this.#reader());
+  }
+
+  /** The pages of a mockup that the caller may read. */
+  async listOf(mockupId: string): Promise<PublishedPage[]> {
+    const [read, publish] = await this.#decisions.on(
+      mockupReadPermission,
+      mockupPagePublishPermission,
+    );
+    return this.#store.listOf(mockupId, read.filter, publish.filter);
+  }
+
+  /**
+   * @returns nothing if there is no such version for the caller
+   * @throws NotAllowedError if the caller may see the mockup, but not publish it or choose a home
+   * @throws ConflictError if the path is taken by another mockup, or there are too many pages
+   * @throws InputError for a role where there are none
+   */
+  async publish(
+    path: string,
+    request: PublishPageRequest,
+    user: string,
+  ): Promise<PublishedPage | undefined> {
+    const { audience, mockupId, home = false } = request;
+    const [read, publish] = await this.#decisions.on(
+      mockupReadPermission,
+      mockupPagePublishPermission,
+    );
+    const allowed = both(read, publish).filter;
+    if (!(await this.#store.hasVersion(request, allowed))) {
+      if (await this.#store.hasVersion(request, read.filter)) {
+        throw new NotAllowedError(
+          `You may not publish the mockup '${mockupId}'`,
+        );
+      }
+      return undefined;
+    }
+    const role = await carriedRole(this.#credentials);
+    if (audience.startsWith('role:') && role === undefined) {
+      throw new InputError(
+        `Nobody has a role in this tenant, got the audience '${audience}'. Publish the page for everybody or a group`,
+      );
+    }
+    const now = await this.#store.at(path);
+    if (now && now.mockupId !== mockupId.toLowerCase()) {
+      throw taken(path);
+    }
+    if (!now && (await this.#store.count()) >= MOCKUP_LIMITS.pages) {
+      throw new ConflictError(
+        `There are ${MOCKUP_LIMITS.pages} pages already, which is the most. Take another page back first`,
+      );
+    }
+    const isHomeAlready = now?.home && now.audience === audience;
+    if (home && !isHomeAlready && !(await this.#mayChooseHome(role))) {
+      throw new NotAllowedError(
+        'You may not choose the home page. Publish the page without "home", or ask an admin of the tenant',
+      );
+    }
+    const published = await this.#store.publish(path, request, {
+      user,
+      allowed,
+    });
+    if (!published && (await this.#store.hasVersion(request, allowed))) {
+      throw taken(path);
+    }
+    return published;
+  }
+
+  /**
+   * @returns false if there is no such page for the caller
+   * @throws NotAllowedError if the caller may see the page, but not publish its mockup
+   */
+  async takeBack(path: string): Promise<boolean> {
+    const [read, publish] = await this.#decisions.on(
+      mockupReadPermission,
+      mockupPagePublishPermission,
+    );
+    if (await this.#store.takeBack(path, both(read, publish).filter)) {
+      return true;
+    }
+    const reader = await this.#reader();
+    if (await this.#store.isThere(path, reader, read.filter)) {
+      throw new NotAllowedError(`You may not take back the page '${path}'`);
+    }
+    return false;
+  }
+
+  /** A policy can refuse the home to an admin, and not allow it to others. */
+  async #mayChooseHome(role: string | undefined): Promise<boolean> {
+    return (
+      (role === undefined || role === 'admin') &&
+      (await this.#decisions.may(mockupPageHomePermission))
+    );
+  }
+
+  async #reader(): Promise<PageReader> {
+    const [audiences, [publish]] = await Promise.all([
+      this.#audiences(),
+      this.#decisions.on(mockupPagePublishPermission),
+    ]);
+    const { principal } = this.#credentials as BackstageCredentials<{
+      userEntityRef?: string;
+    }>;
+    return {
+      audiences,
+      user: principal.userEntityRef,
+      mayPublish: publish.filter,
+    };
+  }
+
+  /** Those that the caller belongs to; a service belongs to no group. */
+  async #audiences(): Promise<PageAudience[]> {
+    const { principal } = this.#credentials as BackstageCredentials<{
+      type?: string;
+    }>;
+    const { ownershipEntityRefs } =
+      principal.type === 'user'
+        ? await this.#userInfo.getUserInfo(this.#credentials)
+        : { ownershipEntityRefs: [] };
+    const role = await carriedRole(this.#credentials);
+    const roles = role ? ROLES.slice(0, ROLES.indexOf(role) + 1) : [];
+    return [
+      'everybody',
+      ...ownershipEntityRefs
+        .map(ref => ref.toLocaleLowerCase('en-US'))
+        .filter((ref): ref is `group:${string}` => ref.startsWith('group:')),
+      ...roles.map(each => `role:${each}` as const),
+    ];
+  }
+}
+
+function taken(path: string): ConflictError {
+  return new ConflictError(
+    `The path '${path}' has the page of another mockup. Choose another path, or take that page back first`,
+  );
+}

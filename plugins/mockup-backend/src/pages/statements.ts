@@ -1,0 +1,131 @@
+import { iso } from '../database/columns';
+
+// As in database/statements.ts: `mayPublish` and `allowed` are conditions on a row called `mockups`,
+// and each statement names the tenant for each table that it reads or changes.
+
+const PAGE_COLUMNS = `
+  mockup_pages.path, mockup_pages.title, mockup_pages.audience, mockup_pages.is_home,
+  mockup_pages.mockup_id, mockup_pages.version_id, mockup_pages.published_by,
+  ${iso('mockup_pages.published_at')} as published_at`;
+
+const FROM_PAGES = `
+    from mockup_pages
+    join mockups on mockups.id = mockup_pages.mockup_id
+    join mockup_versions on mockup_versions.id = mockup_pages.version_id
+   where mockup_pages.tenant_id = :tenantId
+     and mockups.tenant_id = :tenantId
+     and mockup_versions.tenant_id = :tenantId`;
+
+const OF_AUDIENCE = `mockup_pages.audience = any(cast(:audiences as text[]))`;
+
+/** Who has published a page sees it, whoever its audience is. */
+const VISIBLE = `(${OF_AUDIENCE} or mockup_pages.published_by = :user)`;
+
+/** Bindings: `tenantId`, `audiences`, `user`, `mayPublish`. */
+export const SELECT_PAGES = `
+  select ${PAGE_COLUMNS}, mockup_versions.version_tag, :mayPublish as may_publish
+  ${FROM_PAGES} and ${VISIBLE}
+   order by mockup_pages.path`;
+
+/** Bindings: `tenantId`, `audiences`, `user`, `mayPublish`, `path`. */
+export const SELECT_PAGE = `
+  select ${PAGE_COLUMNS}, mockup_versions.version_tag, mockup_versions.layout_data,
+         :mayPublish as may_publish
+  ${FROM_PAGES} and ${VISIBLE} and mockup_pages.path = :path`;
+
+/**
+ * The home of a group comes before that of a role, and that before the one of everybody. Of
+ * several groups, the one that was published last.
+ * Bindings: `tenantId`, `audiences`, `mayPublish`.
+ */
+export const SELECT_HOME = `
+  select ${PAGE_COLUMNS}, mockup_versions.version_tag, mockup_versions.layout_data,
+         :mayPublish as may_publish
+  ${FROM_PAGES} and ${OF_AUDIENCE} and mockup_pages.is_home
+   order by mockup_pages.audience = 'everybody',
+            mockup_pages.audience like 'role:%',
+            mockup_pages.published_at desc
+   limit 1`;
+
+/** Bindings: `tenantId`, `mockupId`, `allowed`, `mayPublish`. */
+export const SELECT_PAGES_OF_MOCKUP = `
+  select ${PAGE_COLUMNS}, mockup_versions.version_tag, :mayPublish as may_publish
+  ${FROM_PAGES} and mockup_pages.mockup_id = :mockupId and :allowed
+   order by mockup_pages.path`;
+
+/** Whether a mockup has a version. Bindings: `tenantId`, `mockupId`, `versionId`, `allowed`. */
+export const SELECT_VERSION_EXISTS = `
+  select from mockups
+    join mockup_versions on mockup_versions.mockup_id = mockups.id
+   where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed
+     and mockup_versions.tenant_id = :tenantId
+     and mockup_versions.id = :versionId`;
+
+/** Bindings: `tenantId`, `path`. */
+export const SELECT_PAGE_AT = `
+  select mockup_id, is_home, audience from mockup_pages
+   where mockup_pages.tenant_id = :tenantId and mockup_pages.path = :path`;
+
+/** Bindings: `tenantId`. */
+export const COUNT_PAGES = `
+  select count(*)::int as pages from mockup_pages
+   where mockup_pages.tenant_id = :tenantId`;
+
+/**
+ * Shows a version at a path that is free, or has a page of the same mockup. Locks the page, and
+ * that which was the home of the audience before; the foreign keys lock the mockup and the version
+ * against deletion alone.
+ * Bindings: `tenantId`, `path`, `title` (null takes the name of the mockup), `mockupId`,
+ * `versionId`, `audience`, `home`, `user`, `allowed`.
+ */
+export const PUBLISH_PAGE = `
+  with chosen as (
+    select mockups.tenant_id, mockups.id, mockups.name, mockup_versions.id as version_id,
+           mockup_versions.version_tag
+      from mockups
+      join mockup_versions on mockup_versions.mockup_id = mockups.id
+     where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed
+       and mockup_versions.tenant_id = :tenantId
+       and mockup_versions.id = :versionId
+  ),
+  published as (
+    insert into mockup_pages
+      (tenant_id, path, title, mockup_id, version_id, audience, is_home, published_by,
+       published_at)
+    select tenant_id, :path, coalesce(cast(:title as varchar), name), id, version_id,
+           :audience, :home, :user, clock_timestamp() at time zone 'utc'
+      from chosen
+    on conflict (tenant_id, path) do update
+       set title = excluded.title, version_id = excluded.version_id,
+           audience = excluded.audience, is_home = excluded.is_home,
+           published_by = excluded.published_by, published_at = excluded.published_at
+     where mockup_pages.mockup_id = excluded.mockup_id
+    returning mockup_pages.*
+  ),
+  replaced as (
+    update mockup_pages set is_home = false
+      from published
+     where mockup_pages.tenant_id = :tenantId
+       and mockup_pages.path <> published.path
+       and mockup_pages.audience = published.audience
+       and mockup_pages.is_home and published.is_home
+  )
+  select ${PAGE_COLUMNS}, chosen.version_tag, true as may_publish
+    from published mockup_pages, chosen`;
+
+/** Locks the page. Bindings: `tenantId`, `path`, `allowed`. */
+export const DELETE_PAGE = `
+  delete from mockup_pages
+   using mockups
+   where mockup_pages.tenant_id = :tenantId and mockup_pages.path = :path
+     and mockups.tenant_id = :tenantId and mockups.id = mockup_pages.mockup_id
+     and :allowed
+  returning mockup_pages.path`;
+
+/**
+ * Whether there is a page for a caller, by its audience or by the right to read its mockup.
+ * Bindings: `tenantId`, `audiences`, `user`, `allowed`, `path`.
+ */
+export const SELECT_PAGE_EXISTS = `
+  select
+  ${FROM_PAGES} and mockup_pages.path = :path and (${VISIBLE} or :allowed)`;

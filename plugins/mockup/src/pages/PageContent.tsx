@@ -1,0 +1,76 @@
+import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { ButtonLink, Container, Link, Text } from '@backstage/ui';
+import { Moment, PageHeader } from '@internal/pages';
+import type {
+  PagePublication,
+  PublishedPageWithLayout,
+} from 'backstage-plugin-mockup-common';
+import { LayoutView } from '../components/LayoutView';
+import { Person } from '../components/Person';
+import { versionRouteRef, versionsRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { Audience } from './Audience';
+
+/** A page of the portal, as its readers see it. */
+export function PageContent({ page }: { page: PublishedPageWithLayout }) {
+  const { title, layoutData, publication } = page;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <>
+      {publication ? (
+        <HeaderOfPublisher title={title} publication={publication} />
+      ) : (
+        <PageHeader title={title} />
+      )}
+      <Container>
+        {layoutData.length > 0 ? (
+          <LayoutView items={layoutData} isStacked />
+        ) : (
+          <Text as="p" color="secondary">
+            {t('pages.empty')}
+          </Text>
+        )}
+      </Container>
+    </>
+  );
+}
+
+/** Says where the page comes from to those who may change that. */
+function HeaderOfPublisher(props: {
+  title: string;
+  publication: PagePublication;
+}) {
+  const { title, publication } = props;
+  const { mockupId, versionId, versionTag, audience } = publication;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const versionHref =
+    useRouteRef(versionRouteRef)?.({ id: mockupId, versionId }) ?? '';
+  const versionsHref = useRouteRef(versionsRouteRef)?.({ id: mockupId }) ?? '';
+  return (
+    <PageHeader
+      title={title}
+      metadata={[
+        {
+          label: t('pages.by'),
+          value: <Person entityRef={publication.publishedBy} />,
+        },
+        {
+          label: t('pages.at'),
+          value: <Moment at={publication.publishedAt} />,
+        },
+        { label: t('pages.for'), value: <Audience of={audience} /> },
+        {
+          label: t('pages.from'),
+          value: (
+            <Link href={versionHref}>{versionTag || t('history.look')}</Link>
+          ),
+        },
+      ]}
+      customActions={
+        <ButtonLink variant="secondary" href={versionsHref}>
+          {t('pages.edit')}
+        </ButtonLink>
+      }
+    />
+  );
+}

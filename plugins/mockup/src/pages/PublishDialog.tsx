@@ -1,0 +1,170 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Checkbox, Select, TextField } from '@backstage/ui';
+import { ActionDialog, NOTHING_PICKED, type Picked } from '@internal/pages';
+import {
+  MOCKUP_LIMITS,
+  type PageAudience,
+  pagePathSchema,
+  type PublishedPage,
+} from 'backstage-plugin-mockup-common';
+import { useState } from 'react';
+import { mockupApiRef } from '../api';
+import { GroupPicker } from '../sharing/GroupPicker';
+import { parseGroup } from '../sharing/groups';
+import { mockupTranslationRef } from '../translation';
+import { isGroup, textOf } from './Audience';
+
+const CHOICES = [
+  'everybody',
+  'group',
+  'role:viewer',
+  'role:member',
+  'role:admin',
+] as const;
+type Choice = (typeof CHOICES)[number];
+
+/** Asks where a version is to be shown, and to whom. */
+export function PublishDialog(props: {
+  mockup: { id: string; name: string };
+  versionId: string;
+  /** What the version is called. */
+  versionTitle: string;
+  /** The page that is changed, if there is one. */
+  page?: PublishedPage;
+  onPublished: (page: PublishedPage) => void;
+  onClose: () => void;
+}) {
+  const { mockup, versionId, versionTitle, page, onPublished, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const [path, setPath] = useState(page?.path ?? slugOf(mockup.name));
+  const [title, setTitle] = useState(page?.title ?? mockup.name);
+  const [isHome, setHome] = useState(page?.publication?.home ?? false);
+  const [isAsked, setAsked] = useState(false);
+  const audience = useAudience(page?.publication?.audience);
+
+  const isPath = pagePathSchema.safeParse(path).success;
+  const isTitle =
+    title.trim() !== '' && [...title].length <= MOCKUP_LIMITS.name;
+
+  return (
+    <ActionDialog
+      title={t('pages.publish.title', { title: versionTitle })}
+      texts={[t('pages.publish.text')]}
+      submit={t('pages.publish.submit')}
+      failed={t('pages.publish.failed')}
+      onClose={onClose}
+      onSubmit={async () => {
+        setAsked(true);
+        const chosen = audience.read();
+        if (!isPath || !isTitle || !chosen) {
+          return false;
+        }
+        onPublished(
+          await api.publishPage(path, {
+            mockupId: mockup.id,
+            versionId,
+            audience: chosen,
+            title,
+            home: isHome,
+          }),
+        );
+        return true;
+      }}
+    >
+      <TextField
+        label={t('pages.publish.path')}
+        description={t('pages.publish.pathHelp', { path })}
+        value={path}
+        onChange={setPath}
+        isRequired
+        autoComplete="off"
+        validationBehavior="aria"
+        validate={() =>
+          isAsked && !isPath
+            ? t('pages.publish.pathWrong', {
+                most: String(MOCKUP_LIMITS.pagePath),
+              })
+            : null
+        }
+      />
+      <TextField
+        label={t('pages.publish.name')}
+        value={title}
+        onChange={setTitle}
+        isRequired
+        autoComplete="off"
+        validationBehavior="aria"
+        validate={() =>
+          isAsked && !isTitle
+            ? t('pages.publish.nameWrong', { most: String(MOCKUP_LIMITS.name) })
+            : null
+        }
+      />
+      <Select
+        label={t('pages.audience.label')}
+        options={CHOICES.map(id => ({
+          id,
+          label: t(`pages.audience.${id === 'group' ? id : textOf(id)}`),
+        }))}
+        value={audience.choice}
+        onChange={next => audience.choose(next as Choice)}
+      />
+      {audience.choice === 'group' && (
+        <GroupPicker
+          value={audience.group}
+          onChange={audience.pick}
+          onSubmit={() => {}}
+          problem={audience.problem}
+        />
+      )}
+      <Checkbox isSelected={isHome} onChange={setHome}>
+        {t('pages.publish.home')}
+      </Checkbox>
+    </ActionDialog>
+  );
+}
+
+/** What is chosen of everybody, the groups and the roles. */
+function useAudience(now: PageAudience = 'everybody') {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [choice, setChoice] = useState<Choice>(isGroup(now) ? 'group' : now);
+  const [group, setGroup] = useState<Picked>(
+    isGroup(now) ? { id: now, text: now } : NOTHING_PICKED,
+  );
+  const [problem, setProblem] = useState<string>();
+  return {
+    choice,
+    choose: setChoice,
+    group,
+    pick(next: Picked) {
+      setGroup(next);
+      setProblem(undefined);
+    },
+    problem,
+    /** The audience; nothing where the field of the group has to be corrected first. */
+    read(): PageAudience | undefined {
+      if (choice !== 'group') {
+        return choice;
+      }
+      const { id, text } = group;
+      const parsed = id === undefined ? parseGroup(text) : { group: id };
+      if ('problem' in parsed) {
+        setProblem(t(`sharing.add.${parsed.problem}`, { text: text.trim() }));
+        return undefined;
+      }
+      return parsed.group as PageAudience;
+    },
+  };
+}
+
+/** A path that people would choose for a name. */
+export function slugOf(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/\p{M}/gu, '')
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, MOCKUP_LIMITS.pagePath)
+    .replace(/^-+|-+$/g, '');
+}

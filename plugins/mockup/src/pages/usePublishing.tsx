@@ -1,0 +1,222 @@
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { usePermission } from '@backstage/plugin-permission-react';
+import { Badge, Button, Link, Text } from '@backstage/ui';
+import { Failure, Moment } from '@internal/pages';
+import {
+  mockupPagePublishPermission,
+  type PublishedPage,
+  type Version,
+} from 'backstage-plugin-mockup-common';
+import { type ReactNode, useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { Person } from '../components/Person';
+import { useVersionTitle } from '../history/useVersionTitle';
+import { pageRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { Audience } from './Audience';
+import styles from './pages.module.css';
+import { PublishDialog } from './PublishDialog';
+
+type Named = Pick<Version, 'id' | 'versionTag' | 'createdAt'>;
+
+/** Publishes versions of a mockup, and takes pages back, where the user may. */
+export function usePublishing(
+  mockup: { id: string; name: string },
+  onSaid: (text: string) => void,
+) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const titleOf = useVersionTitle();
+  const { allowed } = usePermission({
+    permission: mockupPagePublishPermission,
+    resourceRef: mockup.id,
+  });
+  const read = useAsyncRetry(
+    () => api.listPagesOf(mockup.id),
+    [api, mockup.id],
+  );
+  const [asked, setAsked] = useState<{
+    version: Named;
+    page?: PublishedPage;
+  }>();
+  const [failed, setFailed] = useState<{ title: string; error: unknown }>();
+  const [isPending, setPending] = useState(false);
+  const pages = (read.value ?? []).filter(({ publication }) => publication);
+
+  const change = async (title: string, work: () => Promise<string>) => {
+    setPending(true);
+    setFailed(undefined);
+    try {
+      onSaid(await work());
+    } catch (error) {
+      setFailed({ title, error });
+    } finally {
+      setPending(false);
+      read.retry();
+    }
+  };
+  const putOn = (version: Named, { path, title, publication }: PublishedPage) =>
+    change(t('pages.publish.failed'), async () => {
+      const { mockupId, audience, home } = publication!;
+      await api.publishPage(path, {
+        mockupId,
+        versionId: version.id,
+        audience,
+        home,
+        title,
+      });
+      return t('pages.publish.done', { title: titleOf(version), path });
+    });
+  const takeBack = (path: string) =>
+    change(t('pages.takeBack.failed'), async () => {
+      await api.takePageBack(path);
+      return t('pages.takeBack.done', { path });
+    });
+
+  /** What to do with a version: the first page is asked for, a later version takes its place. */
+  const actionOf = (version: Version): ReactNode => {
+    const [page, ...others] = pages;
+    const title = titleOf(version);
+    if (pages.some(each => each.publication?.versionId === version.id)) {
+      return <Badge size="small">{t('pages.publish.shown')}</Badge>;
+    }
+    return allowed && read.value ? (
+      <Button
+        size="small"
+        variant="secondary"
+        isDisabled={isPending}
+        aria-label={
+          page && others.length === 0
+            ? t('pages.publish.putOpen', { title, path: page.path })
+            : t('pages.publish.open', { title })
+        }
+        onPress={() =>
+          page && others.length === 0
+            ? putOn(version, page)
+            : setAsked({ version })
+        }
+      >
+        {t(
+          page && others.length === 0
+            ? 'pages.publish.put'
+            : 'pages.publish.button',
+        )}
+      </Button>
+    ) : null;
+  };
+
+  return {
+    actionOf,
+    /** The pages that the mockup has. */
+    overview: (
+      <>
+        {failed && <Failure {...failed} />}
+        {read.error && !read.loading && (
+          <Failure
+            title={t('pages.publishedFailed')}
+            error={read.error}
+            onRetry={read.retry}
+          />
+        )}
+        {pages.length > 0 && (
+          <ul className={styles.list} aria-label={t('pages.published')}>
+            {pages.map(page => (
+              <PageOfMockup
+                key={page.path}
+                page={page}
+                isDisabled={isPending}
+                onChange={
+                  allowed
+                    ? () =>
+                        setAsked({
+                          version: {
+                            id: page.publication!.versionId,
+                            versionTag: page.publication!.versionTag,
+                            createdAt: page.publication!.publishedAt,
+                          },
+                          page,
+                        })
+                    : undefined
+                }
+                onTakeBack={() => takeBack(page.path)}
+              />
+            ))}
+          </ul>
+        )}
+      </>
+    ),
+    dialog: asked && (
+      <PublishDialog
+        mockup={mockup}
+        versionId={asked.version.id}
+        versionTitle={asked.page?.title ?? titleOf(asked.version)}
+        page={asked.page}
+        onPublished={({ path }) => {
+          onSaid(
+            t('pages.publish.done', { title: titleOf(asked.version), path }),
+          );
+          read.retry();
+        }}
+        onClose={() => setAsked(undefined)}
+      />
+    ),
+  };
+}
+
+function PageOfMockup(props: {
+  page: PublishedPage;
+  isDisabled: boolean;
+  /** Nothing for those who may not publish. */
+  onChange?: () => void;
+  onTakeBack: () => void;
+}) {
+  const { page, isDisabled, onChange, onTakeBack } = props;
+  const { path, title, publication } = page;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const href = useRouteRef(pageRouteRef)?.({ path }) ?? '';
+  if (!publication) {
+    return null;
+  }
+  const { audience, home, publishedAt, publishedBy } = publication;
+  return (
+    <li className={styles.published}>
+      <div className={styles.about}>
+        <Link href={href} weight="bold">
+          {title}
+        </Link>{' '}
+        {home && <Badge size="small">{t('pages.home')}</Badge>}
+        <Text as="p" variant="body-small" color="secondary">
+          {href}, <Audience of={audience} />, <Person entityRef={publishedBy} />
+          , <Moment at={publishedAt} />
+        </Text>
+      </div>
+      {onChange && (
+        <div className={styles.actions}>
+          <Button
+            size="small"
+            variant="secondary"
+            isDisabled={isDisabled}
+            aria-label={t('pages.publish.changeOpen', { path })}
+            onPress={onChange}
+          >
+            {t('pages.publish.change')}
+          </Button>
+          <Button
+            size="small"
+            variant="secondary"
+            isDisabled={isDisabled}
+            aria-label={t('pages.takeBack.open', { path })}
+            onPress={onTakeBack}
+          >
+            {t('pages.takeBack.button')}
+          </Button>
+        </div>
+      )}
+    </li>
+  );
+}
