@@ -2,7 +2,7 @@ import type { ClientConfig } from 'pg';
 import type { Reporter } from './Reporter';
 import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
-import { createEmptyCatalog, dropEmptyTables } from './phases/emptyCatalog';
+import { beginCreation } from './phases/create';
 import { UPGRADE } from './session/operatorLock';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
@@ -27,13 +27,8 @@ export interface MigrateOptions {
   adminGrant?: boolean;
   /** Goes on where a phase would refuse because an old application is connected. */
   force?: boolean;
-  /** Creates the three tables, empty, where none of them exists. */
+  /** Creates the three tables, empty and as phase 5 leaves them, where none of them exists. */
   createTables?: boolean;
-  /**
-   * Whether phase 5 keeps the old tables, to which a rollback goes back; true by default.
-   * False suits a database whose tables were empty.
-   */
-  keepOldTables?: boolean;
   /** Reports progress and warnings; silent by default. */
   reporter?: Reporter;
 }
@@ -83,21 +78,13 @@ export async function migrateTo(
   }
   return withMigration(options, inMode('change'), async migration => {
     const before = await migration.completedSteps();
-    if (options.createTables) {
-      await createEmptyCatalog(
-        migration.context,
-        options.keepOldTables !== false,
-      );
-    } else {
+    if (!(options.createTables && (await beginCreation(migration)))) {
       await refuseWithoutTables(migration);
     }
     for (const { number } of phases) {
       if (number <= phase) {
         await migration.runPhase(number);
       }
-    }
-    if (phase === 5 && options.keepOldTables === false) {
-      await dropEmptyTables(migration.context);
     }
     const after = await migration.completedSteps();
     return {

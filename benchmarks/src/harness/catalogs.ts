@@ -125,8 +125,6 @@ export async function createTenantTables(database: Database): Promise<void> {
     connection: database.postgres.connectionString(database.name),
     schema: SCHEMA,
     createTables: true,
-    // The upkeep of the tables of before would cost our side.
-    keepOldTables: false,
     force: true,
   });
   await runStatements(database, [

@@ -14,7 +14,7 @@ import {
   silentReporter,
 } from '../../../migrations/src/Reporter';
 import { rollback } from '../../../migrations/src/rollback/rollback';
-import { createCatalogTables } from '../../../migrations/src/schema/catalogTables';
+import { SINGLE_TENANT_TABLES } from '@internal/catalog-testing/tenancyDatabase';
 import { SCHEMA } from './backend';
 import { type Database, runStatements } from './database';
 
@@ -71,7 +71,7 @@ export async function goBack(
 export async function createSingleTenantTables(
   database: Database,
 ): Promise<void> {
-  await operate(database, ({ context }) => createCatalogTables(context));
+  await runStatements(database, SINGLE_TENANT_TABLES);
 }
 
 /** `migrate:partition` */

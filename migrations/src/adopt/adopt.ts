@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
-import { requireLayout } from '../phases/emptyCatalog';
+import { requireLayout } from '../phases/create';
 import { operatorCommand } from '../operatorCommand';
 import { readCreatedCatalog } from '../schema/createdCatalog';
 import { isSwapped } from '../schema/partitions';

@@ -29,7 +29,6 @@ describeOnCitus('adopting on tables that Citus has distributed', () => {
     migrateTo(5, {
       connection: catalog.connection,
       createTables: true,
-      keepOldTables: false,
       force: true,
     });
 

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import { createEmptyCatalog } from '../phases/emptyCatalog';
+import { beginCreation } from '../phases/create';
 import { silentReporter } from '../Reporter';
 import { rollback } from '../rollback/rollback';
 import { column } from './__testUtils__/inspect';
@@ -182,7 +182,7 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     async phase => {
       const before = await objects();
       const stopping = catalog.migrate(async migration => {
-        await createEmptyCatalog(migration.context, false);
+        await beginCreation(migration);
         for (const number of [1, 2, 3, 4, 5] as const) {
           if (number < phase) {
             await migration.runPhase(number);

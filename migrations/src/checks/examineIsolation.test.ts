@@ -3,7 +3,7 @@ import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { adopt } from '../adopt/library';
 import { cleanup } from '../cleanup/cleanup';
 import { givePartition, takeBackPartition } from '../partitions/move';
-import { createCatalogTables } from '../schema/catalogTables';
+import { createCatalogTables } from '../__testUtils__/seed';
 import { rollback } from '../rollback/rollback';
 import { isSwapped } from '../schema/partitions';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
@@ -42,9 +42,7 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
             await catalog.engine.ingest({ ref: 'component:default/a' });
             await adopt({ connection: catalog.connection });
           } else {
-            await catalog.migrate(({ context }) =>
-              createCatalogTables(context),
-            );
+            await createCatalogTables(catalog.client);
           }
           await runPhases(catalog, 4);
           await expect(examine(catalog)).resolves.toEqual(NOTHING);

@@ -69,6 +69,11 @@ export interface Step {
    * first phase begins, and each transaction records what it has created.
    */
   creates?(context: StepContext): Creation[] | Promise<Creation[]>;
+  /**
+   * It changes tables that a catalog is using: where the phases create the tables, it is recorded
+   * and does nothing.
+   */
+  live?: true;
   /** Tables that its undo deletes rows of. */
   empties?: readonly string[];
   up(context: StepContext): Promise<void>;
@@ -116,6 +121,8 @@ export interface Phase {
   title: string;
   /** Throws if a precondition of the phase does not hold. */
   check?(context: StepContext): Promise<void>;
+  /** The same for the tables of a catalog; none are there where the phases create them. */
+  checkTables?(context: StepContext): Promise<void>;
   /**
    * Its steps only check, and change no table: the phase runs each time it is requested. A
    * failure keeps the record of an earlier success.

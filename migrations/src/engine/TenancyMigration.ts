@@ -48,6 +48,8 @@ import type {
   StepContext,
 } from './Step';
 import { operatorCommand } from '../operatorCommand';
+import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
+import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
 
 export interface OpenOptions {
@@ -65,6 +67,9 @@ export interface OpenOptions {
   mode: 'change' | 'read' | 'dryRun';
   print?: (text: string) => void;
 }
+
+/** The phases up to this one build the tables of tenants. */
+export const LAST_BEFORE_CUTOVER = 5;
 
 // The state key of an undo that is not complete.
 const UNDO = 'undo';
@@ -129,6 +134,8 @@ export class TenancyMigration {
 
   /** The journal, cached while no other command can change it. */
   private journal: Journal | undefined;
+  /** Whether {@link beginCreation} was called, which a dry run does not record. */
+  private isCreating = false;
 
   private constructor(
     private readonly session: MigrationSession,
@@ -192,7 +199,11 @@ export class TenancyMigration {
     const journal = await this.readJournal();
     refuseUnknownSteps(journal);
     await refuseTakenNames(context, journal);
+    const creates = await this.creates();
     await phase.check?.(context);
+    if (!creates) {
+      await phase.checkTables?.(context);
+    }
     onBegin?.(phase);
     if (completed >= number && phase.repeats) {
       for (const step of phase.steps) {
@@ -205,12 +216,48 @@ export class TenancyMigration {
       await renewRecord(context, journal);
       await this.runMigrations(missing);
       for (const step of phase.steps.filter(each => !journal.isDone(each))) {
-        context.executor.announce(step, 'up');
-        await this.run(step);
+        if (!(creates && step.live)) {
+          context.executor.announce(step, 'up');
+          await this.run(step);
+        }
         await this.record(step);
       }
     });
     return true;
+  }
+
+  /** Runs what is left of the phases up to one; in a dry run, of the first that is not complete. */
+  async runPhases(last: PhaseNumber): Promise<void> {
+    const completed = await this.completedPhase();
+    for (const { number } of this.options.phases) {
+      if (number > completed && number <= last) {
+        await this.runPhase(number);
+        if (this.context.executor.dryRun) {
+          return;
+        }
+      }
+    }
+  }
+
+  /** Whether the phases create the tables of tenants, in place of changing those of a catalog. */
+  async creates(): Promise<boolean> {
+    return (
+      this.isCreating || (await readCreatedCatalog(this.context)) !== undefined
+    );
+  }
+
+  /** Lets the phases create the tables, and remembers that the way back drops them. */
+  async beginCreation(created: CreatedCatalog): Promise<void> {
+    const { executor, state, settings } = this.context;
+    this.isCreating = true;
+    await executor.transaction({
+      title: 'Begin the record of the migration',
+      locks: 'New tables, which no session uses yet.',
+      statements: [
+        ...bookkeepingStatements(settings.schema),
+        rememberCreated(state, created),
+      ],
+    });
   }
 
   /** The migrations of the product's own tables that are not done. */
@@ -221,9 +268,15 @@ export class TenancyMigration {
     return productMigrations.filter(each => !journal.isDone(each));
   }
 
-  /** Whether a complete phase misses no migration of the product's own tables. */
+  /**
+   * Whether a complete phase misses no migration of the product's own tables, and no creation of
+   * tables was stopped.
+   */
   async isUpToDate(): Promise<boolean> {
     const completed = await this.completedPhase();
+    if (completed < LAST_BEFORE_CUTOVER && (await this.creates())) {
+      return false;
+    }
     for (const phase of this.options.phases) {
       if (
         phase.number <= completed &&
@@ -236,13 +289,17 @@ export class TenancyMigration {
   }
 
   /**
-   * Brings the product's own tables up to date, where the phases before are complete.
+   * Brings the product's own tables up to date, where the phases before are complete, and goes on
+   * with a creation of tables that was stopped.
    *
    * @returns the titles of what was missing
    * @throws {@link RefusedError} if such a phase is not complete
    */
   async upgrade(): Promise<string[]> {
     const titles: string[] = [];
+    if (await this.creates()) {
+      await this.runPhases(LAST_BEFORE_CUTOVER);
+    }
     for (const phase of this.options.phases) {
       const missing = await this.missingMigrations(phase);
       if (missing.length > 0) {

@@ -195,6 +195,7 @@ export function indexStep(
 ): Step {
   return {
     ...step,
+    live: true,
     creates: () => indexes.map(({ name }) => ({ kind: 'relation', name })),
     async up(context) {
       for (const index of indexes) {
@@ -222,6 +223,7 @@ export function constraintStep(
 ): Step {
   return {
     ...step,
+    live: true,
     creates: () =>
       constraints.map(({ name, table }) => ({
         kind: 'constraint',

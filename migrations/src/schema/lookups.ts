@@ -16,6 +16,19 @@ export async function relationExists(
   return found;
 }
 
+/** Those of some tables that exist. */
+export async function existingTables<Table extends string>(
+  executor: Executor,
+  tables: readonly Table[],
+): Promise<Table[]> {
+  const found = await executor.read<{ name: Table }>(
+    `select name from unnest($1::text[]) with ordinality as each (name, position)
+      where to_regclass(quote_ident(name)) is not null order by position`,
+    [tables],
+  );
+  return found.map(({ name }) => name);
+}
+
 export async function columnExists(
   executor: Executor,
   table: string,

@@ -25,7 +25,6 @@ async function createMigrated(): Promise<CatalogDatabase> {
   await migrateTo(5, {
     connection,
     createTables: true,
-    keepOldTables: false,
     force: true,
   });
   const database = await openCatalogDatabase(connection);

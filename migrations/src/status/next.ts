@@ -7,7 +7,6 @@ import { RefusedError } from '../errors';
 import { isOfType, LAYOUT } from '../layout';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
-import { readCreatedCatalog } from '../schema/createdCatalog';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { hidesRows } from '../schema/policies';
@@ -34,8 +33,6 @@ interface Position {
   tables: CatalogTables;
   adoption: AdoptionStatus;
   swap: SwapStatus;
-  /** Whether the tables were created empty, so that no application works on them. */
-  created: boolean;
 }
 
 /** Phase 4 shuts an old application out. */
@@ -54,7 +51,7 @@ export interface CatalogTables {
 }
 
 function decideNext(position: Position): NextStep {
-  const { schema, phase, tables, adoption, swap, created } = position;
+  const { schema, phase, tables, adoption, swap } = position;
   const adopt = decideAdoption(tables, adoption, phase);
   if (adopt) {
     return adopt;
@@ -64,9 +61,10 @@ function decideNext(position: Position): NextStep {
   }
   const next = phases.find(({ number }) => number > phase);
   if (next && next.number < 6) {
-    const deploy = next.number === 4 && !created;
     return {
-      what: `${deploy ? DEPLOY : ''}Phase ${next.number}: ${next.title}`,
+      what: `${next.number === 4 ? DEPLOY : ''}Phase ${next.number}: ${
+        next.title
+      }`,
       command: operatorCommand(`phase${next.number}`),
     };
   }
@@ -166,20 +164,22 @@ export async function readNext(
     tables: await readCatalogTables(context, phase),
     adoption: await readAdoptionStatus(context),
     swap: await readSwap(context),
-    created: (await readCreatedCatalog(context)) !== undefined,
   });
 }
 
 /**
- * Phase 1 changes tables, and creates none.
+ * Refuses a migration that neither finds the tables nor creates them.
  *
  * @throws {@link RefusedError} where not all of them are there, before anything is
  *   changed
  */
 export async function refuseWithoutTables(
-  migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
+  migration: TenancyMigration,
 ): Promise<void> {
   const { context } = migration;
+  if (await migration.creates()) {
+    return;
+  }
   const { missing } = await readCatalogTables(context, 0);
   if (missing.length > 0) {
     const next = await readNext(migration);

@@ -13,19 +13,63 @@ export const APPLICATION = { user: 'portal_app', password: 'only-for-tests' };
 
 const migrated = (distributed: boolean): DatabaseTemplate => ({
   name: `catalogs of tenants, empty${distributed ? ', on nodes' : ''}`,
-  prepare: async (connection, id) => {
-    await migrateTo(5, {
-      connection,
-      schema: 'tenancy',
-      createTables: true,
-      // Their triggers would follow the distributed tables.
-      keepOldTables: id !== 'CITUS',
-    });
+  prepare: async connection => {
+    await migrateTo(5, { connection, schema: 'tenancy', createTables: true });
     if (distributed) {
       await distribute({ connection, schema: 'tenancy' });
     }
   },
 });
+
+/** The statements that create the tables of a catalog without tenants, as before phase 1. */
+export const SINGLE_TENANT_TABLES = [
+  'create schema tenancy',
+  `create table tenancy.entities (
+    entity_id uuid primary key default gen_random_uuid(),
+    entity_ref text not null unique,
+    entity_kind text not null,
+    entity_namespace text not null default 'default',
+    entity_name text not null,
+    final_entity jsonb not null,
+    hash text not null,
+    stitch_ticket text,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    deleted_at timestamptz
+  )`,
+  `create table tenancy.relations (
+    originating_entity_id uuid not null references tenancy.entities on delete cascade,
+    source_entity_ref text not null,
+    type text not null,
+    target_entity_ref text not null
+  )`,
+  'create index on tenancy.relations (originating_entity_id)',
+  'create index on tenancy.relations (source_entity_ref)',
+  'create index on tenancy.relations (target_entity_ref)',
+  `create table tenancy.refresh_state (
+    entity_id uuid primary key references tenancy.entities on delete cascade,
+    location_key text,
+    next_update_at timestamptz not null default now(),
+    last_discovery_at timestamptz not null default now(),
+    errors jsonb not null default '[]'
+  )`,
+  'create index on tenancy.refresh_state (next_update_at)',
+];
+
+/** Tables that have taken the place of others, to which a rollback goes back. */
+const SWAPPED: DatabaseTemplate = {
+  name: 'catalogs of tenants, empty, with the tables of before the swap',
+  prepare: async connection => {
+    const client = new Client(connection);
+    await client.connect();
+    try {
+      await client.query(SINGLE_TENANT_TABLES.join(';\n'));
+    } finally {
+      await client.end();
+    }
+    await migrateTo(5, { connection, schema: 'tenancy' });
+  },
+};
 
 const besideStockTables = (template: DatabaseTemplate): DatabaseTemplate => ({
   name: `${template.name}, beside an empty stock catalog`,
@@ -54,15 +98,19 @@ const besideStockTables = (template: DatabaseTemplate): DatabaseTemplate => ({
  * tables of the stock catalog are there too, which each backend would create when it starts.
  *
  * @param options - `stockTables`: false for the tables of tenants alone; `distributed`: false for
- * tables that Citus is to distribute later
+ * tables that Citus is to distribute later; `swapped`: by a migration of tables without tenants
  */
 export async function createTenancyDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
-  options: { stockTables?: boolean; distributed?: boolean } = {},
+  options: {
+    stockTables?: boolean;
+    distributed?: boolean;
+    swapped?: boolean;
+  } = {},
 ): Promise<ClientConfig> {
-  const { stockTables = true, distributed = id === 'CITUS' } = options;
-  const template = migrated(distributed);
+  const { stockTables = true, distributed = id === 'CITUS', swapped } = options;
+  const template = swapped ? SWAPPED : migrated(distributed);
   const connection = await databases.create(
     id,
     stockTables ? besideStockTables(template) : template,

@@ -3,12 +3,11 @@ import { readAdoptionStatus } from '../../adopt/status';
 import type { Phase, PhaseNumber } from '../../engine/Step';
 import { operatorCommand } from '../../operatorCommand';
 import { phases } from '../../phases';
-import { createEmptyCatalog } from '../../phases/emptyCatalog';
+import { beginCreation } from '../../phases/create';
 import {
   readDefaultTenantName,
   renameDefaultTenant,
 } from '../../phases/phase2_backfill/10_default_tenant';
-import { isFreshDatabase } from '../../schema/catalogTables';
 import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import { describeNext, readNext, refuseWithoutTables } from '../../status/next';
 import { formatThings } from '../../text';
@@ -62,9 +61,7 @@ async function createOrRequireTables(
   migration: Invocation['migration'],
 ): Promise<void> {
   const { engineTables } = await readAdoptionStatus(migration.context);
-  if (engineTables) {
-    await createEmptyCatalog(migration.context, false);
-  } else {
+  if (!(engineTables && (await beginCreation(migration)))) {
     await refuseWithoutTables(migration);
   }
 }
@@ -113,10 +110,8 @@ async function runAll(invocation: Invocation): Promise<string> {
   if (missing.length > 0) {
     await checkFirst(invocation);
   }
-  if (await isFreshDatabase(migration.context)) {
-    reporter.info('None of the three tables exists: they are created empty.');
-    const { engineTables } = await readAdoptionStatus(migration.context);
-    await createEmptyCatalog(migration.context, !engineTables);
+  if (completed < 5 && (await beginCreation(migration))) {
+    reporter.info('The three tables are created, empty.');
   }
   for (const number of missing) {
     const outcome = await runPhase(invocation, number);

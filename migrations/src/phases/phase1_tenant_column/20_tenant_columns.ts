@@ -11,6 +11,7 @@ import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 export const tenantColumns: Step = {
   name: '1_20_tenant_columns',
   title: 'Add the column tenant_id to entities, relations and refresh_state',
+  live: true,
 
   creates: () =>
     TENANT_TABLES.map(table => ({ kind: 'column', name: 'tenant_id', table })),

@@ -9,9 +9,7 @@ import { temporaryIndexes } from './30_temporary_indexes';
 export const phase1: Phase = {
   number: 1,
   title: 'Add tenant column',
-  async check(context) {
-    await refuseEncoding(context);
-    await refuseShape(context, 'Phase 1 cannot begin');
-  },
+  check: refuseEncoding,
+  checkTables: context => refuseShape(context, 'Phase 1 cannot begin'),
   steps: [extensions, tenantsTable, tenantColumns, temporaryIndexes],
 };

@@ -12,6 +12,7 @@ import { checkCounts } from './checkCounts';
 export const backfill: Step = {
   name: '2_20_backfill',
   title: 'Fill tenant_id in the rows that have none',
+  live: true,
 
   async up(context) {
     for (const table of TENANT_TABLES) {

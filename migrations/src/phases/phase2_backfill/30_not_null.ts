@@ -9,6 +9,7 @@ import { checkCounts } from './checkCounts';
 export const notNull: Step = {
   name: '2_30_not_null',
   title: 'Set tenant_id NOT NULL',
+  live: true,
 
   creates: () =>
     TENANT_TABLES.map(table => ({

@@ -8,6 +8,6 @@ import { foreignKeys } from './40_foreign_keys';
 export const phase2: Phase = {
   number: 2,
   title: 'Backfill',
-  check: context => refuseShape(context, 'Phase 2 cannot begin'),
+  checkTables: context => refuseShape(context, 'Phase 2 cannot begin'),
   steps: [defaultTenant, backfill, notNull, foreignKeys],
 };

@@ -22,6 +22,7 @@ const ADDED_KEY = 'phase3.entityRefCheck';
 export const entityRules: Step = {
   name: '3_20_entity_rules',
   title: 'Hold rows to the rules of the new tables',
+  live: true,
 
   creates: async ({ executor }) => [
     // An equal constraint stays, under whatever name.

@@ -10,6 +10,7 @@ import {
 } from '../../schema/roleAccess';
 import type { RoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
+import { existingTables } from '../../schema/lookups';
 import { TENANT_TABLES } from '../../schema/tables';
 
 const STATE_KEY = 'phase3.grants';
@@ -78,7 +79,7 @@ async function wantedGrants({
     { kind: 'table', name: 'tenants', role, privileges: ['select'] },
   ];
   const sequences = new Set<string>();
-  for (const table of TENANT_TABLES) {
+  for (const table of await existingTables(executor, TENANT_TABLES)) {
     grants.push({
       kind: 'table',
       name: table,

@@ -11,8 +11,8 @@ import { checkRules } from './rules';
 export const phase3: Phase = {
   number: 3,
   title: 'Application update',
-  async check(context) {
-    await checkRoleAccess(context);
+  check: checkRoleAccess,
+  async checkTables(context) {
     await refuseShape(context, 'Phase 3 cannot begin');
     await checkRules(context);
   },

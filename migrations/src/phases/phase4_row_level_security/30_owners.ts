@@ -4,6 +4,7 @@ import { grantedPrivileges, grantStatement } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
 import { readRoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../roles';
+import { existingTables } from '../../schema/lookups';
 import { escapeIdentifier } from '../../sql';
 import { TENANT_TABLES } from '../../schema/tables';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../../session/ownerRole';
@@ -30,7 +31,7 @@ export const owners: Step = {
     // A repeated command may find some tables handed over and act as portal_admin, which
     // cannot hand over the others.
     await actAsOwner(context, RESET_OWNER_ROLE);
-    for (const table of TABLES) {
+    for (const table of await existingTables(context.executor, TABLES)) {
       await handOver(context, table);
     }
     await actAsOwner(context, SET_OWNER_ROLE);

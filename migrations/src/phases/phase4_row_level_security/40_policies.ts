@@ -10,6 +10,7 @@ import {
 } from '../../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+import { existingTables } from '../../schema/lookups';
 import { checkOwnersCanBeRestored } from './30_owners';
 import { formatThings } from '../../text';
 
@@ -40,7 +41,7 @@ export const policies: Step = {
         `grant execute on function ${TENANT_REQUIRED} to ${APP_ROLE}`,
       ],
     });
-    for (const table of TENANT_TABLES) {
+    for (const table of await existingTables(executor, TENANT_TABLES)) {
       await executor.transaction({
         title: `Enable row-level security on ${table}`,
         locks: catalogOnly(table),

@@ -24,6 +24,7 @@ end $$`;
 export const verification: Step = {
   name: '4_50_verification',
   title: 'Verify that tenants are kept apart',
+  live: true,
 
   async up(context) {
     const act = await actAsAppStatements(context);

@@ -1,7 +1,6 @@
 import type { Phase, StepContext } from '../../engine/Step';
 import { checkRoleAccess } from '../../schema/roleAccess';
 import { refuseShape } from '../../checks/examineShape';
-import { readCreatedCatalog } from '../../schema/createdCatalog';
 import { privileges } from './10_privileges';
 import { owners } from './30_owners';
 import { policies } from './40_policies';
@@ -15,8 +14,8 @@ import { APPLICATION_PREFIX } from '../../session/operatorLock';
 export const phase4: Phase = {
   number: 4,
   title: 'Enable row-level security',
-  async check(context) {
-    await checkRoleAccess(context);
+  check: checkRoleAccess,
+  async checkTables(context) {
     await refuseShape(context, 'Phase 4 cannot begin');
     await checkSessions(context);
   },
@@ -44,10 +43,6 @@ interface OldSession {
  */
 async function checkSessions(context: StepContext): Promise<void> {
   const { executor, settings, reporter } = context;
-  if (await readCreatedCatalog(context)) {
-    // No application from before knows these tables.
-    return;
-  }
   const sessions = await executor.read<OldSession>(
     `select a.pid, a.usename as login, a.application_name as application,
             host(a.client_addr) as address, r.rolsuper or r.rolbypassrls as bypasses

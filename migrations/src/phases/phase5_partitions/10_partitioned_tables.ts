@@ -1,5 +1,6 @@
 import { dropFenceFunction, FENCE_FUNCTION } from '../../copy/fence';
-import type { Creation, Step, StepContext } from '../../engine/Step';
+import type { Executor } from '../../engine/Executor';
+import type { Creation, Step } from '../../engine/Step';
 import {
   archiveName,
   catchAllPartition,
@@ -11,25 +12,24 @@ import {
 } from '../../schema/partitions';
 import { tenantPolicyStatements } from '../../schema/policies';
 import { ownerStatement } from '../../roles';
-import {
-  DEFAULT_TENANT_ID,
-  oneTenantCheck,
-  TENANT_TABLES,
-} from '../../schema/tables';
+import { oneTenantCheck, TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { LAYOUT } from '../../layout';
 import { dropOldKeys } from './70_swap';
-import { revokeAllStatement, secludeStatements } from '../../schema/grants';
+import { revokeAllStatement } from '../../schema/grants';
+import { readCreatedCatalog } from '../../schema/createdCatalog';
+import { createTablesStatements, partitionStatements } from './createTables';
 
 /**
- * Creates the partitioned tables, empty and without indexes. Their columns have the order
- * of the tables in use, so `select *` returns the same after the swap.
+ * Creates the partitioned tables, empty: under their own names and complete where there was no
+ * catalog, and otherwise without indexes beside the tables in use. Their columns then have the
+ * order of those, so `select *` returns the same after the swap.
  */
 export const partitionedTables: Step = {
   name: '5_10_partitioned_tables',
   title: 'Create the partitioned tables',
 
-  creates: () => [
+  creates: async context => [
     ...TENANT_TABLES.flatMap(table =>
       [
         partitionedName(table),
@@ -40,32 +40,29 @@ export const partitionedTables: Step = {
     ),
     { kind: 'relation', name: `${partitionedName('entities')}_pkey` },
     { kind: 'function', name: FENCE_FUNCTION },
+    ...((await readCreatedCatalog(context))
+      ? TENANT_TABLES.map((name): Creation => ({ kind: 'relation', name }))
+      : []),
   ],
 
   async up(context) {
-    for (const table of TENANT_TABLES) {
-      // Those of an earlier swap, if its undo was killed.
-      const name = await waitingName(context.executor, table);
-      await context.executor.transaction({
-        title: `Create ${name} and its partitions`,
+    const { executor } = context;
+    const transactions = (await readCreatedCatalog(context))
+      ? [
+          {
+            title: `Create ${TENANT_TABLES.join(', ')}`,
+            statements: await createTablesStatements(executor),
+          },
+        ]
+      : await besideThoseInUse(executor);
+    for (const transaction of transactions) {
+      await executor.transaction({
+        ...transaction,
         locks:
           'New tables. Their foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of ' +
           'the catalog: a change of the registry waits behind it.',
         tables: ['tenants'],
         mode: 'share row exclusive',
-        statements: [
-          createTable(table, name),
-          // The check that keeps the table in use to one tenant is not copied.
-          `alter table ${name} drop constraint if exists ${oneTenantCheck(
-            table,
-          )}`,
-          ...defaults(table, name),
-          ...tenantPolicyStatements(name, { policyFor: table }),
-          ownerStatement(name),
-          // The swap gives it the grants of the table in use.
-          revokeAllStatement(name),
-          ...(await createPartitions(context, table, name)),
-        ],
       });
     }
   },
@@ -93,6 +90,38 @@ export const partitionedTables: Step = {
   },
 };
 
+/** The partitioned tables, without indexes, beside those in use. */
+async function besideThoseInUse(
+  executor: Executor,
+): Promise<{ title: string; statements: string[] }[]> {
+  const transactions: { title: string; statements: string[] }[] = [];
+  for (const table of TENANT_TABLES) {
+    // Those of an earlier swap, if its undo was killed.
+    const name = await waitingName(executor, table);
+    const storage = await storageParameters(executor, table);
+    transactions.push({
+      title: `Create ${name} and its partitions`,
+      statements: [
+        createTable(table, name),
+        // The check that keeps the table in use to one tenant is not copied.
+        `alter table ${name} drop constraint if exists ${oneTenantCheck(
+          table,
+        )}`,
+        ...defaults(table, name),
+        ...tenantPolicyStatements(name, { policyFor: table }),
+        ownerStatement(name),
+        // The swap gives it the grants of the table in use.
+        revokeAllStatement(name),
+        ...partitionStatements(table, name, storage),
+        ...[name, defaultTenantPartition(table), catchAllPartition(table)].map(
+          identifyByAllColumns,
+        ),
+      ],
+    });
+  }
+  return transactions;
+}
+
 function createTable(table: TenantTable, name: string): string {
   const key =
     table === 'entities'
@@ -114,23 +143,4 @@ function defaults(table: TenantTable, name: string): string[] {
         ? []
         : [`alter table ${name} alter column ${column} set default ${value}`],
   );
-}
-
-async function createPartitions(
-  { executor }: StepContext,
-  table: TenantTable,
-  parent: string,
-): Promise<string[]> {
-  const storage = await storageParameters(executor, table);
-  const partitions = {
-    [defaultTenantPartition(table)]: `for values in ('${DEFAULT_TENANT_ID}')`,
-    [catchAllPartition(table)]: 'default',
-  };
-  const statements = Object.entries(partitions).flatMap(([name, bound]) => [
-    `create table if not exists ${name}
-  partition of ${parent} ${bound}${storage}`,
-    identifyByAllColumns(name),
-    ...secludeStatements(name),
-  ]);
-  return [identifyByAllColumns(parent), ...statements];
 }

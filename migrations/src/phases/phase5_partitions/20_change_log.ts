@@ -22,6 +22,7 @@ import { revokeAllStatement } from '../../schema/grants';
 export const changeLog: Step = {
   name: '5_20_change_log',
   title: 'Log which entities change',
+  live: true,
 
   creates: () => [
     { kind: 'relation', name: CHANGE_LOG },

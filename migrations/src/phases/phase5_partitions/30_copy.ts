@@ -19,6 +19,7 @@ import type { TenantTable } from '../../schema/tables';
 export const copyRows: Step = {
   name: '5_30_copy',
   title: 'Copy the rows into the partitions of the default tenant',
+  live: true,
 
   async up(context) {
     const { executor } = context;

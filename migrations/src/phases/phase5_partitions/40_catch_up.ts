@@ -21,6 +21,7 @@ const SORT_IN_MEMORY = `select set_config('maintenance_work_mem', '128MB', false
 export const firstCatchUp: Step = {
   name: '5_40_catch_up',
   title: 'Replay what changed during the copy',
+  live: true,
 
   creates: () => [
     replayFunction,

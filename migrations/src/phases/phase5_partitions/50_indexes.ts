@@ -1,3 +1,4 @@
+import type { Executor } from '../../engine/Executor';
 import type { Creation, Step, StepContext } from '../../engine/Step';
 import { replayChanges, replayFunction } from '../../copy/replay';
 import { describeCopies } from '../../copy/TableCopy';
@@ -23,6 +24,7 @@ export function replayIndex(table: TenantTable): string {
 export const indexes: Step = {
   name: '5_50_indexes',
   title: 'Build the indexes of the partitioned tables',
+  live: true,
 
   creates: () => [
     replayFunction,
@@ -98,17 +100,27 @@ async function wantedIndexes(
 async function build(
   { executor }: StepContext,
   { target }: TableCopy,
-  { name, on, constraint }: LayoutIndex,
+  index: LayoutIndex,
 ): Promise<void> {
-  if (constraint) {
-    const definition = `${constraint} ${on.replace('btree ', '')}`;
-    if (!(await relationExists(executor, name))) {
-      await executor.execute(
-        `alter table ${target} add constraint ${name} ${definition}`,
-      );
-    }
-    return;
+  const { name, on, constraint } = index;
+  if (!constraint) {
+    await executor.execute(await indexStatement(executor, target, index));
+  } else if (!(await relationExists(executor, name))) {
+    await executor.execute(
+      `alter table ${target} add constraint ${name} ${constraint} ${on.replace(
+        'btree ',
+        '',
+      )}`,
+    );
   }
+}
+
+/** The statement that creates an index which no constraint implies. */
+export async function indexStatement(
+  executor: Executor,
+  table: string,
+  { name, on }: LayoutIndex,
+): Promise<string> {
   // fastupdate collects new entries of a GIN index in a list, which some writer has to
   // merge: seconds, on a large table.
   const [columns, live = ''] = on.split(' WHERE');
@@ -119,8 +131,8 @@ async function build(
         `${await extensionSchema(executor, 'pg_trgm')}.gin_trgm_ops`,
       )
     : columns;
-  await executor.execute(
-    `create index if not exists ${name} on ${target} using ${trigrams}${storage}` +
-      `${live && ` where${live}`}`,
+  return (
+    `create index if not exists ${name} on ${table} using ${trigrams}${storage}` +
+    `${live && ` where${live}`}`
   );
 }

@@ -21,6 +21,7 @@ import { REFERENCING_TABLES } from '../../schema/tables';
 export const foreignKeys: Step = {
   name: '5_60_foreign_keys',
   title: 'Build the foreign keys of the partitioned tables',
+  live: true,
 
   creates: () => [replayFunction],
 

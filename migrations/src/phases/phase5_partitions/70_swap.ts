@@ -66,6 +66,7 @@ const objects: Creation[] = [
 export const swap: Step = {
   name: '5_70_swap',
   title: 'Verify the copies and swap the tables',
+  live: true,
 
   creates: () => objects,
 

@@ -6,6 +6,7 @@ import { waitForOlderSnapshots } from '../../engine/olderTransactions';
 export const oldSnapshots: Step = {
   name: '5_80_wait_for_old_snapshots',
   title: 'Wait for snapshots from before the swap',
+  live: true,
   up: waitForSnapshotsBeforeSwap,
   async down() {},
 };

@@ -20,7 +20,7 @@ import { formatThings } from '../../text';
 export const phase5: Phase = {
   number: 5,
   title: 'Primary keys and partitions',
-  async check(context) {
+  async checkTables(context) {
     // What is left to do then has nothing to do with the swap.
     if (await isSwapped(context.executor)) {
       return;

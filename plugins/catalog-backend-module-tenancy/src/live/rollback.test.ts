@@ -84,7 +84,9 @@ describe.each(databases.eachSupportedId())(
       );
 
     beforeAll(async () => {
-      connection = await createTenancyDatabase(databases, id);
+      connection = await createTenancyDatabase(databases, id, {
+        swapped: true,
+      });
       backend = await startCatalogBackend({
         connection,
         enabled: true,

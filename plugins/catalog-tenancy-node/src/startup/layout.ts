@@ -62,36 +62,3 @@ export async function hasTable(
   );
   return rows.length > 0;
 }
-
-// Where rows may be that are not in `entities`: from before a swap, on their way
-// to one, or from before a rollback.
-const ELSEWHERE = ['entities_old', 'entities_partitioned_archive'];
-
-/**
- * Whether a set-up was cut short before there was anything to lose: the tables are
- * there, and hold nothing.
- */
-export async function isEmpty(
-  client: Client,
-  schema: string,
-): Promise<boolean> {
-  const name = (table: string) =>
-    `${client.escapeIdentifier(schema)}.${client.escapeIdentifier(table)}`;
-  const { rows } = await client.query<{ oid: string }>(
-    `select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relname = any ($2)`,
-    [schema, ELSEWHERE],
-  );
-  if (rows.length > 0) {
-    return false;
-  }
-  try {
-    // Or a policy would make a full table look empty.
-    await client.query('set row_security = off');
-    const found = await client.query(`select from ${name('entities')} limit 1`);
-    return found.rows.length === 0;
-  } catch {
-    // Who may not look can't say that it is empty.
-    return false;
-  }
-}

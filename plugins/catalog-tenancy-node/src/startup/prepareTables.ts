@@ -14,7 +14,7 @@ import type { Client, ClientConfig } from 'pg';
 import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
 import { refuseToAdopt } from './decideAdoption';
-import { hasTable, isEmpty, LAST_PHASE, readLayout } from './layout';
+import { hasTable, LAST_PHASE, readLayout } from './layout';
 import { withClient } from './catalogConnection';
 
 /**
@@ -31,16 +31,11 @@ export async function prepareTables(
   await withClient(connection, client => refuseStockSchema(client, database));
   // Before the tables are looked at: another process of the backend may set them up
   // meanwhile, and its engine may have entities then.
-  const { adopted, engineEntities } = await readAdoption(database);
-  const { layout, isUnused } = await withClient(connection, async client => {
-    const found = await readLayout(client, schema);
-    return {
-      layout: found,
-      isUnused: found === 'unmigrated' && (await isEmpty(client, schema)),
-    };
-  });
-  // What was adopted by command is in use, even where it has no entities.
-  if (layout === 'unmigrated' && (adopted || !isUnused)) {
+  const { engineEntities } = await readAdoption(database);
+  const layout = await withClient(connection, client =>
+    readLayout(client, schema),
+  );
+  if (layout === 'unmigrated') {
     throw new TenancyStartupError(
       `Schema "${schema}" holds a catalog that is not migrated: ` +
         `${await describePhase(database)} The backend never ` +
@@ -48,7 +43,7 @@ export async function prepareTables(
         `${LAST_PHASE} is complete: until then, set MULTI_TENANCY_ENABLED=false.`,
     );
   }
-  if (layout !== 'partitioned') {
+  if (layout === 'fresh') {
     if (engineEntities > 0) {
       throw refuseToAdopt(engineEntities);
     }
@@ -102,12 +97,6 @@ async function setUp(options: {
       connection,
       schema,
       createTables: true,
-      // Empty tables need no way back, and while they are kept every write is logged
-      // for it.
-      keepOldTables: false,
-      // The catalog plugin of this very process, which writes to none of them,
-      // would count as the application from before.
-      force: true,
       reporter: reporterOf(logger),
     }),
   );

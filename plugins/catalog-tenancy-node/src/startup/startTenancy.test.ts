@@ -1,4 +1,5 @@
 import { mockServices } from '@backstage/backend-test-utils';
+import { SINGLE_TENANT_TABLES } from '@internal/catalog-testing/tenancyDatabase';
 import {
   changeRole,
   createTestDatabases,
@@ -330,7 +331,10 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
 
     beforeAll(async () => {
       connection = await createDatabase(id);
-      await migrateTo(3, { connection, createTables: true });
+      await withDatabase(connection, client =>
+        client.query(SINGLE_TENANT_TABLES.join(';\n')),
+      );
+      await migrateTo(3, { connection });
       await withDatabase(connection, client =>
         client.query(
           `insert into tenancy.entities

@@ -5,7 +5,7 @@ import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { asLogin } from '../../../__testUtils__/roles';
 import { runPhases } from '../../../__testUtils__/runPhases';
 import { APP_ROLE } from '../../../roles';
-import { createCatalogTables } from '../../../schema/catalogTables';
+import { createCatalogTables } from '../../../__testUtils__/seed';
 import { faultsOf } from './__testUtils__/faults';
 
 const databases = createTestDatabases();
@@ -16,7 +16,7 @@ describe.each(databases.eachSupportedId())('entity_terms on %s', id => {
   let database: CatalogDatabase;
   beforeAll(async () => {
     database = await createCatalogDatabase(databases, id, { seed: false });
-    await database.migrate(({ context }) => createCatalogTables(context));
+    await createCatalogTables(database.client);
     await runPhases(database, 5);
   });
   afterAll(() => database.close());

@@ -1,6 +1,7 @@
 import type { Creation, Step } from '../../../engine/Step';
 import {
   archiveName,
+  isSwapped,
   partitionedName,
   waitingName,
 } from '../../../schema/partitions';
@@ -39,7 +40,10 @@ export const searchTables: Step = {
   ],
 
   async up({ executor, settings }) {
-    const entities = await waitingName(executor, 'entities');
+    const isInUse = await isSwapped(executor);
+    const entities = isInUse
+      ? 'entities'
+      : await waitingName(executor, 'entities');
     await executor.transaction({
       title: 'Create entity_terms and entity_parents',
       locks: 'SHARE ROW EXCLUSIVE on tables that are not in use.',
@@ -48,6 +52,8 @@ export const searchTables: Step = {
         ...functionStatements(settings.schema, await createTerms(executor)),
         ...triggerStatements(entities),
         ...(entities === archiveName('entities') ? fillFrom(entities) : []),
+        // Of live tables they are built behind the copy.
+        ...(isInUse ? TERM_INDEXES.map(({ statement }) => statement) : []),
       ],
     });
   },

@@ -1,0 +1,95 @@
+import type { StepContext } from '../engine/Step';
+import { LAST_BEFORE_CUTOVER } from '../engine/TenancyMigration';
+import type { TenancyMigration } from '../engine/TenancyMigration';
+import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
+import { existingTables } from '../schema/lookups';
+import { refusePublications } from '../schema/publications';
+import { checkRoleAccess } from '../schema/roleAccess';
+import { TENANT_TABLES } from '../schema/tables';
+
+/**
+ * Lets the phases create the three tables, where the schema has none of them. Otherwise it does
+ * nothing.
+ *
+ * @returns whether the phases create them
+ * @throws {@link RefusedError} if the schema has only some of the tables, or a publication
+ *   would publish them
+ */
+export async function beginCreation(
+  migration: TenancyMigration,
+): Promise<boolean> {
+  const { context } = migration;
+  if (await migration.creates()) {
+    return true;
+  }
+  if (!(await isFreshDatabase(context))) {
+    return false;
+  }
+  await refusePublications(context, 'The tables cannot be created');
+  await migration.beginCreation({ schema: !(await schemaExists(context)) });
+  return true;
+}
+
+/**
+ * Whether the schema has none of the three tables.
+ *
+ * @throws {@link RefusedError} if it has only some of them
+ */
+async function isFreshDatabase({
+  executor,
+  settings,
+}: StepContext): Promise<boolean> {
+  const found = await existingTables(executor, TENANT_TABLES);
+  const missing = TENANT_TABLES.filter(table => !found.includes(table));
+  if (found.length > 0 && missing.length > 0) {
+    throw new RefusedError(
+      `The schema "${settings.schema}" has no ${missing.join(' and no ')}. ` +
+        `Expected all of ${TENANT_TABLES.join(', ')}, or none, in the schema ` +
+        'that --schema names.',
+    );
+  }
+  return found.length === 0;
+}
+
+async function schemaExists({
+  executor,
+  settings,
+}: StepContext): Promise<boolean> {
+  const [{ exists }] = await executor.read<{ exists: boolean }>(
+    'select exists (select from pg_namespace where nspname = $1) as exists',
+    [settings.schema],
+  );
+  return exists;
+}
+
+/**
+ * Takes a database to the end of phase 5 by creating the tables, which takes seconds and locks
+ * nothing that an application uses, or brings those of an earlier version up to date. A dry run
+ * prints the first phase that is missing: what the later ones do depends on its outcome.
+ *
+ * @returns whether the tables are there
+ * @throws {@link RefusedError} if the schema has a catalog of its own that is not migrated
+ */
+export async function requireLayout(
+  migration: TenancyMigration,
+): Promise<boolean> {
+  const { context } = migration;
+  const phase = await migration.completedPhase();
+  if (phase >= LAST_BEFORE_CUTOVER) {
+    await migration.upgrade();
+    return true;
+  }
+  // Before anything is created.
+  await checkRoleAccess(context, await schemaExists(context));
+  if (!(await beginCreation(migration))) {
+    throw new RefusedError(
+      `The schema "${context.settings.schema}" has a catalog of its own, and phase ` +
+        `${LAST_BEFORE_CUTOVER} is not complete. Next: ${operatorCommand(
+          `phase${phase + 1}`,
+        )}.`,
+    );
+  }
+  await migration.runPhases(LAST_BEFORE_CUTOVER);
+  return !context.executor.dryRun;
+}
