@@ -96,4 +96,4 @@ export async function run(
 }
 
 /** What the preflight of a server of ours can't find in order. */
-export const CHECKED = ['--allow-missing', 'pg_cron', '--backup-completed'];
+export const CHECKED = ['--backup-completed'];

@@ -55,20 +55,17 @@ export const SERVER_RULES: readonly Rule[] = [
                                      and has_database_privilege(current_database(), 'create')))`,
   },
   {
-    // `--allow-missing` makes it a warning.
+    // The specification lists it, and nothing of this product uses it.
     name: 'pg_cron',
-    level: 'failure',
+    level: 'warning',
     message: 'pg_cron is missing',
-    advice:
-      'Put it right, or give --allow-missing pg_cron: the application purges deleted entities then, ' +
-      `and you run "${operatorCommand(
-        'cleanup',
-      )}" ${RETENTION_HOURS} hours after the swap.`,
+    advice: `Nothing needs it: the application purges deleted entities, and you run "${operatorCommand(
+      'cleanup',
+    )}" ${RETENTION_HOURS} hours after the swap.`,
     sql: `
-    select case when available then 'it is not created in this database'
-                else 'it is not available on the server' end as name,
-           case when available then 'create extension pg_cron' end as fix, null as again
-      from (select exists (select from pg_available_extensions where name = 'pg_cron') as available) a
+    select 'it is not created in this database' as name,
+           (select format('create extension %I', a.name) from pg_available_extensions a
+             where a.name = 'pg_cron') as fix, null as again
      where not exists (select from pg_extension where extname = 'pg_cron')`,
   },
   {

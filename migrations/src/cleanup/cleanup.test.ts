@@ -4,7 +4,6 @@ import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
 import { cleanup } from './cleanup';
-import { cleanupJob, scheduleCleanup } from './schedule';
 
 const databases = createTestDatabases();
 
@@ -75,44 +74,8 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     await expect(clean()).rejects.toThrow('were swapped 0.0 hours ago');
   });
 
-  it('as a job does nothing within 24 hours, nor while an operator is at work', async () => {
-    const job = await database.migrate(async ({ context }) =>
-      cleanupJob(context),
-    );
-    await query(job);
-    await swapHoursAgo(25);
-    await database.migrate(() => query(job));
-    await expect(leftovers()).resolves.toContain('entities_old');
-  });
-
-  it('says what to do where pg_cron is missing', async () => {
-    await expect(
-      database.migrate(({ context }) => scheduleCleanup(context)),
-    ).rejects.toThrow(
-      'pg_cron is not installed in this database: run "npx backstage-catalog-tenancy-cli cleanup" without',
-    );
-  });
-
-  it('names the job in another database, and the statement that ends it there', async () => {
-    const [{ name }] = await query(
-      'select quote_ident(current_database()) as name',
-    );
-    await query(`alter database ${name} set cron.database_name = 'jobs'`);
-    const end = `select cron.unschedule(jobid) from cron.job where jobname = 'tenancy-cleanup-tenancy'`;
-    await expect(
-      database.migrate(({ context }) => scheduleCleanup(context)),
-    ).rejects.toThrow(
-      new RegExp(
-        `in the database jobs. Run there:\n.*schedule_in_database[^]*${end.replace(
-          /[()]/g,
-          '\\$&',
-        )}`,
-      ),
-    );
-    await query(`alter database ${name} reset cron.database_name`);
-  });
-
   it('is refused while something hangs on the old tables, and changes nothing', async () => {
+    await swapHoursAgo(25);
     await query(
       `create function newest() returns text stable
          begin atomic select max(entity_ref) from entities_old; end`,
@@ -147,30 +110,5 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     await expect(
       database.migrate(migration => rollback(migration)),
     ).rejects.toThrow('entities_old is gone');
-  });
-
-  it('as a job does the same', async () => {
-    const other = await createCatalogDatabase(databases, id, { entities: 5 });
-    try {
-      await other.client.query(
-        'create extension if not exists pg_trgm schema public',
-      );
-      await runPhases(other, 5);
-      await other.client.query(
-        `update tenancy_migration_state
-            set value = value || jsonb_build_object('at', now() - interval '25 hours')
-          where key = 'swap'`,
-      );
-      const job = await other.migrate(async ({ context }) =>
-        cleanupJob(context),
-      );
-      await other.client.query(job);
-      const { rows } = await other.client.query(
-        `select to_regclass('entities_old') as old, to_regclass('tenancy_change_log') as log`,
-      );
-      expect(rows).toEqual([{ old: null, log: null }]);
-    } finally {
-      await other.close();
-    }
   });
 });

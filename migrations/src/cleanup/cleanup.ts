@@ -21,7 +21,7 @@ import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
 
 // What a cleanup drops.
-export const DROPPED: Creation[] = [
+const DROPPED: Creation[] = [
   ...TENANT_TABLES.map(
     (table): Creation => ({ kind: 'original', name: oldName(table) }),
   ),
@@ -74,9 +74,7 @@ export async function cleanup(context: StepContext): Promise<boolean> {
 }
 
 /** The transactions of a cleanup; each can be repeated. */
-export function cleanupTransactions({
-  state,
-}: StepContext): BriefTransaction[] {
+function cleanupTransactions({ state }: StepContext): BriefTransaction[] {
   return [
     ...TENANT_TABLES.map(table => ({
       title: `Stop logging the changes of ${table}`,
@@ -115,9 +113,7 @@ async function isLeft({ executor }: StepContext): Promise<boolean> {
 }
 
 /** @throws {@link RefusedError} while the tables of before are in use */
-export async function refuseBeforeSwap({
-  executor,
-}: StepContext): Promise<void> {
+async function refuseBeforeSwap({ executor }: StepContext): Promise<void> {
   if (!(await isSwapped(executor))) {
     throw new RefusedError(
       'The partitioned tables are not in use. Run this after phase 5, or ' +

@@ -12,7 +12,6 @@ const ALL = commands.map(({ name }) => name);
 
 /** Values for what messages leave open. */
 const VALUES: Record<string, string> = {
-  '--allow-missing': 'pg_cron',
   '--base-url': 'https://portal.example.com',
   '--catalog-schema': 'public',
   '--max-pause': '6000',

@@ -17,13 +17,11 @@ export interface CommandOptions {
   tenantName?: string;
   adminGrant?: boolean;
   backupCompleted?: boolean;
-  allowMissing?: string;
   baseUrl?: string;
   to?: number | string;
   shards?: number;
   force?: boolean;
   yes?: boolean;
-  schedule?: boolean;
   maxBlock?: number;
   catalogSchema?: string;
   keepTables?: boolean;
@@ -123,17 +121,11 @@ export const noAdminGrantOption = option(
   'do not grant portal_admin to portal_app: for operators with a login of their own',
 );
 
-/** The options of the preflight, as a command and before phase 1. */
-export const preflightOptions = [
-  option(
-    '--backup-completed',
-    'confirm that a backup of the database is complete and can be restored',
-  ),
-  option(
-    '--allow-missing <extension>',
-    'go on without pg_cron, the only extension that can be missing',
-  ).choices(['pg_cron']),
-];
+/** The option of the preflight, as a command and before phase 1. */
+export const backupOption = option(
+  '--backup-completed',
+  'confirm that a backup of the database is complete and can be restored',
+);
 
 export const preflightForceOption = forceOption(
   'go on although another schema looks like that of the catalog, or connections are pooled',
@@ -149,11 +141,6 @@ export const rollbackToOption = option(
   '--to <phase>',
   'the phase to go back to, 0 to 5 (default: undo the last phase that has begun)',
   parsePhase,
-);
-
-export const scheduleOption = option(
-  '--schedule',
-  'have pg_cron do it when the time has come',
 );
 
 export const maxBlockOption = option(

@@ -14,7 +14,7 @@ import {
 } from './__testUtils__/runCli';
 
 const databases = createTestDatabases({ versions: 'newest' });
-const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
+const PREFLIGHT = ['--backup-completed'];
 const STEPS = phase1.steps.map(({ name }) => name);
 
 // On one version: `wholeWay.test.ts` runs them on all.
@@ -103,7 +103,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('begin with the preflight, which refuses a migration without a backup', async () => {
-      const args = ['--json', '--allow-missing', 'pg_cron'];
+      const args = ['--json'];
       const [phase1Run, preflight] = await Promise.all([
         run('phase1', ...args),
         run('preflight', ...args),

@@ -8,7 +8,7 @@ import { urlOf } from './__testUtils__/runCli';
 import { main } from './program';
 
 const databases = createTestDatabases({ versions: 'newest' });
-const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
+const PREFLIGHT = ['--backup-completed'];
 
 describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
   let catalog: StockCatalog;
@@ -92,7 +92,7 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
     await catalog.client.query(
       'drop schema public cascade; create schema public',
     );
-    await change('all', '--allow-missing', 'pg_cron');
+    await change('all');
     await run('verify');
     await change('cleanup', '--force');
     expect(await run('verify')).toMatchObject({ phase: 5 });

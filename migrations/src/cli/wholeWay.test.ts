@@ -21,7 +21,7 @@ it.each(databases.eachSupportedId())(
       }
       return { exitCode, stderr, ...JSON.parse(stdout) };
     };
-    const all = ['all', '--allow-missing', 'pg_cron'];
+    const all = ['all'];
 
     const dryRun = await run(...all, '--dry-run');
     expect(dryRun).toMatchObject({ exitCode: 0, phase: 0, done: [] });

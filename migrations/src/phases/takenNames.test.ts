@@ -83,7 +83,7 @@ const TAKEN: Record<string, Taken[]> = {
   ],
 };
 
-const PREFLIGHT = { allowMissing: 'pg_cron', backupCompleted: true };
+const PREFLIGHT = { backupCompleted: true };
 
 describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
   let database: CatalogDatabase;

@@ -60,8 +60,6 @@ export interface PreflightFacts {
 
 /** The operator's options for the preflight. */
 export interface PreflightOptions {
-  /** The check of which a failure is a warning: `pg_cron`. */
-  allowMissing?: string;
   /** Whether the operator has confirmed that a backup was completed. */
   backupCompleted: boolean;
 }

@@ -37,10 +37,7 @@ function ofRule(rule: Rule, scope: PreflightCheck['scope']): PreflightCheck {
       if (!difference) {
         return [ok()];
       }
-      const isAllowed = context.options.allowMissing === rule.name;
-      return [
-        { ...difference, level: isAllowed ? 'warning' : rule.level },
-      ] satisfies Outcome[];
+      return [{ ...difference, level: rule.level }];
     },
   };
 }

@@ -46,7 +46,6 @@ describe.each<PostgresVersion>([14, 18])(
       });
       try {
         return await runPreflight(migration.context, {
-          allowMissing: 'pg_cron',
           backupCompleted: true,
         });
       } finally {
@@ -114,7 +113,7 @@ describe.each<PostgresVersion>([14, 18])(
       try {
         return await runPreflight(
           { ...context, executor },
-          { allowMissing: 'pg_cron', backupCompleted: true },
+          { backupCompleted: true },
         );
       } finally {
         await migration.close();

@@ -46,7 +46,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
             );
           return runPreflight(
             { ...context, executor: failing },
-            { allowMissing: 'pg_cron', backupCompleted: true },
+            { backupCompleted: true },
           );
         },
         { mode },

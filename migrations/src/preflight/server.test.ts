@@ -34,7 +34,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
           );
         return runPreflight(
           { ...context, executor },
-          { allowMissing: 'pg_cron', backupCompleted: true },
+          { backupCompleted: true },
         );
       },
       { mode: 'read' },
@@ -65,7 +65,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
         };
         return runPreflight(
           { ...context, executor: pooled },
-          { allowMissing: 'pg_cron', backupCompleted: true },
+          { backupCompleted: true },
         );
       },
       { mode: 'read' },
@@ -87,10 +87,7 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
   it('refuses a connection that greets with the process of a pooler', async () => {
     const report = await database.migrate(
       ({ context }) =>
-        runPreflight(
-          { ...context, serverPid: 1 },
-          { allowMissing: 'pg_cron', backupCompleted: true },
-        ),
+        runPreflight({ ...context, serverPid: 1 }, { backupCompleted: true }),
       { mode: 'read' },
     );
     const [found] = findings(report, 'failure', 'connection');
@@ -105,20 +102,12 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
     }
   });
 
-  it('refuses without pg_cron unless that is allowed', async () => {
-    const refused = await preflight(database, {
-      options: { allowMissing: undefined },
-    });
-    expect(findings(refused, 'failure')).toEqual([
+  it('warns where pg_cron is missing', async () => {
+    expect(findings(await preflight(database), 'warning', 'pg_cron')).toEqual([
       expect.objectContaining({
-        check: 'pg_cron',
-        message: 'pg_cron is missing: it is not available on the server.',
-        advice: expect.stringMatching(/--allow-missing pg_cron/),
+        message: 'pg_cron is missing: it is not created in this database.',
       }),
     ]);
-    expect(
-      findings(await preflight(database), 'warning', 'pg_cron'),
-    ).toHaveLength(1);
   });
 
   it('refuses without a confirmed backup', async () => {

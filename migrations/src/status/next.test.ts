@@ -11,7 +11,7 @@ import { operatorCommand } from '../operatorCommand';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
-const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
+const PREFLIGHT = ['--backup-completed'];
 const ADOPT = operatorCommand('adopt');
 
 describe.each(databases.eachSupportedId())(

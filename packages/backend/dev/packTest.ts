@@ -41,7 +41,7 @@ import {
 
 const BACKEND = 'packages/backend/src/index.ts';
 const COMMANDS = 'backstage-catalog-tenancy-cli';
-const PREFLIGHT = ['--backup-completed', '--allow-missing', 'pg_cron'];
+const PREFLIGHT = ['--backup-completed'];
 
 /** Those of `create-app`, and what this check needs on top of them. */
 const CONFIG = [

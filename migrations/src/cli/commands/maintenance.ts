@@ -2,19 +2,13 @@ import {
   cleanup as dropOldTables,
   RETENTION_HOURS,
 } from '../../cleanup/cleanup';
-import { scheduleCleanup } from '../../cleanup/schedule';
 import type { PhaseNumber } from '../../engine/Step';
 import { readLosses } from '../../rollback/losses';
 import { rollback as goBack } from '../../rollback/rollback';
 import { readStatus } from '../../status/readStatus';
 import { formatThings } from '../../text';
 import { assertVerified, verify as runChecks } from '../../verify/verify';
-import {
-  forceOption,
-  rollbackToOption,
-  scheduleOption,
-  yesOption,
-} from '../options';
+import { forceOption, rollbackToOption, yesOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 import { describeLeftover, renderHeadline } from './status';
 
@@ -49,18 +43,9 @@ export const cleanup: CommandDefinition = {
     'Drop the tables of before the swap, the change log and the temporary indexes. After that there is no way back.',
   details: `It refuses to within ${RETENTION_HOURS} hours of the swap.`,
   access: 'change',
-  options: [
-    forceOption(`do it within ${RETENTION_HOURS} hours of the swap`),
-    scheduleOption.conflicts('force'),
-  ],
+  options: [forceOption(`do it within ${RETENTION_HOURS} hours of the swap`)],
   async run({ migration, options, report }) {
-    const { context } = migration;
-    if (options.schedule) {
-      await scheduleCleanup(context);
-      report({ scheduled: !options.dryRun });
-      return `pg_cron will clean up ${RETENTION_HOURS} hours after the swap.`;
-    }
-    const dropped = await dropOldTables(context);
+    const dropped = await dropOldTables(migration.context);
     report({ dropped: dropped && !options.dryRun });
     if (!dropped) {
       return 'There was nothing to clean up.';

@@ -12,18 +12,18 @@ import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import { describeNext, readNext, refuseWithoutTables } from '../../status/next';
 import { formatThings } from '../../text';
 import {
+  backupOption,
   baseUrlOption,
   forceOption,
   noAdminGrantOption,
   preflightForceOption,
-  preflightOptions,
   tenantNameOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 import { checkFirst } from './preflight';
 
 const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
-  1: [...preflightOptions, preflightForceOption],
+  1: [backupOption, preflightForceOption],
   2: [tenantNameOption],
   4: [
     noAdminGrantOption,
@@ -94,7 +94,7 @@ export const all: CommandDefinition = {
   options: [
     tenantNameOption,
     noAdminGrantOption,
-    ...preflightOptions,
+    backupOption,
     baseUrlOption,
     forceOption('go on where one of the phases goes on with it'),
   ],

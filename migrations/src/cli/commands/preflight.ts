@@ -5,7 +5,7 @@ import { runPreflight } from '../../preflight/runPreflight';
 import type { Finding } from '../../preflight/PreflightCheck';
 import { readNext } from '../../status/next';
 import { formatThings } from '../../text';
-import { preflightForceOption, preflightOptions } from '../options';
+import { backupOption, preflightForceOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 /** Checks everything that a migration depends on. */
@@ -17,7 +17,7 @@ export const preflight: CommandDefinition = {
     'It changes nothing, and ends with exit code 3 if anything has to be put right first.\n' +
     'phase1, all and adopt do the same before they begin.',
   access: 'read',
-  options: [...preflightOptions, preflightForceOption],
+  options: [backupOption, preflightForceOption],
   async run(invocation) {
     const { migration, report, print } = invocation;
     const findings = await find(invocation);
@@ -76,7 +76,6 @@ async function find(
   except: string[] = [],
 ): Promise<Finding[]> {
   const findings = await runPreflight(migration.context, {
-    allowMissing: options.allowMissing,
     backupCompleted: options.backupCompleted ?? false,
   });
   const relevant = findings.filter(({ check }) => !except.includes(check));

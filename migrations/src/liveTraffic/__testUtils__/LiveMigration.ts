@@ -8,7 +8,7 @@ import type { Command } from './Operator';
 
 /** The commands from before the first phase to the swap. */
 export const UP = [
-  ['phase1', '--backup-completed', '--allow-missing', 'pg_cron'],
+  ['phase1', '--backup-completed'],
   ['phase2'],
   ['phase3'],
   ['phase4'],

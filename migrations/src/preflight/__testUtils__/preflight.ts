@@ -19,7 +19,6 @@ export async function preflight(
   return database.migrate(
     migration =>
       runPreflight(migration.context, {
-        allowMissing: 'pg_cron',
         backupCompleted: true,
         ...options,
       }),
