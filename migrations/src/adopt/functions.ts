@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Executor } from '../engine/Executor';
-import type { Creation, StepContext } from '../engine/Step';
+import type { StepContext } from '../engine/Step';
 import { ADMIN_ROLE, ownerStatement } from '../roles';
 import {
   revokeAllOnFunctionStatement,
@@ -43,11 +43,12 @@ export const FUNCTION_SIGNATURES = [
 ];
 
 /** What the file creates. */
-export const ADOPTION_CREATIONS: Creation[] = [
-  ...[FAULTS, `${FAULTS}_pkey`, ADOPTION_STATE, `${ADOPTION_STATE}_pkey`].map(
-    (name): Creation => ({ kind: 'relation', name }),
-  ),
-  ...FUNCTION_SIGNATURES.map((name): Creation => ({ kind: 'function', name })),
+export const ADOPTION_CREATIONS = [
+  FAULTS,
+  `${FAULTS}_pkey`,
+  ADOPTION_STATE,
+  `${ADOPTION_STATE}_pkey`,
+  ...FUNCTION_SIGNATURES,
 ];
 
 /** The statements that undo {@link prepareAdoption}. */

@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { beginCreation } from '../phases/create';
+import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { silentReporter } from '../Reporter';
 import { rollback } from '../rollback/rollback';
 import { column } from './__testUtils__/inspect';
@@ -177,9 +178,15 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     },
   );
 
-  it.each([1, 3, 5] as const)(
-    'goes from a creation that was stopped in phase %s',
-    async phase => {
+  it.each([
+    [1, 0],
+    [3, 0],
+    [5, 2],
+    // Behind the tables.
+    [5, PRODUCT_MIGRATIONS.length + 1],
+  ] as const)(
+    'goes from a creation that was stopped in phase %s, after %s transactions',
+    async (phase, transactions) => {
       const before = await objects();
       const stopping = catalog.migrate(async migration => {
         await beginCreation(migration);
@@ -190,7 +197,7 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
         }
         const { executor } = migration.context;
         const transaction = executor.transaction.bind(executor);
-        let left = 2;
+        let left: number = transactions;
         executor.transaction = async (...args) => {
           left -= 1;
           if (left < 0) {

@@ -5,10 +5,12 @@ import {
   comparable,
   isOfType,
   LAYOUT,
+  requiredColumns,
 } from '../layout';
 import { ADMIN_POLICY, TENANT_POLICY } from '../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { TENANT_TABLES } from '../schema/tables';
+import { escapeLiteral } from '../sql';
 import { values } from './Rule';
 import type { Rule } from './Rule';
 
@@ -172,6 +174,14 @@ const indexes: Rule = {
      order by 1`,
 };
 
+// Those of which an equal one may be there: an undo would drop it.
+const OUR_CONSTRAINTS = TENANT_TABLES.flatMap(table => [
+  `${table}_entity_fkey`,
+  ...requiredColumns(table).map(column => `${table}_${column}_present`),
+])
+  .map(escapeLiteral)
+  .join(', ');
+
 const constraints: Rule = {
   name: 'constraints',
   level: 'failure',
@@ -200,6 +210,7 @@ const constraints: Rule = {
                             select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
                              where n.nspname = $1 and c.relname = 'tenants')
                           else false end
+        or not $2 and f.conname = any (array[${OUR_CONSTRAINTS}])
         or f.contype <> 'n' and not exists (
           select from accepted a
            where a.name = f.on_table and ${comparable(
@@ -221,7 +232,9 @@ const triggers: Rule = {
            format('drop trigger %I on %s', t.tgname, o.sql) as fix,
            pg_get_triggerdef(t.oid) as again
       from ours o join pg_trigger t on t.tgrelid = o.oid
-     where not t.tgisinternal and t.tgname !~ '^(tenancy|entity_terms)_'
+     where not t.tgisinternal
+       and not ($2 and t.tgname ~ '^(tenancy|entity_terms)_'
+                and t.tgfoid in (select oid from pg_proc where proname ~ '^(tenancy_log|entity_terms)_'))
      order by 1`,
 };
 
@@ -275,12 +288,13 @@ const rowSecurity: Rule = {
   advice:
     'Phase 4 enables row-level security. A permissive policy would let rows through beside it.',
   sql: `, policies as (
-    select o.name as on_table, o.sql, p.* from ours o join pg_policy p on p.polrelid = o.oid)
+    select o.name as on_table, o.sql, p.*, $2 and c.relrowsecurity as enabled
+      from ours o join pg_policy p on p.polrelid = o.oid join pg_class c on c.oid = o.oid)
     select format('%s (%s)', p.polname, p.on_table) as name,
            format('drop policy %I on %s', p.polname, p.sql) as fix,
            case when not p.polpermissive then ${CREATE_POLICY} end as again
       from policies p
-     where p.polname not in ('${TENANT_POLICY}', '${ADMIN_POLICY}', '${FENCE_POLICY}')
+     where not (p.enabled and p.polname in ('${TENANT_POLICY}', '${ADMIN_POLICY}', '${FENCE_POLICY}'))
      union all
     select format('%s, where it is enabled', o.name),
            format('alter table %s disable row level security, no force row level security', o.sql), null

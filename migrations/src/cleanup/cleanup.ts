@@ -1,33 +1,26 @@
-import {
-  CHANGE_LOG,
-  dropChangeLog,
-  dropLogTriggers,
-  logTriggers,
-} from '../copy/changeLog';
+import { CHANGE_LOG, dropChangeLog, dropLogTriggers } from '../copy/changeLog';
 import { dropFence, dropFenceFunction } from '../copy/fence';
-import { REPLAY } from '../copy/replay';
+import { REPLAY_FUNCTION } from '../copy/replay';
 import type { BriefTransaction } from '../engine/Executor';
-import type { Creation, StepContext } from '../engine/Step';
+import type { StepContext } from '../engine/Step';
 import { Journal } from '../engine/journal';
-import { recording } from '../engine/LiveExecutor';
 import { recordedBy } from '../engine/ProductMigration';
-import { explainTaken, foreignNames, renewRecord } from '../engine/ownership';
+import {
+  foreignNames,
+  recording,
+  refuseTaken,
+  renewRecord,
+} from '../engine/ownership';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { refuseDependentsOf } from '../schema/dependents';
-import { relationExists } from '../schema/lookups';
+import { existingTables } from '../schema/lookups';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
 
 // What a cleanup drops.
-const DROPPED: Creation[] = [
-  ...TENANT_TABLES.map(
-    (table): Creation => ({ kind: 'original', name: oldName(table) }),
-  ),
-  { kind: 'relation', name: CHANGE_LOG },
-  ...logTriggers,
-];
+const DROPPED = [...TENANT_TABLES.map(oldName), CHANGE_LOG];
 
 /** For how long, in hours, the tables of before the swap are kept at least. */
 export const RETENTION_HOURS = 24;
@@ -57,16 +50,8 @@ export async function cleanup(context: StepContext): Promise<boolean> {
   }
   const journal = await Journal.read(executor, recordedBy(phases));
   await renewRecord(context, journal);
-  const names = await foreignNames(context, journal, [
-    { creates: () => DROPPED },
-  ]);
-  if (names.length > 0) {
-    throw new RefusedError(explainTaken(names));
-  }
-  await refuseDependentsOf(executor, [
-    ...TENANT_TABLES.map(oldName),
-    CHANGE_LOG,
-  ]);
+  refuseTaken(await foreignNames(context, journal, DROPPED));
+  await refuseDependentsOf(executor, DROPPED);
   for (const transaction of cleanupTransactions(context)) {
     await recording(context, DROPPED).executor.transaction(transaction);
   }
@@ -74,7 +59,7 @@ export async function cleanup(context: StepContext): Promise<boolean> {
 }
 
 /** The transactions of a cleanup; each can be repeated. */
-function cleanupTransactions({ state }: StepContext): BriefTransaction[] {
+export function cleanupTransactions({ state }: StepContext): BriefTransaction[] {
   return [
     ...TENANT_TABLES.map(table => ({
       title: `Stop logging the changes of ${table}`,
@@ -95,7 +80,7 @@ function cleanupTransactions({ state }: StepContext): BriefTransaction[] {
           .reverse()
           .map(table => `drop table if exists ${oldName(table)}`),
         ...dropChangeLog(),
-        `drop function if exists ${REPLAY}()`,
+        `drop function if exists ${REPLAY_FUNCTION}`,
         dropFenceFunction,
         state.put('cleanup', { done: true }),
       ],
@@ -104,12 +89,7 @@ function cleanupTransactions({ state }: StepContext): BriefTransaction[] {
 }
 
 async function isLeft({ executor }: StepContext): Promise<boolean> {
-  for (const name of [...TENANT_TABLES.map(oldName), CHANGE_LOG]) {
-    if (await relationExists(executor, name)) {
-      return true;
-    }
-  }
-  return false;
+  return (await existingTables(executor, DROPPED)).length > 0;
 }
 
 /** @throws {@link RefusedError} while the tables of before are in use */

@@ -1,4 +1,3 @@
-import type { Creation } from '../engine/Step';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -94,17 +93,6 @@ export function createLogTriggers(table: TenantTable, name: string): string[] {
     `alter table ${name} enable always trigger ${LOG_TRIGGER}_truncate`,
   ];
 }
-
-/** The triggers of the migration's log. */
-export const logTriggers = TENANT_TABLES.flatMap(table =>
-  ['', '_truncate'].map(
-    (suffix): Creation => ({
-      kind: 'trigger',
-      name: `${LOG_TRIGGER}${suffix}`,
-      table,
-    }),
-  ),
-);
 
 /** The statements that drop the triggers. */
 export function dropLogTriggers(name: string): string[] {

@@ -4,11 +4,13 @@ import { insertInto, ofTenant } from './TableCopy';
 import type { TenantTable } from '../schema/tables';
 import type { TableCopy } from './TableCopy';
 import type { Executor } from '../engine/Executor';
-import type { Creation, StepContext } from '../engine/Step';
+import type { StepContext } from '../engine/Step';
 import type { MigrationSession } from '../session/MigrationSession';
 
 /** The function that replays the change log. */
-export const REPLAY = 'tenancy_replay_changes';
+const REPLAY = 'tenancy_replay_changes';
+/** Its signature. */
+export const REPLAY_FUNCTION = `${REPLAY}()`;
 
 // One snapshot for the log and the rows (see createReplay).
 export const SNAPSHOT = 'begin isolation level repeatable read';
@@ -78,12 +80,6 @@ export async function replayChanges(
 // Variables with a prefix that no column of the tables has.
 const ENTRIES = 'tenancy_entries';
 const keysOf = (table: TenantTable) => `tenancy_${table}_keys`;
-
-/** The function that makes the targets equal to their sources. */
-export const replayFunction: Creation = {
-  kind: 'function',
-  name: `${REPLAY}()`,
-};
 
 /** Creates it, or puts it in the place of that of the other direction. */
 export async function provideReplay(

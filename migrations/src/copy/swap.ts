@@ -9,7 +9,7 @@ import {
 } from './changeLog';
 import { createFence, dropFenceOf } from './fence';
 import { lockStatements } from '../session/lockRetries';
-import { REPLAY } from './replay';
+import { REPLAY_FUNCTION } from './replay';
 
 // Entries that the replay under the lock may have: milliseconds, for which writers wait.
 const LONGEST_LOG = 500;
@@ -58,7 +58,7 @@ export function swapStatements(
     ]),
     ...conditions,
     refuseLongLog(timeoutMs),
-    `select ${REPLAY}()`,
+    `select ${REPLAY_FUNCTION}`,
     ...sides.flatMap(({ table }) => dropLogTriggers(table)),
     exchange(sides),
     ...sides.flatMap(({ table }) => createLogTriggers(table, table)),

@@ -1,13 +1,8 @@
 import { lockStatements, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import type { BriefTransaction, StepExecutor, Work } from './Executor';
-import {
-  explainDuplicate,
-  recordStatement,
-  refuseStatement,
-} from './ownership';
 import type { Reporter } from '../Reporter';
-import type { Creation, MigrationSettings, Step, StepContext } from './Step';
+import type { MigrationSettings, Step } from './Step';
 
 /** Runs the statements of steps. */
 export class LiveExecutor implements StepExecutor {
@@ -59,43 +54,4 @@ export class LiveExecutor implements StepExecutor {
       this.reporter.info(direction === 'up' ? title : `Undo: ${title}`);
     }
   }
-}
-
-/**
- * The context in which each transaction fails unless the names of creations are free or
- * ours, and records what it creates.
- */
-export function recording(
-  context: StepContext,
-  creations: Creation[],
-): StepContext {
-  const { executor } = context;
-  if (executor.dryRun || creations.length === 0) {
-    return context;
-  }
-  const check = refuseStatement(creations);
-  const record = recordStatement(creations);
-  const explained = (work: Promise<void>) =>
-    work.catch(error => {
-      throw explainDuplicate(error);
-    });
-  return {
-    ...context,
-    executor: {
-      dryRun: false,
-      read: (sql, values) => executor.read(sql, values),
-      work: work => explained(executor.work(work)),
-      execute: statement =>
-        explained(
-          executor.execute(check).then(() => executor.execute(statement)),
-        ),
-      transaction: transaction =>
-        explained(
-          executor.transaction({
-            ...transaction,
-            statements: [check, ...transaction.statements, record],
-          }),
-        ),
-    },
-  };
 }

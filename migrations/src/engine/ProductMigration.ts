@@ -3,26 +3,20 @@ import { grantToReaders, revokeAllStatement } from '../schema/grants';
 import { escapeIdentifier } from '../sql';
 import { forgetStatement, recordStatement } from './journal';
 import type { Recorded } from './journal';
-import { recording } from './LiveExecutor';
-import type { Creation, Phase, ProductMigration, StepContext } from './Step';
+import { recording } from './ownership';
+import type { Phase, ProductMigration, StepContext } from './Step';
 
 // A backend that starts waits for locks no longer: it serves without the migration, says so,
 // and tries again at its next start.
 const PATIENCE_MS = 30_000;
 
-/** The objects whose names it takes. */
-export function creationsOf({
-  creates: { tables = {}, indexes = [], columns = {} },
-}: ProductMigration): Creation[] {
-  const relations = [
+/** The relations whose names it takes. */
+function creationsOf({
+  creates: { tables = {}, indexes = [] },
+}: ProductMigration): string[] {
+  return [
     ...Object.keys(tables).flatMap(table => [table, `${table}_pkey`]),
     ...indexes,
-  ];
-  return [
-    ...relations.map((name): Creation => ({ kind: 'relation', name })),
-    ...Object.entries(columns).flatMap(([table, names]) =>
-      names.map((name): Creation => ({ kind: 'column', name, table })),
-    ),
   ];
 }
 
@@ -36,7 +30,7 @@ export function recordedBy(phases: readonly Phase[]): Recorded[] {
 
 /** A migration as the journal has it. */
 export function recordedOf(migration: ProductMigration): Recorded {
-  return { name: migration.name, creates: () => creationsOf(migration) };
+  return { name: migration.name, creates: creationsOf(migration) };
 }
 
 /** Runs one that is not done. */

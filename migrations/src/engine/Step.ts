@@ -41,21 +41,6 @@ export interface StepContext {
 }
 
 /**
- * An object that a step creates. Another object may have its name.
- *
- * `original` is a relation that was there before, and that the step renames. A relation is a table, an index or a sequence; a function is named by its
- * signature. Columns, constraints, triggers and policies belong to a table, whose
- * name is SQL.
- */
-export type Creation =
-  | { kind: 'relation' | 'original' | 'function'; name: string }
-  | {
-      kind: 'column' | 'constraint' | 'trigger' | 'policy';
-      name: string;
-      table: string;
-    };
-
-/**
  * One step of a phase. Both directions can be repeated: a command that is killed
  * in the middle of a step begins that step again.
  */
@@ -65,10 +50,11 @@ export interface Step {
   /** A description in the imperative. */
   title: string;
   /**
-   * The objects that it creates, or that its undo drops. Their names must be free before the
-   * first phase begins, and each transaction records what it has created.
+   * The relations, and functions by their signatures, that it creates or that its undo drops.
+   * Their names must be free before the first phase begins, and each transaction records what it
+   * has created. What belongs to a table in use is the business of the rules of the shape.
    */
-  creates?(context: StepContext): Creation[] | Promise<Creation[]>;
+  creates?: readonly string[];
   /**
    * It changes tables that a catalog is using: where the phases create the tables, it is recorded
    * and does nothing.

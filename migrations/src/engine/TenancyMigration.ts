@@ -17,7 +17,7 @@ import {
 } from './journal';
 import { DryRunExecutor } from './DryRunExecutor';
 import type { StepExecutor } from './Executor';
-import { LiveExecutor, recording } from './LiveExecutor';
+import { LiveExecutor } from './LiveExecutor';
 import { MigrationState } from './MigrationState';
 import {
   recordedBy,
@@ -26,16 +26,15 @@ import {
   undoProductMigrations,
 } from './ProductMigration';
 import {
-  createdRelations,
   creationsOf,
-  explainTaken,
-  FORGET_BUILDS,
   FORGET_CREATED,
+  foreignNames,
   hasCreated,
+  recording,
   recordStatement as recordCreations,
-  refuseForeignRelations,
-  refuseTakenNames,
+  refuseTaken,
   renewRecord,
+  takenNames,
 } from './ownership';
 import { silentReporter } from '../Reporter';
 import type { Reporter } from '../Reporter';
@@ -96,12 +95,9 @@ export class TenancyMigration {
         await session.requireWritable();
         await takeOperatorLock(session, settings.schema);
       }
-      const taken = await foreignBookkeeping((sql, values) =>
-        session.query(sql, values),
+      refuseTaken(
+        await foreignBookkeeping((sql, values) => session.query(sql, values)),
       );
-      if (taken.length > 0) {
-        throw new RefusedError(explainTaken(taken));
-      }
       const actsAsOwner = await actAsOwner(session, settings.schema);
       const executor =
         mode === 'dryRun'
@@ -198,7 +194,7 @@ export class TenancyMigration {
     }
     const journal = await this.readJournal();
     refuseUnknownSteps(journal);
-    await refuseTakenNames(context, journal);
+    refuseTaken(await takenNames(context, journal));
     const creates = await this.creates();
     await phase.check?.(context);
     if (!creates) {
@@ -359,10 +355,11 @@ export class TenancyMigration {
         : [];
     const recorded = [...undone, ...migrations.map(recordedOf)];
     refuseUnknownSteps(journal);
-    await refuseForeignRelations(context, journal, recorded);
+    const created = creationsOf(recorded);
+    refuseTaken(await foreignNames(context, journal, created));
     await refuseDependentsOf(
       executor,
-      await createdRelations(context, recorded),
+      created,
       undone.flatMap(({ empties = [] }) => empties),
     );
     await this.changing(async () => {
@@ -420,18 +417,17 @@ export class TenancyMigration {
 
   private async run(step: Step): Promise<void> {
     const { context } = this;
-    const creations = await creationsOf(context, [step]);
-    await step.up(recording(context, creations));
-    if (creations.length > 0) {
-      await context.executor.execute(recordCreations(creations));
-      await context.executor.execute(FORGET_BUILDS);
+    const { creates = [] } = step;
+    await step.up(recording(context, creates));
+    if (creates.length > 0) {
+      // What was created outside of transactions.
+      await context.executor.execute(recordCreations(creates));
     }
   }
 
   /** Fails where something else stands in the place of what the step has created. */
   private async down(step: Step): Promise<void> {
-    const { context } = this;
-    await step.down(recording(context, await creationsOf(context, [step])));
+    await step.down(recording(this.context, step.creates ?? []));
   }
 
   private async undo(step: Step): Promise<void> {

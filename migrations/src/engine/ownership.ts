@@ -1,123 +1,85 @@
 import { DatabaseError } from 'pg';
 import { RefusedError } from '../errors';
+import { TENANT_TABLES } from '../schema/tables';
 import { doBlock, escapeLiteral } from '../sql';
-import type { Journal, Recorded } from './journal';
 import type { Executor } from './Executor';
+import type { Journal, Recorded } from './journal';
 import { STATE_TABLE } from './MigrationState';
-import type { Creation, Step, StepContext } from './Step';
+import type { StepContext } from './Step';
 
-// The record of what the migration has created. Each transaction that creates also records,
-// and an undo drops only what is recorded and still the same object.
+// The record of what the migration has created: objects by their ids, under whatever names they
+// are now. Each transaction that creates also records, and an undo drops only what is recorded.
 const KEY = 'objects';
 
-/** What the migration has created. */
 interface Created {
   /**
    * The object id of the state table itself. It differs where the database was
    * restored from a dump, which gives every object another id.
    */
   journal: string;
-  /** Their identities, such as `relation 16384`, under whatever name they are now. */
+  /** Such as `relation 16384`. */
   known: string[];
 }
 
-/** An object that stands under a name. */
-export interface Found {
-  kind: Creation['kind'];
+/** Relations and types, or functions by their signatures. */
+type Names = readonly string[];
+
+/** What stands under names. */
+interface Found {
   name: string;
-  table: string | null;
+  /** Such as `relation 16384`. */
   identity: string;
 }
 
-/** The objects that stand under names: with their identities, and that of their table. */
-function identities(creations: string): string {
-  return `select kind, name, "table", identity, owner from (
-  select c.kind, c.name, c."table", case c.kind
-    when 'relation' then coalesce(
-      (select 'relation ' || r.oid from pg_class r
-        where r.relnamespace = n.oid and r.relname = c.name),
-      (select 'type ' || t.oid from pg_type t
-        where t.typnamespace = n.oid and t.typname = c.name))
-    when 'original' then (
-      select 'original ' || r.oid from pg_class r
-       where r.relnamespace = n.oid and r.relname = c.name)
-    when 'function' then 'function ' || to_regprocedure(c.name)::oid
-    when 'column' then (
-      select 'column ' || a.attrelid || ' ' || a.attnum from pg_attribute a
-       where a.attrelid = to_regclass(c."table") and a.attname = c.name
-         and not a.attisdropped)
-    when 'constraint' then (
-      select 'constraint ' || k.oid from pg_constraint k
-       where k.conrelid = to_regclass(c."table") and k.conname = c.name)
-    when 'trigger' then (
-      select 'trigger ' || t.oid from pg_trigger t
-       where t.tgrelid = to_regclass(c."table") and t.tgname = c.name)
-    when 'policy' then (
-      select 'policy ' || p.oid from pg_policy p
-       where p.polrelid = to_regclass(c."table") and p.polname = c.name)
-    end as identity,
-    'relation ' || coalesce(to_regclass(c."table")::oid, (
-      select i.indrelid from pg_index i join pg_class r on r.oid = i.indexrelid
-       where r.relnamespace = n.oid and r.relname = c.name)) as owner
-    from jsonb_to_recordset(${creations}::jsonb) as c (kind text, name text, "table" text)
+const asJson = (value: unknown) => escapeLiteral(JSON.stringify(value));
+
+function identities(names: string): string {
+  return `select name, identity from (
+  select name, case when name like '%(%' then 'function ' || to_regprocedure(name)::oid
+           else coalesce(
+             (select 'relation ' || r.oid from pg_class r
+               where r.relnamespace = n.oid and r.relname = name),
+             (select 'type ' || t.oid from pg_type t
+               where t.typnamespace = n.oid and t.typname = name)) end as identity
+    from jsonb_array_elements_text(${names}::jsonb) name
     left join pg_namespace n on n.nspname = current_schema()) found
  where identity is not null`;
 }
 
+const IN_USE = TENANT_TABLES.map(table => `to_regclass('${table}')`).join(', ');
+
 /**
- * Those of them that are not ours: neither recorded, nor of a table that is, nor an index
- * whose build was interrupted.
+ * Those of them that are not ours: neither recorded, nor an index of a table that is. An index
+ * of a table in use, whose build may have been interrupted, is ours if it has the column of ours.
  */
-function foreign(creations: string, known: string): string {
+function foreign(names: string, known: string): string {
   return `select * from (
-${identities(creations)}) standing
- where not (identity = any (${known}) or coalesce(owner = any (${known}), false)
-         or replace(identity, 'original', 'relation') = any (${known})
-         or 'building ' || name = any (${known}))`;
+${identities(names)}) standing
+ where identity <> all (${known}) and not exists (
+   select from pg_index i
+    where 'relation ' || i.indexrelid = identity
+      and ('relation ' || i.indrelid = any (${known})
+        or i.indrelid in (${IN_USE}) and pg_get_indexdef(i.indexrelid) like '%tenant\\_id%'))`;
 }
 
 const RECORDED = `array(
   select jsonb_array_elements_text(value -> 'known') from ${STATE_TABLE} where key = '${KEY}')`;
 
-/** The objects with the names of creations, by any creator. */
-export async function findCreations(
-  executor: Executor,
-  creations: Creation[],
-): Promise<Found[]> {
-  return creations.length === 0
-    ? []
-    : executor.read<Found>(identities('$1'), [JSON.stringify(creations)]);
-}
-
 /** What steps create. */
-export async function creationsOf(
-  context: StepContext,
-  steps: readonly Pick<Recorded, 'creates'>[],
-): Promise<Creation[]> {
-  const creations: Creation[] = [];
-  for (const step of steps) {
-    creations.push(...((await step.creates?.(context)) ?? []));
-  }
-  return creations;
+export function creationsOf(steps: readonly Recorded[]): Names {
+  return steps.flatMap(({ creates = [] }) => creates);
 }
 
-/** The names of the relations that steps create. */
-export async function createdRelations(
-  context: StepContext,
-  steps: readonly Pick<Recorded, 'creates'>[],
-): Promise<string[]> {
-  const creations = await creationsOf(context, steps);
-  return creations
-    .filter(({ kind }) => kind === 'relation')
-    .map(({ name }) => name);
+/** What stands under names, whoever created it. */
+function findStanding(executor: Executor, names: Names): Promise<Found[]> {
+  return executor.read<Found>(identities('$1'), [JSON.stringify(names)]);
 }
 
 /** The record as it is to be: in a restored database, what stands there of steps that are done. */
 async function readKnown(
-  context: StepContext,
+  { executor, state }: StepContext,
   journal: Journal,
 ): Promise<{ known: string[]; isRestored: boolean }> {
-  const { executor, state } = context;
   const stored = await state.get<Created>(KEY);
   const [{ table }] = await executor.read<{ table: string | null }>(
     `select to_regclass('${STATE_TABLE}')::oid::text as table`,
@@ -126,7 +88,7 @@ async function readKnown(
     return { known: stored?.known ?? [], isRestored: false };
   }
   const done = journal.steps.filter(step => journal.isDone(step));
-  const found = await findCreations(executor, await creationsOf(context, done));
+  const found = await findStanding(executor, creationsOf(done));
   return { known: found.map(({ identity }) => identity), isRestored: true };
 }
 
@@ -140,9 +102,7 @@ export async function renewRecord(
     await context.executor.execute(
       `update ${STATE_TABLE}
    set value = jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
-                                  'known', ${escapeLiteral(
-                                    JSON.stringify(known),
-                                  )}::jsonb)
+                                  'known', ${asJson(known)}::jsonb)
  where key = '${KEY}'`,
     );
   }
@@ -151,47 +111,33 @@ export async function renewRecord(
 /** Forgets the record, once no step is done. */
 export const FORGET_CREATED = `delete from ${STATE_TABLE} where key = '${KEY}'`;
 
-/**
- * What stands under the names of steps and is not ours, in words.
- *
- * @param kinds - all, or those that are to be looked at
- */
+/** What stands under names and is not ours, in words. */
 export async function foreignNames(
   context: StepContext,
   journal: Journal,
-  steps: readonly Pick<Recorded, 'creates'>[],
-  kinds?: Creation['kind'][],
+  names: Names,
 ): Promise<string[]> {
-  const creations = (await creationsOf(context, steps)).filter(
-    ({ kind }) => kinds?.includes(kind) ?? true,
-  );
-  if (creations.length === 0) {
-    return [];
-  }
   const { known } = await readKnown(context, journal);
   const found = await context.executor.read<Found>(
     foreign('$1', '$2::text[]'),
-    [JSON.stringify(creations), known],
+    [JSON.stringify([...new Set(names)]), known],
   );
-  return [...new Set(found.map(describeFound))];
+  return found.map(
+    ({ name, identity }) => `the ${identity.split(' ')[0]} ${name}`,
+  );
 }
 
 /** The names that are taken of all that steps would still create. */
 export function takenNames(
   context: StepContext,
   journal: Journal,
-  kinds?: Creation['kind'][],
 ): Promise<string[]> {
   const steps = journal.steps.filter(step => !journal.isDone(step));
-  return foreignNames(context, journal, steps, kinds);
+  return foreignNames(context, journal, creationsOf(steps));
 }
 
-/** @throws {@link RefusedError} which names all that is taken */
-export async function refuseTakenNames(
-  context: StepContext,
-  journal: Journal,
-): Promise<void> {
-  const taken = await takenNames(context, journal);
+/** @throws {@link RefusedError} for names that are taken */
+export function refuseTaken(taken: string[]): void {
   if (taken.length > 0) {
     throw new RefusedError(explainTaken(taken));
   }
@@ -205,24 +151,18 @@ export function explainTaken(taken: string[]): string {
 }
 
 /**
- * Refuses an undo of steps before it begins, where tables or functions stand in the
- * place of what they have created. The rest belongs to tables, which a swap exchanges
- * on the way: each transaction looks at it.
- *
- * @throws {@link RefusedError} which names them
+ * Whether a step that was begun and not recorded has created anything: what stands under its
+ * names is not all others'.
  */
-export async function refuseForeignRelations(
+export async function hasCreated(
   context: StepContext,
   journal: Journal,
-  steps: readonly Pick<Recorded, 'creates'>[],
-): Promise<void> {
-  const names = await foreignNames(context, journal, steps, [
-    'relation',
-    'function',
-  ]);
-  if (names.length > 0) {
-    throw new RefusedError(explainTaken(names));
-  }
+  step: Recorded,
+): Promise<boolean> {
+  const names = creationsOf([step]);
+  const others = await foreignNames(context, journal, names);
+  const standing = await findStanding(context.executor, names);
+  return others.length === 0 || others.length < standing.length;
 }
 
 const FOREIGN = 'P0T01';
@@ -230,10 +170,10 @@ const FOREIGN = 'P0T01';
 const DUPLICATES = ['42P07', '42710', '42723', '42701'];
 
 /** The statement that fails if something stands under names that is not ours. */
-export function refuseStatement(creations: Creation[]): string {
+export function refuseStatement(names: Names): string {
   return doBlock(`declare
-  names text := (select string_agg(concat('the ', kind, ' ', name, ' of ' || "table"), ', ') from (
-${foreign(escapeLiteral(JSON.stringify(creations)), RECORDED)}) others);
+  names text := (select string_agg('the ' || split_part(identity, ' ', 1) || ' ' || name, ', ') from (
+${foreign(asJson(names), RECORDED)}) others);
 begin
   if names is not null then
     raise exception '%', names using errcode = '${FOREIGN}';
@@ -242,32 +182,15 @@ end`);
 }
 
 /** The statement that records what stands under names, for the transaction that created it. */
-export function recordStatement(creations: Creation[]): string {
+export function recordStatement(names: Names): string {
   return `insert into ${STATE_TABLE} as s (key, value)
 select '${KEY}', jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
        'known', coalesce(jsonb_agg(identity), '[]')) from (
-${identities(escapeLiteral(JSON.stringify(creations)))}) created
+${identities(asJson(names))}) created
 on conflict (key) do update set value = jsonb_set(s.value, '{known}', (
   select coalesce(jsonb_agg(distinct i), '[]')
     from jsonb_array_elements((s.value -> 'known') || (excluded.value -> 'known')) i))`;
 }
-
-/**
- * The statement that records the build of an index, which can be no part of a transaction:
- * the index is ours also if the command is killed before it is recorded.
- */
-export function recordBuildStatement(index: string): string {
-  const building = escapeLiteral(JSON.stringify([`building ${index}`]));
-  return `insert into ${STATE_TABLE} as s (key, value)
-values ('${KEY}', jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text, 'known', ${building}::jsonb))
-on conflict (key) do update set value = jsonb_set(s.value, '{known}', (s.value -> 'known') || ${building}::jsonb)`;
-}
-
-/** The statement that ends {@link recordBuildStatement}. */
-export const FORGET_BUILDS = `update ${STATE_TABLE} set value = jsonb_set(value, '{known}', (
-  select coalesce(jsonb_agg(i), '[]') from jsonb_array_elements(value -> 'known') i
-   where i #>> '{}' not like 'building %'))
- where key = '${KEY}'`;
 
 /** What the database says where a name is taken, in words. */
 export function explainDuplicate(error: unknown): unknown {
@@ -286,29 +209,37 @@ export function explainDuplicate(error: unknown): unknown {
 }
 
 /**
- * Whether a step that was begun and not recorded has created anything: the tables and functions
- * under its names are not all others'.
+ * The context in which each transaction fails unless names are free or ours, and records what it
+ * creates.
  */
-export async function hasCreated(
-  context: StepContext,
-  journal: Journal,
-  step: Step,
-): Promise<boolean> {
-  const kinds: Creation['kind'][] = ['relation', 'function'];
-  const others = await foreignNames(context, journal, [step], kinds);
-  const creations = await creationsOf(context, [step]);
-  const standing = await findCreations(
-    context.executor,
-    creations.filter(({ kind }) => kinds.includes(kind)),
-  );
-  return others.length === 0 || others.length < standing.length;
-}
-
-/** An object in words: `the trigger x of entities`. */
-export function describeFound({ kind, name, table, identity }: Found): string {
-  if (identity.startsWith('type ')) {
-    return `the type ${name}`;
+export function recording(context: StepContext, names: Names): StepContext {
+  const { executor } = context;
+  if (executor.dryRun || names.length === 0) {
+    return context;
   }
-  const what = kind === 'original' ? 'relation' : kind;
-  return table ? `the ${what} ${name} of ${table}` : `the ${what} ${name}`;
+  const check = refuseStatement(names);
+  const record = recordStatement(names);
+  const explained = (work: Promise<void>) =>
+    work.catch(error => {
+      throw explainDuplicate(error);
+    });
+  return {
+    ...context,
+    executor: {
+      dryRun: false,
+      read: (sql, values) => executor.read(sql, values),
+      work: work => explained(executor.work(work)),
+      execute: statement =>
+        explained(
+          executor.execute(check).then(() => executor.execute(statement)),
+        ),
+      transaction: transaction =>
+        explained(
+          executor.transaction({
+            ...transaction,
+            statements: [check, ...transaction.statements, record],
+          }),
+        ),
+    },
+  };
 }

@@ -19,10 +19,6 @@ const table = (name: string): Taken => [
   `create table ${name} (id int, name text); insert into ${name} values (1, 'ours')`,
   `the relation ${name}`,
 ];
-const trigger = (name: string): Taken => [
-  `create trigger ${name} after insert on entities for each row execute function noted()`,
-  `the trigger ${name} of entities`,
-];
 
 /**
  * What operators may have, as the message names it. A phase names all that are taken at
@@ -36,12 +32,6 @@ const TAKEN: Record<string, Taken[]> = {
     [
       `create function tenant_required(text) returns uuid language sql as 'select null::uuid'`,
       'the function tenant_required(text)',
-    ],
-  ],
-  'a policy of phase 4': [
-    [
-      `create policy tenant_isolation on entities using (true)`,
-      'the policy tenant_isolation of entities',
     ],
   ],
   'objects of phase 5': [
@@ -60,7 +50,6 @@ const TAKEN: Record<string, Taken[]> = {
       'tenancy_ready',
       'entities_partitioned_live_ref_idx',
     ].map(table),
-    ...['tenancy_change_log', 'entity_terms_insert'].map(trigger),
     [
       `create function tenancy_replay_changes() returns int language sql as 'select 1'`,
       'the function tenancy_replay_changes()',
@@ -82,6 +71,32 @@ const TAKEN: Record<string, Taken[]> = {
     [`create type entity_terms as enum ('a')`, 'the type entity_terms'],
   ],
 };
+
+/** What belongs to a table, which a rule of the tables refuses, with its name. */
+const OF_TABLES: [check: string, ...Taken][] = [
+  [
+    'columns',
+    'alter table entities add column tenant_id uuid',
+    'entities.tenant_id, which the migration did not add',
+  ],
+  ...['tenancy_change_log', 'entity_terms_insert'].map(
+    (name): [string, string, string] => [
+      'triggers',
+      `create trigger ${name} after insert on entities for each row execute function noted()`,
+      `${name} (entities)`,
+    ],
+  ),
+  [
+    'row-level security',
+    'create policy tenant_isolation on entities using (true)',
+    'tenant_isolation (entities)',
+  ],
+  [
+    'constraints',
+    'alter table entities add constraint entities_hash_present check (hash is not null)',
+    'entities_hash_present (entities)',
+  ],
+];
 
 const PREFLIGHT = { backupCompleted: true };
 
@@ -135,16 +150,14 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
     },
   );
 
-  it('are refused before anything begins: a column, by the check of columns', async () => {
-    const failures = await expectRefused([
-      [
-        `alter table entities add column tenant_id uuid`,
-        'the column tenant_id of entities',
-      ],
-    ]);
-    expect(failures.map(({ check }) => check)).toContain('columns');
-    expect(JSON.stringify(failures)).toContain('tenant_id');
-  });
+  it.each(OF_TABLES)(
+    'are refused before anything begins, by the check of %s: %s',
+    async (check, ...taken) => {
+      const failures = await expectRefused([taken]);
+      expect(failures.map(each => each.check)).toContain(check);
+      expect(JSON.stringify(failures)).toContain(taken[1]);
+    },
+  );
 
   it.each([
     'tenancy_migrations',

@@ -7,7 +7,6 @@ import { columns, SHAPE_RULES, storage } from '../checks/shape';
 import { Journal } from '../engine/journal';
 import { explainTaken, takenNames } from '../engine/ownership';
 import { recordedBy } from '../engine/ProductMigration';
-import type { Creation } from '../engine/Step';
 import { phases } from '../phases';
 import { findWrongEncoding } from '../phases/phase1_tenant_column/encoding';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
@@ -182,23 +181,13 @@ const backup: PreflightCheck = {
   },
 };
 
-// The check of columns reports names of columns.
-const NAMED: Creation['kind'][] = [
-  'relation',
-  'original',
-  'function',
-  'constraint',
-  'trigger',
-  'policy',
-];
-
 /** The names of all that the migration creates are free, or its own. */
 const names: PreflightCheck = {
   name: 'names',
   scope: 'server',
   async run(context) {
     const journal = await Journal.read(context.executor, recordedBy(phases));
-    const taken = await takenNames(context, journal, NAMED);
+    const taken = await takenNames(context, journal);
     return taken.length === 0
       ? [ok()]
       : [failure(explainTaken(taken), { details: taken })];

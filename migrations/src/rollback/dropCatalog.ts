@@ -3,7 +3,7 @@ import { unadoptAll } from '../adopt/unadopt';
 import { FUNCTION_SIGNATURES } from '../adopt/functions';
 import { dropChangeLog } from '../copy/changeLog';
 import { FENCE_FUNCTION } from '../copy/fence';
-import { REPLAY } from '../copy/replay';
+import { REPLAY_FUNCTION } from '../copy/replay';
 import { bookkeepingTables } from '../engine/journal';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
@@ -27,7 +27,7 @@ const FUNCTIONS = [
   ...FUNCTION_SIGNATURES,
   ...TERM_FUNCTIONS,
   TENANT_REQUIRED,
-  `${REPLAY}()`,
+  REPLAY_FUNCTION,
   FENCE_FUNCTION,
 ];
 

@@ -1,5 +1,4 @@
 import type { Step, StepContext } from '../engine/Step';
-import { recordBuildStatement } from '../engine/ownership';
 import { escapeIdentifier } from '../sql';
 import { constraintValidity, indexValidity } from './lookups';
 
@@ -27,7 +26,6 @@ export async function createIndexConcurrently(
     await executor.execute(dropIndexStatement(name));
   }
   if (found !== 'valid') {
-    await executor.execute(recordBuildStatement(name));
     await executor.execute(
       'create index concurrently ' +
         `${escapeIdentifier(name)} on ${escapeIdentifier(table)} ${on}`,
@@ -196,7 +194,7 @@ export function indexStep(
   return {
     ...step,
     live: true,
-    creates: () => indexes.map(({ name }) => ({ kind: 'relation', name })),
+    creates: indexes.map(({ name }) => name),
     async up(context) {
       for (const index of indexes) {
         if (await isNeeded(context, index)) {
@@ -224,12 +222,6 @@ export function constraintStep(
   return {
     ...step,
     live: true,
-    creates: () =>
-      constraints.map(({ name, table }) => ({
-        kind: 'constraint',
-        name,
-        table,
-      })),
     async up(context) {
       for (const constraint of constraints) {
         if (await isNeeded(context, constraint)) {

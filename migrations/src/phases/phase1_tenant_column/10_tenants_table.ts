@@ -25,13 +25,12 @@ export const tenantsTable: Step = {
   name: '1_10_tenants_table',
   title: 'Create the table tenants',
 
-  creates: () =>
-    [
-      'tenants',
-      'tenants_pkey',
-      'tenants_tenant_slug_key',
-      'tenants_active_slug_idx',
-    ].map(name => ({ kind: 'relation', name })),
+  creates: [
+    'tenants',
+    'tenants_pkey',
+    'tenants_tenant_slug_key',
+    'tenants_active_slug_idx',
+  ],
 
   async up({ executor }) {
     await executor.transaction({

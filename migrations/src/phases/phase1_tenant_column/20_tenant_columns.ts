@@ -13,9 +13,6 @@ export const tenantColumns: Step = {
   title: 'Add the column tenant_id to entities, relations and refresh_state',
   live: true,
 
-  creates: () =>
-    TENANT_TABLES.map(table => ({ kind: 'column', name: 'tenant_id', table })),
-
   async up({ executor }) {
     for (const table of TENANT_TABLES) {
       await executor.transaction({

@@ -11,13 +11,6 @@ export const notNull: Step = {
   title: 'Set tenant_id NOT NULL',
   live: true,
 
-  creates: () =>
-    TENANT_TABLES.map(table => ({
-      kind: 'constraint',
-      name: proof(table),
-      table,
-    })),
-
   async up(context) {
     // Even before it is validated, the constraint refuses updates of a row that
     // violates it.

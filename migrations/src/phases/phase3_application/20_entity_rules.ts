@@ -4,7 +4,7 @@ import {
   dropNotNull,
   setNotNull,
 } from '../../schema/changes';
-import type { Creation, Step } from '../../engine/Step';
+import type { Step } from '../../engine/Step';
 import type { Executor } from '../../engine/Executor';
 import { ENTITY_REF_RULE, nullableColumns } from '../../checks/rows';
 import type { NullableColumn } from '../../checks/rows';
@@ -23,26 +23,6 @@ export const entityRules: Step = {
   name: '3_20_entity_rules',
   title: 'Hold rows to the rules of the new tables',
   live: true,
-
-  creates: async ({ executor }) => [
-    // An equal constraint stays, under whatever name.
-    ...((await hasRefCheck(executor))
-      ? []
-      : [
-          {
-            kind: 'constraint',
-            name: ENTITY_REF_CHECK,
-            table: 'entities',
-          } as const,
-        ]),
-    ...(await nullableColumns(executor)).map(
-      ({ table, column }): Creation => ({
-        kind: 'constraint',
-        name: proofOf(table, column),
-        table,
-      }),
-    ),
-  ],
 
   async up(context) {
     const { executor, state } = context;

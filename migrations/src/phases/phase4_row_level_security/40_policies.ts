@@ -1,10 +1,8 @@
 import { RefusedError } from '../../errors';
-import type { Creation, Step, StepContext } from '../../engine/Step';
+import type { Step, StepContext } from '../../engine/Step';
 import {
-  ADMIN_POLICY,
   CREATE_TENANT_REQUIRED,
   dropTenantPolicyStatements,
-  TENANT_POLICY,
   TENANT_REQUIRED,
   tenantPolicyStatements,
 } from '../../schema/policies';
@@ -22,14 +20,7 @@ export const policies: Step = {
   name: '4_40_policies',
   title: 'Keep the rows of tenants apart',
 
-  creates: () => [
-    { kind: 'function', name: TENANT_REQUIRED },
-    ...TENANT_TABLES.flatMap(table =>
-      [TENANT_POLICY, ADMIN_POLICY].map(
-        (name): Creation => ({ kind: 'policy', name, table }),
-      ),
-    ),
-  ],
+  creates: [TENANT_REQUIRED],
 
   async up({ executor }) {
     await executor.transaction({

@@ -1,6 +1,6 @@
 import { dropFenceFunction, FENCE_FUNCTION } from '../../copy/fence';
 import type { Executor } from '../../engine/Executor';
-import type { Creation, Step } from '../../engine/Step';
+import type { Step } from '../../engine/Step';
 import {
   archiveName,
   catchAllPartition,
@@ -29,20 +29,16 @@ export const partitionedTables: Step = {
   name: '5_10_partitioned_tables',
   title: 'Create the partitioned tables',
 
-  creates: async context => [
-    ...TENANT_TABLES.flatMap(table =>
-      [
-        partitionedName(table),
-        archiveName(table),
-        defaultTenantPartition(table),
-        catchAllPartition(table),
-      ].map((name): Creation => ({ kind: 'relation', name })),
-    ),
-    { kind: 'relation', name: `${partitionedName('entities')}_pkey` },
-    { kind: 'function', name: FENCE_FUNCTION },
-    ...((await readCreatedCatalog(context))
-      ? TENANT_TABLES.map((name): Creation => ({ kind: 'relation', name }))
-      : []),
+  creates: [
+    ...TENANT_TABLES.flatMap(table => [
+      partitionedName(table),
+      archiveName(table),
+      defaultTenantPartition(table),
+      catchAllPartition(table),
+      // As far as they are created with the tables.
+      ...LAYOUT[table].indexes.map(({ name }) => name),
+    ]),
+    FENCE_FUNCTION,
   ],
 
   async up(context) {

@@ -5,15 +5,14 @@ import {
   dropChangeLog,
   dropLogTriggers,
   logFunction,
-  logTriggers,
 } from '../../copy/changeLog';
 import {
   createFenceFunction,
   dropFenceOf,
   FENCE_FUNCTION,
 } from '../../copy/fence';
-import { REPLAY, replayFunction } from '../../copy/replay';
-import type { Creation, Step } from '../../engine/Step';
+import { REPLAY_FUNCTION } from '../../copy/replay';
+import type { Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { revokeAllStatement } from '../../schema/grants';
@@ -24,17 +23,11 @@ export const changeLog: Step = {
   title: 'Log which entities change',
   live: true,
 
-  creates: () => [
-    { kind: 'relation', name: CHANGE_LOG },
-    { kind: 'function', name: FENCE_FUNCTION },
-    replayFunction,
-    ...TENANT_TABLES.map(
-      (table): Creation => ({
-        kind: 'function',
-        name: `${logFunction(table)}()`,
-      }),
-    ),
-    ...logTriggers,
+  creates: [
+    CHANGE_LOG,
+    FENCE_FUNCTION,
+    REPLAY_FUNCTION,
+    ...TENANT_TABLES.map(table => `${logFunction(table)}()`),
   ],
 
   async up({ executor, settings }) {
@@ -79,7 +72,10 @@ export const changeLog: Step = {
       title: 'Drop the change log',
       locks: `ACCESS EXCLUSIVE on ${CHANGE_LOG}, which no session writes to any more.`,
       tables: [CHANGE_LOG],
-      statements: [...dropChangeLog(), `drop function if exists ${REPLAY}()`],
+      statements: [
+        ...dropChangeLog(),
+        `drop function if exists ${REPLAY_FUNCTION}`,
+      ],
     });
   },
 };

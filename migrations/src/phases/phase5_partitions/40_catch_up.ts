@@ -1,5 +1,5 @@
-import { replayChanges, replayFunction } from '../../copy/replay';
-import type { Creation, Step } from '../../engine/Step';
+import { REPLAY_FUNCTION, replayChanges } from '../../copy/replay';
+import type { Step } from '../../engine/Step';
 import {
   ENTITY_KEY,
   REFERENCING_TABLES,
@@ -23,12 +23,10 @@ export const firstCatchUp: Step = {
   title: 'Replay what changed during the copy',
   live: true,
 
-  creates: () => [
-    replayFunction,
-    ...[
-      ...REFERENCING_TABLES.map(replayIndex),
-      ...TERM_INDEXES.map(({ name }) => name),
-    ].map((name): Creation => ({ kind: 'relation', name })),
+  creates: [
+    REPLAY_FUNCTION,
+    ...REFERENCING_TABLES.map(replayIndex),
+    ...TERM_INDEXES.map(({ name }) => name),
   ],
 
   async up(context) {

@@ -1,6 +1,6 @@
 import type { Executor } from '../../engine/Executor';
-import type { Creation, Step, StepContext } from '../../engine/Step';
-import { replayChanges, replayFunction } from '../../copy/replay';
+import type { Step, StepContext } from '../../engine/Step';
+import { REPLAY_FUNCTION, replayChanges } from '../../copy/replay';
 import { describeCopies } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
 import { LAYOUT, withoutTenant } from '../../layout';
@@ -26,13 +26,12 @@ export const indexes: Step = {
   title: 'Build the indexes of the partitioned tables',
   live: true,
 
-  creates: () => [
-    replayFunction,
+  creates: [
+    REPLAY_FUNCTION,
     ...TENANT_TABLES.flatMap(table =>
       LAYOUT[table].indexes
         .map(({ name }) => name)
-        .filter(name => name !== replayIndex(table))
-        .map((name): Creation => ({ kind: 'relation', name })),
+        .filter(name => name !== replayIndex(table)),
     ),
   ],
 

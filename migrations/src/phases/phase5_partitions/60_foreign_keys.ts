@@ -1,4 +1,4 @@
-import { replayChanges, replayFunction } from '../../copy/replay';
+import { REPLAY_FUNCTION, replayChanges } from '../../copy/replay';
 import type { Step, StepContext } from '../../engine/Step';
 import { addConstraint } from '../../schema/changes';
 import { constraintValidity } from '../../schema/lookups';
@@ -23,7 +23,7 @@ export const foreignKeys: Step = {
   title: 'Build the foreign keys of the partitioned tables',
   live: true,
 
-  creates: () => [replayFunction],
+  creates: [REPLAY_FUNCTION],
 
   async up(context) {
     const copies = await describeCopies(context.executor);

@@ -10,16 +10,14 @@ import {
   CATCH_UP_SCRIPT,
   catchUp,
   provideReplay,
-  replayFunction,
+  REPLAY_FUNCTION,
   replayOnce,
   SNAPSHOT,
 } from '../../copy/replay';
-import { logTriggers } from '../../copy/changeLog';
-import { FENCE_POLICY } from '../../copy/fence';
 import { swapStatements } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, findCopyProblems } from '../../copy/compare';
-import type { Creation, Step, StepContext } from '../../engine/Step';
+import type { Step, StepContext } from '../../engine/Step';
 import { recordStatement, refuseStatement } from '../../engine/ownership';
 import { RefusedError } from '../../errors';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
@@ -39,24 +37,10 @@ const UNIQUE_INDEX = 'entities_tenant_entity_id_key';
 
 const keyName = (table: string) => `${table}_tenant_entity_fkey`;
 
-/** The old keys, by the names that the tables have after a rollback. */
-const oldKeys: Creation[] = [
-  { kind: 'relation', name: UNIQUE_INDEX },
-  ...REFERENCING_TABLES.map(
-    (table): Creation => ({ kind: 'constraint', name: keyName(table), table }),
-  ),
-];
-
-const objects: Creation[] = [
-  ...TENANT_TABLES.flatMap((table): Creation[] => [
-    { kind: 'original', name: oldName(table) },
-    { kind: 'relation', name: archiveName(table) },
-    { kind: 'policy', name: FENCE_POLICY, table },
-  ]),
-  // The swap creates these triggers on the tables that it puts into use.
-  ...logTriggers,
-  ...oldKeys,
-  replayFunction,
+const OBJECTS = [
+  ...TENANT_TABLES.flatMap(table => [oldName(table), archiveName(table)]),
+  UNIQUE_INDEX,
+  REPLAY_FUNCTION,
 ];
 
 /**
@@ -68,7 +52,7 @@ export const swap: Step = {
   title: 'Verify the copies and swap the tables',
   live: true,
 
-  creates: () => objects,
+  creates: OBJECTS,
 
   async up(context) {
     if (!(await isSwapped(context.executor))) {
@@ -105,13 +89,13 @@ async function exchange(
   const copies = await describeCopies(executor);
   await provideReplay(executor, copies);
   const conditions = [
-    refuseStatement(objects),
+    refuseStatement(OBJECTS),
     refuseLaterPublications,
     await refuseLaterAdditions(context),
   ];
   const statements = (timeoutMs: number) => [
     ...swapStatements(copies.map(sidesOf), timeoutMs, conditions),
-    recordStatement(objects),
+    recordStatement(OBJECTS),
   ];
   await executor.work({
     title:

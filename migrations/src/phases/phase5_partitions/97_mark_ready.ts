@@ -20,7 +20,7 @@ export const ready: Step = {
   name: '5_97_mark_ready',
   title: 'Let the application serve tenants',
 
-  creates: () => [{ kind: 'relation', name: READY_TABLE }],
+  creates: [READY_TABLE],
 
   async up({ executor }) {
     await executor.transaction({

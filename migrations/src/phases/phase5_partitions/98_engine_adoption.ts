@@ -12,7 +12,7 @@ export const engineAdoption: Step = {
   name: '5_98_engine_adoption',
   title: "Prepare the adoption of tenants' engines",
 
-  creates: () => ADOPTION_CREATIONS,
+  creates: ADOPTION_CREATIONS,
 
   async up(context) {
     await prepareAdoption(context, [

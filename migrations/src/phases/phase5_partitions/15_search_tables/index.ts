@@ -1,4 +1,4 @@
-import type { Creation, Step } from '../../../engine/Step';
+import type { Step } from '../../../engine/Step';
 import {
   archiveName,
   isSwapped,
@@ -16,11 +16,7 @@ import {
   TERM_INDEXES,
 } from './tables';
 import { createTerms, TERMS } from './terms';
-import {
-  dropTriggerStatements,
-  TERM_TRIGGERS,
-  triggerStatements,
-} from './triggers';
+import { dropTriggerStatements, triggerStatements } from './triggers';
 
 /**
  * Creates the tables that entities are searched by, with triggers on the partitioned table: the
@@ -30,13 +26,10 @@ export const searchTables: Step = {
   name: '5_15_search_tables',
   title: 'Create the tables that entities are searched by',
 
-  creates: () => [
-    ...searchRelations.map((name): Creation => ({ kind: 'relation', name })),
-    ...FUNCTIONS.map((name): Creation => ({ kind: 'function', name })),
-    // By the name that the partitioned table gets.
-    ...TERM_TRIGGERS.map(
-      (name): Creation => ({ kind: 'trigger', name, table: 'entities' }),
-    ),
+  creates: [
+    ...searchRelations,
+    ...TERM_INDEXES.map(({ name }) => name),
+    ...FUNCTIONS,
   ],
 
   async up({ executor, settings }) {
