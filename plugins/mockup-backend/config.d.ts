@@ -2,6 +2,14 @@ import { HumanDuration } from '@backstage/types';
 
 export interface Config {
   mockup?: {
+    frames?: {
+      /**
+       * Hosts, with their ports, of which the component `frame` shows pages in the browser; none
+       * where it is not given. The `frame-src` of `backend.csp` has to name them too.
+       * @visibility frontend
+       */
+      hosts?: string[];
+    };
     import?: {
       /** How many bytes a file to import may have; 104857600 (100 MiB) by default. */
       maxBytes?: number;

@@ -24,6 +24,9 @@ const PLUGINS = `
   create table plugins.mockup_versions (
     id uuid primary key, tenant_id uuid,
     mockup_id uuid references plugins.mockups on delete cascade);
+  create table plugins.mockup_pages (
+    tenant_id uuid,
+    version_id uuid references plugins.mockup_versions deferrable initially deferred);
   create table plugins.mockup_trash (id uuid primary key, tenant_id uuid);
   create function plugins.to_trash() returns trigger language plpgsql as
     'begin insert into plugins.mockup_trash values (old.id, old.tenant_id); return old; end';
@@ -37,6 +40,7 @@ const PLUGINS = `
   select gen_random_uuid(), t::uuid, 'user:my-team/ann'
     from unnest(array['${TEAM}', '${OTHER}']) t, generate_series(1, 3);
   insert into plugins.mockup_versions select gen_random_uuid(), tenant_id, id from plugins.mockups;
+  insert into plugins.mockup_pages select tenant_id, id from plugins.mockup_versions;
   insert into plugins.user_info values ('user:my-team/ann', '{}'), ('user:other/ann', '{}');
   insert into plugins.backstage_backend_tasks__tasks values
     ('tenant:${TEAM}:refresh'), ('tenant:${OTHER}:refresh');

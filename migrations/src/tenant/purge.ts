@@ -227,11 +227,12 @@ const PEOPLE = [
 const TASKS = 'backstage_backend_tasks__tasks';
 
 /**
- * Layouts first, so that they do not go to the trash with their mockup; the trash last, where
- * a trigger puts what is deleted.
+ * Layouts before their mockup, so that they do not go to the trash with it, and pages before the
+ * layouts that they show; the trash last, where a trigger puts what is deleted.
  */
 const byMockupOrder = (name: string) =>
-  ['mockup_versions', 'mockups', 'mockup_trash'].indexOf(name) + 1 || 2.5;
+  ['mockup_pages', 'mockup_versions', 'mockups', 'mockup_trash'].indexOf(name) +
+    1 || 3.5;
 
 /** Deletes rows of the tenant, and of its people, in the tables of plugins. */
 async function deleteElsewhere(

@@ -38,6 +38,7 @@ import { readRetention } from './retention/readRetention';
 import { StoreHandover } from './StoreHandover';
 
 const KNOWN_KEYS = {
+  frames: { hosts: true },
   import: { maxBytes: true, maxVersions: true },
   trash: { retention: true },
   versions: { keep: true },

@@ -9,9 +9,11 @@ export { mockupApiRef } from './api';
 export { mockupTranslationRef, pagesTranslationRef } from './translation';
 export {
   type MockupComponent,
+  type MockupComponentData,
   MockupComponentBlueprint,
   type MockupComponentProps,
   type MockupComponentsApi,
   mockupComponentsApiRef,
+  type MockupDataSources,
 } from './components/registry/MockupComponentBlueprint';
 export { MOCKUPS_ANNOTATION } from './entity/annotation';

@@ -16,6 +16,7 @@ import {
   mockupComponentsApiRef,
 } from './components/registry/MockupComponentBlueprint';
 import { stockComponents } from './components/registry/stockComponents';
+import { liveComponents } from './components/live/liveComponents';
 import { isMockupsAvailable } from './entity/annotation';
 import {
   compareRouteRef,
@@ -124,6 +125,7 @@ export const mockupPlugin = createFrontendPlugin({
     mockupApi,
     componentsApi,
     ...stockComponents,
+    ...liveComponents,
     mockupsPage,
     publishedPages,
     entityMockupsContent,

@@ -11,6 +11,7 @@ import {
 } from 'react';
 import { mockupTranslationRef } from '../translation';
 import styles from './ComponentView.module.css';
+import { LiveComponent } from './live/LiveComponent';
 import {
   type MockupComponent,
   type MockupComponentProps,
@@ -82,7 +83,15 @@ export const ComponentView = memo(function MemoizedComponentView(
       )}
     >
       <Suspense fallback={<Skeleton width="100%" height="100%" />}>
-        <Drawn props={itemProps} />
+        {component.data ? (
+          <LiveComponent
+            component={component}
+            itemProps={itemProps}
+            drawn={Drawn}
+          />
+        ) : (
+          <Drawn props={itemProps} data={undefined} />
+        )}
       </Suspense>
     </Boundary>
   );

@@ -8,6 +8,7 @@ import {
   type MockupComponent,
   mockupComponentsApiRef,
 } from '../components/registry/MockupComponentBlueprint';
+import { PageDataProvider } from '../components/live/PageData';
 import { mockupTranslationRef } from '../translation';
 import { Canvas, type FocusRequest } from './canvas/Canvas';
 import styles from './editor.module.css';
@@ -247,19 +248,21 @@ export function Editor(props: {
               onDrag={component => setDragged(component && itemOf(component))}
             />
           )}
-          <Canvas
-            state={state}
-            dispatch={dispatch}
-            isReadOnly={isReadOnly}
-            labelOf={labelOf}
-            dragged={dragged}
-            onDrop={item => {
-              setDragged(undefined);
-              add(item);
-            }}
-            onOpen={openProperties}
-            focusRequest={focusRequest}
-          />
+          <PageDataProvider>
+            <Canvas
+              state={state}
+              dispatch={dispatch}
+              isReadOnly={isReadOnly}
+              labelOf={labelOf}
+              dragged={dragged}
+              onDrop={item => {
+                setDragged(undefined);
+                add(item);
+              }}
+              onOpen={openProperties}
+              focusRequest={focusRequest}
+            />
+          </PageDataProvider>
           <Inspector
             ref={inspector}
             state={state}

@@ -5,6 +5,9 @@ import type {
   PagePublication,
   PublishedPageWithLayout,
 } from 'backstage-plugin-mockup-common';
+import { useMemo } from 'react';
+import { useSearchParams } from 'react-router-dom';
+import { fillIn } from '../components/live/parameters';
 import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
 import { versionRouteRef, versionsRouteRef } from '../routes';
@@ -15,6 +18,11 @@ import { Audience } from './Audience';
 export function PageContent({ page }: { page: PublishedPageWithLayout }) {
   const { title, layoutData, publication } = page;
   const { t } = useTranslationRef(mockupTranslationRef);
+  const [parameters] = useSearchParams();
+  const items = useMemo(
+    () => fillIn(layoutData, parameters),
+    [layoutData, parameters],
+  );
   return (
     <>
       {publication ? (
@@ -24,7 +32,7 @@ export function PageContent({ page }: { page: PublishedPageWithLayout }) {
       )}
       <Container>
         {layoutData.length > 0 ? (
-          <LayoutView items={layoutData} isStacked />
+          <LayoutView items={items} isStacked />
         ) : (
           <Text as="p" color="secondary">
             {t('pages.empty')}

@@ -1,4 +1,6 @@
+import type { Entity } from '@backstage/catalog-model';
 import {
+  type ApiHolder,
   createApiRef,
   createExtensionBlueprint,
   createExtensionBlueprintParams,
@@ -14,9 +16,45 @@ import type { ComponentType, JSX } from 'react';
  */
 export interface MockupComponentProps<
   TProps extends object = Record<string, unknown>,
+  TData = unknown,
 > {
   /** The properties of the layout item. They fit the schema of the component. */
   props: TProps;
+  /** What the `data.query` of the component has found. */
+  data: TData;
+}
+
+/**
+ * Where components ask for data, with the rights of the reader.
+ *
+ * @public
+ */
+export interface MockupDataSources {
+  /** The APIs of the app, such as `catalogApiRef`. */
+  apis: ApiHolder;
+  /**
+   * Gets an entity of the catalog, or `undefined` where there is none for the reader. Those that
+   * the items of a layout ask for at the same time are one request, and each is asked for once.
+   */
+  entity(entityRef: string): Promise<Entity | undefined>;
+}
+
+/**
+ * The data of a component.
+ *
+ * @public
+ */
+export interface MockupComponentData<
+  TProps extends object = Record<string, unknown>,
+  TData = unknown,
+> {
+  /**
+   * Asks for what an item shows. Items of one layout with the same properties ask once. Where it
+   * rejects, the box of the item says why, and offers to try again.
+   */
+  query: (props: TProps, sources: MockupDataSources) => Promise<TData>;
+  /** Whether there is nothing to show, which the box of the item then says. */
+  isEmpty?: (data: TData) => boolean;
 }
 
 /**
@@ -26,6 +64,7 @@ export interface MockupComponentProps<
  */
 export interface MockupComponent<
   TProps extends object = Record<string, unknown>,
+  TData = unknown,
 > {
   /**
    * How layout items name it, in their field `component`. Saved versions keep the name for
@@ -42,8 +81,10 @@ export interface MockupComponent<
   defaultProps: TProps;
   /** The size of a new item, in columns (of 12) and rows (of 30 pixels). */
   defaultSize: { w: number; h: number };
+  /** What it shows beside its properties, asked for each time that a layout is opened. */
+  data?: MockupComponentData<TProps, TData>;
   /** Loads what draws it, when the first item of it is drawn. */
-  loader: () => Promise<ComponentType<MockupComponentProps<TProps>>>;
+  loader: () => Promise<ComponentType<MockupComponentProps<TProps, TData>>>;
 }
 
 /** Carries a component from its extension to the registry. */
@@ -60,13 +101,25 @@ export const MockupComponentBlueprint = createExtensionBlueprint({
   attachTo: { id: 'api:mockup/components', input: 'components' },
   output: [mockupComponentDataRef],
   dataRefs: { component: mockupComponentDataRef },
-  defineParams: <TProps extends object>(params: MockupComponent<TProps>) =>
-    // It is drawn with properties alone that fit its schema.
+  defineParams: <TProps extends object, TData = unknown>(
+    params: MockupComponent<TProps, TData>,
+  ) =>
+    // It is drawn with properties alone that fit its schema, and with what it has asked for.
     createExtensionBlueprintParams(params as unknown as MockupComponent),
   *factory(params) {
     yield mockupComponentDataRef(params);
   },
 });
+
+/** The extension of a component that comes with the plugin. */
+export function extensionOf<TProps extends object, TData = unknown>(
+  component: MockupComponent<TProps, TData>,
+) {
+  return MockupComponentBlueprint.make({
+    name: component.name,
+    params: define => define(component),
+  });
+}
 
 /**
  * The components that mockups are laid out of.

@@ -272,26 +272,32 @@ export function LinkListPiece({ props }: MockupComponentProps<LinkListProps>) {
   const { title, links } = props;
   return (
     <Card title={title}>
-      <ul className={styles.links}>
-        {links.map(({ label, href }, at) => {
-          const address = safeAddress(href, 'link');
-          return (
-            <li key={at} dir="auto">
-              {address ? (
-                <Link href={address} {...targetOf(address)}>
-                  {label}
-                </Link>
-              ) : (
-                <>
-                  <Text as="span">{label}</Text>{' '}
-                  <RefusedAddress address={href} />
-                </>
-              )}
-            </li>
-          );
-        })}
-      </ul>
+      <Links links={links} />
     </Card>
+  );
+}
+
+/** Links, of which those that might run code are no links. */
+export function Links({ links }: Pick<LinkListProps, 'links'>) {
+  return (
+    <ul className={styles.links}>
+      {links.map(({ label, href }, at) => {
+        const address = safeAddress(href, 'link');
+        return (
+          <li key={at} dir="auto">
+            {address ? (
+              <Link href={address} {...targetOf(address)}>
+                {label}
+              </Link>
+            ) : (
+              <>
+                <Text as="span">{label}</Text> <RefusedAddress address={href} />
+              </>
+            )}
+          </li>
+        );
+      })}
+    </ul>
   );
 }
 
@@ -301,7 +307,7 @@ function targetOf(address: string) {
     : {};
 }
 
-function RefusedAddress({ address }: { address: string }) {
+export function RefusedAddress({ address }: { address: string }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Text as="span" variant="body-small" color="secondary">
@@ -310,7 +316,14 @@ function RefusedAddress({ address }: { address: string }) {
   );
 }
 
-function Card({ title, children }: { title?: string; children: ReactNode }) {
+/** The box of a piece. */
+export function Card({
+  title,
+  children,
+}: {
+  title?: string;
+  children: ReactNode;
+}) {
   return (
     <div className={styles.card}>
       {title && (

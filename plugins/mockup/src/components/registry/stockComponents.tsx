@@ -8,10 +8,7 @@ import {
   RiLinksLine,
   RiTableLine,
 } from '@remixicon/react';
-import {
-  type MockupComponent,
-  MockupComponentBlueprint,
-} from './MockupComponentBlueprint';
+import { extensionOf } from './MockupComponentBlueprint';
 import type {
   ButtonProps,
   ChartProps,
@@ -25,15 +22,6 @@ import type {
 
 const ICON = { size: 20, 'aria-hidden': true } as const;
 const pieces = () => import('./StockPieces');
-
-function extensionOf<TProps extends object>(
-  component: MockupComponent<TProps>,
-) {
-  return MockupComponentBlueprint.make({
-    name: component.name,
-    params: define => define(component),
-  });
-}
 
 const header = extensionOf<HeaderProps>({
   name: 'header',

@@ -1,0 +1,91 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, Skeleton, Text } from '@backstage/ui';
+import { useFailureText } from '@internal/pages';
+import { type ComponentType, useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import useDebounce from 'react-use/esm/useDebounce';
+import { mockupTranslationRef } from '../../translation';
+import type {
+  MockupComponent,
+  MockupComponentProps,
+} from '../registry/MockupComponentBlueprint';
+import styles from './live.module.css';
+import { placesIn } from './parameters';
+import { TooManyQuestionsError, usePageData } from './PageData';
+
+/** Properties may be typed in at the moment. */
+const SETTLED_MS = 300;
+
+interface LiveProps {
+  component: MockupComponent;
+  itemProps: Record<string, unknown>;
+  drawn: ComponentType<MockupComponentProps>;
+}
+
+/** A component with what it asks for, once the address of the page says all that it needs. */
+export function LiveComponent(props: LiveProps) {
+  const { component, itemProps } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const places = placesIn(itemProps);
+  return places.length > 0 ? (
+    <div className={styles.state}>
+      <strong>{component.title}</strong>
+      <Text as="span" color="secondary">
+        {t('components.live.needs', {
+          parameters: places.map(name => `?${name}=…`).join(', '),
+        })}
+      </Text>
+    </div>
+  ) : (
+    <Answered {...props} />
+  );
+}
+
+/** It loads, fails and is empty by itself. */
+function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const textOf = useFailureText();
+  const pageData = usePageData();
+  const [asked, setAsked] = useState(itemProps);
+  useDebounce(() => setAsked(itemProps), SETTLED_MS, [itemProps]);
+  const answer = useAsyncRetry(
+    async () => ({
+      props: asked,
+      data: await pageData.ask(component, asked),
+    }),
+    [pageData, component, asked],
+  );
+  const { value, error, loading, retry } = answer;
+  if (error && !loading) {
+    return (
+      <div className={styles.state} role="alert">
+        <strong>{component.title}</strong>
+        <span>
+          {error instanceof TooManyQuestionsError
+            ? t('components.live.tooMany')
+            : t('components.live.failed', { message: textOf(error) })}
+        </span>
+        <Button size="small" variant="secondary" onPress={retry}>
+          {t('components.live.retry')}
+        </Button>
+      </div>
+    );
+  }
+  if (!value) {
+    return <Skeleton width="100%" height="100%" />;
+  }
+  if (component.data?.isEmpty?.(value.data)) {
+    const { title } = value.props;
+    return (
+      <div className={styles.state}>
+        <strong>
+          {typeof title === 'string' && title ? title : component.title}
+        </strong>
+        <Text as="span" color="secondary">
+          {t('components.live.empty')}
+        </Text>
+      </div>
+    );
+  }
+  return <Drawn props={value.props} data={value.data} />;
+}

@@ -1,0 +1,75 @@
+import type { Entity } from '@backstage/catalog-model';
+import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import type { MockupDataSources } from '../registry/MockupComponentBlueprint';
+import { type FilterLines, toFilter } from './filter';
+
+/** What of an entity a list shows. */
+const FIELDS = [
+  'apiVersion',
+  'kind',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.title',
+  'metadata.description',
+  'spec.type',
+  'spec.lifecycle',
+  'spec.profile.displayName',
+  'relations',
+];
+
+/** How many values of a facet are shown, the most frequent ones. */
+const MOST_VALUES = 20;
+
+export interface FoundEntities {
+  items: Entity[];
+  totalItems: number;
+}
+
+function catalogOf({ apis }: MockupDataSources) {
+  const catalogApi = apis.get(catalogApiRef);
+  if (!catalogApi) {
+    throw new Error('The portal has no catalog');
+  }
+  return catalogApi;
+}
+
+/** The first entities that match, by name, and how many there are. */
+export async function findEntities(
+  { filter = [], limit = 10 }: { filter?: FilterLines; limit?: number },
+  sources: MockupDataSources,
+): Promise<FoundEntities> {
+  return catalogOf(sources).queryEntities({
+    filter: toFilter(filter),
+    fields: FIELDS,
+    orderFields: { field: 'metadata.name', order: 'asc' },
+    limit,
+  });
+}
+
+/** How many entities match. */
+export async function countEntities(
+  { filter = [] }: { filter?: FilterLines },
+  sources: MockupDataSources,
+): Promise<number> {
+  const { totalItems } = await catalogOf(sources).queryEntities({
+    filter: toFilter(filter),
+    fields: ['metadata.name'],
+    limit: 1,
+  });
+  return totalItems;
+}
+
+/** How many entities have which value of a field, the most frequent first. */
+export async function countByField(
+  { filter = [], field }: { filter?: FilterLines; field: string },
+  sources: MockupDataSources,
+): Promise<{ label: string; value: number }[]> {
+  const { facets } = await catalogOf(sources).getEntityFacets({
+    filter: toFilter(filter),
+    facets: [field],
+  });
+  return (facets[field] ?? [])
+    .map(({ value, count }) => ({ label: value, value: count }))
+    .sort((a, b) => b.value - a.value || a.label.localeCompare(b.label))
+    .slice(0, MOST_VALUES);
+}
