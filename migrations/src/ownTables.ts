@@ -8,12 +8,12 @@ import { READY_TABLE, SEARCH_TABLES, TENANT_TABLES } from './schema/tables';
 /**
  * A table of the migration, and what the application does with it.
  *
- * `own` are in use, with rows of tenants; `search` derived from them; `side` the other sides of
- * a swap; `other` about tenants, without policies. A partition is `part`.
+ * `own` are in use, with rows of tenants; `read` have such rows, which the application does not
+ * write itself; `side` are the other sides of a swap; `other` about tenants, without policies. A partition is `part`.
  */
 export interface OwnTable {
   name: string;
-  kind: 'own' | 'search' | 'side' | 'other';
+  kind: 'own' | 'read' | 'side' | 'other';
   /** The table that the error of its policy names. */
   policy?: string;
   /** Privileges that the application may have, and needs but for a `side`. */
@@ -39,7 +39,7 @@ export const OWN_TABLES: readonly OwnTable[] = [
   ...SEARCH_TABLES.map(
     (policy): OwnTable => ({
       name: policy,
-      kind: 'search',
+      kind: 'read',
       policy,
       may: READ,
       since: 5,
@@ -47,9 +47,10 @@ export const OWN_TABLES: readonly OwnTable[] = [
   ),
   { name: 'tenants', kind: 'other', may: READ, since: 4 },
   ...PRODUCT_TABLES.map(
-    ({ name, read }): OwnTable => ({
+    ({ name, read, policy }): OwnTable => ({
       name,
-      kind: 'other',
+      kind: policy ? 'read' : 'other',
+      policy: policy ? name : undefined,
       may: read ? READ : [],
       since: 5,
     }),

@@ -121,6 +121,32 @@ export interface Config {
       burst?: number | string;
     };
 
+    /** What the audit trail of each tenant keeps. */
+    audit?: {
+      /** For how many days events are kept; 90 by default. */
+      keepDays?: number | string;
+      /**
+       * Events of a lower severity are not stored. `medium` by default, which has what changes
+       * something; `low` has reads too.
+       */
+      minSeverity?: 'low' | 'medium' | 'high' | 'critical';
+      /** Gets the events of all tenants, as JSON lines. */
+      webhook?: {
+        /**
+         * It may hold a token.
+         *
+         * @visibility secret
+         */
+        url?: string;
+        /**
+         * Signs what is sent: `X-Tenancy-Signature` is `sha256=` and the HMAC of the body.
+         *
+         * @visibility secret
+         */
+        secret?: string;
+      };
+    };
+
     permissions?: {
       /**
        * For how long, in milliseconds, what the permission backend has allowed a user to read

@@ -13,7 +13,6 @@ import {
   TENANT_SETTING,
   tenantPolicyStatements,
 } from '../schema/policies';
-import type { SearchTable, TenantTable } from '../schema/tables';
 import { READY_TABLE } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { script } from '../text';
@@ -28,7 +27,7 @@ export interface Fault {
   /** The role that is not the database user, if it is about one. */
   who?: string | null;
   /** For a table: the one that the error of its policy names. */
-  policy?: TenantTable | SearchTable;
+  policy?: string;
   /** The name of the schema of the tables. */
   schema: string;
 }
@@ -412,7 +411,7 @@ export const CHECKS: Check[] = [
     level: 'deviations',
     sql: `select format('%s belongs to %s', name, pg_get_userbyid(owner)) as object,
                  array[format('alter table %s owner to ${ADMIN_ROLE}', sql)] as run
-            from tables where kind in ('own', 'search', 'part') and owner <> (select oid from admin)
+            from tables where kind in ('own', 'read', 'part') and owner <> (select oid from admin)
            order by position, name`,
     message: ({ object }) => `${object} instead of ${ADMIN_ROLE}`,
   },

@@ -96,7 +96,7 @@ export const SUBJECTS = `with recursive named as (
   select l.oid as looker, l.who, x.* from lookers l join rights x on ${HAS}
 ), guarded as (
   select t.* from tables t
-   where t.kind in ('own', 'search')
+   where t.kind in ('own', 'read')
       -- The other side of a swap counts if the application has a right to it.
       or t.kind = 'side' and t.oid in (select oid from held)
 )`;

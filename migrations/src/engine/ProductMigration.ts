@@ -1,5 +1,6 @@
 import { ownerStatement } from '../roles';
 import { grantToReaders, revokeAllStatement } from '../schema/grants';
+import { tenantPolicyStatements } from '../schema/policies';
 import { escapeIdentifier } from '../sql';
 import { forgetStatement, recordStatement } from './journal';
 import type { Recorded } from './journal';
@@ -48,11 +49,16 @@ export async function runProductMigration(
     patienceMs: PATIENCE_MS,
     statements: [
       sql.trim().replace(/;$/, ''),
-      ...Object.entries(creates.tables ?? {}).flatMap(([table, { read }]) => [
-        ownerStatement(table),
-        revokeAllStatement(table),
-        ...(read ? [grantToReaders(table)] : []),
-      ]),
+      ...Object.entries(creates.tables ?? {}).flatMap(
+        ([table, { read, policy }]) => [
+          ownerStatement(table),
+          revokeAllStatement(table),
+          ...(read ? [grantToReaders(table)] : []),
+          ...(policy
+            ? tenantPolicyStatements(table, { policyFor: table })
+            : []),
+        ],
+      ),
       ...(executor.dryRun ? [] : [recordStatement(migration)]),
     ],
   });

@@ -85,9 +85,16 @@ export interface ProductMigration {
   creates: CreatedByProduct;
 }
 
+interface ProductTable {
+  /** Whether the application may read it. */
+  read: boolean;
+  /** Whether row-level security shows it the rows of the tenant that is set alone. */
+  policy?: boolean;
+}
+
 interface CreatedByProduct {
-  /** With whether the application may read it; the owner is portal_admin, the key `<table>_pkey`. */
-  tables?: Readonly<Record<string, { read: boolean }>>;
+  /** The owner is portal_admin, the key `<table>_pkey`. */
+  tables?: Readonly<Record<string, ProductTable>>;
   /** Indexes beside the primary keys. */
   indexes?: readonly string[];
   /** Columns of tables that another one creates. */

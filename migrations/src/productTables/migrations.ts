@@ -14,7 +14,7 @@ import type { ProductMigration } from '../engine/Step';
  *   use among them. A change that reads many rows is not for this list.
  * - `creates` names new tables, indexes and columns. Their names are refused where they are
  *   taken, the way back drops them, and `verify` and the start of a backend expect the tables,
- *   with the right to read that is given here. Columns of a table of this list need no entry.
+ *   with the right to read and the policy that are given here. Columns of a table of this list need no entry.
  * - What a table holds that is nowhere else belongs into `losses.ts`, and the constraints that
  *   `verify` expects into `verify/layout.ts`.
  */
@@ -302,6 +302,50 @@ comment on column retired_slugs.tenant_digest is 'SHA-256 of the id as text, by 
 comment on column retired_slugs.tenant_id is 'The id, until the purge is complete';`,
     creates: { tables: { retired_slugs: { read: false } } },
   },
+  {
+    name: '11_tenant_audit',
+    title: 'Create the table tenant_audit',
+    locks: newTable(),
+    tables: ['tenants'],
+    mode: 'share row exclusive',
+    sql: `
+create table tenant_audit (
+  tenant_id uuid not null
+    constraint tenant_audit_tenant_id_fkey references tenants (tenant_id) on delete cascade,
+  event_id uuid not null,
+  at timestamptz not null,
+  plugin text not null,
+  event text not null,
+  severity text not null,
+  actor text,
+  ip text,
+  user_agent text,
+  method text,
+  path text,
+  outcome text
+    constraint tenant_audit_outcome_check check (outcome in ('succeeded', 'failed')),
+  error text,
+  meta jsonb not null default '{}',
+  sent boolean,
+  constraint tenant_audit_pkey primary key (tenant_id, event_id)
+);
+create index tenant_audit_at_idx on tenant_audit (tenant_id, at, event_id);
+-- For the removal of old rows: rows arrive in the order of their time.
+create index tenant_audit_age_idx on tenant_audit using brin (at);
+create index tenant_audit_unsent_idx on tenant_audit (at) where sent = false;
+comment on table tenant_audit is 'Who did what in which tenant, and with what outcome';
+comment on column tenant_audit.actor is 'The user or service; null where nobody had signed in';
+comment on column tenant_audit.outcome is 'Null until the operation ends, and for good where its process was killed before';
+comment on column tenant_audit.sent is 'Whether the webhook has it; null where there was none';`,
+    creates: {
+      tables: { tenant_audit: { read: true, policy: true } },
+      indexes: [
+        'tenant_audit_at_idx',
+        'tenant_audit_age_idx',
+        'tenant_audit_unsent_idx',
+      ],
+    },
+  },
 ];
 
 function newTable(): string {
@@ -311,10 +355,9 @@ function newTable(): string {
   );
 }
 
-/** The tables that these create, and whether the application reads them. */
+/** The tables that these create, and what the application sees of them. */
 export const PRODUCT_TABLES = PRODUCT_MIGRATIONS.flatMap(({ creates }) =>
-  Object.entries(creates.tables ?? {}).map(([name, { read }]) => ({
-    name,
-    read,
-  })),
+  Object.entries(creates.tables ?? {}).map(
+    ([name, { read, policy = false }]) => ({ name, read, policy }),
+  ),
 );

@@ -97,9 +97,11 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
     it('are read by the application where it needs to, and written by portal_admin alone', async () => {
       await query(FILL);
       await asLogin(database, 'portal_app', async client => {
+        await client.query(`set app.tenant_id = '${DEFAULT_TENANT_ID}'`);
         const read = await Promise.all(
-          PRODUCT_TABLES.map(async ({ name }) => ({
+          PRODUCT_TABLES.map(async ({ name, policy }) => ({
             name,
+            policy,
             read: await client.query(`select from ${name}`).then(
               () => true,
               () => false,
@@ -118,6 +120,25 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
         expect(rows.map(({ burst }) => burst)).toEqual([null, null, 200]);
       });
       await expect(problems()).resolves.toEqual([]);
+    });
+
+    it('show the application the audit trail of the tenant that is set, and of no other', async () => {
+      await query(FILL);
+      await query(
+        `insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity)
+         select tenant_id, gen_random_uuid(), now(), 'tenants', tenant_slug, 'medium' from tenants`,
+      );
+      await asLogin(database, 'portal_app', async client => {
+        await expect(client.query('select from tenant_audit')).rejects.toThrow(
+          'permission denied for table tenant_audit',
+        );
+        await client.query(
+          `select set_config('app.tenant_id', tenant_id::text, false)
+             from tenants where tenant_slug = 'acme'`,
+        );
+        const { rows } = await client.query('select event from tenant_audit');
+        expect(rows).toEqual([{ event: 'acme' }]);
+      });
     });
 
     it('lose the rows of a tenant, and of a process, that goes', async () => {
@@ -186,6 +207,14 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       [
         'alter table engine_leases drop constraint engine_leases_process_id_fkey',
         /^engine_leases has no valid constraint FOREIGN KEY \(process_id\)/,
+      ],
+      [
+        'alter table tenant_audit no force row level security',
+        /^Row-level security is not forced on tenant_audit/,
+      ],
+      [
+        'drop policy tenant_isolation on tenant_audit',
+        /^The policy tenant_isolation on tenant_audit is missing/,
       ],
       [
         'alter table tenants drop column burst, drop column concurrency',

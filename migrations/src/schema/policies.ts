@@ -1,6 +1,5 @@
 import { ADMIN_ROLE } from '../roles';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import type { SearchTable, TenantTable } from './tables';
 
 /** The session setting with the tenant. */
 export const TENANT_SETTING = 'app.tenant_id';
@@ -45,7 +44,7 @@ export function passesPolicies(alias: string): string {
 
 export interface TenantPolicyOptions {
   /** The table that the error names: its production name. */
-  policyFor: TenantTable | SearchTable;
+  policyFor: string;
 }
 
 /**
@@ -119,7 +118,7 @@ export function dropTenantPolicyStatements(table: string): string[] {
   ];
 }
 
-function tenantCondition(policyFor: TenantTable | SearchTable): string {
+function tenantCondition(policyFor: string): string {
   return `tenant_id = ${currentTenant(policyFor)}`;
 }
 
@@ -133,7 +132,7 @@ function tenantCondition(policyFor: TenantTable | SearchTable): string {
  * evaluates the arguments of a COALESCE before the COALESCE itself, and so would call the
  * function that raises. A cast it evaluates as a whole.
  */
-export function currentTenant(policyFor: TenantTable | SearchTable): string {
+export function currentTenant(policyFor: string): string {
   return `coalesce(
     nullif(current_setting('${TENANT_SETTING}', true), ''),
     tenant_required(${escapeLiteral(policyFor)})::text)::uuid`;

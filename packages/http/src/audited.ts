@@ -1,9 +1,11 @@
 import type { AuditorService } from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
+import { holdAnswer } from './holdAnswer';
 
 /**
- * Runs an operation inside an audit event, and closes the event with its outcome.
+ * Runs an operation inside an audit event, and closes the event with its outcome. An operation
+ * that changes something, whose severity is not low, is answered once the event is closed.
  *
  * @param operation - returns what the event records beside `event.meta`
  * @throws what the operation rejects with
@@ -14,12 +16,17 @@ export async function audited(
   operation: () => Promise<JsonObject | void>,
 ): Promise<void> {
   const created = await auditor.createEvent(event);
+  const { request, severityLevel = 'low' } = event;
+  const release =
+    request?.res && severityLevel !== 'low'
+      ? holdAnswer(request.res)
+      : () => undefined;
   let meta: JsonObject | void;
   try {
     meta = await operation();
   } catch (error) {
-    await created.fail({ error: toError(error) });
+    await created.fail({ error: toError(error) }).finally(release);
     throw error;
   }
-  await created.success(meta ? { meta } : undefined);
+  await created.success(meta ? { meta } : undefined).finally(release);
 }

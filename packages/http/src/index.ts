@@ -1,4 +1,5 @@
 export { audited } from './audited';
+export { holdAnswer } from './holdAnswer';
 export { parseIfMatch } from './ifMatch';
 export { measureOperations } from './measureOperations';
 export {

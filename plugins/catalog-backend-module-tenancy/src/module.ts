@@ -9,6 +9,7 @@ import {
   catalogStoreServiceRef,
   retryAfter,
   tenancyServiceRef,
+  tenantAuditTrailServiceRef,
   tenantDirectoryServiceRef,
   tenantEnginesServiceRef,
   tenantGateServiceRef,
@@ -18,6 +19,7 @@ import { scheduleRetries } from './adoption/scheduleRetries';
 import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
 import { SharedDecisions } from './authorization/SharedDecisions';
 import { countReads } from './replica/countReads';
+import { scheduleSending } from './audit/scheduleSending';
 import { catalogRouterServiceRef } from './catalogRouter';
 import { observeOperations } from './limits/observeOperations';
 import { schedulePurge } from './purge/schedulePurge';
@@ -56,6 +58,7 @@ export const catalogModuleTenancy = createBackendModule({
         scheduler: coreServices.scheduler,
         store: catalogStoreServiceRef,
         tenancy: tenancyServiceRef,
+        trail: tenantAuditTrailServiceRef,
       },
       async init({
         admin,
@@ -76,6 +79,7 @@ export const catalogModuleTenancy = createBackendModule({
         scheduler,
         store,
         tenancy,
+        trail,
       }) {
         if (!tenancy.config.enabled) {
           return;
@@ -120,7 +124,10 @@ export const catalogModuleTenancy = createBackendModule({
         catalogRouter.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });
         await scheduleRetries({ adoption, scheduler });
-        await schedulePurge({ admin, config, logger, scheduler });
+        await schedulePurge({ admin, config, logger, scheduler, trail });
+        if (tenancy.config.audit.webhook) {
+          await scheduleSending({ logger, scheduler, trail });
+        }
       },
     });
   },

@@ -5,6 +5,14 @@
  * @packageDocumentation
  */
 
+export { auditedTenantOf, auditFor } from './audit/auditedTenant';
+export { PostgresTenantAuditTrail } from './audit/PostgresTenantAuditTrail';
+export {
+  type BegunAuditEvent,
+  type EndedAuditEvent,
+  type TenantAuditTrail,
+} from './audit/TenantAuditTrail';
+export { type AuditConfig, type AuditWebhookConfig } from './config/readAudit';
 export type {
   CatalogStore,
   EntityAncestry,
@@ -45,7 +53,10 @@ export {
   type AdminDatabase,
   type AdminTransaction,
 } from './database/AdminDatabase';
-export { AuditedAdminDatabase } from './database/AuditedAdminDatabase';
+export {
+  ADMIN_EVENT,
+  AuditedAdminDatabase,
+} from './database/AuditedAdminDatabase';
 export { PooledTenantDatabase } from './database/PooledTenantDatabase';
 export {
   type TenantDatabase,
@@ -177,6 +188,7 @@ export {
   tenantMemberUpdatePermission,
   tenantPermissions,
   tenantReadPermission,
+  tenantAuditReadPermission,
   tenantShareReadPermission,
   tenantShareUpdatePermission,
   tenantUpdatePermission,

@@ -5,6 +5,8 @@ import {
   type ServiceFactory,
   type ServiceRef,
 } from '@backstage/backend-plugin-api';
+import { PostgresTenantAuditTrail } from './audit/PostgresTenantAuditTrail';
+import type { TenantAuditTrail } from './audit/TenantAuditTrail';
 import type { CatalogStore } from './catalog/CatalogStore';
 import { PostgresCatalogStore } from './catalog/PostgresCatalogStore';
 import { type AdminDatabase } from './database/AdminDatabase';
@@ -313,6 +315,42 @@ export const tenantOwnershipServiceRef = rootService(
       members,
       store: new PostgresCatalogStore({ database, pool: tenancy.pool }),
     }),
+);
+
+/**
+ * The audit trails of tenants.
+ *
+ * @public
+ */
+export const tenantAuditTrailServiceRef = rootService(
+  'catalog-tenancy.audit-trail',
+  {
+    tenancy: tenancyServiceRef,
+    database: tenantDatabaseServiceRef,
+    lifecycle: coreServices.rootLifecycle,
+    logger: coreServices.rootLogger,
+    requests: requestsUnderWayServiceRef,
+  },
+  ({
+    tenancy: { config, pool },
+    database,
+    lifecycle,
+    logger,
+    requests,
+  }): TenantAuditTrail => {
+    const trail = new PostgresTenantAuditTrail({
+      config: config.audit,
+      database,
+      pool,
+      logger,
+    });
+    // Before the pool closes, which waits for the requests too.
+    lifecycle.addBeforeShutdownHook(async () => {
+      await requests.answered();
+      await trail.stop();
+    });
+    return trail;
+  },
 );
 
 /**

@@ -7,6 +7,7 @@ import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import {
   type InvitationSender,
   readTenancyConfig,
+  tenantAuditTrailServiceRef,
   tenantDirectoryServiceRef,
   tenantEnginesServiceRef,
   tenantEngineStoreServiceRef,
@@ -71,6 +72,7 @@ export const tenantsPlugin = createBackendPlugin({
         signIns: tenantSignInStoreServiceRef,
         shares: tenantShareStoreServiceRef,
         store: tenantStoreServiceRef,
+        trail: tenantAuditTrailServiceRef,
         userInfo: coreServices.userInfo,
       },
       async init({
@@ -95,6 +97,7 @@ export const tenantsPlugin = createBackendPlugin({
         signIns,
         shares,
         store,
+        trail,
         userInfo,
       }) {
         permissionsRegistry.addPermissions(tenantPermissions);
@@ -121,6 +124,7 @@ export const tenantsPlugin = createBackendPlugin({
             ownership,
             shares,
             store,
+            trail,
             userInfo,
             members: memberStore,
             ownTenants: new OwnTenants({

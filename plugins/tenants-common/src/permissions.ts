@@ -106,6 +106,17 @@ export const tenantShareUpdatePermission = createPermission({
 });
 
 /**
+ * Seeing the audit trail of a tenant, as an admin of that tenant. Administrators of all tenants
+ * need it not.
+ *
+ * @public
+ */
+export const tenantAuditReadPermission = createPermission({
+  name: 'tenancy.audit.read',
+  attributes: { action: 'read' },
+});
+
+/**
  * All permissions of the registry of tenants.
  *
  * @public
@@ -121,4 +132,5 @@ export const tenantPermissions = [
   tenantConfigUpdatePermission,
   tenantShareReadPermission,
   tenantShareUpdatePermission,
+  tenantAuditReadPermission,
 ];

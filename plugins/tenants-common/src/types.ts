@@ -648,3 +648,79 @@ export interface TenantShares {
   /** What it receives, by slug. */
   received: ReceivedShare[];
 }
+
+/**
+ * What became of an operation. `unknown` is one that has not ended yet, or whose process ended
+ * before it did.
+ *
+ * @public
+ */
+export type TenantAuditOutcome = 'succeeded' | 'failed' | 'unknown';
+
+/**
+ * An operation in a tenant, as its audit trail has it.
+ *
+ * @public
+ */
+export interface TenantAuditEvent {
+  /** A UUID. */
+  id: string;
+  /** When the operation began: ISO 8601, UTC */
+  at: string;
+  /** The id of the plugin that did it. */
+  plugin: string;
+  /** What was done, such as `put-tenant-member`. */
+  event: string;
+  /** As Backstage's auditor has it: what changes something is at least `medium`. */
+  severity: 'low' | 'medium' | 'high' | 'critical';
+  /** What became of it. */
+  outcome: TenantAuditOutcome;
+  /** The user or service; null where nobody had signed in. */
+  actor: string | null;
+  /** The address that the request came from; null for work in the background. */
+  ip: string | null;
+  /** The header `User-Agent` of the request. */
+  user_agent: string | null;
+  /** The method of the request. */
+  method: string | null;
+  /** The path of the request, without its query. */
+  path: string | null;
+  /** Why it failed; only the kind of error where that is the backend's own. */
+  error: string | null;
+  /** What else the plugin tells of it, without secrets. */
+  meta: Record<string, unknown>;
+}
+
+/**
+ * Which part of an audit trail is asked for.
+ *
+ * @public
+ */
+export interface ListTenantAudit {
+  /** A part of the actor's reference, in any case. */
+  actor?: string;
+  /** A part of the event's name, in any case. */
+  event?: string;
+  /** What became of it. */
+  outcome?: TenantAuditOutcome;
+  /** The earliest time: ISO 8601 */
+  from?: string;
+  /** The time before which events are listed: ISO 8601 */
+  to?: string;
+  /** 1 to 500; 100 by default */
+  limit?: number;
+  /** As in {@link TenantAuditPage.next_cursor}. */
+  cursor?: string;
+}
+
+/**
+ * A page of an audit trail.
+ *
+ * @public
+ */
+export interface TenantAuditPage {
+  /** The newest first. */
+  items: TenantAuditEvent[];
+  /** Leads to the next page; null on the last one. */
+  next_cursor: string | null;
+}

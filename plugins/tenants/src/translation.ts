@@ -1,5 +1,6 @@
 import { createTranslationRef } from '@backstage/frontend-plugin-api';
 import { pagesTranslationRef as ofPages } from '@internal/pages';
+import { activityMessages } from './administration/activity/messages';
 import { listMessages } from './administration/list/messages';
 import { administrationMessages } from './administration/messages';
 import { membersMessages } from './administration/members/messages';
@@ -17,6 +18,7 @@ import { openTenantMessages } from './openTenant/messages';
 export const tenantsTranslationRef = createTranslationRef({
   id: 'tenants',
   messages: {
+    activity: activityMessages,
     administration: administrationMessages,
     catalog: catalogMessages,
     list: listMessages,

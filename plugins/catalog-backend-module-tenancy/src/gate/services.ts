@@ -19,6 +19,7 @@ import {
   tenantChangesServiceRef,
   eventLoopWatchServiceRef,
   requestsUnderWayServiceRef,
+  tenantAuditTrailServiceRef,
   tenantDirectoryServiceRef,
   tenantGateServiceRef,
   tenantGatesServiceRef,
@@ -33,6 +34,7 @@ import { createTenantMiddleware } from '../resolution/createTenantMiddleware';
 import { HostnameTenants } from '../resolution/HostnameTenants';
 import { TenantTokens } from '../resolution/TenantTokens';
 import { Admission, type Credentials } from './Admission';
+import { recordEvents } from '../audit/recordEvents';
 import { carryTenants } from '../calls/carryTenants';
 import { calledFor } from '../calls/callTokens';
 import { limitRate } from '../limits/limitRate';
@@ -135,6 +137,7 @@ export const tenantGateServiceFactory = createServiceFactory({
   service: tenantGateServiceRef,
   initialization: 'always',
   deps: {
+    auditor: coreServices.auditor,
     auth: coreServices.auth,
     config: coreServices.rootConfig,
     directory: tenantDirectoryServiceRef,
@@ -151,10 +154,12 @@ export const tenantGateServiceFactory = createServiceFactory({
     plugins: tenantPluginsServiceRef,
     requests: requestsUnderWayServiceRef,
     settings: gateSettingsServiceRef,
+    trail: tenantAuditTrailServiceRef,
     userInfo: coreServices.userInfo,
     watch: eventLoopWatchServiceRef,
   },
   async factory({
+    auditor,
     auth,
     config,
     directory,
@@ -171,6 +176,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     plugins,
     requests,
     settings,
+    trail,
     userInfo,
     watch,
   }): Promise<TenantGate> {
@@ -186,6 +192,13 @@ export const tenantGateServiceFactory = createServiceFactory({
     });
     carryTenants(auth, id => settings.shared.has(id));
     const isShared = settings.shared.has(pluginId);
+    recordEvents(auditor, {
+      pluginId,
+      isShared,
+      minSeverity: settings.tenancy.audit.minSeverity,
+      trail,
+      credentialsOf: req => admission.credentialsOf(req),
+    });
     const findRole: FindRole = async (credentials, tenant) =>
       (await carriedRole(credentials)) ??
       admission.roleOf(credentials as Credentials, tenant);

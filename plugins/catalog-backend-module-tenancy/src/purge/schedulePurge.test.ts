@@ -23,6 +23,7 @@ describe('schedulePurge', () => {
       config: mockServices.rootConfig({ data }),
       logger,
       scheduler,
+      trail: { deleteOld: async () => 3 },
     });
     const [task] = scheduler.scheduleTask.mock.calls[0];
     return {

@@ -8,21 +8,24 @@ import {
   AdminAccessError,
   type AdminDatabase,
   purgeDeletedEntities,
+  type TenantAuditTrail,
 } from 'backstage-plugin-catalog-tenancy-node';
 
 const SCHEDULE = 'tenancy.purge.schedule';
 
 /**
  * Has deleted entities removed for good, of each tenant those that were deleted more
- * than its `entity_ttl_days` ago: once a day, by one of the backends.
+ * than its `entity_ttl_days` ago, and old events of audit trails: once a day, by one of the
+ * backends.
  */
 export async function schedulePurge(options: {
   admin: AdminDatabase;
   config: RootConfigService;
   logger: LoggerService;
   scheduler: SchedulerService;
+  trail: Pick<TenantAuditTrail, 'deleteOld'>;
 }): Promise<void> {
-  const { admin, config, logger, scheduler } = options;
+  const { config, scheduler } = options;
   const schedule = config.getOptionalConfig(SCHEDULE);
   await scheduler.scheduleTask({
     ...(schedule
@@ -34,16 +37,27 @@ export async function schedulePurge(options: {
         }),
     id: 'tenancy-purge-deleted-entities',
     scope: 'global',
-    fn: signal => purge(admin, logger, signal),
+    fn: signal => purge(options, signal),
   });
 }
 
 async function purge(
-  admin: AdminDatabase,
-  logger: LoggerService,
+  {
+    admin,
+    logger,
+    trail,
+  }: {
+    admin: AdminDatabase;
+    logger: LoggerService;
+    trail: Pick<TenantAuditTrail, 'deleteOld'>;
+  },
   signal: AbortSignal,
 ): Promise<void> {
   try {
+    const old = await trail.deleteOld(signal);
+    if (old > 0) {
+      logger.info(`Deleted ${old} old events of audit trails`);
+    }
     for (const tenant of await purgeDeletedEntities(admin, { signal })) {
       logger.info(
         `Purged ${tenant.purged} deleted entities of the tenant '${tenant.tenant_slug}'`,
@@ -54,7 +68,7 @@ async function purge(
       throw error;
     }
     logger.warn(
-      `Deleted entities are kept for good: to purge them the database user has to be a member of portal_admin (${error.message})`,
+      `Deleted entities and old events of audit trails are kept for good: to purge them the database user has to be a member of portal_admin (${error.message})`,
     );
   }
 }

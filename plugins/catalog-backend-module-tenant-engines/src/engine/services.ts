@@ -24,6 +24,7 @@ import {
 } from '@backstage/backend-plugin-api/alpha';
 import {
   type ActiveTenant,
+  auditFor,
   withTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
@@ -159,14 +160,16 @@ function tenantAuth(auth: AuthService, tenant: ActiveTenant): AuthService {
 /** Another method would lack the tenant in what it records, and shows nobody anything. */
 function tenantAuditor(
   auditor: AuditorService,
-  { tenantSlug }: ActiveTenant,
+  tenant: ActiveTenant,
 ): AuditorService {
   return decorate(auditor, {
     createEvent: options =>
-      auditor.createEvent({
-        ...options,
-        meta: { ...options.meta, tenant: tenantSlug },
-      }),
+      auditor.createEvent(
+        auditFor(tenant, {
+          ...options,
+          meta: { ...options.meta, tenant: tenant.tenantSlug },
+        }),
+      ),
   });
 }
 

@@ -30,6 +30,7 @@ describe('The configuration of tenancy', () => {
         queueTimeoutMs: 10_000,
       },
       maxDecisionAgeMs: 0,
+      audit: { keepDays: 90, minSeverity: 'medium' },
     });
   });
 
@@ -99,6 +100,11 @@ describe('The configuration of tenancy', () => {
           queueTimeoutMs: '50',
         },
         permissions: { maxDecisionAgeMs: '1000' },
+        audit: {
+          keepDays: '30',
+          minSeverity: 'low',
+          webhook: { url: 'https://siem.example/x', secret: 's' },
+        },
       }),
     ).toEqual({
       enabled: true,
@@ -123,6 +129,11 @@ describe('The configuration of tenancy', () => {
         queueTimeoutMs: 50,
       },
       maxDecisionAgeMs: 1_000,
+      audit: {
+        keepDays: 30,
+        minSeverity: 'low',
+        webhook: { url: 'https://siem.example/x', secret: 's' },
+      },
     });
   });
 

@@ -2,6 +2,7 @@ import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import type { ClientConfig } from 'pg';
 import type { Config as Schema } from '../../config';
+import { type AuditConfig, readAudit } from './readAudit';
 import { type KeysOf, refuseUnknownKeys } from './unknownKeys';
 import { readers } from './values';
 
@@ -141,6 +142,8 @@ export interface TenancyConfig {
    * requests; 0 by default: the permission backend decides about each.
    */
   maxDecisionAgeMs: number;
+  /** What the audit trails of tenants keep. */
+  audit: AuditConfig;
   /** Without one, all reads go to the primary. */
   replica?: ReplicaConfig;
 }
@@ -214,6 +217,11 @@ const KNOWN_KEYS = {
     burst: true,
   },
   permissions: { maxDecisionAgeMs: true },
+  audit: {
+    keepDays: true,
+    minSeverity: true,
+    webhook: { url: true, secret: true },
+  },
   database: {
     connection: CONNECTION_KEYS,
     pool: {
@@ -265,6 +273,7 @@ export function readTenancyConfig(
     limits: readLimits(read, pool),
     rateLimits: readRateLimits(read),
     maxDecisionAgeMs: readMaxDecisionAge(read),
+    audit: readAudit(read),
     replica: readReplica(read),
   };
 }

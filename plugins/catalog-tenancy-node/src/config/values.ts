@@ -67,6 +67,18 @@ export function readers(config: Config) {
         typeof value === 'string' && value !== '' ? value : undefined,
       ),
 
+    /** It may hold a secret. */
+    url: (key: string) =>
+      read(
+        key,
+        'a URL such as "https://example.com/events"',
+        value =>
+          /^https?:\/\/[^/]/.test(String(value)) && URL.canParse(String(value))
+            ? String(value)
+            : undefined,
+        { secret: true },
+      ),
+
     secret: (key: string) =>
       read(
         key,

@@ -4,6 +4,13 @@ import type { ReadReplica } from '../replica/ReadReplica';
 import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
+/**
+ * The event that tells of each use of the administrator's path.
+ *
+ * @public
+ */
+export const ADMIN_EVENT = 'tenancy-admin';
+
 const noop = () => undefined;
 
 /**
@@ -32,7 +39,7 @@ export class AuditedAdminDatabase implements AdminDatabase {
     work: (transaction: AdminTransaction) => Promise<T>,
   ): Promise<T> {
     const event = await this.#auditor.createEvent({
-      eventId: 'tenancy-admin',
+      eventId: ADMIN_EVENT,
       severityLevel: 'medium',
       meta: { reason },
     });

@@ -14,6 +14,7 @@ import {
   AuditedAdminDatabase,
   highestRole,
   PooledTenantDatabase,
+  PostgresTenantAuditTrail,
   PostgresTenantEngineStore,
   PostgresTenantInvitationStore,
   PostgresTenantMemberStore,
@@ -21,6 +22,7 @@ import {
   PostgresTenantSignInStore,
   PostgresTenantStore,
   type TenancyPool,
+  tenantAuditTrailServiceRef,
   type TenantDirectory,
   tenantDirectoryServiceRef,
   tenantEngineStoreServiceRef,
@@ -117,6 +119,17 @@ export async function startTenantsBackend(options: {
           new PostgresTenantShareStore({
             pool,
             admin: new AuditedAdminDatabase({ pool, auditor }),
+          }),
+      }),
+      createServiceFactory({
+        service: tenantAuditTrailServiceRef,
+        deps: { logger: coreServices.rootLogger },
+        factory: ({ logger }) =>
+          new PostgresTenantAuditTrail({
+            config: { keepDays: 90, minSeverity: 'medium' },
+            database: new PooledTenantDatabase(pool),
+            pool,
+            logger,
           }),
       }),
       createServiceFactory({

@@ -57,7 +57,12 @@ export class TenantAdmins {
     credentials: CallerCredentials,
     permission: BasicPermission,
     tenantSlug: string,
-    what: 'the members' | 'the engine' | 'the shares' | 'the use',
+    what:
+      | 'the audit trail'
+      | 'the members'
+      | 'the engine'
+      | 'the shares'
+      | 'the use',
   ): Promise<{ keepAdmin: boolean }> {
     if (isWithinRestrictions(credentials.principal, permission)) {
       if (this.#administrators.isListed(credentials)) {

@@ -17,6 +17,7 @@ import { nameOf } from '../authorization/Administrators';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
+import { addAuditRoutes, type AuditRoutesOptions } from './auditRoutes';
 import { addEngineRoutes, type EngineRoutesOptions } from './engineRoutes';
 import {
   addInvitationRoutes,
@@ -39,7 +40,8 @@ const readBody = createBodyReader({ limit: 100 * 1024 });
 export function createRouter(
   options: {
     store: TenantStore;
-  } & EngineRoutesOptions &
+  } & AuditRoutesOptions &
+    EngineRoutesOptions &
     InvitationRoutesOptions &
     MemberRoutesOptions &
     SignInRoutesOptions &
@@ -70,6 +72,7 @@ export function createRouter(
   addSignInRoutes(router, options);
   addEngineRoutes(router, options);
   addShareRoutes(router, options);
+  addAuditRoutes(router, options);
 
   router.get(
     '/',

@@ -4,7 +4,7 @@ import type {
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { toError } from '@backstage/errors';
-import { measureOperations } from '@internal/http';
+import { holdAnswer, measureOperations } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
 import type { Request, RequestHandler, Response } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
@@ -71,6 +71,8 @@ export function createOperations(options: {
         request: req,
         meta: { ...req.params },
       });
+      // What has changed is in the audit trail when its caller hears of it.
+      const release = access.changes ? holdAnswer(res) : () => undefined;
       try {
         const credentials = await httpAuth.credentials(req, {
           allow: ['user', 'service'],
@@ -79,10 +81,13 @@ export function createOperations(options: {
         await handler(req, res, await access.check(credentials, req));
       } catch (error) {
         const meta = await describeSafely(describe, req, res);
-        await event.fail({ error: auditedError(error, describe), ...meta });
+        await event
+          .fail({ error: auditedError(error, describe), ...meta })
+          .finally(release);
         throw error;
       }
-      await event.success(await describeSafely(describe, req, res));
+      const meta = await describeSafely(describe, req, res);
+      await event.success(meta).finally(release);
     },
   ];
 }

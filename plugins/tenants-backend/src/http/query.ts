@@ -8,6 +8,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type {
   FindPrincipals,
+  ListTenantAudit,
   ListTenantSummaries,
 } from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
@@ -132,6 +133,27 @@ export function parseFindPrincipalsQuery(
     search,
     ...unknown,
   });
+}
+
+/**
+ * Reads which events of an audit trail a request asks for, and whether as JSON lines. Whoever
+ * reads the trail parses the query.
+ */
+export function parseAuditQuery(req: Request): {
+  asLines: boolean;
+  query: ListTenantAudit;
+} {
+  const { format, limit, ...rest } = req.query;
+  const isGiven = oneOf('format', ['json', 'jsonl'], format);
+  return {
+    asLines: isGiven
+      ? isGiven === 'jsonl'
+      : req.accepts(['json', 'application/jsonl']) === 'application/jsonl',
+    query: {
+      ...rest,
+      ...(limit !== undefined && { limit: toNumber(limit) }),
+    } as ListTenantAudit,
+  };
 }
 
 /** Converts plain decimal numbers; the parser refuses everything else. */

@@ -5,7 +5,7 @@ import {
   type OpenApiOperations,
 } from '@internal/http';
 import { ORDERS, STATES } from '../http/query';
-import { orNull, type SchemaName, schemaRef } from './schemas';
+import { AUDIT_OUTCOMES, orNull, type SchemaName, schemaRef } from './schemas';
 
 const page = [
   parameter('limit', {
@@ -147,6 +147,33 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'End a share',
       success: { 204: answer('Its copies go within seconds') },
       errors: [403, 404, 501],
+    },
+  },
+  '/{slug}/audit': {
+    get: {
+      summary: 'Who did what in a tenant, the newest events first',
+      parameters: [
+        parameter('actor', { type: 'string', minLength: 1, maxLength: 200 }),
+        parameter('event', { type: 'string', minLength: 1, maxLength: 200 }),
+        parameter('outcome', { type: 'string', enum: AUDIT_OUTCOMES }),
+        parameter('from', { type: 'string', format: 'date-time' }),
+        parameter('to', { type: 'string', format: 'date-time' }),
+        parameter('limit', {
+          type: 'integer',
+          minimum: 1,
+          maximum: 500,
+          default: 100,
+        }),
+        parameter('cursor', { type: 'string' }),
+        parameter('format', { type: 'string', enum: ['json', 'jsonl'] }),
+      ],
+      success: {
+        200: answer(
+          'A page; with format=jsonl, or Accept: application/jsonl, all events, one a line',
+          schemaRef('TenantAuditPage'),
+        ),
+      },
+      errors: [400, 403, 404],
     },
   },
   '/{slug}/members': {

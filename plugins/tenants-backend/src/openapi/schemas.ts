@@ -84,6 +84,25 @@ const invitation = {
   accepted_at: orNull(time),
 };
 
+/** What may have become of an operation. */
+export const AUDIT_OUTCOMES = ['succeeded', 'failed', 'unknown'];
+const textOrNull = orNull({ type: 'string' });
+const auditEvent = {
+  id: { type: 'string', format: 'uuid' },
+  at: time,
+  plugin: { type: 'string' },
+  event: { type: 'string', example: 'put-tenant-member' },
+  severity: { type: 'string', enum: ['low', 'medium', 'high', 'critical'] },
+  outcome: { type: 'string', enum: AUDIT_OUTCOMES },
+  actor: textOrNull,
+  ip: textOrNull,
+  user_agent: textOrNull,
+  method: textOrNull,
+  path: textOrNull,
+  error: textOrNull,
+  meta: { type: 'object' },
+};
+
 const claim = { type: 'string', minLength: 1, maxLength: 100 };
 const signIn = {
   issuer: { type: 'string', format: 'uri', maxLength: 2048 },
@@ -155,6 +174,10 @@ export const SCHEMAS = {
     minProperties: 1,
     additionalProperties: false,
   },
+  TenantAuditPage: object({
+    items: { type: 'array', items: object(auditEvent) },
+    next_cursor: textOrNull,
+  }),
   TenantMember: object({
     principal: { type: 'string', minLength: 1, maxLength: 512 },
     role,

@@ -8,6 +8,7 @@ import type {
   CreateTenant,
   FindPrincipals,
   ListMembers,
+  ListTenantAudit,
   ListTenants,
   ListTenantSummaries,
   Membership,
@@ -21,6 +22,7 @@ import type {
   TenantShares,
   UpdateShare,
   Tenant,
+  TenantAuditPage,
   TenantEngine,
   TenantInvitation,
   TenantMember,
@@ -121,6 +123,13 @@ export interface TenantsApi {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage>;
+
+  /** Lists who did what in a tenant, the newest events first. */
+  listAudit(
+    slug: string,
+    query?: ListTenantAudit,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantAuditPage>;
 
   /** Lists what a tenant shares with others, and what it receives. */
   listShares(

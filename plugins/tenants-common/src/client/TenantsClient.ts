@@ -9,6 +9,7 @@ import type {
   CreateTenant,
   FindPrincipals,
   ListMembers,
+  ListTenantAudit,
   ListTenants,
   ListTenantSummaries,
   Membership,
@@ -22,6 +23,7 @@ import type {
   TenantShares,
   UpdateShare,
   Tenant,
+  TenantAuditPage,
   TenantEngine,
   TenantInvitation,
   TenantMember,
@@ -142,6 +144,18 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage> {
     return this.#http.json(`${tenantPath(slug)}/usage`, options);
+  }
+
+  /** {@inheritdoc TenantsApi.listAudit} */
+  async listAudit(
+    slug: string,
+    query: ListTenantAudit = {},
+    options?: TenantsRequestOptions,
+  ): Promise<TenantAuditPage> {
+    return this.#http.json(
+      `${tenantPath(slug)}/audit${toSearch(query)}`,
+      options,
+    );
   }
 
   /** {@inheritdoc TenantsApi.listShares} */

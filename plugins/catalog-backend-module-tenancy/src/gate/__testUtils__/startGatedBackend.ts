@@ -8,7 +8,9 @@ import {
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import {
+  tenantAuditTrailServiceRef,
   tenantChangesServiceRef,
+  type TenantAuditTrail,
   type TenantDirectory,
   tenantGateServiceRef,
   type TenantMembers,
@@ -102,12 +104,15 @@ export async function startGatedBackend(options: {
   members?: Pick<TenantMembers, 'roleOf'>;
   /** What single tenants may have; nothing else than is configured by default. */
   limits?: TenantLimits;
+  /** Keeps nothing by default. */
+  trail?: Pick<TenantAuditTrail, 'begin'>;
   features: BackendFeature[];
 }) {
   const {
     directory,
     members,
     limits = new TenantLimits(),
+    trail,
     features,
     ...config
   } = options;
@@ -118,6 +123,17 @@ export async function startGatedBackend(options: {
       mockServices.rootConfig.factory({ data: configData(config) }),
       tenantDirectoryServiceMock.factory({ directory }),
       membersFactory(members),
+      createServiceFactory({
+        service: tenantAuditTrailServiceRef,
+        deps: {},
+        factory: () => ({
+          begin: async () => async () => {},
+          list: async () => ({ items: [], next_cursor: null }),
+          deleteOld: async () => 0,
+          send: async () => {},
+          ...trail,
+        }),
+      }),
       createServiceFactory({
         service: tenantChangesServiceRef,
         deps: {},

@@ -17,6 +17,7 @@ import {
 } from '../../openTenant/OpenTenantContext';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
+import { ActivityTab } from '../activity/ActivityTab';
 import { MembersTab } from '../members/MembersTab';
 import { SharesTab } from '../shares/SharesTab';
 import { SourcesTab } from '../sources/SourcesTab';
@@ -172,6 +173,11 @@ function ActiveTenant(props: {
             label: t('tenant.tabs.shares'),
             href: `${href}/shares`,
           },
+          {
+            id: 'activity',
+            label: t('tenant.tabs.activity'),
+            href: `${href}/activity`,
+          },
         ]}
       />
       <Container>
@@ -193,6 +199,7 @@ function ActiveTenant(props: {
             element={<SourcesTab slug={slug} state={state} />}
           />
           <Route path="/shares/*" element={<SharesTab slug={slug} />} />
+          <Route path="/activity/*" element={<ActivityTab slug={slug} />} />
         </Routes>
       </Container>
     </>

@@ -5,6 +5,7 @@ export const tenantMessages = {
     members: 'Members',
     sources: 'Sources',
     shares: 'Shares',
+    activity: 'Activity',
   },
   slug: 'Slug',
   open: 'Open this tenant',

@@ -1,0 +1,39 @@
+import { createHmac } from 'node:crypto';
+import type { AuditWebhookConfig } from '../config/readAudit';
+
+const TIMEOUT_MS = 10_000;
+
+/**
+ * Posts events as JSON lines to the webhook of the operator. It follows no redirect: events go to
+ * the configured host alone.
+ *
+ * @throws where the webhook does not take them
+ */
+export async function postToWebhook(
+  { url, secret }: AuditWebhookConfig,
+  events: readonly object[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const body = events.map(event => `${JSON.stringify(event)}\n`).join('');
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      'Content-Type': 'application/jsonl',
+      ...(secret && {
+        'X-Tenancy-Signature': `sha256=${createHmac('sha256', secret)
+          .update(body)
+          .digest('hex')}`,
+      }),
+    },
+    body,
+    redirect: 'manual',
+    signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+  });
+  await response.body?.cancel();
+  if (!response.ok) {
+    throw new Error(
+      `The webhook of tenancy.audit.webhook.url answered with status ${response.status}`,
+    );
+  }
+}

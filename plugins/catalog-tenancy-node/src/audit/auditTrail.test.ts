@@ -1,0 +1,256 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { mockLogger } from '../__testUtils__/serviceMocks';
+import {
+  createTenancyDatabase,
+  type TenancyDatabase,
+} from '../__testUtils__/tenancyDatabase';
+import type { AuditConfig } from '../config/readAudit';
+import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
+import { PostgresTenantAuditTrail } from './PostgresTenantAuditTrail';
+import type { BegunAuditEvent } from './TenantAuditTrail';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const event = (more: Partial<BegunAuditEvent> = {}): BegunAuditEvent => ({
+  tenantSlug: 'acme',
+  plugin: 'tenants',
+  event: 'update-tenant',
+  severity: 'medium',
+  actor: 'user:default/jane',
+  ip: '192.0.2.1',
+  userAgent: 'curl/8',
+  method: 'PATCH',
+  path: '/api/tenants/acme',
+  meta: { slug: 'acme' },
+  ...more,
+});
+
+describe.each(databases.eachSupportedId())('audit trails on %s', id => {
+  let database: TenancyDatabase;
+  beforeAll(async () => {
+    database = await createTenancyDatabase(databases, id);
+    await database.createTenant('acme');
+    await database.createTenant('globex');
+  });
+  afterAll(() => database?.close());
+  beforeEach(() => database.client.query('delete from tenant_audit'));
+
+  const open = (config: Partial<AuditConfig> = {}) =>
+    new PostgresTenantAuditTrail({
+      config: { keepDays: 90, minSeverity: 'medium', ...config },
+      database: new PooledTenantDatabase(database.pool),
+      pool: database.pool,
+      logger: mockLogger(),
+    });
+  const record = async (
+    trail: PostgresTenantAuditTrail,
+    more: Partial<BegunAuditEvent> = {},
+  ) => {
+    const end = await trail.begin(event(more));
+    await end({ outcome: 'succeeded' });
+  };
+
+  it('tell who did what from where, and with what outcome, to the tenant alone', async () => {
+    const trail = open();
+    const end = await trail.begin(event());
+    await end({
+      outcome: 'failed',
+      error: Object.assign(new Error('no such thing'), {
+        name: 'NotFoundError',
+      }),
+      meta: { changes: { tenant_name: 'A' } },
+    });
+    await record(trail, { tenantSlug: 'globex' });
+    await record(trail, { tenantSlug: 'nobody' });
+    await expect(trail.list('acme')).resolves.toEqual({
+      items: [
+        {
+          id: expect.any(String),
+          at: expect.stringMatching(/Z$/),
+          plugin: 'tenants',
+          event: 'update-tenant',
+          severity: 'medium',
+          outcome: 'failed',
+          actor: 'user:default/jane',
+          ip: '192.0.2.1',
+          user_agent: 'curl/8',
+          method: 'PATCH',
+          path: '/api/tenants/acme',
+          error: 'NotFoundError: no such thing',
+          meta: { slug: 'acme', changes: { tenant_name: 'A' } },
+        },
+      ],
+      next_cursor: null,
+    });
+    await expect(trail.list('nobody')).rejects.toThrow(
+      "No tenant with the slug 'nobody'",
+    );
+  });
+
+  it('have what has begun and has not ended, as of a process that was killed', async () => {
+    const trail = open();
+    await trail.begin(event());
+    await trail.stop();
+    const { items } = await trail.list('acme', { outcome: 'unknown' });
+    expect(items).toMatchObject([{ outcome: 'unknown', error: null }]);
+  });
+
+  it('are searched, and read in pages', async () => {
+    const trail = open();
+    for (const name of ['a', 'b', 'c']) {
+      await record(trail, {
+        event: `put-${name}`,
+        actor: `user:default/${name}`,
+      });
+    }
+    const search = async (query: object) =>
+      (await trail.list('acme', query)).items.map(each => each.event);
+    await expect(search({ actor: 'DEFAULT/B' })).resolves.toEqual(['put-b']);
+    await expect(search({ event: 'put-%' })).resolves.toEqual([]);
+    await expect(search({ outcome: 'failed' })).resolves.toEqual([]);
+    await expect(search({ to: '2020-01-01T00:00:00Z' })).resolves.toEqual([]);
+    await expect(
+      search({ from: '2020-01-01T00:00:00+01:00', outcome: 'succeeded' }),
+    ).resolves.toHaveLength(3);
+    const found: string[] = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await trail.list('acme', {
+        limit: 1,
+        ...(cursor && { cursor }),
+      });
+      found.push(...page.items.map(each => each.event));
+      cursor = page.next_cursor;
+    } while (cursor);
+    expect(found.sort()).toEqual(['put-a', 'put-b', 'put-c']);
+  });
+
+  it.each([
+    [
+      { outcome: 'ok' },
+      'outcome must be "succeeded", "failed" or "unknown", got "ok"',
+    ],
+    [
+      { from: 'yesterday' },
+      'from must be a time such as 2026-01-31T12:00:00Z, got "yesterday"',
+    ],
+    [
+      { cursor: 'x' },
+      'cursor must be a next_cursor of an earlier page, got "x"',
+    ],
+    [{ limit: 501 }, 'limit must be an integer from 1 to 500, got 501'],
+    [{ who: 'x' }, 'unknown field "who"'],
+  ])('refuse %p', async (query, message) => {
+    await expect(open().list('acme', query as {})).rejects.toThrow(message);
+  });
+
+  it('hold no secrets, and nothing of an internal error but its kind', async () => {
+    const trail = open();
+    const end = await trail.begin(
+      event({
+        userAgent: 'a\0b',
+        meta: {
+          clientSecret: 'hidden-1',
+          url: 'https://user:hidden-2@example.com/?access_token=hidden-3&b=1',
+          list: [{ header: 'Bearer hidden-4-long-enough' }],
+        },
+      }),
+    );
+    await end({
+      outcome: 'failed',
+      error: new Error('insert into secrets values (hidden-5)'),
+    });
+    const [stored] = (await trail.list('acme')).items;
+    expect(JSON.stringify(stored)).not.toContain('hidden');
+    expect(stored).toMatchObject({
+      error: 'Error',
+      user_agent: 'ab',
+      meta: {
+        url: 'https://[removed]@example.com/?access_token=[removed]&b=1',
+      },
+    });
+  });
+
+  it('wait while nothing can be written, and lose nothing', async () => {
+    const trail = open();
+    const { client } = database;
+    await client.query('begin; lock table tenant_audit in exclusive mode');
+    let isAnswered = false;
+    // More than the queue holds beside a batch: the last ones wait for room.
+    const begun = Array.from({ length: 11_000 }, () => trail.begin(event()));
+    const ends = await Promise.all(begun.slice(0, 400));
+    const done = Promise.all(
+      ends.map(end => end({ outcome: 'succeeded' })),
+    ).then(() => {
+      isAnswered = true;
+    });
+    const { rows } = await client.query(
+      'select count(*)::int from tenant_audit',
+    );
+    expect([rows[0].count, isAnswered]).toEqual([0, false]);
+    await client.query('commit');
+    await Promise.all([done, ...begun]);
+    await trail.stop();
+    const counted = await client.query(
+      `select count(*)::int as all, count(outcome)::int as ended from tenant_audit`,
+    );
+    expect(counted.rows).toEqual([{ all: 11_000, ended: 400 }]);
+  });
+
+  it('are kept for so many days', async () => {
+    const trail = open({ keepDays: 30 });
+    await record(trail, { event: 'old' });
+    await database.client.query(
+      `update tenant_audit set at = now() - interval '31 days'`,
+    );
+    await record(trail, { event: 'new' });
+    await expect(trail.deleteOld()).resolves.toBe(1);
+    const { items } = await trail.list('acme');
+    expect(items.map(each => each.event)).toEqual(['new']);
+  });
+
+  it('are sent to the webhook, again until it takes them, and once', async () => {
+    const bodies: string[] = [];
+    const signatures: unknown[] = [];
+    const statuses = [500, 302];
+    const server = createServer(async (req, res) => {
+      const chunks = await req.toArray();
+      bodies.push(Buffer.concat(chunks).toString());
+      signatures.push(req.headers['x-tenancy-signature']);
+      const status = statuses.shift() ?? 204;
+      res.writeHead(status, { location: '/elsewhere' }).end();
+    }).listen(0);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      const trail = open({
+        webhook: { url: `http://127.0.0.1:${port}/`, secret: 's' },
+      });
+      await record(trail);
+      await record(trail, { tenantSlug: 'globex' });
+      await expect(trail.send()).rejects.toThrow('answered with status 500');
+      await expect(trail.send()).rejects.toThrow('answered with status 302');
+      await trail.send();
+      await trail.send();
+      expect(bodies).toHaveLength(3);
+      const sent = bodies[2]
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line));
+      expect(sent.map(each => [each.tenant_slug, each.outcome])).toEqual([
+        ['acme', 'succeeded'],
+        ['globex', 'succeeded'],
+      ]);
+      expect(signatures[2]).toBe(
+        `sha256=${createHmac('sha256', 's').update(bodies[2]).digest('hex')}`,
+      );
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+});

@@ -1,0 +1,100 @@
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { TenantsClient } from 'backstage-plugin-tenants-common';
+import {
+  ALICE,
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
+  let database: TenancyDatabase;
+  let backend: TenantsBackend;
+
+  beforeAll(async () => {
+    database = await TenancyDatabase.create(databases, id);
+    backend = await startTenantsBackend({ pool: database.createPool() });
+    await database.client.query(
+      `insert into tenants (tenant_slug, tenant_name, deleted_at)
+       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
+       insert into tenant_members (tenant_id, principal, role, created_by)
+       select tenant_id, 'user:default/jane', 'admin', 'test' from tenants where tenant_slug = 'acme';
+       insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity, actor, outcome)
+       select tenant_id, gen_random_uuid(), now() - make_interval(secs => n), 'tenants',
+              'of-' || tenant_slug, 'medium', 'user:default/jane', 'succeeded'
+         from tenants, generate_series(1, 700) n where tenant_slug <> 'default'`,
+    );
+  });
+  afterAll(async () => {
+    await backend?.stop();
+    await database?.close();
+  });
+
+  const jane = () => mockCredentials.user.header('user:default/jane');
+
+  it('is for the admins of the tenant, and for administrators of all', async () => {
+    const { body } = await backend.as(jane()).get('/acme/audit?limit=2');
+    expect(body.items.map((each: { event: string }) => each.event)).toEqual([
+      'of-acme',
+      'of-acme',
+    ]);
+    expect((await backend.admin.get('/gone/audit')).body.items).toHaveLength(
+      100,
+    );
+    for (const [caller, path] of [
+      [backend.as(jane()), '/globex/audit'],
+      [backend.as(mockCredentials.user.header(ALICE)), '/acme/audit'],
+    ] as const) {
+      const refused = await caller.get(path);
+      expect([refused.status, refused.body.error.message]).toEqual([
+        403,
+        'You may not read the audit trail of this tenant: that is for its admins, and for whom tenancy.admins lists',
+      ]);
+    }
+    expect((await backend.admin.get('/nobody/audit')).status).toBe(404);
+    expect((await backend.admin.get('/acme/audit?limit=x')).status).toBe(400);
+  });
+
+  it('is read as JSON lines, all of it', async () => {
+    const read = (path: string) =>
+      backend
+        .as(jane())
+        .get(path)
+        .buffer(true)
+        .parse((res, done) => {
+          let text = '';
+          res.on('data', chunk => (text += chunk));
+          res.on('end', () => done(null, text));
+        });
+    const asked = await read('/acme/audit?format=jsonl');
+    const accepted = await read('/acme/audit').set(
+      'Accept',
+      'application/jsonl',
+    );
+    expect(accepted.headers['content-type']).toContain('application/jsonl');
+    expect(accepted.body).toBe(asked.body);
+    const lines = (asked.body as string).trimEnd().split('\n');
+    expect(new Set(lines.map(line => JSON.parse(line).id)).size).toBe(700);
+  });
+
+  it('is read by the client', async () => {
+    const client = new TenantsClient({
+      discoveryApi: {
+        getBaseUrl: async () =>
+          `http://localhost:${backend.port()}/api/tenants`,
+      },
+    });
+    const page = await client.listAudit(
+      'acme',
+      { actor: 'jane', limit: 1 },
+      { token: jane().replace('Bearer ', '') },
+    );
+    expect(page).toMatchObject({
+      items: [{ event: 'of-acme', outcome: 'succeeded' }],
+      next_cursor: expect.any(String),
+    });
+  });
+});

@@ -1,0 +1,99 @@
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { screen } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import type {
+  TenantAuditEvent,
+  TenantsApi,
+} from 'backstage-plugin-tenants-common';
+import { tenantsApiRef } from '../../api';
+import { refusal, seriousProblems } from '../__testUtils__/registry';
+import { ActivityTab } from './ActivityTab';
+
+const event = (more: Partial<TenantAuditEvent> = {}): TenantAuditEvent => ({
+  id: '1',
+  at: '2026-11-20T10:00:00.000Z',
+  plugin: 'tenants',
+  event: 'put-tenant-member',
+  severity: 'medium',
+  outcome: 'succeeded',
+  actor: 'user:default/jane',
+  ip: '192.0.2.1',
+  user_agent: 'Firefox',
+  method: 'PUT',
+  path: '/api/tenants/acme/members/x',
+  error: null,
+  meta: { role: 'admin' },
+  ...more,
+});
+
+function render(listAudit: jest.Mock) {
+  renderInTestApp(<ActivityTab slug="acme" />, {
+    apis: [[tenantsApiRef, { listAudit } as unknown as TenantsApi]],
+  });
+}
+
+describe('ActivityTab', () => {
+  it('shows who did what, and more of it on demand', async () => {
+    const listAudit = jest
+      .fn()
+      .mockResolvedValueOnce({ items: [event()], next_cursor: 'next' })
+      .mockResolvedValueOnce({
+        items: [
+          event({
+            id: '2',
+            event: 'delete-tenant',
+            actor: null,
+            outcome: 'failed',
+            error: 'NotAllowedError: no',
+          }),
+        ],
+        next_cursor: null,
+      });
+    render(listAudit);
+    expect(await screen.findByText('put-tenant-member')).toBeInTheDocument();
+    expect(screen.getByText(/user:default\/jane/)).toBeInTheDocument();
+    expect(
+      screen.getByText('PUT /api/tenants/acme/members/x'),
+    ).toBeInTheDocument();
+    await userEvent.click(screen.getByRole('button', { name: 'Show more' }));
+    expect(await screen.findByText('delete-tenant')).toBeInTheDocument();
+    expect(screen.getByText('put-tenant-member')).toBeInTheDocument();
+    expect(screen.getByText('NotAllowedError: no')).toBeInTheDocument();
+    expect(screen.getByText(/Nobody had signed in/)).toBeInTheDocument();
+    expect(listAudit).toHaveBeenLastCalledWith('acme', {
+      limit: 50,
+      cursor: 'next',
+    });
+    expect(
+      screen.queryByRole('button', { name: 'Show more' }),
+    ).not.toBeInTheDocument();
+    await expect(seriousProblems()).resolves.toEqual([]);
+  });
+
+  it('searches, and says that nothing matches', async () => {
+    const listAudit = jest.fn(async () => ({ items: [], next_cursor: null }));
+    render(listAudit);
+    await screen.findByText('Nothing has happened in this tenant yet.');
+    await userEvent.type(
+      screen.getByRole('textbox', { name: 'Who' }),
+      ' jane ',
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Search' }));
+    await screen.findByText('Nothing matches this search.');
+    expect(listAudit).toHaveBeenLastCalledWith('acme', {
+      actor: 'jane',
+      limit: 50,
+    });
+  });
+
+  it('says what failed, and tries again', async () => {
+    const listAudit = jest
+      .fn()
+      .mockRejectedValueOnce(await refusal(403, 'NotAllowedError', 'not you'))
+      .mockResolvedValue({ items: [event()], next_cursor: null });
+    render(listAudit);
+    await screen.findByText('You may not do this. not you');
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('put-tenant-member')).toBeInTheDocument();
+  });
+});

@@ -1,0 +1,148 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, Flex, Select, Text, TextField } from '@backstage/ui';
+import { EmptyState, Failure, Loading, Moment } from '@internal/pages';
+import type {
+  TenantAuditEvent,
+  TenantAuditOutcome,
+} from 'backstage-plugin-tenants-common';
+import { useState } from 'react';
+import { tenantsTranslationRef } from '../../translation';
+import { Facts } from '../tenant/Section';
+import styles from './activity.module.css';
+import { type Search, useActivity } from './useActivity';
+
+const OUTCOMES = ['all', 'succeeded', 'failed', 'unknown'] as const;
+
+/** Who did what in a tenant. */
+export function ActivityTab({ slug }: { slug: string }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [search, setSearch] = useState<Search>({});
+  const { events, error, loading, retry, showMore } = useActivity(slug, search);
+  const isSearch = Object.keys(search).length > 0;
+  return (
+    <Flex direction="column" gap="4" pb="6">
+      <Text as="p" color="secondary">
+        {t('activity.explanation')}
+      </Text>
+      <SearchForm onSearch={setSearch} />
+      {error && !loading && (
+        <Failure title={t('activity.failed')} error={error} onRetry={retry} />
+      )}
+      {loading && !events && <Loading height={160} />}
+      {events?.length === 0 && (
+        <EmptyState text={t(isSearch ? 'activity.noMatch' : 'activity.none')} />
+      )}
+      {events && events.length > 0 && (
+        <ol className={styles.list} aria-busy={loading}>
+          {events.map(event => (
+            <Event key={event.id} event={event} />
+          ))}
+        </ol>
+      )}
+      {events && showMore && (
+        <Button
+          variant="secondary"
+          style={{ alignSelf: 'start' }}
+          isPending={loading}
+          onPress={showMore}
+        >
+          {t('activity.more')}
+        </Button>
+      )}
+    </Flex>
+  );
+}
+
+function SearchForm({ onSearch }: { onSearch: (search: Search) => void }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [actor, setActor] = useState('');
+  const [event, setEvent] = useState('');
+  const [outcome, setOutcome] = useState<TenantAuditOutcome | 'all'>('all');
+  return (
+    <form
+      role="search"
+      className={styles.form}
+      onSubmit={submitted => {
+        submitted.preventDefault();
+        onSearch({
+          ...(actor.trim() && { actor: actor.trim() }),
+          ...(event.trim() && { event: event.trim() }),
+          ...(outcome !== 'all' && { outcome }),
+        });
+      }}
+    >
+      <TextField
+        label={t('activity.actor')}
+        placeholder={t('activity.actorHint')}
+        maxLength={200}
+        value={actor}
+        onChange={setActor}
+      />
+      <TextField
+        label={t('activity.event')}
+        placeholder={t('activity.eventHint')}
+        maxLength={200}
+        value={event}
+        onChange={setEvent}
+      />
+      <Select
+        label={t('activity.outcome')}
+        options={OUTCOMES.map(id => ({
+          id,
+          label: t(`activity.outcomes.${id}`),
+        }))}
+        value={outcome}
+        onChange={next => setOutcome(next as TenantAuditOutcome | 'all')}
+      />
+      <div>
+        <Button type="submit" variant="secondary">
+          {t('activity.search')}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+const COLORS = {
+  succeeded: 'secondary',
+  failed: 'danger',
+  unknown: 'secondary',
+} as const;
+
+function Event({ event }: { event: TenantAuditEvent }) {
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const { actor, at, error, ip, meta, method, outcome, path, plugin } = event;
+  return (
+    <li className={styles.event}>
+      <Flex gap="2" style={{ flexWrap: 'wrap' }} align="center">
+        <Text weight="bold">{event.event}</Text>
+        <Text color={COLORS[outcome]}>{t(`activity.outcomes.${outcome}`)}</Text>
+      </Flex>
+      <Text as="p" color="secondary">
+        {actor ?? t('activity.nobody')}, <Moment at={at} brief />
+      </Text>
+      {error && (
+        <Text as="p" color="danger">
+          {error}
+        </Text>
+      )}
+      <details>
+        <summary>{t('activity.details')}</summary>
+        <Facts
+          facts={[
+            [t('activity.at'), <Moment key="at" at={at} />],
+            [t('activity.plugin'), plugin],
+            [t('activity.request'), method && `${method} ${path}`],
+            [t('activity.from'), ip],
+            [t('activity.userAgent'), event.user_agent],
+          ]}
+        />
+        {Object.keys(meta).length > 0 && (
+          <pre aria-label={t('activity.meta')}>
+            {JSON.stringify(meta, undefined, 2)}
+          </pre>
+        )}
+      </details>
+    </li>
+  );
+}
