@@ -24,6 +24,7 @@ const trail = {
     begun.push(event);
     return async (end: EndedAuditEvent) => {
       ended.push(end);
+      await new Promise(setImmediate);
       happened.push('stored');
     };
   },

@@ -248,10 +248,25 @@ export const mutationChecks: MutationCheck[] = [
     test: `${TENANTS}/http/members.test.ts`,
   },
   {
+    name: 'the policy of the audit trails',
+    file: `${MIGRATIONS}/productTables/migrations.ts`,
+    find: '{ read: true, policy: true }',
+    replace: '{ read: true }',
+    test: `${MIGRATIONS}/productTables/productTables.test.ts`,
+  },
+  {
+    name: 'the answer that waits for the audit trail',
+    file: `${MODULE}/audit/recordEvents.ts`,
+    find: "          end?.({ outcome: 'succeeded', meta: params?.meta }),",
+    replace:
+      "          void end?.({ outcome: 'succeeded', meta: params?.meta }),",
+    test: `${MODULE}/audit/recordEvents.test.ts`,
+  },
+  {
     name: 'plugins that are closed unless they are classified',
     file: `${MODULE}/gate/services.ts`,
-    find: '      isShared,\n',
-    replace: "      isShared: isShared || pluginId !== '',\n",
+    find: '      isShared,\n      instances',
+    replace: "      isShared: isShared || pluginId !== '',\n      instances",
     test: `${MODULE}/gate/classes.test.ts`,
   },
   {
