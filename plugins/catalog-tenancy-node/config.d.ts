@@ -14,13 +14,15 @@ export interface Config {
     schema?: string;
 
     /**
-     * The key that the tokens of tenants are signed with (HS256). The environment
+     * The key that the tokens of tenants are signed with (HS256), or several: a token of
+     * any of them counts, so that the issuer can change to another one, and empty ones do not. The
+     * environment
      * variable `JWT_SECRET` counts where this key is absent; without either, no
      * token names a tenant.
      *
-     * @visibility secret
+     * @deepVisibility secret
      */
-    jwtSecret?: string;
+    jwtSecret?: string | string[];
 
     /**
      * Refuses a request that names one tenant and carries a token of another; false

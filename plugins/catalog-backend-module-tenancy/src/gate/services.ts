@@ -92,7 +92,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
     if (!tenancy.enabled) {
       return undefined;
     }
-    const { baseDomains, jwtSecret, rateLimits, sharedPlugins } = tenancy;
+    const { baseDomains, jwtSecrets, rateLimits, sharedPlugins } = tenancy;
     const shared = new Set([...SHARED_PLUGINS, ...sharedPlugins]);
     const both = plugins.pluginIds.find(id => shared.has(id));
     if (both !== undefined) {
@@ -118,7 +118,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
         requireMatchingToken:
           tenancy.requireMatchingToken || tenancy.membership === 'required',
       },
-      tokens: TenantTokens.create({ secret: jwtSecret, logger }),
+      tokens: TenantTokens.create({ secrets: jwtSecrets, logger }),
       shared,
     };
   },

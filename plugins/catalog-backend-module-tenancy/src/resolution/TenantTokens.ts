@@ -23,37 +23,22 @@ export interface TenantToken {
  * with HS256.
  */
 export class TenantTokens {
-  readonly #key: KeyObject | undefined;
+  readonly #keys: KeyObject[];
 
   /**
-   * @param options - without a secret no token verifies
-   * @throws `InputError` if the secret is a key of another kind
+   * @param options - a token of any of the secrets verifies; without one none does
+   * @throws `InputError` if a secret is a key of another kind
    */
   static create(options: {
-    secret: string | undefined;
+    secrets: readonly string[];
     logger: LoggerService;
   }): TenantTokens {
-    const { secret, logger } = options;
-    if (!secret) {
-      return new TenantTokens(undefined);
-    }
-    if (/-----BEGIN [A-Z ]+-----/.test(secret)) {
-      // A public key is not a secret: everybody could sign tokens with it.
-      throw new InputError(
-        `Invalid configuration value at 'tenancy.jwtSecret': a PEM encoded key, expected a secret that only you and the issuer of the tokens have`,
-      );
-    }
-    const bytes = Buffer.from(secret, 'utf8');
-    if (bytes.length < MIN_SECRET_BYTES) {
-      logger.warn(
-        `The secret at 'tenancy.jwtSecret' has ${bytes.length} bytes and can be guessed from a token, expected at least ${MIN_SECRET_BYTES} random bytes`,
-      );
-    }
-    return new TenantTokens(createSecretKey(bytes));
+    const { secrets, logger } = options;
+    return new TenantTokens(secrets.map(secret => toKey(secret, logger)));
   }
 
-  private constructor(key: KeyObject | undefined) {
-    this.#key = key;
+  private constructor(keys: KeyObject[]) {
+    this.#keys = keys;
   }
 
   /** The token in a header `Authorization`, if it is one of ours. */
@@ -64,38 +49,65 @@ export class TenantTokens {
 
   /** Nothing for what does not verify or has no usable claim. */
   verify(token: string): TenantToken | undefined {
-    try {
-      return this.#read(token, { expired: false });
-    } catch (error) {
-      if (!(error instanceof jwt.TokenExpiredError)) {
-        return undefined;
+    for (const key of this.#keys) {
+      const verified = verifyBy(key, token);
+      if (verified) {
+        return verified;
       }
     }
-    try {
-      return this.#read(token, { expired: true });
-    } catch {
-      return undefined;
-    }
+    return undefined;
   }
+}
 
-  #read(token: string, options: { expired: boolean }): TenantToken | undefined {
-    if (!this.#key) {
-      return undefined;
-    }
-    const { header, payload } = jwt.verify(token, this.#key, {
-      algorithms: ['HS256'],
-      ignoreExpiration: options.expired,
-      complete: true,
-    });
-    // RFC 7515, section 4.1.11: a token with a critical parameter that is not
-    // understood is not valid. None is here, and jsonwebtoken looks at none.
-    if ('crit' in header) {
-      return undefined;
-    }
-    const tenantSlug: unknown =
-      typeof payload === 'string' ? undefined : payload.tenantSlug;
-    return typeof tenantSlug === 'string' && tenantSlug.trim() !== ''
-      ? { tenantSlug, expired: options.expired }
-      : undefined;
+function toKey(secret: string, logger: LoggerService): KeyObject {
+  if (/-----BEGIN [A-Z ]+-----/.test(secret)) {
+    // A public key is not a secret: everybody could sign tokens with it.
+    throw new InputError(
+      `Invalid configuration value at 'tenancy.jwtSecret': a PEM encoded key, expected a secret that only you and the issuer of the tokens have`,
+    );
   }
+  const bytes = Buffer.from(secret, 'utf8');
+  if (bytes.length < MIN_SECRET_BYTES) {
+    logger.warn(
+      `The secret at 'tenancy.jwtSecret' has ${bytes.length} bytes and can be guessed from a token, expected at least ${MIN_SECRET_BYTES} random bytes`,
+    );
+  }
+  return createSecretKey(bytes);
+}
+
+function verifyBy(key: KeyObject, token: string): TenantToken | undefined {
+  try {
+    return read(key, token, { expired: false });
+  } catch (error) {
+    if (!(error instanceof jwt.TokenExpiredError)) {
+      return undefined;
+    }
+  }
+  try {
+    return read(key, token, { expired: true });
+  } catch {
+    return undefined;
+  }
+}
+
+function read(
+  key: KeyObject,
+  token: string,
+  options: { expired: boolean },
+): TenantToken | undefined {
+  const { header, payload } = jwt.verify(token, key, {
+    algorithms: ['HS256'],
+    ignoreExpiration: options.expired,
+    complete: true,
+  });
+  // RFC 7515, section 4.1.11: a token with a critical parameter that is not
+  // understood is not valid. None is here, and jsonwebtoken looks at none.
+  if ('crit' in header) {
+    return undefined;
+  }
+  const tenantSlug: unknown =
+    typeof payload === 'string' ? undefined : payload.tenantSlug;
+  return typeof tenantSlug === 'string' && tenantSlug.trim() !== ''
+    ? { tenantSlug, expired: options.expired }
+    : undefined;
 }

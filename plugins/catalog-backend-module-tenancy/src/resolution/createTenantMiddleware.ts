@@ -197,7 +197,7 @@ export function createTenantMiddleware(
     }),
     tokens:
       options.tokens ??
-      TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
+      TenantTokens.create({ secrets: tenancy.jwtSecrets, logger }),
     directory,
     requireMatchingToken: tenancy.requireMatchingToken,
   });

@@ -227,7 +227,7 @@ describe('a tenant token as credentials', () => {
       'a secret of its own, by whose tokens nobody could tell the tenant',
       { secret: `${SECRET}x` },
       {},
-      `is not that of 'tenancy.jwtSecret', expected the same or none`,
+      `is none of 'tenancy.jwtSecret', expected one of them or no secret`,
     ],
     [
       'a prefix with a space',

@@ -44,7 +44,7 @@ interface TenantTokenContext {
  * Lets the signed token of an active tenant count as the credentials of a service,
  * whose subject is `tenant:<slug>`, once `backend.auth.externalAccess` has an entry of
  * type `tenant`, with `accessRestrictions`. Its options are `subjectPrefix`, in place of `tenant`, and `secret`,
- * which may be left out and otherwise has to be that of `tenancy.jwtSecret`.
+ * which may be left out and otherwise has to be one of `tenancy.jwtSecret`.
  */
 export const tenantTokenHandler = createServiceFactory({
   service: externalTokenHandlersServiceRef,
@@ -73,13 +73,13 @@ function createTenantTokenHandler(options: {
   const { tenancy, directory, logger } = options;
   // Every plugin initializes the handler, and one warning is enough.
   const createTokens = once(() =>
-    TenantTokens.create({ secret: tenancy.jwtSecret, logger }),
+    TenantTokens.create({ secrets: tenancy.jwtSecrets, logger }),
   );
   return createExternalTokenHandler<TenantTokenContext>({
     type: TYPE,
 
     initialize({ options: entry }) {
-      assertSecret(entry.getOptionalString('secret'), tenancy.jwtSecret);
+      assertSecret(entry.getOptionalString('secret'), tenancy.jwtSecrets);
       return {
         tokens: createTokens(),
         subjectPrefix: readSubjectPrefix(entry),
@@ -136,16 +136,16 @@ async function isActiveTenant(
  */
 function assertSecret(
   secret: string | undefined,
-  jwtSecret: string | undefined,
+  jwtSecrets: readonly string[],
 ): void {
-  if (!jwtSecret) {
+  if (jwtSecrets.length === 0) {
     throw new InputError(
       `Missing configuration value at 'tenancy.jwtSecret', which ${EXTERNAL_ACCESS} of type '${TYPE}' needs: set it, or JWT_SECRET`,
     );
   }
-  if (secret !== undefined && secret !== jwtSecret) {
+  if (secret !== undefined && !jwtSecrets.includes(secret)) {
     throw new InputError(
-      `The secret of ${EXTERNAL_ACCESS} of type '${TYPE}' is not that of 'tenancy.jwtSecret', expected the same or none`,
+      `The secret of ${EXTERNAL_ACCESS} of type '${TYPE}' is none of 'tenancy.jwtSecret', expected one of them or no secret`,
     );
   }
 }

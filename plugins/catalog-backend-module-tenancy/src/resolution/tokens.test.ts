@@ -221,7 +221,7 @@ describe('the secret of tokens', () => {
   it('is refused where it is a public key, which others may have', () => {
     expect(() =>
       TenantTokens.create({
-        secret: publicPem.toString(),
+        secrets: [SECRET, publicPem.toString()],
         logger: mockServices.logger.mock(),
       }),
     ).toThrow(
@@ -238,7 +238,7 @@ describe('the secret of tokens', () => {
     ['\u00e4'.repeat(16), []],
   ])('%s: warnings of its length: %j', (secret, warnings) => {
     const logger = mockServices.logger.mock();
-    TenantTokens.create({ secret, logger });
+    TenantTokens.create({ secrets: [secret], logger });
     expect(logger.warn.mock.calls.flat()).toEqual(warnings);
     expect(JSON.stringify(logger.warn.mock.calls)).not.toContain(secret);
   });
@@ -246,7 +246,7 @@ describe('the secret of tokens', () => {
 
 it('a critical parameter is refused in a token that has expired too', () => {
   const tokens = TenantTokens.create({
-    secret: SECRET,
+    secrets: [SECRET],
     logger: mockServices.logger.mock(),
   });
   const expired = { ...GLOBEX, exp: seconds(-1) };
@@ -259,10 +259,29 @@ it('a critical parameter is refused in a token that has expired too', () => {
   ).toBeUndefined();
 });
 
+it('a token of any of several secrets counts, and of no other', () => {
+  const [next, former, other] = ['next', 'former', 'other'].map(name =>
+    name.padEnd(32, '.'),
+  );
+  const tokens = TenantTokens.create({
+    secrets: [next, former],
+    logger: mockServices.logger.mock(),
+  });
+  const verified = (secret: string, claims = {}) =>
+    tokens.verify(sign({ ...GLOBEX, ...claims }, {}, secret));
+  expect(verified(next)).toEqual({ ...GLOBEX, expired: false });
+  expect(verified(former)).toEqual({ ...GLOBEX, expired: false });
+  expect(verified(former, { exp: seconds(-1) })).toEqual({
+    ...GLOBEX,
+    expired: true,
+  });
+  expect(verified(other)).toBeUndefined();
+});
+
 describe('the time of a token', () => {
   const NOW = 1_800_000_000;
   const tokens = TenantTokens.create({
-    secret: SECRET,
+    secrets: [SECRET],
     logger: mockServices.logger.mock(),
   });
 

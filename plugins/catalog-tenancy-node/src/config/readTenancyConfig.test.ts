@@ -10,7 +10,7 @@ describe('The configuration of tenancy', () => {
     expect(read()).toEqual({
       enabled: false,
       schema: 'tenancy',
-      jwtSecret: undefined,
+      jwtSecrets: [],
       requireMatchingToken: false,
       baseDomains: [],
       sharedPlugins: [],
@@ -109,7 +109,7 @@ describe('The configuration of tenancy', () => {
     ).toEqual({
       enabled: true,
       schema: 'public',
-      jwtSecret: 'a secret',
+      jwtSecrets: ['a secret'],
       requireMatchingToken: true,
       baseDomains: ['portal.example.com', 'localhost'],
       sharedPlugins: ['devtools', 'my-news'],
@@ -196,12 +196,15 @@ describe('The configuration of tenancy', () => {
     const environment = { MULTI_TENANCY_ENABLED: 'true', JWT_SECRET: 'theirs' };
     expect(
       read({ enabled: 'false', jwtSecret: 'ours' }, environment),
-    ).toMatchObject({ enabled: false, jwtSecret: 'ours' });
+    ).toMatchObject({ enabled: false, jwtSecrets: ['ours'] });
     expect(read({}, environment)).toMatchObject({
       enabled: true,
-      jwtSecret: 'theirs',
+      jwtSecrets: ['theirs'],
     });
-    expect(read({}, { JWT_SECRET: '' }).jwtSecret).toBeUndefined();
+    expect(read({}, { JWT_SECRET: '' }).jwtSecrets).toEqual([]);
+    expect(read({ jwtSecret: ['new', '', 'old'] }, environment)).toMatchObject({
+      jwtSecrets: ['new', 'old'],
+    });
   });
 
   it.each<[JsonObject, string]>([
@@ -317,7 +320,10 @@ describe('The configuration of tenancy', () => {
   });
 
   it.each<[string, JsonObject]>([
-    ['jwtSecret', { jwtSecret: ['hidden'] }],
+    ['jwtSecret', { jwtSecret: { key: 'hidden' } }],
+    ['jwtSecret', { jwtSecret: ['hidden', 1] }],
+    ['jwtSecret', { jwtSecret: [''] }],
+    ['jwtSecret', { jwtSecret: [] }],
     ['jwtSecret', { jwtSecret: '' }],
     [
       'database.connection.password',

@@ -111,8 +111,8 @@ export interface TenancyConfig {
   enabled: boolean;
   /** The schema of the tables. */
   schema: string;
-  /** The key that tokens of tenants are signed with; without one no token counts. */
-  jwtSecret?: string;
+  /** The keys that tokens of tenants may be signed with; without one no token counts. */
+  jwtSecrets: string[];
   /** Whether a token of one tenant is refused in a request for another. */
   requireMatchingToken: boolean;
   /**
@@ -258,8 +258,9 @@ export function readTenancyConfig(
     enabled: read.flag(FLAG_KEY, environment[FLAG_VARIABLE]),
     schema: read.name('tenancy.schema') ?? 'tenancy',
     // With an empty key everybody could sign.
-    jwtSecret:
-      read.secret('tenancy.jwtSecret') ?? (environment.JWT_SECRET || undefined),
+    jwtSecrets:
+      read.secrets('tenancy.jwtSecret') ??
+      [environment.JWT_SECRET ?? ''].filter(Boolean),
     requireMatchingToken: read.boolean('tenancy.requireMatchingToken') ?? false,
     baseDomains: read.domains('tenancy.baseDomains') ?? [],
     sharedPlugins: readSharedPlugins(read),

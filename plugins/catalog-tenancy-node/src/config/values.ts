@@ -88,6 +88,22 @@ export function readers(config: Config) {
         { secret: true },
       ),
 
+    /** One, or a list of them, of which empty ones do not count. */
+    secrets: (key: string) =>
+      read(
+        key,
+        'a text that is not empty, or a list with such a text',
+        value => {
+          const texts = Array.isArray(value) ? value : [value];
+          const secrets = texts.filter(text => text !== '');
+          return secrets.length > 0 &&
+            secrets.every(text => typeof text === 'string')
+            ? (secrets as string[])
+            : undefined;
+        },
+        { secret: true },
+      ),
+
     integer: (key: string, { min, max }: { min: number; max: number }) =>
       read(key, `a whole number from ${min} to ${max}`, value => {
         // The environment has texts only.
