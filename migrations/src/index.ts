@@ -43,6 +43,7 @@ export {
   connectionOfKnex,
 } from './session/connectionOfKnex';
 export { sessionSettings } from './session/sessionSettings';
+export type { DoctorExamination, DoctorFinding } from './doctor';
 export type { Progress, Reporter } from './Reporter';
 export { examineIsolation } from './checks/examineIsolation';
 export type { Isolation, IsolationOptions } from './checks/examineIsolation';

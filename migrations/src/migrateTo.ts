@@ -4,6 +4,7 @@ import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
 import { beginCreation } from './phases/create';
 import { UPGRADE } from './session/operatorLock';
+import { renderEngines } from './status/engines';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
 
@@ -138,6 +139,8 @@ export interface MigrationStatus {
   next: { what: string; command: string | null };
   /** The names of its tables that are there. */
   tables: string[];
+  /** What the engines of tenants do, in words; nothing where there are none. */
+  engines: { summary: string; failing: number } | null;
 }
 
 /**
@@ -150,8 +153,20 @@ export async function status(
   options: Pick<MigrateOptions, 'connection' | 'schema'>,
 ): Promise<MigrationStatus> {
   const report = await withMigration(options, inMode('read'), readStatus);
-  const { phase, phaseBegun, next, tables } = report;
-  return { phase, phaseBegun, next, tables: tables.map(({ name }) => name) };
+  const { phase, phaseBegun, next, tables, engines } = report;
+  return {
+    phase,
+    phaseBegun,
+    next,
+    tables: tables.map(({ name }) => name),
+    engines: engines?.engines
+      ? {
+          summary: renderEngines(engines),
+          failing:
+            (engines.states.failed ?? 0) + (engines.states.unassigned ?? 0),
+        }
+      : null,
+  };
 }
 
 function inMode(mode: 'read' | 'change') {

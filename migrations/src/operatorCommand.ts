@@ -21,6 +21,7 @@ export type OperatorCommandName =
   | 'upgrade'
   | 'status'
   | 'verify'
+  | 'doctor'
   | 'rollback'
   | 'cleanup'
   | 'partition'

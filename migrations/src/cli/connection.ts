@@ -111,7 +111,8 @@ export async function connectionFromConfig(
   }
 }
 
-async function loadConfig(files: string[]): Promise<Config> {
+/** @throws {@link UsageError} if it can't be read */
+export async function loadConfig(files: string[]): Promise<Config> {
   try {
     const config = await ConfigSources.toConfig(
       ConfigSources.default({

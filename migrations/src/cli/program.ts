@@ -10,6 +10,12 @@ import { distribute, moveTenant, undistribute } from './commands/distribute';
 import { preflight } from './commands/preflight';
 import { status } from './commands/status';
 import { purge } from './commands/tenant';
+import {
+  DOCTOR_DESCRIPTION,
+  DOCTOR_DETAILS,
+  doctorOptions,
+  runDoctor,
+} from './commands/doctor';
 import { commonOptions, maxPauseOption } from './options';
 import type { CommandOptions } from './options';
 import { redact } from './output';
@@ -57,6 +63,9 @@ export async function main(argv: string[], streams: Streams): Promise<number> {
   let exitCode: number = EXIT_CODES.done;
   const program = buildProgram(streams, async (...invocation) => {
     exitCode = await runCommand(...invocation, streams);
+  });
+  addDoctor(program, async options => {
+    exitCode = await runDoctor(options, streams);
   });
   try {
     await program.parseAsync(argv, { from: 'user' });
@@ -139,4 +148,17 @@ function register(
     ...(definition.access === 'change' ? [maxPauseOption] : []),
     ...commonOptions(),
   ].forEach(option => command.addOption(option));
+}
+
+/** It looks at more than the migration, and has exit codes of its own. */
+function addDoctor(
+  program: Command,
+  act: (options: CommandOptions) => Promise<void>,
+): void {
+  const command = program
+    .command('doctor')
+    .description(DOCTOR_DESCRIPTION)
+    .addHelpText('after', DOCTOR_DETAILS)
+    .action(() => act(command.opts<CommandOptions>()));
+  doctorOptions().forEach(option => command.addOption(option));
 }

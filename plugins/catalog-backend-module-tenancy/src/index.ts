@@ -18,16 +18,19 @@ import {
   gateSettingsServiceFactory,
   tenantGateServiceFactory,
 } from './gate/services';
+import { rootHealthServiceFactory } from './health/rootHealth';
 import { catalogModuleTenancy } from './module';
 import {
   assertRestrictedAccess,
   tenantTokenHandler,
 } from './resolution/tenantTokenHandler';
 
+export { doctorExamination } from './doctor/doctorExamination';
+
 /**
  * Everything that makes a catalog one of tenants: the gate in front of every plugin,
  * the module of the plugin `catalog`, the check of the database before anything starts,
- * the tenants of calls between plugins, and the handler that takes the tokens of tenants
+ * the answer to probes, the tenants of calls between plugins, and the handler that takes the tokens of tenants
  * for credentials.
  *
  * @public
@@ -39,6 +42,7 @@ export default createBackendFeatureLoader({
     assertRestrictedAccess(config);
     return [
       tenancyServiceFactory,
+      rootHealthServiceFactory,
       gateSettingsServiceFactory,
       tenantGateServiceFactory,
       catalogRouterServiceFactory,

@@ -24,6 +24,7 @@ import {
 
 import { TenantEvents } from './plugins/TenantEvents';
 
+export { doctorExamination } from './doctor/doctorExamination';
 export { tenantSignIn } from './signIn/module';
 export type { EngineFeature, InstanceFeatures };
 

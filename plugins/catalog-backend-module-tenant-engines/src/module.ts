@@ -18,6 +18,7 @@ import {
   catalogStoreServiceRef,
   eventLoopWatchServiceRef,
   requestsUnderWayServiceRef,
+  tenancyHealthServiceRef,
   tenancyServiceRef,
   tenantChangesServiceRef,
   tenantDatabaseServiceRef,
@@ -47,7 +48,7 @@ import {
   type RecorderTiming,
 } from './status/EngineStatusRecorder';
 import { EngineStatusStore } from './status/EngineStatusStore';
-import { countFailures, reportEngines } from './status/metrics';
+import { countFailures, countStates, reportEngines } from './status/metrics';
 import { refuseRemoval } from './shares/refuseRemoval';
 import { SharedEntities, type ShareTiming } from './shares/SharedEntities';
 import { EngineTables } from './tables/EngineTables';
@@ -196,6 +197,7 @@ export const catalogModuleTenantEngines = (
           database: coreServices.database,
           discovery: coreServices.discovery,
           engines: enginesServiceRef,
+          health: tenancyHealthServiceRef,
           httpAuth: coreServices.httpAuth,
           lifecycle: coreServices.lifecycle,
           logger: coreServices.logger,
@@ -221,6 +223,7 @@ export const catalogModuleTenantEngines = (
           config,
           database,
           engines,
+          health,
           lifecycle,
           logger,
           metrics,
@@ -271,6 +274,10 @@ export const catalogModuleTenantEngines = (
             store: statusStore,
             timing,
           });
+          // Of this process; tenants with a failed engine are served from their rows.
+          health.addDetail('engines', () =>
+            countStates(status.observe().engines),
+          );
           reportEngines(metrics, {
             observe: () => status.observe(),
             pool: () => pool.stats(),

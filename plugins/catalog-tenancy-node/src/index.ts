@@ -152,7 +152,14 @@ export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
 export { Coalescer, type CoalescedOptions } from './work/Coalescer';
 export { type EventLoopWatch } from './work/EventLoopWatch';
 export { type CatalogAdoption } from './startup/CatalogAdoption';
+export { doctorExamination } from './doctor/doctorExamination';
+export { examined } from './doctor/examined';
 export { type Tenancy } from './startup/startTenancy';
+export {
+  type NotReadyReason,
+  TenancyHealth,
+  type TenancyReadiness,
+} from './startup/TenancyHealth';
 export {
   carriedRole,
   carriedTenant,

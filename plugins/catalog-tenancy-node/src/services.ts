@@ -16,6 +16,7 @@ import { type TenantDatabase } from './database/TenantDatabase';
 import { readTenancyConfig } from './config/readTenancyConfig';
 import type { TenantLimits } from './pool/TenantLimits';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
+import { TenancyHealth } from './startup/TenancyHealth';
 import { PostgresTenantInvitationStore } from './invitations/PostgresTenantInvitationStore';
 import type { TenantInvitationStore } from './invitations/TenantInvitations';
 import { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
@@ -123,8 +124,20 @@ export const eventLoopWatchServiceRef = rootService(
   },
 );
 
+/**
+ * Whether this process can serve tenants, for probes.
+ *
+ * @public
+ */
+export const tenancyHealthServiceRef = rootService(
+  'catalog-tenancy.health',
+  {},
+  (): TenancyHealth => new TenancyHealth(),
+);
+
 const deps = {
   config: coreServices.rootConfig,
+  health: tenancyHealthServiceRef,
   logger: coreServices.rootLogger,
   lifecycle: coreServices.rootLifecycle,
   requests: requestsUnderWayServiceRef,

@@ -53,8 +53,8 @@ export function reportEngines(metrics: MetricsService, sources: Sources): void {
     'count',
     'Engines whose background work this process does, by state',
     ({ engines }) =>
-      STATES.map(state => [
-        engines.filter(engine => stateOf(engine) === state).length,
+      Object.entries(countStates(engines)).map(([state, count]) => [
+        count,
         state,
       ]),
   );
@@ -121,6 +121,16 @@ export function reportEngines(metrics: MetricsService, sources: Sources): void {
     'server.sessions.max',
     'How many sessions that server has room for (max_connections)',
     ({ deployment }) => [[deployment?.maxSessions]],
+  );
+}
+
+/** How many engines are in each state. */
+export function countStates(engines: HeldEngine[]): Record<string, number> {
+  return Object.fromEntries(
+    STATES.map(state => [
+      state,
+      engines.filter(engine => stateOf(engine) === state).length,
+    ]),
   );
 }
 

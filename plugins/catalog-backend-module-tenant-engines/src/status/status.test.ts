@@ -33,11 +33,8 @@ import {
 // The plugin itself, by which tenants are paused and looked at.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
-import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import type { ClientConfig } from 'pg';
 import request from 'supertest';
-import { parse } from 'yaml';
 import { SourceServer } from '../__testUtils__/SourceServer';
 import { TenantSources } from '../__testUtils__/TenantSources';
 import { ALL_LEASES } from '../leases/TenantLeases';
@@ -55,7 +52,6 @@ const databases = createTestDatabases({ versions: 'newest' });
 
 const SECRET = 's3cret-of-the-test';
 const OTHER_PROCESS = '00000000-0000-4000-8000-00000000000a';
-const ALERTS = resolve(__dirname, '../../../../docs/operators/alerts.yaml');
 
 /** How often the task of a tenant's engine has run, by the name in its configuration. */
 const runs = new Map<string, number>();
@@ -98,30 +94,22 @@ const countingModule = createBackendModule({
   },
 });
 
-/** The metrics of a backend: their names, and what a collection finds. */
+/** The metrics of a backend, and what a collection finds. */
 class Metrics {
-  readonly names = new Set<string>();
   readonly #gauges = new Map<string, MetricsServiceObservableCallback[]>();
   readonly counters = new Map<string, number>();
 
   readonly service = {
-    createCounter: (name: string) => {
-      this.names.add(`${name}.total`);
-      return {
-        add: (value: number) =>
-          this.counters.set(name, (this.counters.get(name) ?? 0) + value),
-      };
-    },
-    createHistogram: (name: string) => {
-      this.names.add(name);
-      return { record: () => undefined };
-    },
+    createCounter: (name: string) => ({
+      add: (value: number) =>
+        this.counters.set(name, (this.counters.get(name) ?? 0) + value),
+    }),
+    createHistogram: () => ({ record: () => undefined }),
     createGauge: () => ({ record: () => undefined }),
     createUpDownCounter: () => ({ add: () => undefined }),
     createObservableCounter: () => ({ addCallback: () => undefined }),
     createObservableUpDownCounter: () => ({ addCallback: () => undefined }),
     createObservableGauge: (name: string) => {
-      this.names.add(name);
       const callbacks: MetricsServiceObservableCallback[] = [];
       this.#gauges.set(name, callbacks);
       return {
@@ -480,41 +468,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     await eventually(async () =>
       expect((await statusOf('globex')).lag_seconds).toBeLessThan(2),
     );
-  });
-
-  it('has alert rules, which name metrics that this backend has', async () => {
-    const { groups } = parse(await readFile(ALERTS, 'utf8'));
-    const rules: { alert: string; expr: string; annotations: object }[] =
-      groups.flatMap((group: { rules: object[] }) => group.rules);
-    expect(rules.length).toBeGreaterThan(0);
-    const known = [...metrics.names].map(name => name.replaceAll('.', '_'));
-    const named = rules.flatMap(({ expr }) => expr.match(/tenancy_\w+/g) ?? []);
-    expect(known).toEqual(expect.arrayContaining(named));
-    const engines = await readFile(
-      resolve(__dirname, '../../../../docs/operators/engines.md'),
-      'utf8',
-    );
-    const anchors = engines
-      .split('\n')
-      .filter(line => line.startsWith('#'))
-      .map(line =>
-        line
-          .replace(/^#+ /, '')
-          .toLowerCase()
-          .replace(/[^\w -]/g, '')
-          .replaceAll(' ', '-'),
-      );
-    for (const rule of rules) {
-      expect(rule).toMatchObject({
-        labels: { severity: expect.stringMatching(/^(critical|warning)$/) },
-        annotations: {
-          summary: expect.any(String),
-          runbook_url: expect.stringMatching(
-            new RegExp(`docs/operators/engines\\.md#(${anchors.join('|')})$`),
-          ),
-        },
-      });
-    }
   });
 });
 

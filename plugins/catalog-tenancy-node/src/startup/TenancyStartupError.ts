@@ -1,4 +1,5 @@
 import { CustomErrorBase } from '@backstage/errors';
+import type { NotReadyReason } from './TenancyHealth';
 
 /**
  * The backend does not serve the catalogs of tenants with the database as it is.
@@ -7,4 +8,9 @@ import { CustomErrorBase } from '@backstage/errors';
 export class TenancyStartupError extends CustomErrorBase {
   /** Tells the error apart once it is serialized. */
   name = 'TenancyStartupError' as const;
+
+  /** @param reason - what probes are told of it */
+  constructor(message: string, readonly reason: NotReadyReason = 'refused') {
+    super(message);
+  }
 }

@@ -59,14 +59,23 @@ function assertPostgres(config: Config): void {
 // A server that is unreachable may not answer at all.
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** Connects, uses the connection, and closes it whatever happens. */
+/**
+ * Connects, uses the connection, and closes it whatever happens.
+ *
+ * @param options - with `timeoutMs`, how long connecting and each query may take
+ */
 export async function withClient<T>(
   connection: ClientConfig,
   use: (client: Client) => Promise<T>,
+  { timeoutMs }: { timeoutMs?: number } = {},
 ): Promise<T> {
   const client = new Client({
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     ...connection,
+    ...(timeoutMs && {
+      connectionTimeoutMillis: timeoutMs,
+      query_timeout: timeoutMs,
+    }),
     // Not enumerable where it was hidden.
     password: connection.password,
   });
@@ -118,5 +127,6 @@ export function explainFault(
   const advice = code.startsWith('28') ? login : 'see that it runs';
   return new TenancyStartupError(
     `${name} can't be used (${code}): ${advice}, and check '${key}'`,
+    code.startsWith('28') ? 'refused' : 'database-away',
   );
 }

@@ -28,6 +28,27 @@ export async function decideAdoption(options: {
   pool: TenancyPool;
   logger: LoggerService;
 }): Promise<CatalogAdoption> {
+  const { database, logger } = options;
+  const state = await judgeAdoption(options);
+  if (state === 'complete') {
+    return new CompleteAdoption({ database, logger });
+  }
+  if (state === 'new') {
+    await noteIntent(database);
+  }
+  return new PendingAdoption({ database, logger });
+}
+
+/**
+ * How the adoption of the catalog stands. It changes nothing.
+ *
+ * @throws `TenancyStartupError` where the catalog is in use and not adopted
+ */
+export async function judgeAdoption(options: {
+  database: CatalogDatabase;
+  pool: TenancyPool;
+  logger: LoggerService;
+}): Promise<'complete' | 'intended' | 'new'> {
   const { database, pool, logger } = options;
   // Before the other, or another process could come to the end of its adoption in
   // between, and forget the intent.
@@ -37,10 +58,10 @@ export async function decideAdoption(options: {
   refuseOtherCatalog(status, database);
   if (status.adopted) {
     warnOfFaults(status, logger);
-    return new CompleteAdoption({ database, logger });
+    return 'complete';
   }
   if (isIntended) {
-    return new PendingAdoption({ database, logger });
+    return 'intended';
   }
   if (status.begun) {
     throw refuseHalfAdopted(status);
@@ -55,13 +76,12 @@ export async function decideAdoption(options: {
           `not adopted (${operatorCommand('adopt')})`,
       );
     }
-    return new CompleteAdoption({ database, logger });
+    return 'complete';
   }
   if (engineEntities > 0) {
     throw refuseToAdopt(engineEntities);
   }
-  await noteIntent(database);
-  return new PendingAdoption({ database, logger });
+  return 'new';
 }
 
 /** Counts deleted ones too: the engine did not write them. */
@@ -92,6 +112,7 @@ export function refuseToAdopt(engineEntities: number): TenancyStartupError {
       )}, while the portal ` +
       'runs with MULTI_TENANCY_ENABLED=false; then start with ' +
       'MULTI_TENANCY_ENABLED=true.',
+    'not-migrated',
   );
 }
 
@@ -125,5 +146,6 @@ function refuseHalfAdopted({
     `The adoption of the catalog was begun, ${what}. Run ` +
       `${operatorCommand('adopt')} again; until then, set ` +
       'MULTI_TENANCY_ENABLED=false.',
+    'not-migrated',
   );
 }

@@ -41,6 +41,7 @@ export async function prepareTables(
         `${await describePhase(database)} The backend never ` +
         'migrates it by itself, and serves no catalog until phase ' +
         `${LAST_PHASE} is complete: until then, set MULTI_TENANCY_ENABLED=false.`,
+      'not-migrated',
     );
   }
   if (layout === 'fresh') {

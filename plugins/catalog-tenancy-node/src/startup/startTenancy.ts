@@ -36,10 +36,13 @@ import {
   NO_ADOPTION,
 } from './CatalogAdoption';
 import { decideAdoption } from './decideAdoption';
-import { checkDatabase, CONNECT_AS_APP } from './checkDatabase';
+import { checkDatabase } from './checkDatabase';
+import { ensureLogin } from './ensureLogin';
 import { describePhase, prepareTables } from './prepareTables';
-import { APP_ROLE, reading, readLayout } from './layout';
+import { reading, readLayout } from './layout';
+import type { TenancyHealth } from './TenancyHealth';
 import { TenancyStartupError } from './TenancyStartupError';
+import { warnOfMembership } from './warnOfMembership';
 
 /**
  * What the services of tenancy work with.
@@ -81,6 +84,8 @@ interface StartOptions {
   config: RootConfigService;
   logger: LoggerService;
   lifecycle: RootLifecycleService;
+  /** Told whether tenants can be served. */
+  health?: Pick<TenancyHealth, 'startFailed' | 'watch'>;
   /** Those that work with the pools, which close after them. */
   requests?: Pick<RequestsUnderWay, 'answered'>;
 }
@@ -101,6 +106,7 @@ export async function startTenancy(options: StartOptions): Promise<Tenancy> {
     return await start(config, options);
   } catch (error) {
     options.logger.error(explainFailure(error, isOn));
+    options.health?.startFailed(error);
     throw error;
   }
 }
@@ -127,7 +133,7 @@ async function start(
   config: TenancyConfig,
   options: StartOptions,
 ): Promise<Tenancy> {
-  const { logger, lifecycle, requests } = options;
+  const { health, logger, lifecycle, requests } = options;
   const { schema } = config;
   const misspelt = explainFlag(options.config);
   if (misspelt) {
@@ -184,6 +190,7 @@ async function start(
       await requests?.answered();
       await replica?.close();
     });
+    health?.watch(pool);
     return {
       config,
       pool,
@@ -201,9 +208,6 @@ async function start(
   }
 }
 
-// In a line of the log.
-const MOST_SLUGS = 5;
-
 /**
  * @throws {@link TenancyStartupError} where Citus has distributed the tables: a replica of the
  * coordinator has none of their rows, and whether it has replayed a write says nothing of them
@@ -219,47 +223,6 @@ async function refuseReplicaOfNodes(
     throw new TenancyStartupError(
       "The tables of tenants are distributed over the nodes of Citus: take 'tenancy.database.replica' " +
         'away, since a replica of the coordinator has no rows of them.',
-    );
-  }
-}
-
-/** Says who enters which tenant where an operator may expect something else. */
-async function warnOfMembership(
-  pool: TenancyPool,
-  { membership }: TenancyConfig,
-  logger: LoggerService,
-): Promise<void> {
-  if (membership === 'open') {
-    logger.warn(
-      'tenancy.membership is open: every signed-in user enters every tenant. Set it to ' +
-        'required once the members of each tenant are entered.',
-    );
-    return;
-  }
-  const empty = await pool.query<{ slug: string; total: string }>(knex =>
-    knex('tenants')
-      .select({ slug: 'tenant_slug' }, knex.raw('count(*) over () as total'))
-      .whereNull('deleted_at')
-      .whereNot('tenant_id', DEFAULT_TENANT_ID)
-      .whereNotExists(
-        knex('tenant_members')
-          .select(knex.raw('1'))
-          .whereRaw('tenant_members.tenant_id = tenants.tenant_id'),
-      )
-      .orderByRaw('tenant_slug collate "C"')
-      .limit(MOST_SLUGS),
-  );
-  if (empty.length > 0) {
-    const total = Number(empty[0].total);
-    const named = empty.map(({ slug }) => slug).join(', ');
-    logger.warn(
-      `${total} ${
-        total === 1 ? 'tenant has' : 'tenants have'
-      } no members (${named}${
-        total > empty.length ? ', …' : ''
-      }): only whom tenancy.admins lists, and tokens of the tenant, enter. ` +
-        'Add members with PUT /api/tenants/<slug>/members/<principal>, or set ' +
-        'tenancy.membership to open meanwhile.',
     );
   }
 }
@@ -394,26 +357,6 @@ async function connectPatiently(pool: TenancyPool): Promise<void> {
       }
       await delay(RETRY_MS);
     }
-  }
-}
-
-/** Before the pool does, which would only say that there is no connection. */
-async function ensureLogin(
-  connection: ClientConfig,
-  catalog: ClientConfig,
-): Promise<void> {
-  try {
-    await withClient(connection, async () => undefined);
-  } catch (error) {
-    const isForgotten =
-      connection.user === catalog.user && connection.user !== APP_ROLE;
-    throw explainFault(error, {
-      name: `The database, as the user '${connection.user}',`,
-      key: 'tenancy.database.connection',
-      login: isForgotten
-        ? CONNECT_AS_APP
-        : 'give the user a password (\\password in psql), and the backend the same',
-    });
   }
 }
 
