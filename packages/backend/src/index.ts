@@ -1,3 +1,5 @@
 import { createPortal, startPortal } from './createPortal';
+import { startMetrics } from './metrics';
 
+startMetrics();
 startPortal(createPortal());

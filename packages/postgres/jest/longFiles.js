@@ -10,6 +10,7 @@ const { default: Sequencer } = require('@jest/test-sequencer');
  */
 const LONG_FILES = [
   'plugins/catalog-backend-module-tenant-engines/src/isolation.test.ts',
+  'packages/backend/dev/deployed.test.ts',
   'packages/backend/dev/start.test.ts',
   'migrations/src/managed.test.ts',
   'plugins/catalog-backend-module-tenancy/src/adoption/location.test.ts',
