@@ -122,6 +122,10 @@ function groupOf(program: Command, name: string): Command {
     program
       .command(name)
       .description('What concerns one tenant alone.')
+      .addHelpText(
+        'after',
+        '\nTenants as code, by the API: tenant apply --help',
+      )
       .helpCommand(false)
   );
 }

@@ -1,0 +1,7 @@
+/**
+ * The operator's commands that work by the HTTP interface.
+ *
+ * @packageDocumentation
+ */
+
+export { main as applyTenants } from './apply/main';
