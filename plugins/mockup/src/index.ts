@@ -16,4 +16,5 @@ export {
   mockupComponentsApiRef,
   type MockupDataSources,
 } from './components/registry/MockupComponentBlueprint';
+export { useHomePage } from './pages/useHomePage';
 export { MOCKUPS_ANNOTATION } from './entity/annotation';

@@ -23,6 +23,7 @@ import {
 import { SidebarSearchModal } from '@backstage/plugin-search';
 import { UserSettingsSignInAvatar } from '@backstage/plugin-user-settings';
 import { RiMenuLine, RiSearchLine, RiStackFill } from '@remixicon/react';
+import { useHomePage } from 'backstage-plugin-mockup';
 import { TenantSwitcher, useTenantNav } from 'backstage-plugin-tenants';
 import { useCallback } from 'react';
 import { portalTranslationRef } from '../translation';
@@ -54,6 +55,7 @@ const useStyles = makeStyles(theme => ({
 function Navigation({ navItems }: NavContentComponentProps) {
   const { t } = useTranslationRef(portalTranslationRef);
   const works = useTenantNav();
+  const home = useHomePage();
 
   const items = navItems.clone();
   const [catalog, search, settings] = [
@@ -72,7 +74,7 @@ function Navigation({ navItems }: NavContentComponentProps) {
     .sort((a, b) => a.title.localeCompare(b.title));
   return (
     <Sidebar>
-      <SidebarWordmark />
+      <SidebarWordmark to={home ?? '/'} />
       <TenantSwitcher />
       <SidebarDivider />
       {search && (
@@ -115,8 +117,8 @@ function Item({ icon, href, title }: NavContentNavItem) {
   );
 }
 
-function SidebarWordmark() {
-  return <Wordmark isOpen={useSidebarOpenState().isOpen} />;
+function SidebarWordmark({ to }: { to: string }) {
+  return <Wordmark isOpen={useSidebarOpenState().isOpen} to={to} />;
 }
 
 // The sidebar's icons take other sizes than this one understands.
@@ -125,14 +127,14 @@ function SearchIcon() {
 }
 
 /** The name of the portal, which leads to its first page. */
-function Wordmark({ isOpen }: { isOpen: boolean }) {
+function Wordmark({ isOpen, to }: { isOpen: boolean; to: string }) {
   const classes = useStyles();
   const { t } = useTranslationRef(portalTranslationRef);
   const title =
     useApi(configApiRef).getOptionalString('app.title') ?? t('navigation.home');
   return (
     <Link
-      to="/"
+      to={to}
       underline="none"
       className={classes.wordmark}
       aria-label={`${title}, ${t('navigation.home')}`}

@@ -32,10 +32,11 @@ export function addPageRoutes(router: Router, operations: Operations): void {
     '/home',
     operations.read('get-home-page', async ({ res, pages }) => {
       const page = await pages.getHome();
-      if (!page) {
-        throw new NotFoundError('No page is the home page');
+      if (page) {
+        res.json(page);
+      } else {
+        res.status(204).end();
       }
-      res.json(page);
     }),
   );
 

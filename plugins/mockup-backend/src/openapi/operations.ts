@@ -215,8 +215,8 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         'Get the home page of the caller, by group, role or for everybody',
       success: {
         200: answer('The page', schemaRef('PublishedPageWithLayout')),
+        204: answer('There is none'),
       },
-      errors: [404],
     },
   },
   '/mockups/{id}/pages': {

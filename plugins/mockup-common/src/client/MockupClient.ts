@@ -280,8 +280,8 @@ export class MockupClient implements MockupApi {
   async getHomePage(
     options?: MockupRequestOptions,
   ): Promise<PublishedPageWithLayout | undefined> {
-    const response = await this.#http.fetchIfThere('/home', options);
-    return response?.json();
+    const response = await this.#http.fetch('/home', options);
+    return response.status === 204 ? undefined : response.json();
   }
 
   /** {@inheritdoc MockupApi.listPagesOf} */

@@ -19,6 +19,7 @@ export const componentsMessages = {
     owner: 'Owner',
     description: 'Description',
     noStars: 'You have starred no entity yet.',
+    refused: 'The portal shows no frame of {{address}}.',
     hosts: 'Frames may be of these hosts, with https: {{hosts}}',
     noHosts: 'none',
   },

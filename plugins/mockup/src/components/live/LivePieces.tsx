@@ -16,12 +16,7 @@ import {
 import { Text } from '@backstage/ui';
 import { mockupTranslationRef } from '../../translation';
 import type { MockupComponentProps } from '../registry/MockupComponentBlueprint';
-import {
-  Card,
-  ChartPiece,
-  Links,
-  RefusedAddress,
-} from '../registry/StockPieces';
+import { Card, ChartPiece, Links } from '../registry/StockPieces';
 import stock from '../registry/StockPieces.module.css';
 import { allowedHostsOf, frameAddress } from './frameAddress';
 import styles from './live.module.css';
@@ -280,7 +275,7 @@ export function FramePiece({
     />
   ) : (
     <Card title={title}>
-      <RefusedAddress address={src} />
+      <Text as="p">{t('components.live.refused', { address: src })}</Text>
       <Text as="p" variant="body-small" color="secondary">
         {t('components.live.hosts', {
           hosts: hosts.join(', ') || t('components.live.noHosts'),

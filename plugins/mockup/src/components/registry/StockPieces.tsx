@@ -307,7 +307,7 @@ function targetOf(address: string) {
     : {};
 }
 
-export function RefusedAddress({ address }: { address: string }) {
+function RefusedAddress({ address }: { address: string }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Text as="span" variant="body-small" color="secondary">
