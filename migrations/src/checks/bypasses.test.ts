@@ -263,7 +263,7 @@ describe.each(databases.eachSupportedId())(
       await database.client.query(
         `grant usage on schema tenancy to ${user};
        grant select on tenants, tenant_members, tenant_engines, tenant_invitations, tenant_sign_in,
-         tenant_shares, tenant_share_copies, tenant_audit, entity_terms, entity_parents to ${user};
+         tenant_shares, tenant_share_copies, tenant_audit, tenant_usage, entity_terms, entity_parents to ${user};
        grant select, insert, update, delete on entities, relations, refresh_state to ${user};
        grant portal_admin to ${user} ${
           id === 'POSTGRES_14' ? '' : 'with inherit false'

@@ -50,6 +50,7 @@ const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
     'FOREIGN KEY (process_id) REFERENCES engine_processes(process_id) ON DELETE CASCADE',
   ],
   [ENGINE_STATUS_TABLE]: ['PRIMARY KEY (tenant_id)', TENANT_KEY],
+  tenant_usage: ['PRIMARY KEY (tenant_id, day)', TENANT_KEY],
   tenant_audit: ['PRIMARY KEY (tenant_id, event_id)', TENANT_KEY],
 };
 

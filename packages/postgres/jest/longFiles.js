@@ -32,6 +32,7 @@ const LONG_FILES = [
   'plugins/catalog-tenancy-node/src/startup/startTenancy.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/chaos/chaos.test.ts',
   'migrations/src/resumption/everyStatement.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/audit/kills.test.ts',
   'plugins/catalog-backend-module-tenancy/src/live/kills.test.ts',
   'plugins/mockup/src/sharing/ShareDialog.test.tsx',
   'plugins/tenants/src/administration/shares/SharesTab.test.tsx',

@@ -13,6 +13,7 @@ import {
   tenantDirectoryServiceRef,
   tenantEnginesServiceRef,
   tenantGateServiceRef,
+  tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { adoptCatalog } from './adoption/adoptCatalog';
 import { scheduleRetries } from './adoption/scheduleRetries';
@@ -27,6 +28,8 @@ import { applyConditions } from './routes/applyConditions';
 import { createRouter } from './routes/createRouter';
 import { markWrites } from './replica/markWrites';
 import { createOperations } from './routes/operations';
+import { observeUsage } from './usage/observeUsage';
+import { scheduleCounting } from './usage/scheduleCounting';
 import { forwardOtherTenants, refuseOtherTenants } from './routes/otherTenants';
 
 /**
@@ -59,6 +62,7 @@ export const catalogModuleTenancy = createBackendModule({
         store: catalogStoreServiceRef,
         tenancy: tenancyServiceRef,
         trail: tenantAuditTrailServiceRef,
+        usage: tenantUsageServiceRef,
       },
       async init({
         admin,
@@ -80,6 +84,7 @@ export const catalogModuleTenancy = createBackendModule({
         store,
         tenancy,
         trail,
+        usage,
       }) {
         if (!tenancy.config.enabled) {
           return;
@@ -111,6 +116,8 @@ export const catalogModuleTenancy = createBackendModule({
         router.use(createRouter(operations));
         router.use(applyConditions({ auth, getRuleset, httpAuth, store }));
         observeOperations(metrics, tenancy.pool);
+        observeUsage(metrics, usage);
+        await scheduleCounting({ scheduler, usage });
         if (tenancy.replica) {
           router.use(markWrites(tenancy.replica));
           countReads(metrics, tenancy.replica);

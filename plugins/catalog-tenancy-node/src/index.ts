@@ -200,6 +200,11 @@ export {
   tenantShareUpdatePermission,
   tenantUpdatePermission,
 } from 'backstage-plugin-tenants-common';
+export { PostgresTenantUsageStore } from './usage/PostgresTenantUsageStore';
+export {
+  type TenantUsageStore,
+  type TenantUsageTotals,
+} from './usage/TenantUsageStore';
 export { type RegistryChange } from './tenants/ChangeListener';
 export { PostgresTenantStore } from './tenants/PostgresTenantStore';
 export {

@@ -42,6 +42,8 @@ import {
   type TenantGates,
 } from './tenants/TenantGate';
 import { type TenantStore } from './tenants/TenantStore';
+import { PostgresTenantUsageStore } from './usage/PostgresTenantUsageStore';
+import type { TenantUsageStore } from './usage/TenantUsageStore';
 import { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
 import type {
   TenantEngineChanges,
@@ -363,6 +365,39 @@ export const tenantAuditTrailServiceRef = rootService(
       await trail.stop();
     });
     return trail;
+  },
+);
+
+/**
+ * What tenants use, by day.
+ *
+ * @public
+ */
+export const tenantUsageServiceRef = rootService(
+  'catalog-tenancy.usage',
+  {
+    tenancy: tenancyServiceRef,
+    database: tenantDatabaseServiceRef,
+    lifecycle: coreServices.rootLifecycle,
+    logger: coreServices.rootLogger,
+    requests: requestsUnderWayServiceRef,
+  },
+  ({
+    tenancy: { config, pool },
+    database,
+    lifecycle,
+    logger,
+    requests,
+  }): TenantUsageStore => {
+    const usage = new PostgresTenantUsageStore({ database, pool, logger });
+    if (config.enabled) {
+      usage.start();
+      lifecycle.addBeforeShutdownHook(async () => {
+        await requests.answered();
+        await usage.stop();
+      });
+    }
+    return usage;
   },
 );
 

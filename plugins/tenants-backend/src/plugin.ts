@@ -21,6 +21,7 @@ import {
   tenantSignInStoreServiceRef,
   tenantShareStoreServiceRef,
   tenantStoreServiceRef,
+  tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { Administrators } from './authorization/Administrators';
 import { OwnTenants } from './authorization/OwnTenants';
@@ -73,6 +74,7 @@ export const tenantsPlugin = createBackendPlugin({
         shares: tenantShareStoreServiceRef,
         store: tenantStoreServiceRef,
         trail: tenantAuditTrailServiceRef,
+        usage: tenantUsageServiceRef,
         userInfo: coreServices.userInfo,
       },
       async init({
@@ -98,6 +100,7 @@ export const tenantsPlugin = createBackendPlugin({
         shares,
         store,
         trail,
+        usage,
         userInfo,
       }) {
         permissionsRegistry.addPermissions(tenantPermissions);
@@ -125,6 +128,7 @@ export const tenantsPlugin = createBackendPlugin({
             shares,
             store,
             trail,
+            usage,
             userInfo,
             members: memberStore,
             ownTenants: new OwnTenants({

@@ -724,3 +724,35 @@ export interface TenantAuditPage {
   /** Leads to the next page; null on the last one. */
   next_cursor: string | null;
 }
+
+/**
+ * What a tenant has used on one day, in UTC.
+ *
+ * @public
+ */
+export interface TenantUsageDay {
+  /** Such as `2026-01-31` */
+  day: string;
+  /** Requests that were let into the tenant. */
+  requests: number;
+  /** For how long, in milliseconds, its operations have had a connection to the database. */
+  database_ms: number;
+  /** How many users sent requests. */
+  people: number;
+  /** How many entities of each kind it had when they were counted last. */
+  entities: Record<string, number>;
+  /** The size of these entities. */
+  bytes: number;
+}
+
+/**
+ * Which days are asked for: the last 30 by default, and 400 at most.
+ *
+ * @public
+ */
+export interface ListTenantUsage {
+  /** The first day, such as `2026-01-01` */
+  from?: string;
+  /** The last day; today by default. */
+  to?: string;
+}

@@ -18,7 +18,7 @@ import {
   Router,
 } from 'express';
 import { refuse } from '../resolution/createTenantMiddleware';
-import type { Admission } from './Admission';
+import type { Admission, Credentials } from './Admission';
 import { refuseValues } from './refuseValues';
 
 interface PluginGateOptions {
@@ -37,8 +37,14 @@ interface PluginGateOptions {
   /** Refuses requests of a tenant that has sent too many. */
   limitRate?: RequestHandler;
   /** Hears of each request that has passed all steps. */
-  onEntered?: (req: Request, res: Response) => void;
+  onEntered?: EnteredListener;
 }
+
+type EnteredListener = (
+  req: Request,
+  res: Response,
+  credentials: Credentials | undefined,
+) => void;
 
 /**
  * The gate in front of one plugin. A request that is no preflight of CORS passes its steps
@@ -70,7 +76,7 @@ export class PluginGate implements TenantGate {
   readonly #instances?: RequestHandler;
   readonly #isPublic?: (req: Request) => boolean;
   readonly #limitRate?: RequestHandler;
-  readonly #onEntered?: (req: Request, res: Response) => void;
+  readonly #onEntered?: EnteredListener;
   readonly #resolve: RequestHandler;
   #isTenantAware = false;
   #hasWarned = false;
@@ -142,8 +148,10 @@ export class PluginGate implements TenantGate {
     });
     router.use(refuseValues(this.#pluginId));
     router.use((req, res, next) => {
-      this.#onEntered?.(req, res);
-      next();
+      this.#admission
+        .credentialsOf(req)
+        .then(credentials => this.#onEntered?.(req, res, credentials))
+        .then(() => next(), next);
     });
     router.use(last);
     router.use(retryAfter());

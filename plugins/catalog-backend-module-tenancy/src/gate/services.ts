@@ -27,6 +27,7 @@ import {
   tenantMembersServiceRef,
   tenantOwnershipServiceRef,
   tenantPluginsServiceRef,
+  tenantUsageServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
@@ -155,6 +156,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     requests: requestsUnderWayServiceRef,
     settings: gateSettingsServiceRef,
     trail: tenantAuditTrailServiceRef,
+    usage: tenantUsageServiceRef,
     userInfo: coreServices.userInfo,
     watch: eventLoopWatchServiceRef,
   },
@@ -177,6 +179,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     requests,
     settings,
     trail,
+    usage,
     userInfo,
     watch,
   }): Promise<TenantGate> {
@@ -216,14 +219,17 @@ export const tenantGateServiceFactory = createServiceFactory({
       isShared,
       instances: plugins.handlerOf(pluginId),
       isPublic: req => plugins.isPublic(pluginId, req.path),
-      onEntered: (req, res) =>
+      onEntered: (req, res, credentials) => {
+        const tenant = tenantOf(req);
+        usage.count(tenant, userOf(credentials));
         res.once(
           'close',
           watch.begin(
-            tenantOf(req).tenantSlug,
+            tenant.tenantSlug,
             `${req.method} /${pluginId}${req.path}`,
           ),
-        ),
+        );
+      },
       directory,
       logger,
       admission,
@@ -269,6 +275,11 @@ export const tenantGateServiceFactory = createServiceFactory({
     return gate;
   },
 });
+
+function userOf(credentials: Credentials | undefined): string | undefined {
+  const principal = credentials?.principal;
+  return principal?.type === 'user' ? principal.userEntityRef : undefined;
+}
 
 /** What keeps a frontend at another origin than the backend's from naming its tenant. */
 function explainOrigins(

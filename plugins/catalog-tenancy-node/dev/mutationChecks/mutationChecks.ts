@@ -250,8 +250,8 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the policy of the audit trails',
     file: `${MIGRATIONS}/productTables/migrations.ts`,
-    find: '{ read: true, policy: true }',
-    replace: '{ read: true }',
+    find: 'tenant_audit: { read: true, policy: true }',
+    replace: 'tenant_audit: { read: true }',
     test: `${MIGRATIONS}/productTables/productTables.test.ts`,
   },
   {

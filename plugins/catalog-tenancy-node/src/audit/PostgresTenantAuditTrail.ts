@@ -1,5 +1,4 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import { NotFoundError } from '@backstage/errors';
 import type {
   ListTenantAudit,
   TenantAuditEvent,
@@ -10,7 +9,7 @@ import { randomUUID } from 'node:crypto';
 import type { AuditConfig } from '../config/readAudit';
 import type { TenantDatabase } from '../database/TenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { isTenantSlug } from '../tenants/Tenant';
+import { tenantIdOf } from '../tenants/activeTenant';
 import { AuditQueue } from './AuditQueue';
 import { postToWebhook } from './AuditWebhook';
 import { formatCursor, parseListTenantAudit } from './input';
@@ -140,7 +139,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     query: ListTenantAudit = {},
   ): Promise<TenantAuditPage> {
     const { limit, after, outcome, ...search } = parseListTenantAudit(query);
-    const tenantId = await this.#idOf(tenantSlug);
+    const tenantId = await tenantIdOf(this.#pool, tenantSlug);
     const rows = await this.#database.query<Row>(tenantId, ({ knex }) => {
       const builder = knex(TABLE)
         .select(READ_COLUMNS)
@@ -271,18 +270,6 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
         [this.#config.webhook ? false : null, JSON.stringify(entries)],
       ),
     );
-  }
-
-  async #idOf(tenantSlug: string): Promise<string> {
-    const [tenant] = isTenantSlug(tenantSlug)
-      ? await this.#pool.query<{ tenant_id: string }>(knex =>
-          knex('tenants').select('tenant_id').where('tenant_slug', tenantSlug),
-        )
-      : [];
-    if (!tenant) {
-      throw new NotFoundError(`No tenant with the slug '${tenantSlug}'`);
-    }
-    return tenant.tenant_id;
   }
 
   /** Without an event of its own: that would be recorded, too. */

@@ -162,6 +162,7 @@ export class TenancyPool {
   // Without a connection: it builds statements, and can't run any.
   readonly #knex = createKnex({ client: 'pg' });
   #closed: Promise<void> | undefined;
+  #onWork?: (tenantId: string, ms: number) => void;
 
   /** It connects when there is something to do. */
   static create(options: TenancyPoolOptions): TenancyPool {
@@ -290,6 +291,11 @@ export class TenancyPool {
     return this.#turns.counts;
   }
 
+  /** Has a listener hear for how long each operation of a tenant has had a connection. */
+  onWork(listener: (tenantId: string, ms: number) => void): void {
+    this.#onWork = listener;
+  }
+
   /** Waits for what is under way, and closes all connections. */
   async close(): Promise<void> {
     this.#turns.close(new DatabaseUnavailableError(CLOSED));
@@ -306,6 +312,7 @@ export class TenancyPool {
     const giveTurn = await this.#turns.take(ownerOf(context), options);
     try {
       const client = await this.#connect();
+      const began = performance.now();
       if (options?.signal?.aborted) {
         client.release();
         throw options.signal.reason;
@@ -319,7 +326,13 @@ export class TenancyPool {
         onEntered: ({ citus }) => {
           this.#citus = citus;
         },
-        onRelease: giveTurn,
+        onRelease: () => {
+          giveTurn();
+          const owner = ownerOf(context);
+          if (owner !== NO_TENANT) {
+            this.#onWork?.(owner, performance.now() - began);
+          }
+        },
         toError: failure => this.#toError(failure, settings),
       });
     } catch (error) {

@@ -51,7 +51,7 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     await database.client.query(
       `grant usage on schema tenancy to ${user};
        grant select on tenants, tenant_members, tenant_engines, tenant_invitations, tenant_sign_in,
-         tenant_shares, tenant_share_copies, tenant_audit, entity_terms, entity_parents to ${user};
+         tenant_shares, tenant_share_copies, tenant_audit, tenant_usage, entity_terms, entity_parents to ${user};
        grant select, insert, update, delete
           on entities, relations, refresh_state to ${user};`,
     );

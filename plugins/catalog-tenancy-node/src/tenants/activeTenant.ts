@@ -39,6 +39,26 @@ export async function lockActiveTenant(
   );
 }
 
+/**
+ * The id of a tenant, also of a deleted one.
+ *
+ * @throws NotFoundError if there is no such tenant
+ */
+export async function tenantIdOf(
+  pool: Pick<TenancyPool, 'query'>,
+  tenantSlug: string,
+): Promise<string> {
+  const [tenant] = isTenantSlug(tenantSlug)
+    ? await pool.query<{ tenant_id: string }>(knex =>
+        knex('tenants').select('tenant_id').where('tenant_slug', tenantSlug),
+      )
+    : [];
+  if (!tenant) {
+    throw new NotFoundError(`No tenant with the slug '${tenantSlug}'`);
+  }
+  return tenant.tenant_id;
+}
+
 type Row = Omit<ActiveTenantRow, 'deleted_at'> & { deleted_at: Date | null };
 
 async function activeOf(

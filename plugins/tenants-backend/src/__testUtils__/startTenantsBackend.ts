@@ -21,6 +21,7 @@ import {
   PostgresTenantShareStore,
   PostgresTenantSignInStore,
   PostgresTenantStore,
+  PostgresTenantUsageStore,
   type TenancyPool,
   tenantAuditTrailServiceRef,
   type TenantDirectory,
@@ -35,6 +36,7 @@ import {
   tenantSignInStoreServiceRef,
   tenantShareStoreServiceRef,
   tenantStoreServiceRef,
+  tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import tenantsPlugin from '..';
 
@@ -119,6 +121,16 @@ export async function startTenantsBackend(options: {
           new PostgresTenantShareStore({
             pool,
             admin: new AuditedAdminDatabase({ pool, auditor }),
+          }),
+      }),
+      createServiceFactory({
+        service: tenantUsageServiceRef,
+        deps: { logger: coreServices.rootLogger },
+        factory: ({ logger }) =>
+          new PostgresTenantUsageStore({
+            database: new PooledTenantDatabase(pool),
+            pool,
+            logger,
           }),
       }),
       createServiceFactory({

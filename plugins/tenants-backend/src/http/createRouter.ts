@@ -32,6 +32,7 @@ import type { Access } from './operations';
 import { addSignInRoutes, type SignInRoutesOptions } from './signInRoutes';
 import { parseListQuery } from './query';
 import { addShareRoutes, type ShareRoutesOptions } from './shareRoutes';
+import { addUsageRoutes, type UsageRoutesOptions } from './usageRoutes';
 import { listSummaries } from './summaries';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
@@ -46,9 +47,10 @@ export function createRouter(
     MemberRoutesOptions &
     SignInRoutesOptions &
     OwnTenantRoutesOptions &
-    ShareRoutesOptions,
+    ShareRoutesOptions &
+    UsageRoutesOptions,
 ): Router {
-  const { administrators, engines, operation, store, tenantAdmins } = options;
+  const { administrators, engines, operation, store } = options;
   const router = PromiseRouter();
   router.use(exposeHeaders);
 
@@ -73,6 +75,7 @@ export function createRouter(
   addEngineRoutes(router, options);
   addShareRoutes(router, options);
   addAuditRoutes(router, options);
+  addUsageRoutes(router, options);
 
   router.get(
     '/',
@@ -151,28 +154,6 @@ export function createRouter(
       may(tenantDeletePermission),
       async (req, res) => {
         res.json(await store.restore(req.params.slug));
-      },
-    ),
-  );
-
-  router.get(
-    '/:slug/usage',
-    operation(
-      'get-tenant-usage',
-      // For the tenant's own admins, too.
-      {
-        changes: false,
-        check: async (credentials, req) =>
-          (await administrators.may(credentials, tenantReadPermission)) ||
-          tenantAdmins.assertMay(
-            credentials,
-            tenantReadPermission,
-            req.params.slug,
-            'the use',
-          ),
-      },
-      async (req, res) => {
-        res.json(await store.usage(req.params.slug));
       },
     ),
   );

@@ -9,6 +9,7 @@ import {
 import type {
   FindPrincipals,
   ListTenantAudit,
+  ListTenantUsage,
   ListTenantSummaries,
 } from 'backstage-plugin-tenants-common';
 import type { Request } from 'express';
@@ -154,6 +155,19 @@ export function parseAuditQuery(req: Request): {
       ...(limit !== undefined && { limit: toNumber(limit) }),
     } as ListTenantAudit,
   };
+}
+
+/** Reads which days of its use a request asks for; nothing where it asks for none. */
+export function parseUsageQuery(
+  req: Request,
+): { format: string; query: ListTenantUsage } | undefined {
+  const { format, ...query } = req.query;
+  return Object.keys(req.query).length > 0
+    ? {
+        format: oneOf('format', ['json', 'csv'], format) ?? 'json',
+        query: query as ListTenantUsage,
+      }
+    : undefined;
 }
 
 /** Converts plain decimal numbers; the parser refuses everything else. */

@@ -116,9 +116,19 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   },
   '/{slug}/usage': {
     get: {
-      summary: 'Count what a tenant holds, beside what it may',
-      success: { 200: answer('The counts', schemaRef('TenantUsage')) },
-      errors: [403, 404],
+      summary:
+        'Count what a tenant holds, beside what it may; with a query, what it has used by day',
+      parameters: [
+        parameter('from', { type: 'string', format: 'date' }),
+        parameter('to', { type: 'string', format: 'date' }),
+        parameter('format', { type: 'string', enum: ['json', 'csv'] }),
+      ],
+      success: {
+        200: answer('The counts, or the days', {
+          anyOf: [schemaRef('TenantUsage'), listOf('TenantUsageDay')],
+        }),
+      },
+      errors: [400, 403, 404],
     },
   },
   '/{slug}/shares': {

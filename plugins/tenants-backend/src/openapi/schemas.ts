@@ -152,6 +152,14 @@ export const SCHEMAS = {
     ...ownLimits,
     created_at: time,
   }),
+  TenantUsageDay: object({
+    day: { type: 'string', format: 'date' },
+    requests: count,
+    database_ms: count,
+    people: count,
+    entities: { type: 'object', additionalProperties: count },
+    bytes: count,
+  }),
   TenantShare: object(share),
   TenantShares: object({
     shares: { type: 'array', items: object(share) },

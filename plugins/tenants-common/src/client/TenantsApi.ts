@@ -9,6 +9,7 @@ import type {
   FindPrincipals,
   ListMembers,
   ListTenantAudit,
+  ListTenantUsage,
   ListTenants,
   ListTenantSummaries,
   Membership,
@@ -30,6 +31,7 @@ import type {
   TenantStatus,
   TenantSummary,
   TenantUsage,
+  TenantUsageDay,
   UpdateTenant,
 } from '../types';
 
@@ -123,6 +125,13 @@ export interface TenantsApi {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage>;
+
+  /** Lists what a tenant has used, by day. */
+  listUsage(
+    slug: string,
+    query?: ListTenantUsage,
+    options?: TenantsRequestOptions,
+  ): Promise<TenantUsageDay[]>;
 
   /** Lists who did what in a tenant, the newest events first. */
   listAudit(

@@ -10,6 +10,7 @@ import type {
   FindPrincipals,
   ListMembers,
   ListTenantAudit,
+  ListTenantUsage,
   ListTenants,
   ListTenantSummaries,
   Membership,
@@ -31,6 +32,7 @@ import type {
   TenantStatus,
   TenantSummary,
   TenantUsage,
+  TenantUsageDay,
   UpdateTenant,
 } from '../types';
 import type {
@@ -144,6 +146,18 @@ export class TenantsClient implements TenantsApi {
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage> {
     return this.#http.json(`${tenantPath(slug)}/usage`, options);
+  }
+
+  /** {@inheritdoc TenantsApi.listUsage} */
+  async listUsage(
+    slug: string,
+    query: ListTenantUsage = {},
+    options?: TenantsRequestOptions,
+  ): Promise<TenantUsageDay[]> {
+    return this.#http.json(
+      `${tenantPath(slug)}/usage${toSearch({ ...query, format: 'json' })}`,
+      options,
+    );
   }
 
   /** {@inheritdoc TenantsApi.listAudit} */

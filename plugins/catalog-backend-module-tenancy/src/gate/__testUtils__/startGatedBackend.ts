@@ -19,6 +19,7 @@ import {
   tenantMembersServiceRef,
   tenantOf,
   tenantOwnershipServiceRef,
+  tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { tenantDirectoryServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
 import type { Request } from 'express';
@@ -132,6 +133,16 @@ export async function startGatedBackend(options: {
           deleteOld: async () => 0,
           send: async () => {},
           ...trail,
+        }),
+      }),
+      createServiceFactory({
+        service: tenantUsageServiceRef,
+        deps: {},
+        factory: () => ({
+          count: () => {},
+          totals: () => [],
+          list: async () => [],
+          countEntities: async () => {},
         }),
       }),
       createServiceFactory({

@@ -147,6 +147,7 @@ export function mockRegistry() {
     restoreTenant: mock('restoreTenant', async slug => tenantOf(slug)),
     getTenantStatus: mock('getTenantStatus', async () => statusOf()),
     getTenantUsage: mock('getTenantUsage', async () => usageOf()),
+    listUsage: mock('listUsage', async () => []),
     pauseEngine: mock('pauseEngine', async () => engine),
     resumeEngine: mock('resumeEngine', async () => {}),
   };

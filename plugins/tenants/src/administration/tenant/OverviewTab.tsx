@@ -12,6 +12,7 @@ import { tenantsTranslationRef } from '../../translation';
 import { EngineSection } from './EngineSection';
 import { Section } from './Section';
 import type { usePolled } from './usePolled';
+import { UsageSection } from './UsageSection';
 import { UseSection } from './UseSection';
 import {
   DEFAULT_TENANT_SLUG,
@@ -76,6 +77,7 @@ export function OverviewTab(props: {
           }}
         />
       )}
+      {value?.usage && <UsageSection slug={tenant.slug} />}
       {tenant.row && <DeleteSection row={tenant.row} onDeleted={onChanged} />}
     </Flex>
   );

@@ -44,6 +44,22 @@ export const tenantMessages = {
     created: 'Created',
     edit: 'Edit name and limits',
   },
+  usage: {
+    title: 'Use by day',
+    failed: 'The use could not be read',
+    none: 'Nothing was used on the last 30 days.',
+    measure: 'Shown',
+    measures: {
+      requests: 'Requests',
+      people: 'Active people',
+      seconds: 'Seconds of the database',
+      entities: 'Entities',
+      megabytes: 'Megabytes of entities',
+    },
+    chart: '{{measure}} on each day, {{most}} at most',
+    table: 'As a table',
+    day: 'Day (UTC)',
+  },
   edit: {
     title: 'Edit name and limits',
     name: 'Name',

@@ -1,0 +1,73 @@
+import { mockCredentials } from '@backstage/backend-test-utils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { TenantsClient } from 'backstage-plugin-tenants-common';
+import {
+  startTenantsBackend,
+  type TenantsBackend,
+} from '../__testUtils__/startTenantsBackend';
+import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())('the use by day on %s', id => {
+  let database: TenancyDatabase;
+  let backend: TenantsBackend;
+  beforeAll(async () => {
+    database = await TenancyDatabase.create(databases, id);
+    backend = await startTenantsBackend({ pool: database.createPool() });
+    await database.client.query(
+      `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme'), ('globex', 'Globex');
+       insert into tenant_members (tenant_id, principal, role, created_by)
+       select tenant_id, 'user:default/jane', 'admin', 'test' from tenants where tenant_slug = 'acme';
+       insert into tenant_usage (tenant_id, day, requests, database_ms, people, entities, bytes)
+       select tenant_id, day::date, 5, 7, 2, '{"component": 3, "=odd kind": 1}', 400
+         from tenants, generate_series('2026-01-01', '2026-01-03', interval '1 day') day`,
+    );
+  });
+  afterAll(async () => {
+    await backend?.stop();
+    await database?.close();
+  });
+
+  const jane = mockCredentials.user.header('user:default/jane');
+  const DAYS = 'from=2026-01-02&to=2026-01-03';
+
+  it('is for the admins of the tenant, as JSON and as CSV', async () => {
+    const { body } = await backend.as(jane).get(`/acme/usage?${DAYS}`);
+    expect(body).toEqual(
+      ['2026-01-02', '2026-01-03'].map(day => ({
+        day,
+        requests: 5,
+        database_ms: 7,
+        people: 2,
+        entities: { component: 3, '=odd kind': 1 },
+        bytes: 400,
+      })),
+    );
+    const csv = await backend.as(jane).get(`/acme/usage?${DAYS}&format=csv`);
+    expect(csv.headers['content-type']).toContain('text/csv');
+    expect(csv.text).toBe(
+      'day,requests,database_ms,people,bytes,"entities_=odd kind",entities_component\r\n' +
+        '2026-01-02,5,7,2,400,1,3\r\n2026-01-03,5,7,2,400,1,3\r\n',
+    );
+    expect((await backend.as(jane).get(`/globex/usage?${DAYS}`)).status).toBe(
+      403,
+    );
+    expect((await backend.as(jane).get('/acme/usage?from=x')).status).toBe(400);
+    expect((await backend.as(jane).get('/acme/usage')).body).toMatchObject({
+      live_entities: 0,
+    });
+  });
+
+  it('is read by the client', async () => {
+    const client = new TenantsClient({
+      discoveryApi: {
+        getBaseUrl: async () =>
+          `http://localhost:${backend.port()}/api/tenants`,
+      },
+    });
+    await expect(
+      client.listUsage('acme', {}, { token: jane.replace('Bearer ', '') }),
+    ).resolves.toEqual([]);
+  });
+});

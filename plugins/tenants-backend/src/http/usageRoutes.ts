@@ -1,0 +1,82 @@
+import {
+  tenantReadPermission,
+  type TenantStore,
+  type TenantUsageStore,
+} from 'backstage-plugin-catalog-tenancy-node';
+import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
+import type { Router } from 'express';
+import type { Administrators } from '../authorization/Administrators';
+import type { TenantAdmins } from '../authorization/TenantAdmins';
+import type { Access, MakeOperation } from './operations';
+import { parseUsageQuery } from './query';
+
+/** What the routes of the use of tenants work with. */
+export interface UsageRoutesOptions {
+  administrators: Administrators;
+  operation: MakeOperation;
+  store: Pick<TenantStore, 'usage'>;
+  tenantAdmins: TenantAdmins;
+  usage: Pick<TenantUsageStore, 'list'>;
+}
+
+/** Adds the route of what a tenant uses: now, or with a query by day. */
+export function addUsageRoutes(
+  router: Router,
+  options: UsageRoutesOptions,
+): void {
+  const { administrators, operation, store, tenantAdmins, usage } = options;
+  /** For the tenant's own admins, too. */
+  const maySee: Access<unknown> = {
+    changes: false,
+    check: async (credentials, req) =>
+      (await administrators.may(credentials, tenantReadPermission)) ||
+      tenantAdmins.assertMay(
+        credentials,
+        tenantReadPermission,
+        req.params.slug,
+        'the use',
+      ),
+  };
+
+  router.get(
+    '/:slug/usage',
+    operation('get-tenant-usage', maySee, async (req, res) => {
+      const { slug } = req.params;
+      const byDay = parseUsageQuery(req);
+      if (!byDay) {
+        res.json(await store.usage(slug));
+        return;
+      }
+      const days = await usage.list(slug, byDay.query);
+      if (byDay.format === 'csv') {
+        res.type('text/csv').send(toCsv(days));
+      } else {
+        res.json(days);
+      }
+    }),
+  );
+}
+
+const COLUMNS = ['day', 'requests', 'database_ms', 'people', 'bytes'] as const;
+
+/** With a column for each kind of entities. */
+function toCsv(days: TenantUsageDay[]): string {
+  const kinds = [
+    ...new Set(days.flatMap(({ entities }) => Object.keys(entities))),
+  ].sort();
+  return [
+    [...COLUMNS, ...kinds.map(kind => `entities_${kind}`)],
+    ...days.map(day => [
+      ...COLUMNS.map(name => day[name]),
+      ...kinds.map(kind => day.entities[kind] ?? 0),
+    ]),
+  ]
+    .map(cells => `${cells.map(toCell).join(',')}\r\n`)
+    .join('');
+}
+
+/** A kind may be any text: one that begins as a formula must not become one. */
+function toCell(value: string | number): string {
+  const text = String(value);
+  return /^[\w.-]*$/.test(text) ? text : `"${text.replace(/"/g, '""')}"`;
+}

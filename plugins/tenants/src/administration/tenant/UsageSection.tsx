@@ -1,0 +1,140 @@
+import {
+  appLanguageApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { Select, Text } from '@backstage/ui';
+import { Failure, Loading } from '@internal/pages';
+import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
+import { useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { tenantsApiRef } from '../../api';
+import { tenantsTranslationRef } from '../../translation';
+import { Section } from './Section';
+import styles from './usage.module.css';
+
+const MEASURES = {
+  requests: day => day.requests,
+  people: day => day.people,
+  seconds: day => day.database_ms / 1_000,
+  entities: day =>
+    Object.values(day.entities).reduce((sum, count) => sum + count, 0),
+  megabytes: day => day.bytes / 1_000_000,
+} satisfies Record<string, (day: TenantUsageDay) => number>;
+
+type Measure = keyof typeof MEASURES;
+
+/** What a tenant has used on each of the last days. */
+export function UsageSection({ slug }: { slug: string }) {
+  const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const [measure, setMeasure] = useState<Measure>('requests');
+  const {
+    value: days,
+    error,
+    loading,
+    retry,
+  } = useAsyncRetry(() => tenantsApi.listUsage(slug), [tenantsApi, slug]);
+  return (
+    <Section title={t('tenant.usage.title')}>
+      {error && !loading && (
+        <Failure
+          title={t('tenant.usage.failed')}
+          error={error}
+          onRetry={retry}
+        />
+      )}
+      {loading && !days && <Loading height={160} />}
+      {days?.length === 0 && <Text as="p">{t('tenant.usage.none')}</Text>}
+      {days && days.length > 0 && (
+        <>
+          <Select
+            label={t('tenant.usage.measure')}
+            options={Object.keys(MEASURES).map(id => ({
+              id,
+              label: t(`tenant.usage.measures.${id as Measure}`),
+            }))}
+            value={measure}
+            onChange={next => setMeasure(next as Measure)}
+            style={{ maxWidth: 320 }}
+          />
+          <Bars
+            days={days}
+            of={MEASURES[measure]}
+            label={t(`tenant.usage.measures.${measure}`)}
+          />
+        </>
+      )}
+    </Section>
+  );
+}
+
+const HEIGHT = 120;
+const BAR = 10;
+
+function Bars(props: {
+  days: TenantUsageDay[];
+  of: (day: TenantUsageDay) => number;
+  label: string;
+}) {
+  const { days, of, label } = props;
+  const { language } = useApi(appLanguageApiRef).getLanguage();
+  const { t } = useTranslationRef(tenantsTranslationRef);
+  const numbers = new Intl.NumberFormat(language, {
+    maximumFractionDigits: 1,
+  });
+  const dates = new Intl.DateTimeFormat(language, {
+    dateStyle: 'medium',
+    timeZone: 'UTC',
+  });
+  const most = Math.max(...days.map(of));
+  const heightOf = (day: TenantUsageDay) =>
+    most === 0 ? 0 : (of(day) / most) * HEIGHT;
+  return (
+    <div>
+      <svg
+        className={styles.chart}
+        role="img"
+        aria-label={t('tenant.usage.chart', {
+          measure: label,
+          most: numbers.format(most),
+        })}
+        viewBox={`0 0 ${days.length * BAR} ${HEIGHT}`}
+        preserveAspectRatio="none"
+      >
+        {days.map((day, index) => (
+          <rect
+            key={day.day}
+            x={index * BAR + 1}
+            width={BAR - 2}
+            y={HEIGHT - heightOf(day)}
+            height={heightOf(day)}
+          >
+            <title>
+              {`${dates.format(new Date(day.day))}: ${numbers.format(of(day))}`}
+            </title>
+          </rect>
+        ))}
+      </svg>
+      <details className={styles.table}>
+        <summary>{t('tenant.usage.table')}</summary>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{t('tenant.usage.day')}</th>
+              <th scope="col">{label}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {days.map(day => (
+              <tr key={day.day}>
+                <th scope="row">{dates.format(new Date(day.day))}</th>
+                <td>{numbers.format(of(day))}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </div>
+  );
+}
