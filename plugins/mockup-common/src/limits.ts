@@ -14,7 +14,7 @@ export const MOCKUP_FILE = {
  *
  * @remarks
  *
- * `name`, `description` and `versionTag` count characters as PostgreSQL's
+ * `name`, `description`, `versionTag` and `message` count characters as PostgreSQL's
  * `char_length` and JSON Schema's `maxLength` do, which is Unicode code points
  * and not UTF-16 units: an emoji is one character. Their values come from the
  * specification, "Limits"; the other bounds keep one request from exhausting
@@ -29,6 +29,8 @@ export const MOCKUP_LIMITS = {
   description: 1000,
   /** Characters in the tag of a version. */
   versionTag: 50,
+  /** Characters in the message of a version. */
+  message: 1000,
   /** Groups that one mockup is shared with. */
   shares: 50,
   /** Characters in the reference of a group. */

@@ -111,6 +111,8 @@ export interface Version {
   mockupId: string;
   /** A name for the version, at most 50 characters. */
   versionTag?: string;
+  /** What has changed, at most 1000 characters. */
+  message?: string;
   /** The layout. */
   layoutData: LayoutItem[];
   /** The user who saved it, as `user:<namespace>/<name>`. */
@@ -187,6 +189,8 @@ export interface SaveVersionRequest {
   layoutData: LayoutItem[];
   /** A name for the version, at most 50 characters. */
   versionTag?: string;
+  /** What has changed, at most 1000 characters. */
+  message?: string;
 }
 
 /**
@@ -314,6 +318,8 @@ export interface MockupFileMockup {
 export interface MockupFileVersion {
   /** A name for the version, at most 50 characters. */
   versionTag?: string;
+  /** What has changed, at most 1000 characters. */
+  message?: string;
   /** The layout. */
   layoutData: LayoutItem[];
   /** The user who saved it, as `user:<namespace>/<name>`. */

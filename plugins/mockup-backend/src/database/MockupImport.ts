@@ -52,6 +52,7 @@ export class ImportsUnderWay {
 interface VersionRow {
   id: string;
   tag?: string;
+  message?: string;
   layout: unknown;
   created_by: string;
   created_at: string;
@@ -122,12 +123,13 @@ export class MockupImport {
     if (this.#imported.length === 0) {
       throw new InputError('A version comes before the first mockup');
     }
-    const { layoutData, versionTag, restoredFrom, createdBy, createdAt } =
-      version;
+    const { layoutData, versionTag, message, restoredFrom } = version;
+    const { createdBy, createdAt } = version;
     const id = randomUUID();
     const row = JSON.stringify({
       id,
       tag: versionTag,
+      message,
       layout: layoutData,
       created_by: createdBy,
       created_at: createdAt,

@@ -23,7 +23,11 @@ describe.each(mockupStores(databases))(
     async function save(mockupId: string, versionTag: string) {
       const saved = await store.saveVersion(
         mockupId,
-        { layoutData: [item({ props: { versionTag } })], versionTag },
+        {
+          layoutData: [item({ props: { versionTag } })],
+          versionTag,
+          message: `What ${versionTag} has changed`,
+        },
         { createdBy: ALICE },
       );
       return saved!;

@@ -24,7 +24,11 @@ describe.each(mockupStores(databases))(
     const save = (mockupId: string, versionTag: string) =>
       store.saveVersion(
         mockupId,
-        { layoutData: [item({ props: { versionTag } })], versionTag },
+        {
+          layoutData: [item({ props: { versionTag } })],
+          versionTag,
+          message: 'Why',
+        },
         { createdBy: BOB },
       );
     const namesInTrash = async (

@@ -27,13 +27,14 @@ describe.each(mockupStores(databases))(
       const [{ id }] = await createMockups(store, 'x');
       const saved = await store.saveVersion(
         id,
-        { layoutData: [item()], versionTag: 'first' },
+        { layoutData: [item()], versionTag: 'first', message: 'Hello' },
         { createdBy: BOB },
       );
       expect(saved?.version).toEqual({
         id: expect.any(String),
         mockupId: id,
         versionTag: 'first',
+        message: 'Hello',
         layoutData: [item()],
         createdBy: BOB,
         createdAt: expect.any(String),
@@ -100,7 +101,7 @@ describe.each(mockupStores(databases))(
       const version = { layoutData: [item()], createdBy: BOB, createdAt: at };
       async function* parts(fails: boolean): AsyncGenerator<ImportedPart> {
         yield { mockup: head };
-        yield { version: { ...version, versionTag: 'first' } };
+        yield { version: { ...version, versionTag: 'first', message: 'Hi' } };
         yield { version: { ...version, restoredFrom: 0 } };
         if (fails) {
           throw new Error('No more of it');
@@ -123,7 +124,7 @@ describe.each(mockupStores(databases))(
         oldestFirst: true,
       });
       expect(oldestFirst?.items).toMatchObject([
-        { versionTag: 'first', createdBy: BOB, createdAt: at },
+        { versionTag: 'first', message: 'Hi', createdBy: BOB, createdAt: at },
         { restoredFrom: oldestFirst?.items[0].id },
       ]);
       const latest = await store.getLatestVersion(imported[0].id);

@@ -294,6 +294,7 @@ export class PostgresMockupStore implements MockupStore {
       {
         ...this.#atRevision(mockupId, options),
         versionTag: request.versionTag ?? null,
+        message: request.message ?? null,
         layoutData: JSON.stringify(request.layoutData),
         createdBy: options.createdBy,
       },

@@ -42,7 +42,8 @@ export const TRASH_COLUMNS = `
 /** Selects a {@link VersionRow} from `mockup_versions`, without the layout. */
 export const VERSION_HEAD_COLUMNS = `
   mockup_versions.id as version_id, mockup_versions.mockup_id,
-  mockup_versions.version_tag, mockup_versions.created_by,
+  mockup_versions.version_tag, mockup_versions.message,
+  mockup_versions.created_by,
   mockup_versions.restored_from,
   ${iso('mockup_versions.created_at')} as version_created_at`;
 
@@ -66,6 +67,7 @@ export interface VersionRow {
   version_id: string;
   mockup_id: string;
   version_tag: string | null;
+  message: string | null;
   layout_data: LayoutItem[];
   created_by: string;
   version_created_at: string;
@@ -98,6 +100,7 @@ export function toVersion(row: VersionRow): Version {
     id: row.version_id,
     mockupId: row.mockup_id,
     ...(row.version_tag !== null && { versionTag: row.version_tag }),
+    ...(row.message !== null && { message: row.message }),
     layoutData: row.layout_data,
     createdBy: row.created_by,
     createdAt: row.version_created_at,

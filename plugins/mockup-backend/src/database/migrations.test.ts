@@ -53,6 +53,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       ['created_at', 'timestamp without time zone', 'NO'],
       ['tenant_id', 'uuid', 'NO'],
       ['restored_from', 'uuid', 'YES'],
+      ['message', 'text', 'YES'],
     ]);
   });
 
@@ -107,6 +108,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
 
     it.each([
       [{ version_tag: 't'.repeat(51) }, 'mockup_versions_version_tag_check'],
+      [{ message: 'm'.repeat(1001) }, 'mockup_versions_message_check'],
       [{ created_by: 'alice' }, 'mockup_versions_created_by_check'],
       ...[
         {},

@@ -101,10 +101,11 @@ export const DUPLICATE_MOCKUP = `
   ),
   versions as (
     insert into mockup_versions
-      (id, tenant_id, mockup_id, version_tag, layout_data, created_by, created_at,
-       restored_from)
+      (id, tenant_id, mockup_id, version_tag, message, layout_data, created_by,
+       created_at, restored_from)
     select chosen.id, copy.tenant_id, copy.id,
            case when :withHistory then mockup_versions.version_tag end,
+           case when :withHistory then mockup_versions.message end,
            mockup_versions.layout_data,
            case when :withHistory then mockup_versions.created_by
              else copy.owner end,
@@ -188,10 +189,11 @@ export const RESTORE_MOCKUP = `
   ),
   versions as (
     insert into mockup_versions
-      (tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at,
-       restored_from)
-    select mockup_trash_versions.tenant_id, mockup_id, mockup_trash_versions.id, version_tag, layout_data,
-           created_by, mockup_trash_versions.created_at, restored_from
+      (tenant_id, mockup_id, id, version_tag, message, layout_data, created_by,
+       created_at, restored_from)
+    select mockup_trash_versions.tenant_id, mockup_id, mockup_trash_versions.id,
+           version_tag, message, layout_data, created_by,
+           mockup_trash_versions.created_at, restored_from
       from restored
       join mockup_trash_versions on mockup_trash_versions.mockup_id = restored.id
      where mockup_trash_versions.tenant_id = :tenantId
@@ -208,8 +210,8 @@ export const PURGE_MOCKUP = `
  * Locks the row of the mockup against other writes while it runs, which puts
  * versions that are saved at once in a definite order. Only other changes of
  * the same mockup wait for it.
- * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionTag`, `layoutData` (as text),
- * `createdBy`.
+ * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionTag`, `message`,
+ * `layoutData` (as text), `createdBy`.
  */
 export const INSERT_VERSION = `
   with mockup as (
@@ -218,9 +220,9 @@ export const INSERT_VERSION = `
     returning tenant_id, id, updated_at
   )
   insert into mockup_versions
-    (tenant_id, mockup_id, version_tag, layout_data, created_by, created_at)
-  select tenant_id, id, :versionTag, cast(:layoutData as jsonb), :createdBy,
-         updated_at
+    (tenant_id, mockup_id, version_tag, message, layout_data, created_by, created_at)
+  select tenant_id, id, :versionTag, :message, cast(:layoutData as jsonb),
+         :createdBy, updated_at
     from mockup
   returning ${VERSION_HEAD_COLUMNS},
     ${revisionOf('mockup_versions.created_at')} as revision`;
@@ -373,24 +375,26 @@ export const IMPORT_MOCKUP = `
  * Inserts versions of a file in their order, behind those that its mockup has: a file has less
  * digits of times than the database, so that each is a microsecond after the one before where
  * the file says no more. Bindings: `tenantId`, `mockupId`, `versions` (JSON: a list of objects
- * with `id`, `tag`, `layout`, `createdBy`, `createdAt` and `restoredFrom`).
+ * with `id`, `tag`, `message`, `layout`, `createdBy`, `createdAt` and `restoredFrom`).
  */
 export const IMPORT_VERSIONS = `
   with given as (
     select version.*, least(created_at, clock_timestamp() at time zone 'utc') as time
       from rows from (jsonb_to_recordset(cast(:versions as jsonb)) as (
-             id uuid, tag text, layout jsonb, created_by text, created_at timestamp,
-             restored_from uuid)) with ordinality
-             as version (id, tag, layout, created_by, created_at, restored_from, place)
+             id uuid, tag text, message text, layout jsonb, created_by text,
+             created_at timestamp, restored_from uuid)) with ordinality
+             as version (id, tag, message, layout, created_by, created_at,
+                         restored_from, place)
   ), last as (
     select max(created_at) as time from mockup_versions
      where mockup_versions.tenant_id = :tenantId
        and mockup_versions.mockup_id = :mockupId
   )
   insert into mockup_versions
-    (tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at,
-     restored_from)
-  select cast(:tenantId as uuid), cast(:mockupId as uuid), id, tag, layout, created_by,
+    (tenant_id, mockup_id, id, version_tag, message, layout_data, created_by,
+     created_at, restored_from)
+  select cast(:tenantId as uuid), cast(:mockupId as uuid), id, tag, message, layout,
+         created_by,
          greatest(
            max(given.time - place * interval '1 microsecond') over (order by place),
            (select time from last)) + place * interval '1 microsecond',

@@ -138,6 +138,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     const first = await backend.alice.post(`${path}/versions`, {
       layoutData: [item()],
       versionTag: 'first',
+      message: 'It begins',
     });
     await backend.bob.post(`${path}/versions`, { layoutData: [] });
     const restored = await backend.alice.post(
@@ -160,6 +161,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         versions: [
           {
             versionTag: 'first',
+            message: 'It begins',
             layoutData: [item()],
             createdBy: ALICE,
             createdAt: first.body.createdAt,
@@ -352,6 +354,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
           fc.record(
             {
               versionTag: text.filter(value => value.length <= 50),
+              message: text.filter(value => value.length <= 1000),
               layoutData: fc
                 .uniqueArray(fc.tuple(text, props), {
                   selector: ([i]) => i,

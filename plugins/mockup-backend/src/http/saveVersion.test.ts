@@ -59,6 +59,10 @@ describe.each(databases.eachSupportedId())(
         'a tag of 50 characters',
         { layoutData: [], versionTag: 't'.repeat(50) },
       ],
+      [
+        'a message of 1000 characters',
+        { layoutData: [], message: '🙂'.repeat(1000) },
+      ],
       ['items at the lower bounds', { layoutData: [item({ w: 1, h: 1 })] }],
       [
         'columns up to 2^53 - 1, rows up to a million',
@@ -131,6 +135,11 @@ describe.each(databases.eachSupportedId())(
         'versionTag must be a string of at most 50 characters',
       ],
       [{ layoutData: [], versionTag: null }, 'versionTag must be a string'],
+      [
+        { layoutData: [], message: 'm'.repeat(1001) },
+        'message must be a string of at most 1000 characters',
+      ],
+      [{ layoutData: [], message: 'a\0' }, 'message must be a string'],
       [{ layoutData: [], createdBy: BOB }, 'unknown field "createdBy"'],
       [
         { layoutData: [item(), item({ i: 'other' }), item()] },

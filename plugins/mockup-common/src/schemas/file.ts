@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { MockupFileMockup, MockupFileVersion } from '../types';
 import { layoutSchema } from './layout';
-import { description, name, versionTag } from './mockup';
+import { description, message, name, versionTag } from './mockup';
 import { storableText } from './text';
 
 const TIME = 'a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z';
@@ -39,6 +39,7 @@ export const mockupFileVersionSchema: z.ZodType<MockupFileVersion> =
   z.strictObject(
     {
       versionTag: versionTag.optional(),
+      message: message.optional(),
       layoutData: layoutSchema,
       createdBy: user,
       createdAt: time,

@@ -23,6 +23,7 @@ export const name = boundedText(1, MOCKUP_LIMITS.name).refine(
 );
 export const description = boundedText(0, MOCKUP_LIMITS.description);
 export const versionTag = boundedText(0, MOCKUP_LIMITS.versionTag);
+export const message = boundedText(0, MOCKUP_LIMITS.message);
 const CHANGES = 'an object with a name, a description, or both';
 export const timestamp = z.iso.datetime({ precision: 3 });
 export const userRef = z.string().regex(/^user:[^/]+\/.+$/);
@@ -62,7 +63,11 @@ export const updateMockupRequestSchema: z.ZodType<UpdateMockupRequest> = z
  */
 export const saveVersionRequestSchema: z.ZodType<SaveVersionRequest> =
   z.strictObject(
-    { layoutData: layoutSchema, versionTag: versionTag.optional() },
+    {
+      layoutData: layoutSchema,
+      versionTag: versionTag.optional(),
+      message: message.optional(),
+    },
     { error: 'an object with layoutData' },
   );
 
@@ -163,6 +168,7 @@ export const versionSchema: z.ZodType<Version> = z.strictObject({
   id: z.uuid(),
   mockupId: z.uuid(),
   versionTag: versionTag.optional(),
+  message: message.optional(),
   layoutData: z.array(layoutItemSchema),
   createdBy: userRef,
   createdAt: timestamp,

@@ -404,7 +404,7 @@ describe('saving', () => {
     await press(' {ArrowRight}');
   };
 
-  it('saves a version with a tag, over what was read', async () => {
+  it('saves a version with a tag and a message, over what was read', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     const { etag } = backend;
     await open(backend);
@@ -412,8 +412,9 @@ describe('saving', () => {
     await change();
     expect(screen.getByText('Not saved yet.')).toBeInTheDocument();
     await screen.findByText('Not saved yet. This browser keeps a draft.');
-    await userEvent.click(button('Save with a tag'));
+    await userEvent.click(button('Save with a tag or message'));
     await userEvent.type(screen.getByLabelText('Tag'), 'for review');
+    await userEvent.type(screen.getByLabelText('Message'), 'Moved it');
     await userEvent.click(
       within(screen.getByRole('dialog')).getByRole('button', { name: 'Save' }),
     );
@@ -424,6 +425,7 @@ describe('saving', () => {
         {
           layoutData: [{ ...item('a', 1, 0, 'Hello') }],
           versionTag: 'for review',
+          message: 'Moved it',
         },
         { ifMatch: etag },
       ],

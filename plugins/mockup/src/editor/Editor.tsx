@@ -34,7 +34,7 @@ import { LeaveDialog } from './saving/LeaveDialog';
 import { SaveProblem } from './saving/SaveProblem';
 import { SaveState } from './saving/SaveState';
 import { useDraft } from './saving/useDraft';
-import { useSaving } from './saving/useSaving';
+import { useSaving, type VersionNote } from './saving/useSaving';
 import { Toolbar, type View } from './Toolbar';
 import { useEditor } from './useEditor';
 import { isEditable, usePageKeys } from './usePageKeys';
@@ -143,12 +143,12 @@ export function Editor(props: {
     paste(fromClipboardText(event.clipboardData?.getData('text/plain') ?? ''));
   };
 
-  const save = async (versionTag?: string, over?: Saved) => {
+  const save = async (note?: VersionNote, over?: Saved) => {
     if (content.name.trim() === '') {
       announce(t('editor.details.nameMissing'));
       return;
     }
-    if (await saving.save(content, versionTag, over)) {
+    if (await saving.save(content, note, over)) {
       announce(t('editor.said.saved'));
     }
   };
@@ -207,7 +207,7 @@ export function Editor(props: {
         {saving.failure && (
           <SaveProblem
             failure={saving.failure}
-            onRetry={() => save(saving.failure?.versionTag)}
+            onRetry={() => save(saving.failure?.note)}
             onSaveCopy={() => setCopying(true)}
           />
         )}
@@ -323,7 +323,7 @@ export function Editor(props: {
             dispatch({ type: 'replace', content: conflict.theirs.content });
             announce(t('editor.conflict.tookTheirs'));
           }}
-          onSaveMine={() => save(conflict.versionTag, conflict.theirs)}
+          onSaveMine={() => save(conflict.note, conflict.theirs)}
           onMerge={result => {
             saving.startFrom(conflict.theirs);
             dispatch({ type: 'replace', content: result });

@@ -19,6 +19,7 @@ import type { SharedChange } from '../sharing/useSharing';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { Content, EditorAction } from './model/editorReducer';
+import type { VersionNote } from './saving/useSaving';
 
 /** The name of the mockup, and what is done with it as a whole. */
 export function EditorHeader(props: {
@@ -26,7 +27,7 @@ export function EditorHeader(props: {
   content: Content;
   isReadOnly: boolean;
   dispatch: Dispatch<EditorAction>;
-  onSave: (versionTag?: string) => void;
+  onSave: (note: VersionNote) => void;
   onSaveCopy: () => void;
   onShared: (change: SharedChange) => void;
 }) {
@@ -34,7 +35,7 @@ export function EditorHeader(props: {
   const { dispatch, onSave, onSaveCopy, onShared } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const versionsPath = useRouteRef(versionsRouteRef)?.({ id: mockupId });
-  const [dialog, setDialog] = useState<'details' | 'tag' | 'share'>();
+  const [dialog, setDialog] = useState<'details' | 'note' | 'share'>();
   return (
     <>
       <PageHeader
@@ -68,10 +69,10 @@ export function EditorHeader(props: {
                   <ButtonIcon
                     variant="secondary"
                     icon={<RiPriceTag3Line />}
-                    aria-label={t('editor.toolbar.saveTagged')}
-                    onPress={() => setDialog('tag')}
+                    aria-label={t('editor.toolbar.saveNoted')}
+                    onPress={() => setDialog('note')}
                   />
-                  <Tooltip>{t('editor.toolbar.saveTagged')}</Tooltip>
+                  <Tooltip>{t('editor.toolbar.saveNoted')}</Tooltip>
                 </TooltipTrigger>
               </>
             )}
@@ -85,8 +86,8 @@ export function EditorHeader(props: {
           onClose={() => setDialog(undefined)}
         />
       )}
-      {dialog === 'tag' && (
-        <TagDialog onSave={onSave} onClose={() => setDialog(undefined)} />
+      {dialog === 'note' && (
+        <NoteDialog onSave={onSave} onClose={() => setDialog(undefined)} />
       )}
       {dialog === 'share' && (
         <ShareDialog
@@ -110,17 +111,13 @@ function DetailsDialog(props: {
   const [name, setName] = useState(content.name);
   const [description, setDescription] = useState(content.description);
   const [isAsked, setAsked] = useState(false);
-  const nameError = problemOf(name, MOCKUP_LIMITS.name, name.trim() === '');
-  const descriptionError = problemOf(description, MOCKUP_LIMITS.description);
+  const tooLong = useTooLong();
+  const nameError =
+    name.trim() === ''
+      ? t('editor.details.nameMissing')
+      : tooLong(name, MOCKUP_LIMITS.name);
+  const descriptionError = tooLong(description, MOCKUP_LIMITS.description);
 
-  function problemOf(text: string, most: number, isMissing = false) {
-    if (isMissing) {
-      return t('editor.details.nameMissing');
-    }
-    return [...text].length > most
-      ? t('editor.details.tooLong', { most: String(most) })
-      : undefined;
-  }
   return (
     <ActionDialog
       title={t('editor.details.title')}
@@ -156,35 +153,56 @@ function DetailsDialog(props: {
   );
 }
 
-function TagDialog(props: {
-  onSave: (versionTag?: string) => void;
+/** Says of a text whether it is longer than the portal takes. */
+function useTooLong() {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (text: string, most: number) =>
+    [...text].length > most
+      ? t('editor.details.tooLong', { most: String(most) })
+      : undefined;
+}
+
+function NoteDialog(props: {
+  onSave: (note: VersionNote) => void;
   onClose: () => void;
 }) {
   const { onSave, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const [tag, setTag] = useState('');
-  const most = MOCKUP_LIMITS.versionTag;
-  const isTooLong = [...tag].length > most;
-  const problem = isTooLong
-    ? t('editor.details.tooLong', { most: String(most) })
-    : null;
+  const [message, setMessage] = useState('');
+  const tooLong = useTooLong();
+  const tagError = tooLong(tag, MOCKUP_LIMITS.versionTag);
+  const messageError = tooLong(message, MOCKUP_LIMITS.message);
   return (
     <ActionDialog
-      title={t('editor.tag.title')}
+      title={t('editor.note.title')}
       texts={[]}
       submit={t('editor.toolbar.save')}
       failed=""
       onClose={onClose}
-      onSubmit={async () => !isTooLong}
-      onDone={() => onSave(tag.trim() || undefined)}
+      onSubmit={async () => !tagError && !messageError}
+      onDone={() =>
+        onSave({
+          ...(tag.trim() && { versionTag: tag.trim() }),
+          ...(message.trim() && { message: message.trim() }),
+        })
+      }
     >
       <TextField
-        label={t('editor.tag.label')}
-        description={t('editor.tag.help')}
+        label={t('editor.note.tag')}
+        description={t('editor.note.tagHelp')}
         value={tag}
         onChange={setTag}
         validationBehavior="aria"
-        validate={() => problem}
+        validate={() => tagError ?? null}
+      />
+      <TextAreaField
+        label={t('editor.note.message')}
+        description={t('editor.note.messageHelp')}
+        value={message}
+        onChange={setMessage}
+        validationBehavior="aria"
+        validate={() => messageError ?? null}
       />
     </ActionDialog>
   );

@@ -22,10 +22,12 @@ export const editorMessages = {
     tooLong: 'At most {{most}} characters.',
     done: 'Done',
   },
-  tag: {
-    title: 'Save a version with a tag',
-    label: 'Tag',
-    help: 'A name for the version, such as “for review”.',
+  note: {
+    title: 'Save a version with a tag or message',
+    tag: 'Tag',
+    tagHelp: 'A name for the version, such as “for review”.',
+    message: 'Message',
+    messageHelp: 'What has changed in the version.',
   },
   status: {
     saved: 'All changes are saved.',
@@ -48,7 +50,7 @@ export const editorMessages = {
     versions: 'Versions',
     saveCopy: 'Save a copy',
     save: 'Save',
-    saveTagged: 'Save with a tag',
+    saveNoted: 'Save with a tag or message',
   },
   views: {
     label: 'View',

@@ -129,19 +129,24 @@ function Title({ side, text }: { side: 'before' | 'after'; text: string }) {
   );
 }
 
-/** Who has saved a version and when, and the ways to it and back to it. */
+/** Who has saved a version, when and why, and the ways to it and back to it. */
 function Note(props: {
   version: Version;
   title: string;
   onRestore?: () => void;
 }) {
   const { version, title, onRestore } = props;
-  const { id, mockupId, createdAt, createdBy } = version;
+  const { id, mockupId, createdAt, createdBy, message } = version;
   const { t } = useTranslationRef(mockupTranslationRef);
   const href =
     useRouteRef(versionRouteRef)?.({ id: mockupId, versionId: id }) ?? '';
   return (
     <>
+      {message && (
+        <Text as="p" className={styles.message}>
+          {message}
+        </Text>
+      )}
       <Text
         as="p"
         variant="body-small"

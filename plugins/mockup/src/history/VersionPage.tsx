@@ -35,8 +35,8 @@ export function VersionPage() {
 
 function LookAt(props: { read: ReadMockup; version: Version }) {
   const { version } = props;
-  const { id, mockupId, createdAt, createdBy, layoutData, restoredFrom } =
-    version;
+  const { id, mockupId, createdAt, createdBy, layoutData } = version;
+  const { message, restoredFrom } = version;
   const { newest, isRestored, ask, notice, dialog } = useRestoring(props.read);
   const { t } = useTranslationRef(mockupTranslationRef);
   const title = useVersionTitle()(version);
@@ -93,6 +93,11 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
               </Text>
             )}
           </div>
+          {message && (
+            <Text as="p" className={styles.message}>
+              {message}
+            </Text>
+          )}
           <div className={styles.buttons}>
             <CopyButton
               label={t('components.copy.link')}

@@ -234,8 +234,8 @@ function Row(props: {
   const { version, from, isNewest, number, choice, onRestore } = props;
   const { publishing } = props;
   const { read, onRenamed, onConflict } = props;
-  const { mockupId, id, createdAt, createdBy, layoutData, restoredFrom } =
-    version;
+  const { mockupId, id, createdAt, createdBy, layoutData } = version;
+  const { message, restoredFrom } = version;
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
   const toVersion = useRouteRef(versionRouteRef);
@@ -263,6 +263,11 @@ function Row(props: {
             onConflict={onConflict}
           />
         </div>
+        {message && (
+          <Text as="p" className={styles.message}>
+            {message}
+          </Text>
+        )}
         <Text as="p" variant="body-small" color="secondary">
           <Person entityRef={createdBy} />, <Moment at={createdAt} />,{' '}
           {t('history.items', { count: layoutData.length })}

@@ -114,7 +114,10 @@ const button = (name: string | RegExp) => screen.findByRole('button', { name });
 describe('the versions of a mockup', () => {
   const THREE = [
     versionOf('three', { restoredFrom: 'one', layoutData: [item('a')] }),
-    versionOf('two', { createdBy: 'user:default/peter' }),
+    versionOf('two', {
+      createdBy: 'user:default/peter',
+      message: 'The button has moved.',
+    }),
     versionOf('one', { versionTag: undefined }),
   ];
 
@@ -126,7 +129,9 @@ describe('the versions of a mockup', () => {
       expect.stringMatching(
         /^No\. 3threeNewest.*anna, .*ago \(.*2026.*\), 1 item.*Restored from Version of .*2026/,
       ),
-      expect.stringMatching(/^No\. 2two.*peter, .*0 items/),
+      expect.stringMatching(
+        /^No\. 2two.*The button has moved\..*peter, .*0 items/,
+      ),
       expect.stringMatching(/^No\. 1Version of .*2026.*anna/),
     ]);
     // What it looks like: a box for each item.

@@ -74,10 +74,14 @@ export async function update(
   if (!read || !newest || isSameLayout(newest.layoutData, before)) {
     return;
   }
-  const { layoutData, versionTag } = newest;
+  const { layoutData, versionTag, message } = newest;
   await api.saveVersion(
     here.id,
-    { layoutData, ...(versionTag && { versionTag }) },
+    {
+      layoutData,
+      ...(versionTag && { versionTag }),
+      ...(message && { message }),
+    },
     { ifMatch: read.etag },
   );
 }

@@ -116,10 +116,11 @@ function toFileVersion(
   version: Version,
   places: Map<string, number>,
 ): MockupFileVersion {
-  const { versionTag, layoutData, createdBy, createdAt } = version;
+  const { versionTag, message, layoutData, createdBy, createdAt } = version;
   const restoredFrom = places.get(version.restoredFrom ?? '');
   return {
     ...(versionTag !== undefined && { versionTag }),
+    ...(message !== undefined && { message }),
     layoutData,
     createdBy,
     createdAt,

@@ -1,5 +1,6 @@
 import { useApi } from '@backstage/frontend-plugin-api';
 import { statusOf } from '@internal/pages';
+import type { SaveVersionRequest } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { mockupApiRef, MOST_TRIES } from '../../api';
 import type { SharedChange } from '../../sharing/useSharing';
@@ -11,18 +12,21 @@ import {
 } from '../model/content';
 import type { Content } from '../model/editorReducer';
 
+/** What the user says of the version that they save. */
+export type VersionNote = Pick<SaveVersionRequest, 'versionTag' | 'message'>;
+
 /** What somebody else has saved since. */
 export interface SaveConflict {
   theirs: Saved;
   /** What the user was about to save. */
-  versionTag?: string;
+  note: VersionNote;
 }
 
 /** Why something was not saved. */
 export interface SaveFailure {
   error: unknown;
   /** What to try again with. */
-  versionTag?: string;
+  note: VersionNote;
 }
 
 /** The mockup has been deleted meanwhile. */
@@ -44,7 +48,7 @@ export function useSaving(mockupId: string, opened: Saved) {
   const send = async (
     content: Content,
     over: Saved,
-    versionTag: string | undefined,
+    note: VersionNote,
   ): Promise<void> => {
     let next = over;
     const { name, description, items } = content;
@@ -66,13 +70,13 @@ export function useSaving(mockupId: string, opened: Saved) {
       setSaved(next);
     }
     if (
-      versionTag !== undefined ||
+      Object.keys(note).length > 0 ||
       next.versionId === undefined ||
       !isSameLayout(items, next.content.items)
     ) {
       const { version, etag } = await api.saveVersion(
         mockupId,
-        { layoutData: [...items], versionTag },
+        { layoutData: [...items], ...note },
         { ifMatch: next.etag },
       );
       setSaved({
@@ -94,7 +98,7 @@ export function useSaving(mockupId: string, opened: Saved) {
   const compare = async (
     content: Content,
     over: Saved,
-    versionTag: string | undefined,
+    note: VersionNote,
   ): Promise<Saved | 'saved' | undefined> => {
     const answer = await api.getMockup(mockupId);
     if (!answer) {
@@ -113,7 +117,7 @@ export function useSaving(mockupId: string, opened: Saved) {
       // It was shared meanwhile, or a version has got a tag.
       return theirs;
     }
-    setConflict({ theirs, versionTag });
+    setConflict({ theirs, note });
     return undefined;
   };
 
@@ -121,19 +125,19 @@ export function useSaving(mockupId: string, opened: Saved) {
   const sendOrCompare = async (
     content: Content,
     over: Saved,
-    versionTag: string | undefined,
+    note: VersionNote,
   ): Promise<boolean> => {
     let next: Saved | 'saved' | undefined = over;
     for (let tries = 1; next && next !== 'saved'; tries += 1) {
       const base: Saved = next;
       try {
-        await send(content, base, versionTag);
+        await send(content, base, note);
         next = 'saved';
       } catch (error) {
         if (statusOf(error) !== 412 || tries === MOST_TRIES) {
           throw error;
         }
-        next = await compare(content, base, versionTag);
+        next = await compare(content, base, note);
       }
     }
     if (next) {
@@ -145,7 +149,7 @@ export function useSaving(mockupId: string, opened: Saved) {
   /** @returns whether it is saved */
   const save = async (
     content: Content,
-    versionTag?: string,
+    note: VersionNote = {},
     over: Saved = saved,
   ): Promise<boolean> => {
     if (isUnderWay.current) {
@@ -155,9 +159,9 @@ export function useSaving(mockupId: string, opened: Saved) {
     setPending(true);
     setFailure(undefined);
     try {
-      return await sendOrCompare(content, over, versionTag);
+      return await sendOrCompare(content, over, note);
     } catch (error) {
-      setFailure({ error, versionTag });
+      setFailure({ error, note });
       return false;
     } finally {
       isUnderWay.current = false;
