@@ -200,6 +200,8 @@ const sharesMockups = process.env.PORTAL_POLICY === 'sharing';
 const portal = createPortal({
   pages: process.env.PORTAL_PAGES !== 'false',
   policy: !sharesMockups,
+  // For the tests in the browser.
+  closed: process.env.PORTAL_CLOSED?.split(','),
 });
 if (sharesMockups) {
   portal.add(sharingPolicy);

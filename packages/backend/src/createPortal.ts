@@ -23,8 +23,15 @@ const forEachTenant = () => ({
   'user-settings': [import('@backstage/plugin-user-settings-backend')],
 });
 
-/** The portal's backend, with everything mounted; in development, maybe without pages or a policy. */
-export function createPortal({ pages = true, policy = true } = {}) {
+/**
+ * The portal's backend, with everything mounted; in development, maybe without pages or a policy, or
+ * with plugins that are closed to tenants.
+ */
+export function createPortal({
+  pages = true,
+  policy = true,
+  closed = [] as string[],
+} = {}) {
   const backend = createBackend();
 
   if (pages) {
@@ -58,7 +65,14 @@ export function createPortal({ pages = true, policy = true } = {}) {
   Object.values(onePerTenant)
     .flat()
     .forEach(feature => backend.add(feature));
-  backend.add(tenantEngines({ features: modules, onePerTenant }));
+  backend.add(
+    tenantEngines({
+      features: modules,
+      onePerTenant: Object.fromEntries(
+        Object.entries(onePerTenant).filter(([id]) => !closed.includes(id)),
+      ),
+    }),
+  );
   backend.add(import('backstage-plugin-tenants-backend'));
 
   backend.add(import('@backstage/plugin-permission-backend'));

@@ -8,6 +8,5 @@ export { tenants as default } from './plugin';
 export { tenantsApiRef } from './api';
 export { tenantsTranslationRef, pagesTranslationRef } from './translation';
 export { TenantSwitcher } from './openTenant/TenantSwitcher';
-export { useTenantNav } from './openTenant/useTenantNav';
 export { createTenantFetchMiddleware } from './openTenant/createTenantFetchMiddleware';
 export { type PageTenant, pageTenantApiRef } from './openTenant/PageTenant';

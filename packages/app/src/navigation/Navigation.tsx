@@ -24,7 +24,7 @@ import { SidebarSearchModal } from '@backstage/plugin-search';
 import { UserSettingsSignInAvatar } from '@backstage/plugin-user-settings';
 import { RiMenuLine, RiSearchLine, RiStackFill } from '@remixicon/react';
 import { useHomePage } from 'backstage-plugin-mockup';
-import { TenantSwitcher, useTenantNav } from 'backstage-plugin-tenants';
+import { TenantSwitcher } from 'backstage-plugin-tenants';
 import { useCallback } from 'react';
 import { portalTranslationRef } from '../translation';
 
@@ -54,7 +54,6 @@ const useStyles = makeStyles(theme => ({
 /** The sidebar; on phones, a bar at the bottom. */
 function Navigation({ navItems }: NavContentComponentProps) {
   const { t } = useTranslationRef(portalTranslationRef);
-  const works = useTenantNav();
   const home = useHomePage();
 
   const items = navItems.clone();
@@ -62,16 +61,10 @@ function Navigation({ navItems }: NavContentComponentProps) {
     'page:catalog',
     'page:search',
     'page:user-settings',
-  ].map(id => {
-    const item = items.take(id);
-    return item && works(item) ? item : undefined;
-  });
+  ].map(id => items.take(id));
   // Empty, unless an entity leads there.
   items.take('page:catalog-graph');
-  const others = items
-    .rest()
-    .filter(works)
-    .sort((a, b) => a.title.localeCompare(b.title));
+  const others = items.rest().sort((a, b) => a.title.localeCompare(b.title));
   return (
     <Sidebar>
       <SidebarWordmark to={home ?? '/'} />

@@ -1,5 +1,15 @@
 import { inBrowser } from '../harness/inBrowser';
 import { SIGN_IN } from '../harness/Visitor';
+import { walk } from '../harness/walk';
+
+const CLOSED = [
+  'kubernetes',
+  'notifications',
+  'scaffolder',
+  'search',
+  'signals',
+  'techdocs',
+];
 
 /** Without a mouse. */
 export function testKeyboard(): void {
@@ -122,6 +132,35 @@ export function testPhone(): void {
 /** A backend that is away for a while, and who may enter nothing. They restart the backend. */
 export function testRestarts(): void {
   describe('a restart of the backend', () => {
+    inBrowser(
+      'has nothing shown or asked for that a tenant no longer has',
+      async ({ portal, visit }) => {
+        await portal.stopBackend();
+        await portal.startBackend({ PORTAL_CLOSED: CLOSED.join() });
+        const visitor = await visit({ at: 'acme', as: 'anna' });
+        visitor.traffic.expect(['acme']);
+        await visitor.open('/');
+        await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
+        const entity = '/catalog/default/component/route-planner';
+        const { visited, problems } = await walk(visitor.page, {
+          link: '/',
+          path: entity,
+        });
+        expect(problems).toEqual([]);
+        expect(visited).toEqual(
+          expect.arrayContaining(['/api-docs', '/mockups', '/settings']),
+        );
+        const dead = [
+          ...['/create', '/docs', '/notifications', '/search'],
+          ...['kubernetes', 'docs'].map(tab => `${entity}/${tab}`),
+        ];
+        expect(visited.filter(path => dead.includes(path))).toEqual([]);
+        expect(
+          await visitor.page.getByRole('button', { name: 'Search' }).count(),
+        ).toBe(0);
+      },
+    );
+
     inBrowser(
       'is survived by a page that is open',
       async ({ portal, visit }) => {

@@ -21,6 +21,9 @@ import { refuse } from '../resolution/createTenantMiddleware';
 import type { Admission, Credentials } from './Admission';
 import { refuseValues } from './refuseValues';
 
+/** They show the configuration of the portal, and with it other tenants. */
+const OF_OPERATORS = ['devtools'];
+
 interface PluginGateOptions {
   pluginId: string;
   /** Whether the plugin holds nothing of any tenant. */
@@ -58,7 +61,7 @@ type EnteredListener = (
  *    the tenant verifies, in each
  * 4. a tenant that has sent too many requests is refused, where they are limited
  * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
- *    instances, is for the default tenant alone
+ *    instances, is for the default tenant alone, or for the administrators of that
  * 6. the credentials of the request carry its tenant and the role of the caller there, the tenant
  *    also into the calls to other plugins
  * 7. a value that the plugin would hand to PostgreSQL unchecked is refused
@@ -196,19 +199,39 @@ export class PluginGate implements TenantGate {
 
   readonly #close: RequestHandler = (req, _res, next) => {
     const tenant = tenantOf(req);
-    if (this.#class !== 'closed' || isDefault(tenant)) {
+    if (this.#class !== 'closed') {
       next();
-      return;
+    } else if (!isDefault(tenant)) {
+      this.#warn();
+      next(
+        new NotAllowedError(
+          `The plugin '${this.#pluginId}' is not available to the tenant '${
+            tenant.tenantSlug
+          }'`,
+        ),
+      );
+    } else if (OF_OPERATORS.includes(this.#pluginId)) {
+      this.#assertAdministrator(req, tenant).then(() => next(), next);
+    } else {
+      next();
     }
-    this.#warn();
-    next(
-      new NotAllowedError(
-        `The plugin '${this.#pluginId}' is not available to the tenant '${
-          tenant.tenantSlug
-        }'`,
-      ),
-    );
   };
+
+  async #assertAdministrator(
+    req: Request,
+    tenant: ActiveTenant,
+  ): Promise<void> {
+    const credentials = await this.#admission.credentialsOf(req);
+    const role =
+      credentials && (await this.#admission.roleOf(credentials, tenant, req));
+    if (role !== 'admin') {
+      throw new NotAllowedError(
+        `The plugin '${
+          this.#pluginId
+        }' is for administrators of tenants: tenancy.admins`,
+      );
+    }
+  }
 
   /** What happens to requests for tenants other than the default one. */
   get #class(): 'tenant-aware' | 'one each' | 'shared' | 'closed' {

@@ -107,6 +107,34 @@ describe('the class of a plugin', () => {
     ]);
   });
 
+  it('opens devtools to the administrators of tenants alone, in the default tenant', async () => {
+    const ask = await startGatedBackend({
+      directory,
+      tenancy: { admins: ['user:default/operator'] },
+      features: [classifiedPlugin('devtools')],
+    });
+    const statusOf = async (user: string, tenant: string) => {
+      const { status } = await ask(`/api/devtools${PATHS.credentials}`, {
+        'x-tenant-slug': tenant,
+        authorization: mockCredentials.user.header(`user:default/${user}`),
+      });
+      return [user, tenant, status];
+    };
+    await expect(
+      Promise.all([
+        statusOf('operator', 'default'),
+        statusOf('operator', 'acme'),
+        statusOf('member', 'default'),
+        statusOf('member', 'acme'),
+      ]),
+    ).resolves.toEqual([
+      ['operator', 'default', 200],
+      ['operator', 'acme', 403],
+      ['member', 'default', 403],
+      ['member', 'acme', 403],
+    ]);
+  });
+
   it('tells other plugins which are closed, and what named the tenant', async () => {
     expect(await get('tenants', 'acme')).toBe('200 ["header","search"]');
     const { text } = await send('/api/tenants', {

@@ -3,10 +3,14 @@ import {
   coreServices,
   createBackendFeatureLoader,
   createBackendModule,
+  type LoggerService,
 } from '@backstage/backend-plugin-api';
 import {
+  type AuthProviderFactory,
   authProvidersExtensionPoint,
+  type AuthProviderRouteHandlers,
   createOAuthRouteHandlers,
+  sendWebMessageResponse,
 } from '@backstage/plugin-auth-node';
 import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import {
@@ -41,8 +45,8 @@ const tenantProviderModule = createBackendModule({
         const people = new TenantPeople({ ...deps, config });
         providers.registerProvider({
           providerId: 'tenant',
-          factory: options =>
-            createOAuthRouteHandlers({
+          factory: options => {
+            const handlers = createOAuthRouteHandlers({
               ...options,
               authenticator: tenantAuthenticator({
                 clients: new TenantClients({ signIns, config }),
@@ -54,12 +58,57 @@ const tenantProviderModule = createBackendModule({
                 const sub = await people.admit(result.fullProfile);
                 return context.issueToken({ claims: { sub, ent: [sub] } });
               },
-            }),
+            });
+            return withToldErrors(handlers, options, logger);
+          },
         });
       },
     });
   },
 });
+
+const TOLD = ['InputError', 'NotAllowedError', 'NotFoundError'];
+
+/**
+ * Has the window of the sign-in tell the page why it can't begin, and close. Backstage shows an
+ * error as JSON in the window, and the page learns that it was closed.
+ */
+function withToldErrors(
+  handlers: AuthProviderRouteHandlers,
+  options: Parameters<AuthProviderFactory>[0],
+  logger: LoggerService,
+): AuthProviderRouteHandlers {
+  return {
+    ...handlers,
+    async start(req, res) {
+      try {
+        await handlers.start(req, res);
+      } catch (error) {
+        const { name, message } = error as Error;
+        const isTold = TOLD.includes(name);
+        if (!isTold) {
+          logger.error('A sign-in of a tenant could not begin', error as Error);
+        }
+        const { origin } = req.query;
+        sendWebMessageResponse(
+          res,
+          typeof origin === 'string' && options.isOriginAllowed(origin)
+            ? origin
+            : new URL(options.appUrl).origin,
+          {
+            type: 'authorization_response',
+            error: {
+              name,
+              message: isTold
+                ? message
+                : 'The provider of this tenant can’t be asked at the moment. Try again later',
+            },
+          },
+        );
+      }
+    },
+  };
+}
 
 /**
  * Signs people in by the OpenID provider of their tenant, which the registry has. Without

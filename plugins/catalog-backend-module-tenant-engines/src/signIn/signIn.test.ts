@@ -69,6 +69,14 @@ interface Answer {
   text: string;
 }
 
+/** What the window of a sign-in tells the page. */
+function toldBy(page: string): any {
+  const [, message] = /authResponse = decodeURIComponent\('([^']*)'\)/.exec(
+    page,
+  )!;
+  return JSON.parse(decodeURIComponent(message));
+}
+
 /** A browser of one person: cookies by host, and redirects. */
 class Browser {
   readonly cookies = new Map<string, Map<string, string>>();
@@ -122,7 +130,7 @@ class Browser {
       )}`,
     );
     if (status !== 302) {
-      throw new Error(JSON.parse(body).error.message);
+      throw new Error(toldBy(body).error.message);
     }
     return new URL(String(headers.location));
   }
@@ -143,11 +151,7 @@ class Browser {
 
   /** What the window of the sign-in tells the page. */
   async finish(callback: URL): Promise<any> {
-    const { text: page } = await this.send(callback);
-    const [, message] = /authResponse = decodeURIComponent\('([^']*)'\)/.exec(
-      page,
-    )!;
-    return JSON.parse(decodeURIComponent(message));
+    return toldBy((await this.send(callback)).text);
   }
 
   async signIn(tenant: string, account: string): Promise<any> {

@@ -1,4 +1,5 @@
 import type { Entity } from '@backstage/catalog-model';
+import type { AppNode, ExtensionDataRef } from '@backstage/frontend-plugin-api';
 import {
   createExtensionTester,
   renderInTestApp,
@@ -12,6 +13,7 @@ import {
 } from '@backstage/plugin-catalog-react';
 import {
   EntityCardBlueprint,
+  EntityContentBlueprint,
   EntityContextMenuItemBlueprint,
 } from '@backstage/plugin-catalog-react/alpha';
 import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
@@ -21,6 +23,7 @@ import axe from 'axe-core';
 import { ANNOTATION_SHARED_FROM } from 'backstage-plugin-tenants-common';
 import { useEffect } from 'react';
 import { sharedFromCard, unregisterOwn } from './catalogModule';
+import { ofOpenTenant } from './ofOpenTenant';
 import { OriginPicker } from './OriginPicker';
 import { SharedFromCard } from './SharedFromCard';
 
@@ -110,5 +113,34 @@ describe('where entities are from', () => {
       EntityContextMenuItemBlueprint.dataRefs.filterFunction,
     )!;
     expect([COPY, OWN].map(isShown)).toEqual([false, true]);
+  });
+});
+
+describe('the page of an entity', () => {
+  const { filterFunction, filterExpression, title } =
+    EntityContentBlueprint.dataRefs;
+  const pageTenant = { closedPlugins: [] as string[] };
+  const apis = { get: () => pageTenant as never };
+
+  /** What a plugin adds to the page. */
+  const added = (pluginId: string, data: Record<string, unknown>) => ({
+    node: { spec: { plugin: { pluginId } } } as AppNode,
+    get: ({ id }: ExtensionDataRef) => data[id],
+  });
+
+  it('leaves out what plugins add that the open tenant does not have', () => {
+    const ofOwn = (entity: Entity) => entity === OWN;
+    const shown = ofOpenTenant(apis, [
+      added('kubernetes', { [title.id]: 'Pods' }),
+      added('techdocs', { [filterFunction.id]: ofOwn }),
+      added('kubernetes', { [filterExpression.id]: 'kind:api' }),
+    ]).map(each => each.get(filterFunction) as typeof ofOwn | undefined);
+    const areShown = (entity: Entity) => shown.map(filter => filter?.(entity));
+    expect(areShown(OWN)).toEqual([true, true, undefined]);
+    expect(areShown(COPY)).toEqual([true, false, undefined]);
+
+    // The tenant is known later than the page.
+    pageTenant.closedPlugins = ['kubernetes'];
+    expect(areShown(OWN)).toEqual([false, true, undefined]);
   });
 });

@@ -22,6 +22,7 @@ import { tenantsTranslationRef } from '../translation';
 import { AcceptInvitation, isInvitationPage } from './AcceptInvitation';
 import { type Decision, decideTenant } from './decideTenant';
 import { NoTenantPage } from './NoTenantPage';
+import { ClosedLinks } from './ClosedLinks';
 import {
   basePathOf,
   OpenTenantContext,
@@ -94,6 +95,7 @@ function TenantOfPage({ children }: { children: ReactNode }) {
     const { userEntityRef: user } = await identityApi.getBackstageIdentity();
     const remembered = rememberedTenant({ user, slug });
     if (remembered) {
+      pageTenant.closedPlugins = remembered.closed_plugins;
       setShown(remembered);
       await whenPageHasAnswers();
     }
@@ -109,6 +111,9 @@ function TenantOfPage({ children }: { children: ReactNode }) {
       JSON.stringify(decision.tenant) === JSON.stringify(remembered)
     ) {
       return { kind: 'open' as const, tenant: remembered };
+    }
+    if (decision.kind === 'open') {
+      pageTenant.closedPlugins = decision.tenant?.closed_plugins ?? [];
     }
     if (decision.kind !== 'other') {
       return decision;
@@ -179,6 +184,7 @@ function Opened(props: { tenant: OpenTenant; children: ReactNode }) {
   );
   return (
     <OpenTenantContext.Provider value={context}>
+      <ClosedLinks tenant={tenant} />
       {tenant.enabled && shown === 0 && <TenantBar tenant={tenant} />}
       {isRefused && (
         <TenantGone tenant={tenant} onBack={() => setRefused(false)} />

@@ -21,6 +21,9 @@ export interface PageTenant {
    */
   readonly slug: string | undefined;
 
+  /** The plugins that the open tenant does not have, once the portal has said so. */
+  closedPlugins: readonly string[];
+
   /** Says that the portal has refused a request of this page, as it refuses non-members. */
   refuse(): void;
 
@@ -47,6 +50,7 @@ export const pageTenantApiRef = createApiRef<PageTenant>({
 /** As the browser keeps it for all pages of an origin. */
 export class BrowserPageTenant implements PageTenant {
   readonly slug: string | undefined;
+  closedPlugins: readonly string[] = [];
   readonly #listeners = new Set<() => void>();
 
   constructor() {

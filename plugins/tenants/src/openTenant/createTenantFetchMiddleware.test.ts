@@ -15,6 +15,7 @@ describe('the fetch middleware of tenants', () => {
   ) => {
     const pageTenant: PageTenant = {
       slug,
+      closedPlugins: ['kubernetes'],
       refuse,
       onRefusal: () => () => {},
       onOther: () => () => {},
@@ -111,6 +112,27 @@ describe('the fetch middleware of tenants', () => {
       ['https://portal.example/base/api', undefined],
     ]);
   });
+
+  it.each(['acme', undefined])(
+    'does not ask for a plugin that the tenant of the page does not have (%s)',
+    async slug => {
+      const fetchIt = middleware(slug);
+      const query = 'https://portal.example/base/api/kubernetes/clusters';
+      const response = await fetchIt(query);
+      expect(response.status).toBe(403);
+      await expect(response.json()).resolves.toMatchObject({
+        error: {
+          message: "The plugin 'kubernetes' is not available to this tenant",
+        },
+      });
+      expect(next).not.toHaveBeenCalled();
+
+      await fetchIt(query, { headers: { 'X-Tenant-Slug': 'default' } });
+      await fetchIt('https://portal.example/base/api/kubernetes-more/x');
+      await fetchIt('https://elsewhere.example/base/api/kubernetes/clusters');
+      expect(next).toHaveBeenCalledTimes(3);
+    },
+  );
 
   it.each([
     [403, REFUSAL, 1],

@@ -13,7 +13,8 @@ const REFUSAL = '{"error":"Invalid tenant"}';
  *
  * It sends the tenant of the page to the backend, at the URLs that Backstage sends the token
  * of the user to, and to no other host. A header that the caller has set stays. It tells the
- * page where the portal refuses the tenant.
+ * page where the portal refuses the tenant, and does not ask for plugins that the tenant does not
+ * have: it answers as the portal would.
  *
  * @public
  */
@@ -37,6 +38,11 @@ export function createTenantFetchMiddleware(options: {
       if (headers.has(HEADER)) {
         return next(input, init);
       }
+      const { pathname } = new URL(url, document.baseURI);
+      const pluginId = /\/api\/([^/]+)/.exec(pathname)?.[1] ?? '';
+      if (pageTenant.closedPlugins.includes(pluginId)) {
+        return refusalOf(pluginId);
+      }
       let response: Response;
       if (pageTenant.slug === undefined) {
         response = await next(input, init);
@@ -50,6 +56,18 @@ export function createTenantFetchMiddleware(options: {
       return response;
     },
   };
+}
+
+/** As the gate refuses a plugin that is closed. */
+function refusalOf(pluginId: string): Response {
+  const error = {
+    name: 'NotAllowedError',
+    message: `The plugin '${pluginId}' is not available to this tenant`,
+  };
+  return Response.json(
+    { error, response: { statusCode: 403 } },
+    { status: 403 },
+  );
 }
 
 async function isRefusal(response: Response): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { ResponseError } from '@backstage/errors';
 import {
-  type AppNode,
   configApiRef,
+  createApiRef,
   identityApiRef,
   useApi,
 } from '@backstage/frontend-plugin-api';
@@ -10,21 +10,15 @@ import {
   TestApiProvider,
 } from '@backstage/frontend-test-utils';
 import { catalogApiRef } from '@backstage/plugin-catalog-react';
-import {
-  act,
-  cleanup,
-  renderHook,
-  screen,
-  waitFor,
-  within,
-} from '@testing-library/react';
+import { act, cleanup, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import type { Membership, OpenTenant } from 'backstage-plugin-tenants-common';
 import type { ReactNode } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../api';
-import { OpenTenantContext, pageNavigation } from './OpenTenantContext';
+import { worksIn } from './ClosedLinks';
+import { pageNavigation } from './OpenTenantContext';
 import { OpenTenantRoot } from './OpenTenantRoot';
 import {
   BrowserPageTenant,
@@ -33,7 +27,6 @@ import {
 } from './PageTenant';
 import { rememberTenant } from './rememberedTenant';
 import { TenantSwitcher } from './TenantSwitcher';
-import { useTenantNav } from './useTenantNav';
 
 const ACME: OpenTenant = {
   tenant_slug: 'acme',
@@ -592,36 +585,51 @@ describe('the name of the tenant', () => {
   });
 });
 
-describe('an item of the navigation', () => {
-  const works = (pluginId: string, changes: Partial<OpenTenant>) => {
-    const { result } = renderHook(() => useTenantNav(), {
-      wrapper: ({ children }) => (
-        <OpenTenantContext.Provider
-          value={{
-            tenant: { ...ACME, ...changes },
-            showsTenant: () => () => {},
-          }}
-        >
-          {children}
-        </OpenTenantContext.Provider>
-      ),
-    });
-    const node = { spec: { plugin: { pluginId } } } as unknown as AppNode;
-    return result.current({ node });
-  };
-
+describe('a page', () => {
   it.each<[string, Partial<OpenTenant>, boolean]>([
     ['catalog', {}, true],
     ['search', { closed_plugins: ['search'] }, false],
     ['search', { closed_plugins: ['scaffolder'] }, true],
     ['catalog-import', {}, true],
     ['catalog-import', { takes_locations: false }, false],
+    ['devtools', {}, false],
+    ['devtools', { administers_tenants: true }, true],
     ['tenants', {}, false],
     ['tenants', { role: 'admin' }, true],
     ['tenants', { own_tenants: ownTenants('initech') }, false],
     ['tenants', { own_tenants: adminOf('initech') }, true],
     ['tenants', { administers_tenants: true }, true],
   ])('of %s, with %j, works: %s', (pluginId, changes, expected) => {
-    expect(works(pluginId, changes)).toBe(expected);
+    expect(worksIn({ ...ACME, ...changes }, pluginId)).toBe(expected);
+  });
+});
+
+describe('a plugin that the open tenant does not have', () => {
+  it('is asked for by no page, whether the portal has answered or is remembered', async () => {
+    const tenant = { ...ACME, closed_plugins: ['search'] };
+    tenantsApi.getOpenTenant.mockResolvedValue(tenant);
+    const pageTenant = await render(<p>App</p>);
+    await screen.findByText('App');
+    expect(pageTenant.closedPlugins).toEqual(['search']);
+    cleanup();
+
+    tenantsApi.getOpenTenant.mockReturnValue(new Promise(() => {}));
+    const next = await render(<p>App</p>);
+    await screen.findByText('App');
+    expect(next.closedPlugins).toEqual(['search']);
+  });
+
+  it('has no WebSocket for signals', async () => {
+    const signals = createApiRef<{ subscribe: unknown }>({
+      id: 'plugin.signal.service',
+    });
+    function Subscriber() {
+      const api = useApi(signals) as { subscribe(): object };
+      return <p>{Object.keys(api.subscribe())}</p>;
+    }
+    const tenant = { ...ACME, closed_plugins: ['signals'] };
+    tenantsApi.getOpenTenant.mockResolvedValue(tenant);
+    await render(<Subscriber />);
+    expect(await screen.findByText('unsubscribe')).toBeVisible();
   });
 });

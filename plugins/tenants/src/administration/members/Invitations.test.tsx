@@ -94,7 +94,7 @@ describe('Invitations', () => {
   it('invites, and gives the link to be copied', async () => {
     const api = await render();
     const user = userEvent.setup();
-    await screen.findByText('There are no invitations.');
+    await screen.findByText('Nobody has been invited yet.');
     await user.click(screen.getByRole('button', { name: 'Invite…' }));
     const dialog = await screen.findByRole('dialog');
     await user.type(
@@ -127,7 +127,9 @@ describe('Invitations', () => {
     await userEvent.click(
       within(dialog).getByRole('button', { name: 'Remove' }),
     );
-    expect(await screen.findByText('There are no invitations.')).toBeVisible();
+    expect(
+      await screen.findByText('Nobody has been invited yet.'),
+    ).toBeVisible();
     expect(api.revokeInvitation).toHaveBeenCalledWith('acme', 'i1');
   });
 });

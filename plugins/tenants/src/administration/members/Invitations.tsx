@@ -9,7 +9,13 @@ import {
   TextField,
 } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
-import { ActionButton, ActionDialog, Failure, Moment } from '@internal/pages';
+import {
+  ActionButton,
+  ActionDialog,
+  EmptyState,
+  Failure,
+  Moment,
+} from '@internal/pages';
 import type {
   CreatedInvitation,
   TenantInvitation,
@@ -47,21 +53,22 @@ export function Invitations({ slug }: { slug: string }) {
     heading.current?.focus();
   };
 
+  const invite = (
+    <InviteButton
+      slug={slug}
+      onCreated={invitation => {
+        setCreated(invitation);
+        retry();
+      }}
+    />
+  );
   return (
     <Part
       ref={heading}
       title={t('members.invitations.title')}
       explanation={t('members.invitations.explanation')}
     >
-      <div>
-        <InviteButton
-          slug={slug}
-          onCreated={invitation => {
-            setCreated(invitation);
-            retry();
-          }}
-        />
-      </div>
+      {value?.totalItems !== 0 && <div>{invite}</div>}
       <div role="status">{created && <CreatedLink invitation={created} />}</div>
       {error && (
         <Failure
@@ -71,7 +78,7 @@ export function Invitations({ slug }: { slug: string }) {
         />
       )}
       {value?.totalItems === 0 && (
-        <Text as="p">{t('members.invitations.none')}</Text>
+        <EmptyState text={t('members.invitations.none')} action={invite} />
       )}
       {value && value.totalItems > 0 && (
         <Table items={value.items} onRevoke={setRevoked} />

@@ -3,8 +3,14 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Flex, Text } from '@backstage/ui';
-import { ActionDialog, Failure, Loading, statusOf } from '@internal/pages';
+import { Button, Flex, Text } from '@backstage/ui';
+import {
+  ActionDialog,
+  EmptyState,
+  Failure,
+  Loading,
+  statusOf,
+} from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { useCallback, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
@@ -44,6 +50,7 @@ export function MembersTab({ slug }: { slug: string }) {
   const [failure, setFailure] = useState<{ title: string; error: unknown }>();
   const [announcement, setAnnouncement] = useState('');
   const heading = useRef<HTMLHeadingElement>(null);
+  const adding = useRef<HTMLDivElement>(null);
 
   const ownOf = useCallback(
     ({ principal }: TenantMember) => {
@@ -108,21 +115,23 @@ export function MembersTab({ slug }: { slug: string }) {
         explanation={t('members.explanation')}
       >
         {!isRefused && (
-          <AddMember
-            slug={slug}
-            onAdded={(member, picked) => {
-              const known = items.some(
-                each => each.principal === member.principal,
-              );
-              setAnnouncement(
-                t(known ? 'members.add.changed' : 'members.add.added', {
-                  name: picked.text,
-                  role: roleText(member.role),
-                }),
-              );
-              retry();
-            }}
-          />
+          <div ref={adding}>
+            <AddMember
+              slug={slug}
+              onAdded={(member, picked) => {
+                const known = items.some(
+                  each => each.principal === member.principal,
+                );
+                setAnnouncement(
+                  t(known ? 'members.add.changed' : 'members.add.added', {
+                    name: picked.text,
+                    role: roleText(member.role),
+                  }),
+                );
+                retry();
+              }}
+            />
+          </div>
         )}
         <div role="status">
           {announcement && <Text color="secondary">{announcement}</Text>}
@@ -136,11 +145,16 @@ export function MembersTab({ slug }: { slug: string }) {
         )}
         {!value && loading && <Loading label={t('members.loading')} />}
         {value && total === 0 && (
-          <Alert
-            status="info"
-            icon
-            title={t('members.none.title')}
-            description={t('members.none.description')}
+          <EmptyState
+            text={t('members.none')}
+            action={
+              <Button
+                variant="secondary"
+                onPress={() => adding.current?.querySelector('input')?.focus()}
+              >
+                {t('members.add.title')}
+              </Button>
+            }
           />
         )}
         {items.length > 0 && (

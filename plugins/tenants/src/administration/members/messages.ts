@@ -5,11 +5,7 @@ export const membersMessages = {
     'A viewer reads. A member also creates and changes things. An admin also changes the members and the sources of the catalog.',
   loading: 'Loading the members',
   failed: 'The members could not be loaded',
-  none: {
-    title: 'Nobody is a member yet',
-    description:
-      'Until you add somebody, only those whom the operator lists in tenancy.admins may enter this tenant.',
-  },
+  none: 'Nobody is a member yet. Until you add somebody, only those whom the operator lists in tenancy.admins may enter this tenant.',
   columns: {
     member: 'Member',
     role: 'Role',
@@ -68,7 +64,7 @@ export const membersMessages = {
     explanation:
       'Whoever signs in and opens the link of an invitation becomes a member, once. With an address, only the person who has it can.',
     failed: 'The invitations could not be loaded',
-    none: 'There are no invitations.',
+    none: 'Nobody has been invited yet.',
     more: 'The newest {{shown}} of {{total}} are shown.',
     anybody: 'Whoever has the link',
     columns: { for: 'For', state: 'State' },

@@ -117,9 +117,9 @@ describe('SharesTab', () => {
     render({ listShares });
     await screen.findByText('no way');
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    await screen.findByText('This tenant shares nothing.');
+    await screen.findByText('This tenant shares nothing yet.');
     expect(
-      screen.getByText('This tenant receives nothing.'),
+      screen.getByText(/^Nothing is shared with this tenant/),
     ).toBeInTheDocument();
   });
 });

@@ -10,13 +10,19 @@ import {
   TextField,
   VisuallyHidden,
 } from '@backstage/ui';
-import { ActionButton, ActionDialog, Failure, Loading } from '@internal/pages';
+import {
+  ActionButton,
+  ActionDialog,
+  EmptyState,
+  Failure,
+  Loading,
+} from '@internal/pages';
 import { RiDeleteBinLine } from '@remixicon/react';
 import type {
   ReceivedShare,
   TenantShare,
 } from 'backstage-plugin-tenants-common';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
@@ -44,6 +50,7 @@ export function SharesTab({ slug }: { slug: string }) {
     () => tenantsApi.listShares(slug),
     [tenantsApi, slug],
   );
+  const create = mayShare && <CreateShare slug={slug} onCreated={retry} />;
   return (
     <Flex direction="column" gap="4" pb="6">
       <div>
@@ -52,7 +59,7 @@ export function SharesTab({ slug }: { slug: string }) {
           {t('shares.explanation')}
         </Text>
       </div>
-      {mayShare && <CreateShare slug={slug} onCreated={retry} />}
+      {value?.shares.length !== 0 && create}
       {error && !loading && (
         <Failure title={t('shares.failed')} error={error} onRetry={retry} />
       )}
@@ -61,6 +68,7 @@ export function SharesTab({ slug }: { slug: string }) {
         <>
           <Given
             shares={value.shares}
+            create={create}
             onEnd={mayShare ? setEnded : undefined}
           />
           <Received received={value.received} />
@@ -126,14 +134,18 @@ function CreateShare(props: { slug: string; onCreated: () => void }) {
 
 function Given(props: {
   shares: TenantShare[];
+  /** What to do where there are none. */
+  create: ReactNode;
   onEnd?: (share: TenantShare) => void;
 }) {
-  const { shares, onEnd } = props;
+  const { shares, create, onEnd } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
     <section>
       <h3 className={styles.heading}>{t('shares.given.title')}</h3>
-      {shares.length === 0 && <Text as="p">{t('shares.given.none')}</Text>}
+      {shares.length === 0 && (
+        <EmptyState text={t('shares.given.none')} action={create} />
+      )}
       {shares.length > 0 && (
         <table className={styles.table}>
           <thead>
@@ -192,7 +204,7 @@ function Received({ received }: { received: ReceivedShare[] }) {
   return (
     <section>
       <h3 className={styles.heading}>{t('shares.received.title')}</h3>
-      {received.length === 0 && <Text as="p">{t('shares.received.none')}</Text>}
+      {received.length === 0 && <EmptyState text={t('shares.received.none')} />}
       {received.length > 0 && (
         <table className={styles.table}>
           <thead>

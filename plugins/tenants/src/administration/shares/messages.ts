@@ -6,7 +6,7 @@ export const sharesMessages = {
   failed: 'The shares could not be loaded',
   given: {
     title: 'Shared with others',
-    none: 'This tenant shares nothing.',
+    none: 'This tenant shares nothing yet.',
     all: 'All tenants',
     columns: {
       filter: 'Entities',
@@ -17,7 +17,7 @@ export const sharesMessages = {
   },
   received: {
     title: 'Received from others',
-    none: 'This tenant receives nothing.',
+    none: 'Nothing is shared with this tenant. Copies of what another tenant shares will be listed here.',
     columns: { from: 'From', copies: 'Copies' },
   },
   conflicts_one: '{{count}} left out',
