@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import {
   coreServices,
   createBackendModule,
@@ -20,12 +22,15 @@ import {
 } from '../harness/backend';
 import { createEntities } from '../harness/entities';
 import { serve } from '../harness/servers';
+import { CONFIG_OF_PLUGINS, pluginsOfTenants } from './pluginsOfTenants';
 
 /** What this server gets from the benchmark. */
 export interface EnginesBackendSettings {
   connection: DatabaseConnection;
   /** Whether tenants have engines; otherwise it is the stock catalog. */
   withEngines: boolean;
+  /** Whether each tenant may have an instance of each plugin that was tried. */
+  withPlugins?: boolean;
 }
 
 /** What the provider of an engine is to provide. */
@@ -41,8 +46,9 @@ export interface Provision {
 
 // Both sides have the same provider: in the stock catalog, and in each engine.
 
-serve<EnginesBackendSettings>(({ connection, withEngines }) =>
-  startBackend({
+serve<EnginesBackendSettings>(({ connection, withEngines, withPlugins }) => {
+  const onePerTenant = withPlugins ? pluginsOfTenants() : {};
+  return startBackend({
     connection,
     config: {
       permission: { enabled: false },
@@ -54,6 +60,7 @@ serve<EnginesBackendSettings>(({ connection, withEngines }) =>
         admins: [SERVICE_SUBJECT],
         database: { connection: { user: APP_LOGIN, password: PASSWORD } },
       },
+      ...(withPlugins && CONFIG_OF_PLUGINS),
     },
     features: [
       import('@backstage/plugin-catalog-backend'),
@@ -61,12 +68,13 @@ serve<EnginesBackendSettings>(({ connection, withEngines }) =>
         ? [
             import('backstage-plugin-catalog-backend-module-tenancy'),
             import('backstage-plugin-tenants-backend'),
-            tenantEngines({ features: [createProviderModule()] }),
+            tenantEngines({ features: [createProviderModule()], onePerTenant }),
           ]
         : [createProviderModule()]),
+      ...Object.values(onePerTenant).flat(),
     ],
-  }),
-);
+  });
+});
 
 /** A provider that gives one entity when it is connected, and then what it is asked for. */
 function createProviderModule() {
@@ -96,6 +104,12 @@ function createProviderModule() {
           });
           router.get('/benchmark/cpu', (_req, res) => {
             res.json(process.cpuUsage());
+          });
+          router.get('/benchmark/memory', (_req, res) => {
+            // What is garbage would be somebody else's.
+            setFlagsFromString('--expose-gc');
+            runInNewContext('gc')();
+            res.json(process.memoryUsage());
           });
           httpRouter.use(router);
         },

@@ -1,11 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { SERVICE_TOKEN } from '../harness/backend';
 import type {
   Benchmark,
   BenchmarkContext,
   BenchmarkResult,
 } from '../harness/Benchmark';
-import { adoptCatalog, createEmptyCatalog } from '../harness/catalogs';
 import {
   compare,
   type Contestant,
@@ -13,26 +10,30 @@ import {
   measureInTurn,
 } from '../harness/comparison';
 import { QUIET_SETTINGS } from '../harness/database';
-import { ask } from '../harness/load';
-import { ServerProcess, startTogether } from '../harness/servers';
-import type { EnginesBackendSettings, Provision } from './backend';
+import { type ServerProcess, startTogether } from '../harness/servers';
+import type { Provision } from './backend';
+import { measurePlugins } from './plugins';
+import { addTenant, send, startServer, untilServed } from './servers';
 
 interface Size {
   /** How many entities all tenants at work have together; the stock engine has as many. */
   entities: number;
   /** How many tenants are at work, in turn. Each time, they are other ones. */
   atWork: number[];
+  /** How many tenants there are where all plugins are listed, and how many use them. */
+  plugins: { tenants: number; inUse: number };
 }
 
-const FULL: Size = { entities: 500, atWork: [1, 10, 50] };
-const SHORT: Size = { entities: 12, atWork: [1, 2] };
-
-// Of hundreds of tenants, those that are fed last.
-const LIMIT_MS = 1_800_000;
-const POLL_MS = 50;
-
-/** Of a server that is too busy to say what it serves. */
-const REFUSED = /: (429|503), /;
+const FULL: Size = {
+  entities: 500,
+  atWork: [1, 10, 50],
+  plugins: { tenants: 200, inUse: 10 },
+};
+const SHORT: Size = {
+  entities: 12,
+  atWork: [1, 2],
+  plugins: { tenants: 2, inUse: 1 },
+};
 
 /** The engines of several tenants, beside one stock engine on the same entities. */
 export const enginesBenchmark: Benchmark = {
@@ -86,8 +87,17 @@ class Ingestion implements Contestant {
 }
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
+  const { settings } = context;
+  const { atWork, entities, plugins } = settings.short ? SHORT : FULL;
+  const ingestion = await measureIngestion(context, { atWork, entities });
+  return { ...ingestion, figures: [await measurePlugins(context, plugins)] };
+}
+
+async function measureIngestion(
+  context: BenchmarkContext,
+  { atWork, entities }: Pick<Size, 'atWork' | 'entities'>,
+): Promise<BenchmarkResult> {
   const { progress, settings } = context;
-  const { atWork, entities } = settings.short ? SHORT : FULL;
   progress('creating the catalogs, and starting the backends');
   const servers = await startTogether([
     startServer(context, 'engines_stock', { withEngines: false }),
@@ -124,74 +134,4 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   } finally {
     await Promise.all(servers.map(server => server.stop()));
   }
-}
-
-/** Starts a backend on an empty catalog. */
-export async function startServer(
-  { connection, postgres }: BenchmarkContext,
-  name: string,
-  { withEngines }: { withEngines: boolean },
-): Promise<ServerProcess> {
-  const database = await createEmptyCatalog({ postgres, name });
-  if (withEngines) {
-    await adoptCatalog(database);
-  }
-  const settings: EnginesBackendSettings = {
-    connection: { ...connection, database: name },
-    withEngines,
-  };
-  return ServerProcess.start(require.resolve('./backend'), settings);
-}
-
-/** Creates a tenant, and waits for the first entity of its engine. */
-export async function addTenant(
-  server: ServerProcess,
-  tenant: string,
-): Promise<void> {
-  const body = { tenant_slug: tenant, tenant_name: tenant };
-  await send(server, 'POST', 'tenants', { body });
-  await untilServed(server, { length: 1, revision: 0 }, tenant);
-}
-
-/** Waits until so many entities are served as the provider gave them last. */
-export async function untilServed(
-  server: ServerProcess,
-  { length, revision }: Pick<Provision, 'length' | 'revision'>,
-  tenant?: string,
-): Promise<void> {
-  const path = `catalog/entities/by-query?limit=1&fields=kind&filter=metadata.labels.revision=${revision}`;
-  const end = performance.now() + LIMIT_MS;
-  for (;;) {
-    const answer = await send(server, 'GET', path, { tenant }).catch(error => {
-      if (!REFUSED.test(error.message)) {
-        throw error;
-      }
-    });
-    if (answer && JSON.parse(answer).totalItems === length) {
-      return;
-    }
-    if (performance.now() > end) {
-      throw new Error(`${length} entities took more than ${LIMIT_MS} ms`);
-    }
-    await delay(POLL_MS);
-  }
-}
-
-/** Sends a request as the service that administers tenants. */
-export function send(
-  { url }: ServerProcess,
-  method: 'GET' | 'POST',
-  path: string,
-  { tenant, body }: { tenant?: string; body?: object },
-): Promise<string> {
-  return ask(url, {
-    method,
-    path: `/api/${path}`,
-    headers: {
-      authorization: `Bearer ${SERVICE_TOKEN}`,
-      ...(body && { 'content-type': 'application/json' }),
-      ...(tenant && { 'x-tenant-slug': tenant }),
-    },
-    body: body && JSON.stringify(body),
-  });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { addTenant, send, startServer, untilServed } from '../engines';
 import type { Provision } from '../engines/backend';
+import { addTenant, send, startServer, untilServed } from '../engines/servers';
 import { SERVICE_TOKEN } from '../harness/backend';
 import type {
   Benchmark,

@@ -75,6 +75,9 @@ export function createPortal({
   );
   backend.add(import('backstage-plugin-tenants-backend'));
 
+  // For the administrators of tenants alone, which the gate sees to.
+  backend.add(import('@backstage/plugin-devtools-backend'));
+
   backend.add(import('@backstage/plugin-permission-backend'));
   if (policy) {
     backend.add(
