@@ -2,7 +2,7 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Checkbox, TextAreaField, TextField } from '@backstage/ui';
 import { ActionDialog } from '@internal/pages';
 import { type Mockup, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { mockupTranslationRef } from '../translation';
 
 /** Asks for the name and the description of a mockup. */
@@ -12,8 +12,10 @@ export function DetailsDialog(props: {
   description?: string;
   onSubmit: (details: { name: string; description: string }) => Promise<void>;
   onClose: () => void;
+  /** More fields. */
+  children?: ReactNode;
 }) {
-  const { of, onSubmit, onClose } = props;
+  const { of, onSubmit, onClose, children } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const [name, setName] = useState(props.name ?? '');
   const [description, setDescription] = useState(props.description ?? '');
@@ -53,6 +55,7 @@ export function DetailsDialog(props: {
         validationBehavior="aria"
         validate={() => descriptionProblem}
       />
+      {children}
     </ActionDialog>
   );
 }

@@ -37,6 +37,7 @@ import { MockupCards } from '../components/MockupCard';
 import { trashRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import { mockupTranslationRef } from '../translation';
+import { CreateDialog } from './CreateDialog';
 import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
@@ -244,17 +245,7 @@ export function MockupList() {
         </Flex>
       </Container>
       {asked?.of === 'create' && (
-        <DetailsDialog
-          of="create"
-          onClose={close}
-          onSubmit={async ({ name, description }) => {
-            const { mockup } = await mockupApi.createMockup({
-              name,
-              ...(description && { description }),
-            });
-            navigate(mockup.id);
-          }}
-        />
+        <CreateDialog onClose={close} onCreated={id => navigate(id)} />
       )}
       {asked?.of === 'import' && (
         <ImportDialog

@@ -20,6 +20,14 @@ export const listMessages = {
     open: 'Create mockup',
     refused: 'You may not create mockups.',
   },
+  template: {
+    label: 'Begin with',
+    empty: 'An empty page',
+    start: 'A start page',
+    team: 'The page of a team',
+    scorecard: 'The page of a service',
+    goldenPaths: 'An index of golden paths',
+  },
   choose: 'Choose {{name}}',
   several: {
     trash_one: 'Move {{count}} mockup to the trash?',

@@ -20,7 +20,7 @@ import { Card, ChartPiece, Links } from '../registry/StockPieces';
 import stock from '../registry/StockPieces.module.css';
 import { allowedHostsOf, frameAddress } from './frameAddress';
 import styles from './live.module.css';
-import type { FoundEntities } from './queries';
+import type { FoundEntities, FoundLink } from './queries';
 
 export interface EntityListProps {
   title?: string;
@@ -247,6 +247,29 @@ export function MarkdownPiece({
     <Card title={title}>
       <div className={styles.scroll}>
         <MarkdownContent content={data} />
+      </div>
+    </Card>
+  );
+}
+
+export interface FoundLinksProps {
+  title?: string;
+  limit?: number;
+}
+
+export interface SearchResultsProps extends FoundLinksProps {
+  term: string;
+}
+
+/** What was found elsewhere in the portal. */
+export function FoundLinksPiece({
+  props: { title },
+  data,
+}: MockupComponentProps<FoundLinksProps, FoundLink[]>) {
+  return (
+    <Card title={title}>
+      <div className={styles.scroll}>
+        <Links links={data} />
       </div>
     </Card>
   );

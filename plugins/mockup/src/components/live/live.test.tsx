@@ -1,6 +1,8 @@
 import type { Entity } from '@backstage/catalog-model';
+import { discoveryApiRef, fetchApiRef } from '@backstage/frontend-plugin-api';
 import {
   createExtensionTester,
+  mockApis,
   renderInTestApp,
 } from '@backstage/frontend-test-utils';
 import {
@@ -53,7 +55,11 @@ const live = liveComponents.map(extension =>
 
 type Items = Parameters<typeof LayoutView>[0]['items'];
 
-async function render(items: Items, more: MockupComponent[] = []) {
+async function render(
+  items: Items,
+  more: MockupComponent[] = [],
+  apis: [any, any][] = [],
+) {
   const catalogApi = catalogApiMock({ entities: ENTITIES });
   const spies = {
     byRefs: jest.spyOn(catalogApi, 'getEntitiesByRefs'),
@@ -75,6 +81,7 @@ async function render(items: Items, more: MockupComponent[] = []) {
           ),
         ],
         [catalogApiRef, catalogApi],
+        ...apis,
         [starredEntitiesApiRef, new MockStarredEntitiesApi()],
       ],
       config: { mockup: { frames: { hosts: ['grafana.example.com'] } } },
@@ -123,6 +130,67 @@ describe('live components', () => {
     ).toBeVisible();
     expect(screen.getByText('You have starred no entity yet.')).toBeVisible();
     expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('show what the search finds, and notifications that are not read', async () => {
+    const fetchApi = mockApis.fetch({
+      baseImplementation: async input =>
+        Response.json(
+          String(input).includes('/search/')
+            ? {
+                results: [
+                  {
+                    document: {
+                      title: 'Guide',
+                      location: '/docs/guide',
+                      text: 'How to begin',
+                    },
+                  },
+                ],
+              }
+            : {
+                notifications: [
+                  {
+                    payload: { title: 'Built', link: 'https://example.com/1' },
+                  },
+                  { payload: { title: 'Approved' } },
+                ],
+              },
+        ),
+    });
+    const asked = jest.spyOn(fetchApi, 'fetch');
+    await render(
+      [
+        itemOf('search-results', { term: 'a guide' }),
+        itemOf('notifications', { limit: 2 }),
+      ],
+      [],
+      [
+        [fetchApiRef, fetchApi],
+        [discoveryApiRef, mockApis.discovery()],
+      ],
+    );
+    expect(await screen.findByRole('link', { name: 'Guide' })).toHaveAttribute(
+      'href',
+      '/docs/guide',
+    );
+    expect(screen.getByText('How to begin')).toBeVisible();
+    expect(await screen.findByRole('link', { name: 'Built' })).toHaveAttribute(
+      'target',
+      '_blank',
+    );
+    expect(screen.getByRole('link', { name: 'Approved' })).toHaveAttribute(
+      'href',
+      '/notifications',
+    );
+    expect(asked.mock.calls.map(([input]) => String(input))).toEqual([
+      expect.stringMatching(
+        /\/api\/search\/query\?term=a\+guide&pageLimit=10$/,
+      ),
+      expect.stringMatching(
+        /\/api\/notifications\/notifications\?limit=2&read=false&/,
+      ),
+    ]);
   });
 
   it('ask together for entities, and once for what several show', async () => {

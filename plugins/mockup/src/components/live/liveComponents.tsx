@@ -5,6 +5,8 @@ import {
   RiHashtag,
   RiLayoutGridLine,
   RiMarkdownLine,
+  RiNotification3Line,
+  RiSearchLine,
   RiStarLine,
   RiWindowLine,
 } from '@remixicon/react';
@@ -15,11 +17,19 @@ import type {
   EntityFieldsProps,
   EntityListProps,
   EntityTableProps,
+  FoundLinksProps,
   FrameProps,
   MarkdownProps,
+  SearchResultsProps,
   StarredProps,
 } from './LivePieces';
-import { countByField, countEntities, findEntities } from './queries';
+import {
+  countByField,
+  countEntities,
+  findEntities,
+  search,
+  unreadNotifications,
+} from './queries';
 
 const ICON = { size: 20, 'aria-hidden': true } as const;
 const pieces = () => import('./LivePieces');
@@ -222,6 +232,40 @@ const markdown = extensionOf({
   loader: async () => (await pieces()).MarkdownPiece,
 });
 
+const searchResults = extensionOf({
+  name: 'search-results',
+  title: 'Search results',
+  icon: <RiSearchLine {...ICON} />,
+  schema: {
+    type: 'object',
+    required: ['term'],
+    properties: {
+      title: TITLE,
+      term: { type: 'string', title: 'What to search', minLength: 1 },
+      limit: LIMIT,
+    },
+  },
+  defaultProps: {
+    title: 'Found',
+    term: 'guide',
+    limit: 10,
+  } as SearchResultsProps,
+  defaultSize: { w: 4, h: 8 },
+  data: { query: search, isEmpty: found => found.length === 0 },
+  loader: async () => (await pieces()).FoundLinksPiece,
+});
+
+const notifications = extensionOf({
+  name: 'notifications',
+  title: 'Notifications',
+  icon: <RiNotification3Line {...ICON} />,
+  schema: { type: 'object', properties: { title: TITLE, limit: LIMIT } },
+  defaultProps: { title: 'Not read yet', limit: 5 } as FoundLinksProps,
+  defaultSize: { w: 4, h: 6 },
+  data: { query: unreadNotifications, isEmpty: found => found.length === 0 },
+  loader: async () => (await pieces()).FoundLinksPiece,
+});
+
 const frame = extensionOf({
   name: 'frame',
   title: 'Frame',
@@ -266,6 +310,8 @@ export const liveComponents = [
   entityCount,
   entityChart,
   markdown,
+  searchResults,
   starred,
+  notifications,
   frame,
 ];

@@ -1,5 +1,7 @@
 import type { Entity } from '@backstage/catalog-model';
 import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import { discoveryApiRef, fetchApiRef } from '@backstage/frontend-plugin-api';
+import { HttpClient, toSearch } from '@internal/http-client';
 import type { MockupDataSources } from '../registry/MockupComponentBlueprint';
 import { type FilterLines, toFilter } from './filter';
 
@@ -72,4 +74,56 @@ export async function countByField(
     .map(({ value, count }) => ({ label: value, value: count }))
     .sort((a, b) => b.value - a.value || a.label.localeCompare(b.label))
     .slice(0, MOST_VALUES);
+}
+
+/** Something found elsewhere in the portal. */
+export interface FoundLink {
+  label: string;
+  href: string;
+  text?: string;
+}
+
+/** A backend plugin of the portal, as its own pages reach it. */
+function pluginOf({ apis }: MockupDataSources, pluginId: string): HttpClient {
+  const discoveryApi = apis.get(discoveryApiRef);
+  const fetchApi = apis.get(fetchApiRef);
+  if (!discoveryApi || !fetchApi) {
+    throw new Error('The portal has no APIs to reach its backend');
+  }
+  return new HttpClient(pluginId, { discoveryApi, fetchApi });
+}
+
+/** What the search of the portal finds first. */
+export async function search(
+  { term, limit = 10 }: { term: string; limit?: number },
+  sources: MockupDataSources,
+): Promise<FoundLink[]> {
+  const { results } = await pluginOf(sources, 'search').json<{
+    results: {
+      document: { title: string; location: string; text?: string };
+    }[];
+  }>(`/query${toSearch({ term, pageLimit: limit })}`);
+  return results.map(({ document: { title, location, text } }) => ({
+    label: title,
+    href: location,
+    text,
+  }));
+}
+
+/** The newest notifications that the user has not read. */
+export async function unreadNotifications(
+  { limit = 10 }: { limit?: number },
+  sources: MockupDataSources,
+): Promise<FoundLink[]> {
+  const query = { limit, read: false, orderField: 'created,desc' };
+  const { notifications } = await pluginOf(sources, 'notifications').json<{
+    notifications: {
+      payload: { title: string; link?: string; description?: string };
+    }[];
+  }>(`/notifications${toSearch(query)}`);
+  return notifications.map(({ payload: { title, link, description } }) => ({
+    label: title,
+    href: link || '/notifications',
+    text: description,
+  }));
 }

@@ -277,11 +277,17 @@ export function LinkListPiece({ props }: MockupComponentProps<LinkListProps>) {
   );
 }
 
+/** Of a text below a link. */
+const LONGEST_TEXT = 200;
+
 /** Links, of which those that might run code are no links. */
-export function Links({ links }: Pick<LinkListProps, 'links'>) {
+export function Links(props: {
+  links: { label: string; href: string; text?: string }[];
+}) {
+  const { links } = props;
   return (
     <ul className={styles.links}>
-      {links.map(({ label, href }, at) => {
+      {links.map(({ label, href, text }, at) => {
         const address = safeAddress(href, 'link');
         return (
           <li key={at} dir="auto">
@@ -293,6 +299,11 @@ export function Links({ links }: Pick<LinkListProps, 'links'>) {
               <>
                 <Text as="span">{label}</Text> <RefusedAddress address={href} />
               </>
+            )}
+            {text && (
+              <Text as="p" variant="body-small" color="secondary">
+                {text.slice(0, LONGEST_TEXT)}
+              </Text>
             )}
           </li>
         );

@@ -1,0 +1,63 @@
+import {
+  createExtensionTester,
+  renderInTestApp,
+} from '@backstage/frontend-test-utils';
+import { screen, waitFor } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import { layoutSchema, type MockupApi } from 'backstage-plugin-mockup-common';
+import { mockApi, refusal } from '../__testUtils__/mockups';
+import { mockupApiRef } from '../api';
+import { liveComponents } from '../components/live/liveComponents';
+import { mockupComponentDataRef } from '../components/registry/MockupComponentBlueprint';
+import { propsProblem } from '../components/registry/propsProblem';
+import { stockComponents } from '../components/registry/stockComponents';
+import { CreateDialog } from './CreateDialog';
+import { TEMPLATES } from './templates';
+
+const components = new Map(
+  [...stockComponents, ...liveComponents]
+    .map(extension => createExtensionTester(extension))
+    .map(tester => tester.get(mockupComponentDataRef))
+    .map(component => [component.name, component]),
+);
+
+describe('templates', () => {
+  it.each(Object.entries(TEMPLATES))(
+    'have layouts that the backend takes and the components draw: %s',
+    (_, layout) => {
+      expect(layoutSchema.parse(layout)).toEqual(layout);
+      const problems = layout.map(({ component, props }) =>
+        propsProblem(components.get(component)!.schema, props),
+      );
+      expect(problems.filter(Boolean)).toEqual([]);
+    },
+  );
+
+  it('become the first version of a mockup, which is created once', async () => {
+    const api = mockApi();
+    const onCreated = jest.fn();
+    await renderInTestApp(
+      <CreateDialog onCreated={onCreated} onClose={() => {}} />,
+      { apis: [[mockupApiRef, api as unknown as MockupApi]] },
+    );
+    await userEvent.type(
+      screen.getByRole('textbox', { name: /^Name/ }),
+      'Team A',
+    );
+    await userEvent.click(screen.getByRole('button', { name: /Begin with/ }));
+    await userEvent.click(
+      await screen.findByRole('option', { name: 'The page of a team' }),
+    );
+    api.saveVersion.mockRejectedValueOnce(
+      await refusal(503, 'ServiceUnavailableError', 'It is away'),
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Create' }));
+    expect(await screen.findByText('It is away')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Create' }));
+    await waitFor(() => expect(onCreated).toHaveBeenCalledWith('id-of-Team A'));
+    expect(api.createMockup).toHaveBeenCalledTimes(1);
+    expect(api.saveVersion).toHaveBeenLastCalledWith('id-of-Team A', {
+      layoutData: TEMPLATES.team,
+    });
+  });
+});
