@@ -102,6 +102,24 @@ export const entityMockupsContent = EntityContentBlueprint.make({
 });
 
 /**
+ * A tab with the published page at the kind of the entity, such as `/pages/component`. It is for
+ * portals that enable it, and say for which entities.
+ */
+export const entityPageContent = EntityContentBlueprint.make({
+  name: 'page',
+  disabled: true,
+  params: {
+    path: '/page',
+    title: 'Page',
+    icon: <RiPagesLine />,
+    loader: async () => {
+      const { EntityPage } = await import('./entity/EntityPage');
+      return <EntityPage />;
+    },
+  },
+});
+
+/**
  * The mockups: their list, editor and history. An app finds it by itself
  * (`app.packages: all`), or has it among its `features`.
  *
@@ -129,5 +147,6 @@ export const mockupPlugin = createFrontendPlugin({
     mockupsPage,
     publishedPages,
     entityMockupsContent,
+    entityPageContent,
   ],
 });

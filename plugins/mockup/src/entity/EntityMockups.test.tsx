@@ -9,16 +9,22 @@ import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type { MockupApi } from 'backstage-plugin-mockup-common';
 import {
+  itemOf,
   mockApi,
   mockupOf,
   refusal,
   seriousProblems,
 } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
+import {
+  collectComponents,
+  mockupComponentsApiRef,
+} from '../components/registry/MockupComponentBlueprint';
 import { rootRouteRef } from '../routes';
 import { entityMockupsContent } from '../plugin';
 import { MOCKUPS_ANNOTATION } from './annotation';
 import { EntityMockups } from './EntityMockups';
+import { EntityPage } from './EntityPage';
 
 const entityOf = (mockups?: string): Entity => ({
   apiVersion: 'backstage.io/v1alpha1',
@@ -111,5 +117,54 @@ describe('the mockups of an entity', () => {
     )!;
     expect(isShown(entityOf('id-of-Start'))).toBe(true);
     expect(isShown(entityOf())).toBe(false);
+  });
+});
+
+describe('the page of the kind of an entity', () => {
+  const components = collectComponents([
+    {
+      extension: 'text',
+      component: {
+        name: 'text',
+        title: 'Text',
+        schema: { type: 'object' },
+        defaultProps: {},
+        defaultSize: { w: 1, h: 1 },
+        loader:
+          async () =>
+          ({ props: { text } }) =>
+            <>{String(text)}</>,
+      },
+    },
+  ]);
+  const renderPage = async (getPage: MockupApi['getPage']) =>
+    renderInTestApp(
+      <EntityProvider entity={entityOf()}>
+        <EntityPage />
+      </EntityProvider>,
+      {
+        apis: [
+          [mockupApiRef, { getPage } as unknown as MockupApi],
+          [mockupComponentsApiRef, components],
+        ],
+      },
+    );
+
+  it('is filled in with the entity', async () => {
+    await renderPage(async path => ({
+      path,
+      title: 'Of components',
+      layoutData: [itemOf('text', { text: `At ${path}: {{entity}}` })],
+    }));
+    expect(
+      await screen.findByText('At component: component:default/website'),
+    ).toBeVisible();
+  });
+
+  it('says where a page would have to be', async () => {
+    await renderPage(async () => undefined);
+    expect(
+      await screen.findByText(/No page is published at .pages.component/),
+    ).toBeVisible();
   });
 });

@@ -5,4 +5,5 @@ export const entityMessages = {
   failed: 'The mockup {{id}} could not be read',
   missing: 'There is no mockup {{id}}, or you may not see it.',
   more: 'The annotation names {{named}} mockups. The first {{shown}} are shown.',
+  noPage: 'No page is published at /pages/{{path}} for you.',
 } as const;

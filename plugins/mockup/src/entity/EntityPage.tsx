@@ -1,0 +1,42 @@
+import { stringifyEntityRef } from '@backstage/catalog-model';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useEntity } from '@backstage/plugin-catalog-react';
+import { EmptyState, Failure, Loading } from '@internal/pages';
+import { useMemo } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { fillIn } from '../components/live/parameters';
+import { LayoutView } from '../components/LayoutView';
+import { mockupTranslationRef } from '../translation';
+
+/** The published page of the kind of the entity, filled in with the entity. */
+export function EntityPage() {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const mockupApi = useApi(mockupApiRef);
+  const { entity } = useEntity();
+  const path = entity.kind.toLocaleLowerCase('en-US');
+  const ref = stringifyEntityRef(entity);
+  const found = useAsyncRetry(() => mockupApi.getPage(path), [mockupApi, path]);
+  const page = found.value;
+  const items = useMemo(
+    () => fillIn(page?.layoutData ?? [], new URLSearchParams({ entity: ref })),
+    [page, ref],
+  );
+  if (found.loading) {
+    return <Loading />;
+  }
+  if (found.error) {
+    return (
+      <Failure
+        title={t('pages.failed')}
+        error={found.error}
+        onRetry={found.retry}
+      />
+    );
+  }
+  return page ? (
+    <LayoutView items={items} isStacked />
+  ) : (
+    <EmptyState text={t('entity.noPage', { path })} />
+  );
+}
