@@ -21,7 +21,7 @@ export class RequestsUnderWay {
    *
    * @param response - which emits `close` once it is sent, or its caller has gone
    */
-  begin(response: Answering): void {
+  begin(response: Pick<ServerResponse, 'once' | 'destroy'>): void {
     if (this.#isOver) {
       response.destroy();
       return;
