@@ -207,11 +207,15 @@ describe('a probe', () => {
 });
 
 describe('the metrics', () => {
+  const read = async () => {
+    const response = await fetch(`http://localhost:${metricsPort}/metrics`);
+    return response.text();
+  };
+
   /** By the name of each, the labels that its samples have. */
   const scrape = async (): Promise<Map<string, Set<string>>> => {
-    const response = await fetch(`http://localhost:${metricsPort}/metrics`);
     const found = new Map<string, Set<string>>();
-    for (const line of (await response.text()).split('\n')) {
+    for (const line of (await read()).split('\n')) {
       const [, name, labels = ''] = /^(\w+)(?:\{(.*?)\})? /.exec(line) ?? [];
       if (name) {
         const known = found.get(name) ?? new Set();
@@ -224,17 +228,17 @@ describe('the metrics', () => {
     return found;
   };
 
-  const read = (file: string) =>
+  const readDeployed = (file: string) =>
     readFile(targetPaths.resolveRoot(`deploy/${file}`), 'utf8');
 
   const rules = async (): Promise<string[]> => {
-    const { groups } = parse(await read('alerts.yaml'));
+    const { groups } = parse(await readDeployed('alerts.yaml'));
     return groups.flatMap((group: { rules: { expr: string }[] }) =>
       group.rules.map(({ expr }) => expr),
     );
   };
   const panels = async (): Promise<string[]> => {
-    const dashboard = JSON.parse(await read('dashboard.json'));
+    const dashboard = JSON.parse(await readDeployed('dashboard.json'));
     return dashboard.panels.flatMap(
       ({ targets }: { targets: { expr: string }[] }) =>
         targets.map(({ expr }) => expr),
@@ -290,6 +294,9 @@ describe('the metrics', () => {
     expect(withTenant.map(([name]) => name)).toEqual([
       'tenancy_resolutions_count_total',
     ]);
+    const tasks = (await read()).match(/taskId="[^"]*"/g);
+    expect(tasks).toContain('taskId="tenant:catalog_orphan_cleanup"');
+    expect(tasks!.filter(task => /[0-9a-f]{8}-/.test(task))).toEqual([]);
   });
 });
 

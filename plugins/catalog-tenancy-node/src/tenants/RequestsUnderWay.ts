@@ -3,8 +3,6 @@ import type { ServerResponse } from 'node:http';
 /** For how long a stop waits in all: what takes longer waits for events, as a rule. */
 const LONGEST_MS = 10_000;
 
-type Answering = Pick<ServerResponse, 'once' | 'destroy'>;
-
 /**
  * The requests behind the gates that are not answered yet. A backend that stops waits for
  * them, before anything closes that they work with.
@@ -12,7 +10,7 @@ type Answering = Pick<ServerResponse, 'once' | 'destroy'>;
  * @public
  */
 export class RequestsUnderWay {
-  readonly #answers = new Map<Answering, Promise<void>>();
+  readonly #answers = new Map<Pick<ServerResponse, 'destroy'>, Promise<void>>();
   #deadline?: Promise<void>;
   #isOver = false;
 
