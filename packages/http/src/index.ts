@@ -10,4 +10,9 @@ export {
   type OpenApiOperations,
   openApiRef,
 } from './openapi';
+export {
+  openApiErrorSchema,
+  openApiQuery,
+  openApiSchemas,
+} from './openapiSchemas';
 export { createBodyReader } from './readBody';

@@ -66,7 +66,6 @@ export {
   type TenantTable,
   type TenantTransaction,
 } from './database/TenantDatabase';
-export { parseCatalogConfig } from './engines/input';
 export { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
 export {
   configRevisionOf,
@@ -93,18 +92,9 @@ export {
   type TenantInvitationsExtensionPoint,
   tenantInvitationsExtensionPoint,
 } from './invitations/extensionPoint';
-export {
-  parseAcceptInvitation,
-  parseCreateInvitation,
-} from './invitations/input';
 export { PostgresTenantInvitationStore } from './invitations/PostgresTenantInvitationStore';
 export { type TenantInvitationStore } from './invitations/TenantInvitations';
 export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
-export {
-  parseFindPrincipals,
-  parseListMembers,
-  parsePutMember,
-} from './members/input';
 export {
   normalizePrincipal,
   parsePrincipal,
@@ -142,10 +132,8 @@ export { type OperationCounts } from './pool/TenantConcurrency';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';
-export { parsePutTenantSignIn } from './signIn/input';
 export { PostgresTenantSignInStore } from './signIn/PostgresTenantSignInStore';
 export { type TenantSignInStore } from './signIn/TenantSignIns';
-export { parseCreateShare, parseUpdateShare } from './shares/input';
 export { PostgresTenantShareStore } from './shares/PostgresTenantShareStore';
 export { type ActiveShare, type TenantShareStore } from './shares/TenantShares';
 export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
@@ -176,11 +164,6 @@ export {
   type RegistrySnapshotOptions,
   type RegistryTiming,
 } from './tenants/RegistrySnapshot';
-export {
-  parseCreateTenant,
-  parseListTenants,
-  parseUpdateTenant,
-} from './tenants/input';
 export {
   highestRole,
   isWithinRole,

@@ -5,7 +5,9 @@
  */
 
 export * from './client';
+export { parseInput } from './parseInput';
 export * from './permissions';
 export * from './roles';
+export * from './schemas';
 export * from './shares';
 export type * from './types';

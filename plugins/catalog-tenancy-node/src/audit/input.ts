@@ -1,39 +1,9 @@
 import { InputError } from '@backstage/errors';
-import type { ListTenantAudit } from 'backstage-plugin-tenants-common';
-import { z } from 'zod';
-import { integer, parseInput } from '../tenants/input';
-
-const PART = 'a text of 1 to 200 characters';
-const TIME = 'a time such as 2026-01-31T12:00:00Z';
-
-const part = z
-  .string({ error: PART })
-  .min(1, PART)
-  .max(200, PART)
-  .refine(text => !/[\0\p{Surrogate}]/u.test(text), PART)
-  .transform(text => text.toLowerCase());
-
-const time = z.iso
-  .datetime({ offset: true, error: TIME })
-  .refine(text => new Date(text).getFullYear() > 0, TIME)
-  .transform(text => new Date(text).toISOString());
-
-const listSchema = z.strictObject(
-  {
-    actor: part.optional(),
-    event: part.optional(),
-    outcome: z
-      .enum(['succeeded', 'failed', 'unknown'], {
-        error: '"succeeded", "failed" or "unknown"',
-      })
-      .optional(),
-    from: time.optional(),
-    to: time.optional(),
-    limit: integer(1, 500).default(100),
-    cursor: z.string({ error: 'a next_cursor of an earlier page' }).optional(),
-  },
-  { error: 'an object' },
-);
+import {
+  type ListTenantAudit,
+  listTenantAuditSchema,
+  parseInput,
+} from 'backstage-plugin-tenants-common';
 
 /** Where the next page begins: after this event. */
 export interface AuditCursor {
@@ -49,7 +19,11 @@ export type AuditQuery = Omit<ListTenantAudit, 'cursor' | 'limit'> & {
 
 /** @throws InputError that names each bad value and the form that was expected */
 export function parseListTenantAudit(input: unknown): AuditQuery {
-  const { cursor, ...query } = parseInput(listSchema, input, 'query');
+  const { cursor, ...query } = parseInput(
+    listTenantAuditSchema,
+    input,
+    'query',
+  );
   return { ...query, after: cursor === undefined ? undefined : parse(cursor) };
 }
 

@@ -1,9 +1,12 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
 import {
   type CreateInvitation,
+  createInvitationSchema,
   highestRole,
   type ListMembers,
   type Membership,
+  pageSchema,
+  parseInput,
   type TenantInvitation,
   type TenantRole,
 } from 'backstage-plugin-tenants-common';
@@ -14,12 +17,10 @@ import {
   type MemberChange,
   type MemberDatabase,
 } from '../members/changeMembers';
-import { parseListMembers } from '../members/input';
 import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
-import { normalizeAddress, parseCreateInvitation } from './input';
 import type { TenantInvitationStore } from './TenantInvitations';
 
 const MOST_INVITATIONS = 500;
@@ -72,7 +73,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     tenantSlug: string,
     page: ListMembers = {},
   ): Promise<{ items: TenantInvitation[]; totalItems: number }> {
-    const { limit, offset } = parseListMembers(page);
+    const { limit, offset } = parseInput(pageSchema, page, 'query');
     const { pool } = this.#database;
     const { tenant_id } = await findActiveTenant(pool, {
       tenant_slug: tenantSlug,
@@ -101,7 +102,11 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     tenantName: string;
     token: string;
   }> {
-    const { role, email, valid_days } = parseCreateInvitation(request);
+    const { role, email, valid_days } = parseInput(
+      createInvitationSchema,
+      request,
+      'invitation',
+    );
     const token = randomBytes(32).toString('base64url');
     return this.#database.admin.run(
       'create an invitation',
@@ -132,7 +137,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
               tenant_id,
               token_hash: hashOf(token),
               role,
-              email,
+              email: email && normalizeAddress(email),
               created_by: normalizePrincipal(by),
               expires_at: knex.raw('now() + make_interval(days => ?)', [
                 valid_days,
@@ -273,4 +278,9 @@ function toInvitation(row: InvitationRow): TenantInvitation {
     expires_at: row.expires_at.toISOString(),
     accepted_at: row.accepted_at?.toISOString() ?? null,
   };
+}
+
+/** Mail servers compare the names of hosts in any case, and hardly one those of people in one. */
+function normalizeAddress(address: string): string {
+  return address.trim().toLocaleLowerCase('en-US');
 }

@@ -1,4 +1,9 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
+import {
+  pageSchema,
+  parseInput,
+  putMemberSchema,
+} from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -9,7 +14,6 @@ import {
   type MemberChange,
   type MemberDatabase,
 } from './changeMembers';
-import { parseListMembers, parsePutMember } from './input';
 import { normalizePrincipal, parsePrincipal } from './principals';
 import type {
   Membership,
@@ -70,7 +74,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     tenantSlug: string,
     page: ListMembers = {},
   ): Promise<{ items: TenantMember[]; totalItems: number }> {
-    const { limit, offset } = parseListMembers(page);
+    const { limit, offset } = parseInput(pageSchema, page, 'query');
     const tenantId = await this.#findActive(tenantSlug);
     const rows = await this.#database.pool.query<MemberRow>(knex =>
       knex('tenant_members')
@@ -113,7 +117,11 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     outcome: 'created' | 'changed' | 'unchanged';
   }> {
     const principal = parsePrincipal(member.principal);
-    const { role } = parsePutMember({ role: member.role });
+    const { role } = parseInput(
+      putMemberSchema,
+      { role: member.role },
+      'member',
+    );
     return this.#change('put a member', tenantSlug, async change => {
       const { transaction, tenantId } = change;
       const { knex } = transaction;
@@ -186,7 +194,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     options: ListMembers & { beyond?: 'default' | 'all' } = {},
   ): Promise<{ items: Membership[]; totalItems: number }> {
     const { beyond, ...page } = options;
-    const { limit, offset } = parseListMembers(page);
+    const { limit, offset } = parseInput(pageSchema, page, 'query');
     const rows = await this.#database.pool.query<EnteredRow>(knex => {
       const others = {
         default: 'select ?::uuid, null',

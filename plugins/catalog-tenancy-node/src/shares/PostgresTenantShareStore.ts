@@ -1,10 +1,13 @@
 import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
-import type {
-  CreateShare,
-  ReceivedShare,
-  TenantShare,
-  TenantShares,
-  UpdateShare,
+import {
+  type CreateShare,
+  createShareSchema,
+  parseInput,
+  type ReceivedShare,
+  type TenantShare,
+  type TenantShares,
+  type UpdateShare,
+  updateShareSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
 import type {
@@ -14,7 +17,7 @@ import type {
 import type { TenancyPool } from '../pool/TenancyPool';
 import { notifyStatement } from '../tenants/ChangeListener';
 import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
-import { parseCreateShare, parseUpdateShare, toPredicate } from './input';
+import { toPredicate } from './toPredicate';
 import type { ActiveShare, TenantShareStore } from './TenantShares';
 
 const DEFAULT_POSITION = 100;
@@ -81,7 +84,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
     share: CreateShare,
     { by }: { by: string },
   ): Promise<TenantShare> {
-    const { targets, ...rest } = parseCreateShare(share);
+    const { targets, ...rest } = parseInput(createShareSchema, share, 'share');
     return this.#change('make a share', tenantSlug, async change => {
       const { knex } = change.transaction;
       const [{ count }] = await change.transaction.query<{ count: string }>(
@@ -115,7 +118,11 @@ export class PostgresTenantShareStore implements TenantShareStore {
     shareId: string,
     changes: UpdateShare,
   ): Promise<TenantShare> {
-    const { targets, ...rest } = parseUpdateShare(changes);
+    const { targets, ...rest } = parseInput(
+      updateShareSchema,
+      changes,
+      'share',
+    );
     return this.#change('change a share', tenantSlug, async change => {
       const { knex } = change.transaction;
       const changed = await change.transaction.query<ShareRow>(

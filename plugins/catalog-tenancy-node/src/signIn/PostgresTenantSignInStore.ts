@@ -1,7 +1,9 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
-import type {
-  PutTenantSignIn,
-  TenantSignIn,
+import {
+  parseInput,
+  type PutTenantSignIn,
+  putTenantSignInSchema,
+  type TenantSignIn,
 } from 'backstage-plugin-tenants-common';
 import type {
   AdminDatabase,
@@ -11,7 +13,6 @@ import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
 import { isTenantSlug } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
-import { parsePutTenantSignIn } from './input';
 import type { TenantSignInStore } from './TenantSignIns';
 
 /** Namespaces of users whom somebody else signs in: the identity catalog, and guests. */
@@ -67,7 +68,7 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     request: PutTenantSignIn,
     { by }: { by: string },
   ): Promise<TenantSignIn> {
-    const provider = parsePutTenantSignIn(request);
+    const provider = parseInput(putTenantSignInSchema, request, 'sign-in');
     if (RESERVED.includes(tenantSlug)) {
       throw new ConflictError(
         `The tenant '${tenantSlug}' can have no sign-in of its own: users of the portal are called user:${tenantSlug}/<name>`,

@@ -4,6 +4,12 @@ import {
   NotImplementedError,
 } from '@backstage/errors';
 import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
+import {
+  createTenantSchema,
+  listTenantsSchema,
+  parseInput,
+  updateTenantSchema,
+} from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
 import type {
   AdminDatabase,
@@ -26,11 +32,6 @@ import type {
 } from './TenantStore';
 import { notifyStatement } from './ChangeListener';
 import { LIMIT_NAMES, selectLimits } from './limits';
-import {
-  parseCreateTenant,
-  parseListTenants,
-  parseUpdateTenant,
-} from './input';
 
 /** The columns of `tenants` beside the limits. */
 const TENANT_COLUMNS = [
@@ -107,7 +108,11 @@ export class PostgresTenantStore implements TenantStore {
   async list(
     options: ListTenants = {},
   ): Promise<{ items: Tenant[]; totalItems: number }> {
-    const { deleted, limit, offset, search } = parseListTenants(options);
+    const { deleted, limit, offset, search } = parseInput(
+      listTenantsSchema,
+      options,
+      'query',
+    );
     // The search reads every row of the registry, which has one for each tenant.
     const matching = (knex: Knex) =>
       knex('tenants').where(tenants => {
@@ -150,7 +155,7 @@ export class PostgresTenantStore implements TenantStore {
 
   /** {@inheritDoc TenantStore.create} */
   async create(tenant: CreateTenant): Promise<Tenant> {
-    const values = parseCreateTenant(tenant);
+    const values = parseInput(createTenantSchema, tenant, 'tenant');
     const slug = values.tenant_slug;
     return this.#change('create a tenant', slug, async transaction => {
       await assertLimitsFit(transaction, values);
@@ -178,7 +183,11 @@ export class PostgresTenantStore implements TenantStore {
 
   /** {@inheritDoc TenantStore.update} */
   async update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant> {
-    const values = parseUpdateTenant(changes);
+    const values = parseInput(
+      updateTenantSchema,
+      changes,
+      'changes to a tenant',
+    );
     return this.#change('change a tenant', tenantSlug, async transaction => {
       await assertLimitsFit(transaction, values);
       const [updated] = await transaction.query<TenantRow>(

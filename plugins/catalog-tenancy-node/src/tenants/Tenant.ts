@@ -14,9 +14,6 @@ export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
  */
 export const DEFAULT_TENANT_SLUG = 'default';
 
-/** The most characters that a slug may have: it is a label of a hostname. */
-export const LONGEST_SLUG = 63;
-
 const SLUG = /^[a-z0-9-]+$/;
 
 /**

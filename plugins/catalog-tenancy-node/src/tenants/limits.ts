@@ -3,16 +3,14 @@ import type { OwnLimits } from '../pool/TenantLimits';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { Tenant } from './Tenant';
 
-/** The fields of a tenant that hold its limits, and the most that each may be. */
-export const LIMIT_FIELDS = {
-  concurrency: 10_000,
-  requests_per_second: 1_000_000,
-  burst: 1_000_000,
-} as const satisfies Partial<Record<keyof Tenant, number>>;
+/** The fields of a tenant that hold its limits. */
+export const LIMIT_NAMES = [
+  'concurrency',
+  'requests_per_second',
+  'burst',
+] as const satisfies Array<keyof Tenant>;
 
-export type LimitField = keyof typeof LIMIT_FIELDS;
-
-export const LIMIT_NAMES = Object.keys(LIMIT_FIELDS) as LimitField[];
+export type LimitField = (typeof LIMIT_NAMES)[number];
 
 /**
  * The columns of the limits. They are null where the table lacks them: a migration that has

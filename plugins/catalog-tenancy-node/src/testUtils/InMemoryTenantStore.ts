@@ -6,15 +6,18 @@ import {
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
   type ListTenants,
-  parseCreateTenant,
-  parseListTenants,
-  parseUpdateTenant,
   type Tenant,
   type TenantDirectory,
   type TenantStore,
   type TenantUsage,
   type UpdateTenant,
 } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  createTenantSchema,
+  listTenantsSchema,
+  parseInput,
+  updateTenantSchema,
+} from 'backstage-plugin-tenants-common';
 
 /**
  * A registry of tenants without a database, and the directory to it, for the tests
@@ -34,7 +37,11 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
   async list(
     options: ListTenants = {},
   ): Promise<{ items: Tenant[]; totalItems: number }> {
-    const { deleted, limit, offset, search } = parseListTenants(options);
+    const { deleted, limit, offset, search } = parseInput(
+      listTenantsSchema,
+      options,
+      'query',
+    );
     const text = search.toLowerCase();
     const found = [...this.#tenants.values()]
       .filter(tenant => deleted || tenant.deleted_at === null)
@@ -55,7 +62,7 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
   }
 
   async create(tenant: CreateTenant): Promise<Tenant> {
-    const parsed = parseCreateTenant(tenant);
+    const parsed = parseInput(createTenantSchema, tenant, 'tenant');
     if (this.#tenants.has(parsed.tenant_slug)) {
       throw new ConflictError(
         `The tenant_slug '${parsed.tenant_slug}' is taken`,
@@ -65,7 +72,11 @@ export class InMemoryTenantStore implements TenantStore, TenantDirectory {
   }
 
   async update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant> {
-    const parsed = parseUpdateTenant(changes);
+    const parsed = parseInput(
+      updateTenantSchema,
+      changes,
+      'changes to a tenant',
+    );
     const tenant = this.#active(tenantSlug);
     const {
       tenant_name = tenant.tenant_name,

@@ -1,19 +1,13 @@
 import { InputError } from '@backstage/errors';
-import type { ListTenantUsage } from 'backstage-plugin-tenants-common';
-import { z } from 'zod';
-import { parseInput } from '../tenants/input';
+import {
+  type ListTenantUsage,
+  listTenantUsageSchema,
+  parseInput,
+} from 'backstage-plugin-tenants-common';
 
 const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 const MOST_DAYS = 400;
-const DAY = 'a day such as 2026-01-31';
-
-const day = z.iso.date({ error: DAY });
-
-const listSchema = z.strictObject(
-  { from: day.optional(), to: day.optional() },
-  { error: 'an object' },
-);
 
 /** The day of a time, in UTC. */
 export function dayOf(time: Date | number): string {
@@ -24,7 +18,7 @@ export function dayOf(time: Date | number): string {
 export function parseListTenantUsage(
   input: unknown,
 ): Required<ListTenantUsage> {
-  const given = parseInput(listSchema, input, 'query');
+  const given = parseInput(listTenantUsageSchema, input, 'query');
   const to = given.to ?? dayOf(Date.now());
   const from =
     given.from ?? dayOf(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS);

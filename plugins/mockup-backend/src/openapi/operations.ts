@@ -2,6 +2,7 @@ import {
   OPEN_API_PAGE_HEADERS as pageHeaders,
   openApiAnswer as answer,
   openApiHeader,
+  openApiQuery,
   type OpenApiOperations,
 } from '@internal/http';
 import {
@@ -10,7 +11,7 @@ import {
   listTrashQuerySchema,
   paginationSchema,
 } from 'backstage-plugin-mockup-common';
-import { queryParameters, type SchemaName, schemaRef } from './schemas';
+import { type SchemaName, schemaRef } from './schemas';
 
 const etag = { ETag: openApiHeader('Names the state that the mockup is in') };
 const created = {
@@ -28,7 +29,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups': {
     get: {
       summary: 'List mockups, the most recently changed first',
-      parameters: queryParameters(listMockupsQuerySchema),
+      parameters: openApiQuery(listMockupsQuerySchema),
       success: {
         200: answer('A page of mockups', listOf('Mockup'), pageHeaders),
       },
@@ -84,7 +85,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/trash': {
     get: {
       summary: 'List deleted mockups, the most recently deleted first',
-      parameters: queryParameters(listTrashQuerySchema),
+      parameters: openApiQuery(listTrashQuerySchema),
       success: {
         200: answer(
           'A page of deleted mockups',
@@ -125,7 +126,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups/{id}/versions': {
     get: {
       summary: 'List the versions of a mockup, the newest first',
-      parameters: queryParameters(paginationSchema),
+      parameters: openApiQuery(paginationSchema),
       success: {
         200: answer('A page of versions', listOf('Version'), pageHeaders),
       },
@@ -172,7 +173,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups/{id}/versions/{vid}/diff': {
     get: {
       summary: 'Compare a version of a mockup with another one of it',
-      parameters: queryParameters(compareVersionsQuerySchema),
+      parameters: openApiQuery(compareVersionsQuerySchema),
       success: {
         200: answer(
           'What became of the items, and a JSON Patch (RFC 6902) of the layout',

@@ -1,4 +1,4 @@
-import { openApiRef } from '@internal/http';
+import { openApiErrorSchema, openApiRef, openApiSchemas } from '@internal/http';
 import {
   createMockupRequestSchema,
   duplicateMockupRequestSchema,
@@ -24,14 +24,6 @@ import {
   versionSchema,
 } from 'backstage-plugin-mockup-common';
 import { z } from 'zod';
-
-type JsonSchema = z.core.JSONSchema.BaseSchema;
-
-const errorSchema = z.object({
-  error: z.object({ name: z.string(), message: z.string() }),
-  request: z.object({ method: z.string(), url: z.string() }).optional(),
-  response: z.object({ statusCode: z.int() }),
-});
 
 const NAMED_SCHEMAS = {
   CreateMockupRequest: createMockupRequestSchema,
@@ -64,7 +56,7 @@ const NAMED_SCHEMAS = {
   Version: versionSchema,
   VersionDifference: versionDifferenceSchema,
   JsonPatchOperation: jsonPatchOperationSchema,
-  Error: errorSchema,
+  Error: openApiErrorSchema,
 } satisfies Record<string, z.ZodType>;
 
 /** The name of a schema under `components/schemas`. */
@@ -74,37 +66,6 @@ export type SchemaName = keyof typeof NAMED_SCHEMAS;
 export const schemaRef: (name: SchemaName) => object = openApiRef;
 
 /** The schemas of requests and responses, as JSON Schema. */
-export function componentSchemas(): Record<string, JsonSchema> {
-  const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(NAMED_SCHEMAS)) {
-    registry.add(schema, { id });
-  }
-  const { schemas } = z.toJSONSchema(registry, {
-    // What callers may send, if the stored form differs.
-    io: 'input',
-    // `props` are checked by a function and described by hand.
-    unrepresentable: 'any',
-    uri: id => `#/components/schemas/${id}`,
-  });
-  return Object.fromEntries(
-    Object.entries(schemas).map(([id, schema]) => [id, withoutHead(schema)]),
-  );
-}
-
-/** The query parameters of an operation, from the schema of its query. */
-export function queryParameters(schema: z.ZodType) {
-  const { properties = {}, required = [] } = z.toJSONSchema(schema, {
-    io: 'input',
-  });
-  return Object.entries(properties).map(([name, property]) => ({
-    name,
-    in: 'query',
-    ...(required.includes(name) && { required: true }),
-    schema: property,
-  }));
-}
-
-function withoutHead(schema: JsonSchema): JsonSchema {
-  const { $schema: _schema, $id: _id, ...rest } = schema;
-  return rest;
+export function componentSchemas(): Record<string, object> {
+  return openApiSchemas(NAMED_SCHEMAS);
 }

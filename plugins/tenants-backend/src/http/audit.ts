@@ -1,8 +1,9 @@
 import type { JsonObject } from '@backstage/types';
+import { isTenantSlug } from 'backstage-plugin-catalog-tenancy-node';
 import {
-  isTenantSlug,
-  parseUpdateTenant,
-} from 'backstage-plugin-catalog-tenancy-node';
+  parseInput,
+  updateTenantSchema,
+} from 'backstage-plugin-tenants-common';
 
 const LONGEST_SLUG = 63;
 
@@ -25,7 +26,9 @@ export function describeCreation(body: unknown): JsonObject {
  * @throws InputError if the body is malformed
  */
 export function describeUpdate(body: unknown): JsonObject {
-  return { changes: { ...parseUpdateTenant(body) } };
+  return {
+    changes: { ...parseInput(updateTenantSchema, body, 'changes to a tenant') },
+  };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

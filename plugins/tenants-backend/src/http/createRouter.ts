@@ -1,8 +1,6 @@
 import { createBodyReader } from '@internal/http';
 import { NotFoundError } from '@backstage/errors';
 import {
-  parseCreateTenant,
-  parseUpdateTenant,
   retryAfter,
   tenantCreatePermission,
   tenantDeletePermission,
@@ -10,6 +8,11 @@ import {
   type TenantStore,
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  createTenantSchema,
+  parseInput,
+  updateTenantSchema,
+} from 'backstage-plugin-tenants-common';
 import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
@@ -84,9 +87,7 @@ export function createRouter(
       sendPage(
         req,
         res,
-        summary
-          ? await listSummaries({ ...query, ...summary }, options)
-          : await store.list(query),
+        summary ? await listSummaries(query, options) : await store.list(query),
         query,
       );
     }),
@@ -99,7 +100,7 @@ export function createRouter(
       may(tenantCreatePermission),
       async (req, res) => {
         const tenant = await store.create(
-          parseCreateTenant(await readBody(req, res)),
+          parseInput(createTenantSchema, await readBody(req, res), 'tenant'),
         );
         setLocation(req, res, tenant.tenant_slug);
         res.status(201).json({
@@ -128,7 +129,11 @@ export function createRouter(
       'update-tenant',
       may(tenantUpdatePermission),
       async (req, res) => {
-        const changes = parseUpdateTenant(await readBody(req, res));
+        const changes = parseInput(
+          updateTenantSchema,
+          await readBody(req, res),
+          'changes to a tenant',
+        );
         res.json(await store.update(req.params.slug, changes));
       },
       async (req, res) => describeUpdate(await readBody(req, res)),

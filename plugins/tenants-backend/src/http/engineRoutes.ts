@@ -2,7 +2,6 @@ import { ConflictError, NotFoundError } from '@backstage/errors';
 import { createBodyReader, parseIfMatch } from '@internal/http';
 import {
   configRevisionOf,
-  parseCatalogConfig,
   type SourceError,
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
@@ -12,11 +11,13 @@ import {
   type TenantStore,
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type {
-  SourceError as TenantSourceError,
-  TenantCatalogConfig,
-  TenantEngine,
-  TenantStatus,
+import {
+  catalogConfigSchema,
+  parseInput,
+  type SourceError as TenantSourceError,
+  type TenantCatalogConfig,
+  type TenantEngine,
+  type TenantStatus,
 } from 'backstage-plugin-tenants-common';
 import type { Response, Router } from 'express';
 import { type Administrators, nameOf } from '../authorization/Administrators';
@@ -121,7 +122,11 @@ export function addEngineRoutes(
     }
     return {
       configured_by,
-      ...parseCatalogConfig(engine.catalogConfig ?? {}),
+      ...parseInput(
+        catalogConfigSchema,
+        engine.catalogConfig ?? {},
+        'catalog-config',
+      ),
       updated_at: engine.configUpdatedAt?.toISOString() ?? null,
       updated_by: engine.configUpdatedBy ?? null,
     };
@@ -250,7 +255,11 @@ export function addEngineRoutes(
       async (req, res, { by }) => {
         const { slug } = req.params;
         const ifRevisionIn = parseIfMatch(req);
-        const config = parseCatalogConfig(await readConfig(req, res));
+        const config = parseInput(
+          catalogConfigSchema,
+          await readConfig(req, res),
+          'catalog-config',
+        );
         refuseWithoutEngines();
         const { tenantId, tenantSlug } = await requireEngine(slug);
         refuseOperators(tenantSlug);

@@ -3,13 +3,16 @@ import { NotAllowedError } from '@backstage/errors';
 import { createBodyReader } from '@internal/http';
 import {
   type InvitationSender,
-  parseAcceptInvitation,
-  parseCreateInvitation,
   type TenantInvitationStore,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { CreatedInvitation } from 'backstage-plugin-tenants-common';
+import {
+  acceptInvitationSchema,
+  type CreatedInvitation,
+  createInvitationSchema,
+  parseInput,
+} from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { IdentityAddresses } from '../identity/IdentityAddresses';
@@ -98,7 +101,11 @@ export function addInvitationRoutes(
       may(tenantMemberUpdatePermission),
       async (req, res, caller) => {
         const { slug } = req.params;
-        const request = parseCreateInvitation(await readBody(req, res));
+        const request = parseInput(
+          createInvitationSchema,
+          await readBody(req, res),
+          'invitation',
+        );
         const { invitation, tenantName, token } = await invitations.create(
           slug,
           request,
@@ -117,7 +124,11 @@ export function addInvitationRoutes(
           .json({ ...created, sent: await send(slug, tenantName, created) });
       },
       async (req, res) => ({
-        ...parseCreateInvitation(await readBody(req, res)),
+        ...parseInput(
+          createInvitationSchema,
+          await readBody(req, res),
+          'invitation',
+        ),
       }),
     ),
   );
@@ -140,7 +151,11 @@ export function addInvitationRoutes(
       'accept-tenant-invitation',
       anyUser,
       async (req, res, userRef) => {
-        const { token } = parseAcceptInvitation(await readBody(req, res));
+        const { token } = parseInput(
+          acceptInvitationSchema,
+          await readBody(req, res),
+          'request',
+        );
         // For every token, so that the answer takes the same time.
         const email = await addresses.find(userRef);
         const membership = await invitations.accept(token, { userRef, email });

@@ -2,11 +2,11 @@ import { NotFoundError } from '@backstage/errors';
 import { createBodyReader } from '@internal/http';
 import {
   parsePrincipal,
-  parsePutMember,
   tenantMemberReadPermission,
   type TenantMemberStore,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { parseInput, putMemberSchema } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
@@ -96,7 +96,11 @@ export function addMemberRoutes(
       may(tenantMemberUpdatePermission),
       async (req, res, caller) => {
         const { slug, principal } = req.params;
-        const { role } = parsePutMember(await readBody(req, res));
+        const { role } = parseInput(
+          putMemberSchema,
+          await readBody(req, res),
+          'member',
+        );
         const { member, outcome } = await members.put(
           slug,
           { principal, role },
@@ -108,7 +112,9 @@ export function addMemberRoutes(
         }
         res.json(member);
       },
-      async (req, res) => ({ ...parsePutMember(await readBody(req, res)) }),
+      async (req, res) => ({
+        ...parseInput(putMemberSchema, await readBody(req, res), 'member'),
+      }),
     ),
   );
 

@@ -1,11 +1,14 @@
 import { createBodyReader } from '@internal/http';
 import {
-  parseCreateShare,
-  parseUpdateShare,
   tenantShareReadPermission,
   type TenantShareStore,
   tenantShareUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  createShareSchema,
+  parseInput,
+  updateShareSchema,
+} from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import { type Administrators, nameOf } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
@@ -63,14 +66,20 @@ export function addShareRoutes(
       mayShare,
       async (req, res, { by }) => {
         const { slug } = req.params;
-        const share = parseCreateShare(await readBody(req, res));
+        const share = parseInput(
+          createShareSchema,
+          await readBody(req, res),
+          'share',
+        );
         const created = await shares.create(slug, share, { by });
         res
           .status(201)
           .location(`${req.baseUrl}/${slug}/shares/${created.share_id}`)
           .json(created);
       },
-      async (req, res) => ({ ...parseCreateShare(await readBody(req, res)) }),
+      async (req, res) => ({
+        ...parseInput(createShareSchema, await readBody(req, res), 'share'),
+      }),
     ),
   );
 
@@ -81,10 +90,16 @@ export function addShareRoutes(
       mayShare,
       async (req, res) => {
         const { share, slug } = req.params;
-        const changes = parseUpdateShare(await readBody(req, res));
+        const changes = parseInput(
+          updateShareSchema,
+          await readBody(req, res),
+          'share',
+        );
         res.json(await shares.update(slug, share, changes));
       },
-      async (req, res) => ({ ...parseUpdateShare(await readBody(req, res)) }),
+      async (req, res) => ({
+        ...parseInput(updateShareSchema, await readBody(req, res), 'share'),
+      }),
     ),
   );
 

@@ -1,10 +1,13 @@
 import { createBodyReader } from '@internal/http';
 import {
-  parsePutTenantSignIn,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
   type TenantSignInStore,
 } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  parseInput,
+  putTenantSignInSchema,
+} from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import { memberAccess } from './memberAccess';
@@ -43,7 +46,11 @@ export function addSignInRoutes(
       'put-tenant-sign-in',
       may(tenantMemberUpdatePermission),
       async (req, res, caller) => {
-        const provider = parsePutTenantSignIn(await readBody(req, res));
+        const provider = parseInput(
+          putTenantSignInSchema,
+          await readBody(req, res),
+          'sign-in',
+        );
         res.json(await signIns.put(req.params.slug, provider, caller));
       },
       // Somebody may have sent the secret itself.

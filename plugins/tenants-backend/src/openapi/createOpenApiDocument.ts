@@ -1,6 +1,6 @@
 import { createOpenApiDocument as createDocument } from '@internal/http';
 import { OPERATIONS } from './operations';
-import { SCHEMAS } from './schemas';
+import { componentSchemas } from './schemas';
 
 const PATH_PARAMETERS: Record<string, string> = {
   slug: 'The slug of a tenant',
@@ -15,7 +15,7 @@ export function createOpenApiDocument(): object {
     title: 'Tenants',
     description:
       'The registry of tenants, who may enter them, and the engines that feed them.',
-    schemas: SCHEMAS,
+    schemas: componentSchemas(),
     operations: OPERATIONS,
     pathParameter: name => ({
       description: PATH_PARAMETERS[name],

@@ -2,21 +2,19 @@ import {
   OPEN_API_PAGE_HEADERS as pageHeaders,
   openApiAnswer as answer,
   openApiHeader,
+  openApiQuery,
   type OpenApiOperations,
 } from '@internal/http';
-import { ORDERS, STATES } from '../http/query';
-import { AUDIT_OUTCOMES, orNull, type SchemaName, schemaRef } from './schemas';
+import {
+  findPrincipalsSchema,
+  listTenantAuditSchema,
+  listTenantsQuerySchema,
+  listTenantUsageSchema,
+  pageSchema,
+} from 'backstage-plugin-tenants-common';
+import { type SchemaName, schemaRef } from './schemas';
 
-const page = [
-  parameter('limit', {
-    type: 'integer',
-    minimum: 1,
-    maximum: 500,
-    default: 100,
-  }),
-  parameter('offset', { type: 'integer', minimum: 0, default: 0 }),
-];
-
+const page = openApiQuery(pageSchema);
 const location = { Location: openApiHeader('The path of what was created') };
 const tag = {
   ETag: openApiHeader(
@@ -29,18 +27,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/': {
     get: {
       summary: 'List tenants, ordered by slug',
-      parameters: [
-        parameter('deleted', { type: 'boolean', default: false }),
-        parameter('search', { type: 'string', maxLength: 255, default: '' }),
-        parameter('summary', { type: 'boolean', default: false }),
-        parameter('state', { type: 'string', enum: [...STATES] }),
-        parameter('orderBy', {
-          type: 'string',
-          enum: [...ORDERS],
-          default: 'slug',
-        }),
-        ...page,
-      ],
+      parameters: openApiQuery(listTenantsQuerySchema),
       success: {
         200: answer(
           'A page of tenants; with summary=true at most 100, with their state and entities',
@@ -119,9 +106,8 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary:
         'Count what a tenant holds, beside what it may; with a query, what it has used by day',
       parameters: [
-        parameter('from', { type: 'string', format: 'date' }),
-        parameter('to', { type: 'string', format: 'date' }),
-        parameter('format', { type: 'string', enum: ['json', 'csv'] }),
+        ...openApiQuery(listTenantUsageSchema),
+        format('json', 'csv'),
       ],
       success: {
         200: answer('The counts, or the days', {
@@ -163,19 +149,8 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'Who did what in a tenant, the newest events first',
       parameters: [
-        parameter('actor', { type: 'string', minLength: 1, maxLength: 200 }),
-        parameter('event', { type: 'string', minLength: 1, maxLength: 200 }),
-        parameter('outcome', { type: 'string', enum: AUDIT_OUTCOMES }),
-        parameter('from', { type: 'string', format: 'date-time' }),
-        parameter('to', { type: 'string', format: 'date-time' }),
-        parameter('limit', {
-          type: 'integer',
-          minimum: 1,
-          maximum: 500,
-          default: 100,
-        }),
-        parameter('cursor', { type: 'string' }),
-        parameter('format', { type: 'string', enum: ['json', 'jsonl'] }),
+        ...openApiQuery(listTenantAuditSchema),
+        format('json', 'jsonl'),
       ],
       success: {
         200: answer(
@@ -232,10 +207,9 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'Get the OpenID provider of a tenant',
       success: {
-        200: answer(
-          'The provider, or null where there is none',
-          orNull(schemaRef('TenantSignIn')),
-        ),
+        200: answer('The provider, or null where there is none', {
+          anyOf: [schemaRef('TenantSignIn'), { type: 'null' }],
+        }),
       },
       errors: [403, 404],
     },
@@ -255,20 +229,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary:
         'Find users and groups of the identity catalog, ordered by name, with the rights of the caller',
-      parameters: [
-        parameter('search', { type: 'string', minLength: 1, maxLength: 100 }),
-        parameter('principal', {
-          type: 'array',
-          items: { type: 'string', minLength: 1, maxLength: 512 },
-          maxItems: 50,
-        }),
-        parameter('limit', {
-          type: 'integer',
-          minimum: 1,
-          maximum: 50,
-          default: 20,
-        }),
-      ],
+      parameters: openApiQuery(findPrincipalsSchema),
       success: {
         200: answer('Some of those that match', listOf('CatalogPrincipal'), {
           'X-Total-Count': pageHeaders['X-Total-Count'],
@@ -353,6 +314,6 @@ function listOf(name: SchemaName) {
   return { type: 'array', items: schemaRef(name) };
 }
 
-function parameter(name: string, schema: object) {
-  return { name, in: 'query', schema };
+function format(...names: string[]) {
+  return { name: 'format', in: 'query', schema: { enum: names } };
 }

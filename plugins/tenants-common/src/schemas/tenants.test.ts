@@ -1,13 +1,21 @@
 import { InputError } from '@backstage/errors';
+import { parseInput } from '../parseInput';
 import {
-  parseCreateTenant,
-  parseListTenants,
-  parseUpdateTenant,
-} from './input';
+  createTenantSchema,
+  listTenantsSchema,
+  updateTenantSchema,
+} from './tenants';
 
 const VALID = { tenant_slug: 'acme', tenant_name: 'Acme' };
 const SLUG = '1 to 63 characters of a-z, 0-9 and -';
 const NAME = 'a text of 1 to 255 characters';
+
+const parseCreateTenant = (input: unknown) =>
+  parseInput(createTenantSchema, input, 'tenant');
+const parseUpdateTenant = (input: unknown) =>
+  parseInput(updateTenantSchema, input, 'changes to a tenant');
+const parseListTenants = (input: unknown) =>
+  parseInput(listTenantsSchema, input, 'query');
 
 function messageOf(parse: () => unknown): string {
   try {

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { TENANT_ROLES } from '../roles';
+
+const LONGEST_SLUG = 63;
+const LARGEST_PAGE = 500;
+const DEFAULT_PAGE = 100;
+const SLUG = `1 to ${LONGEST_SLUG} characters of a-z, 0-9 and -`;
+
+// PostgreSQL keeps no NUL character, and a lone surrogate has no UTF-8 form.
+const UNSTORABLE = /[\0\p{Surrogate}]/u;
+
+/** The slug of a tenant that there is. */
+export const slug = z
+  .string({ error: SLUG })
+  .regex(new RegExp(`^[a-z0-9-]{1,${LONGEST_SLUG}}$`), SLUG);
+
+export const role = z.enum(TENANT_ROLES, {
+  error: '"viewer", "member" or "admin"',
+});
+
+export const count = z.int().min(0);
+export const time = z.iso.datetime();
+// Not `z.uuid()`: the id of the default tenant has no version.
+export const uuid = z.guid();
+export const principal = z.string().min(1).max(512);
+
+/** A whole number within bounds. */
+export function integer(minimum: number, maximum: number) {
+  const expected = `an integer from ${minimum} to ${maximum}`;
+  return z
+    .int({ error: expected })
+    .min(minimum, expected)
+    .max(maximum, expected);
+}
+
+/**
+ * A text of some length that PostgreSQL can store.
+ *
+ * Characters are counted as PostgreSQL and JSON Schema count them: an emoji is one.
+ */
+export function text(expected: string, minimum: number, maximum: number) {
+  return z
+    .string({ error: expected })
+    .refine(value => !UNSTORABLE.test(value), {
+      error: `${expected} without NUL characters and lone surrogates`,
+      abort: true,
+    })
+    .refine(value => isWithin(value, minimum, maximum), { error: expected })
+    .meta({ minLength: minimum, maxLength: maximum });
+}
+
+/** What asks for a part of a list. */
+export const pageFields = {
+  limit: integer(1, LARGEST_PAGE).default(DEFAULT_PAGE),
+  offset: integer(0, Number.MAX_SAFE_INTEGER).default(0),
+};
+
+function isWithin(value: string, minimum: number, maximum: number): boolean {
+  // A code point takes one or two UTF-16 units.
+  if (value.length > 2 * maximum) {
+    return false;
+  }
+  const { length } = Array.from(value);
+  return length >= minimum && length <= maximum;
+}
