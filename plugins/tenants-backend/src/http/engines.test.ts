@@ -260,7 +260,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
       });
 
       it.each([
-        ['state=paused', 'state and orderBy need summary=true'],
+        [
+          'state=paused',
+          'state must be left out without summary=true, got "paused"',
+        ],
         [
           'summary=true&orderBy=age',
           'orderBy must be one of slug, name, newest, got "age"',
