@@ -185,6 +185,13 @@ export const mutationChecks: MutationCheck[] = [
     test: `${MODULE}/resolution/requestHost.test.ts`,
   },
   {
+    name: 'the header that nginx drops',
+    file: 'deploy/nginx.conf',
+    find: 'proxy_set_header X-Tenant-Slug "";',
+    replace: '',
+    test: 'packages/backend/dev/deployed.test.ts',
+  },
+  {
     name: 'the algorithm of tokens',
     file: `${MODULE}/resolution/TenantTokens.ts`,
     find: "algorithms: ['HS256']",
