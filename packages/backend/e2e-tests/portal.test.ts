@@ -8,6 +8,7 @@ import {
   testMenu,
   testSignIn,
   testSwitching,
+  testWalk,
 } from './tests/openTenant';
 import { testKeyboard, testPhone, testRestarts } from './tests/otherWays';
 import { testPlugins } from './tests/plugins';
@@ -22,6 +23,7 @@ testReadme();
 testSignIn();
 testSwitching();
 testMenu();
+testWalk();
 testStockPages();
 testPlugins();
 testSearchAndImport();

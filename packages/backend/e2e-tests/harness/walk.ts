@@ -41,7 +41,7 @@ export async function walk(
     await follow(sidebar, href);
   }
   await follow(sidebar, entity.link);
-  await page.locator(`main a[href$="${entity.path}"]`).first().click();
+  await page.locator(`a[href$="${entity.path}"]:visible`).first().click();
   await page.waitForLoadState('networkidle');
   const tabs = (await linksIn(page, 'body')).filter(href =>
     href.startsWith(`${entity.path}/`),

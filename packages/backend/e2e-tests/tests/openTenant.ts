@@ -1,6 +1,7 @@
 import { inBrowser } from '../harness/inBrowser';
 import type { User } from '../harness/Portal';
 import { SIGN_IN } from '../harness/Visitor';
+import { walk } from '../harness/walk';
 
 /** Signing in, and which tenant is open then. */
 export function testSignIn(): void {
@@ -132,6 +133,29 @@ export function testMenu(): void {
         expect([name, await link.count()]).toEqual([name, isThere ? 1 : 0]);
       }
     });
+  });
+}
+
+/** Wherever the menu leads, and each tab of an entity. */
+export function testWalk(): void {
+  inBrowser('the menu leads a member to nothing that fails', async scene => {
+    const visitor = await scene.visit({ at: 'acme', as: 'anna' });
+    visitor.traffic.expect(['acme']);
+    await visitor.open('/');
+    await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
+    const { visited, problems } = await walk(visitor.page, {
+      link: '/',
+      path: '/catalog/default/component/route-planner',
+    });
+    expect(problems).toEqual([]);
+    expect(visited).toEqual(
+      expect.arrayContaining(
+        ['api-docs', 'create', 'docs', 'home', 'mockups', 'notifications'].map(
+          page => `/${page}`,
+        ),
+      ),
+    );
+    await visitor.expectNothingForeign('acme');
   });
 }
 

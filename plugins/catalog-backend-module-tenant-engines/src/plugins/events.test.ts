@@ -1,18 +1,16 @@
-import {
-  coreServices,
-  createBackendModule,
-} from '@backstage/backend-plugin-api';
+import { createBackendModule } from '@backstage/backend-plugin-api';
 // The stock plugin, of which tenants have instances.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import eventsPlugin from '@backstage/plugin-events-backend';
+import githubWebhooks from '@backstage/plugin-events-backend-module-github';
 import {
   catalogProcessingExtensionPoint,
   type EntityProviderConnection,
 } from '@backstage/plugin-catalog-node';
 import { eventsServiceRef } from '@backstage/plugin-events-node';
-import { eventsExtensionPoint } from '@backstage/plugin-events-node/alpha';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { createHmac } from 'node:crypto';
 import request from 'supertest';
 import {
   startThreeTenants,
@@ -21,30 +19,8 @@ import {
 
 const databases = createTestDatabases({ versions: 'newest' });
 
-const TOPIC = 'git';
+const TOPIC = 'github';
 const CATALOG = 'catalog/entities?filter=kind=component';
-
-/** As the modules for GitHub and GitLab: a webhook is verified by a secret. */
-const webhooks = createBackendModule({
-  pluginId: 'events',
-  moduleId: 'git',
-  register(env) {
-    env.registerInit({
-      deps: { config: coreServices.rootConfig, events: eventsExtensionPoint },
-      async init({ config, events }) {
-        const secret = config.getString('events.modules.git.webhookSecret');
-        events.addHttpPostIngress({
-          topic: TOPIC,
-          async validator({ headers }, context) {
-            if (headers['x-secret'] !== secret) {
-              context.reject({ status: 403, payload: { message: 'refused' } });
-            }
-          },
-        });
-      },
-    });
-  },
-});
 
 /** An entity provider that brings what a webhook names. */
 const provider = createBackendModule({
@@ -104,19 +80,19 @@ describe.each(databases.eachSupportedId())('webhooks on %s', id => {
     portal = await startThreeTenants({
       connection: await createTenancyDatabase(databases, id),
       config: {
-        events: { modules: { git: { webhookSecret: 'of-the-portal' } } },
+        events: { modules: { github: { webhookSecret: 'of-the-portal' } } },
         tenancy: {
           plugins: {
             config: {
               events: {
-                modules: { git: { webhookSecret: 'of-${tenant.slug}' } },
+                modules: { github: { webhookSecret: 'of-${tenant.slug}' } },
               },
             },
           },
         },
       },
-      features: [eventsPlugin, webhooks],
-      plugins: { events: [eventsPlugin, webhooks] },
+      features: [eventsPlugin, githubWebhooks],
+      plugins: { events: [eventsPlugin, githubWebhooks] },
       modules: [provider],
       fedByEngines: true,
       entitiesOf: () => [],
@@ -125,12 +101,17 @@ describe.each(databases.eachSupportedId())('webhooks on %s', id => {
 
   afterAll(() => portal?.backend.stop());
 
-  /** Without credentials, as services on the internet do. */
-  const push = (path: string, secret: string, name: string) =>
-    request(portal.backend.server)
+  /** Without credentials, as GitHub does. */
+  const push = (path: string, secret: string, name: string) => {
+    const body = JSON.stringify({ name });
+    const signature = createHmac('sha256', secret).update(body).digest('hex');
+    return request(portal.backend.server)
       .post(`/api/events${path}`)
-      .set('x-secret', secret)
-      .send({ name });
+      .set('content-type', 'application/json')
+      .set('x-github-event', 'push')
+      .set('x-hub-signature-256', `sha256=${signature}`)
+      .send(body);
+  };
 
   const isTaken = async (...args: Parameters<typeof push>) => {
     const { status } = await push(...args);
@@ -171,7 +152,7 @@ describe.each(databases.eachSupportedId())('webhooks on %s', id => {
   });
 
   it('are all that a tenant answers without credentials', async () => {
-    for (const path of ['/bus/v1/events', '/health', '/httpx/git']) {
+    for (const path of ['/bus/v1/events', '/health', '/httpx/github']) {
       const { status } = await push(`/.tenant/acme${path}`, 'of-acme', 'x');
       expect(status).toBe(401);
     }
