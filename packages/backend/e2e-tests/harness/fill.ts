@@ -92,6 +92,7 @@ export async function addMockup(portal: Portal): Promise<string> {
   });
   await post(`/mockups/${id}/versions`, {
     versionTag: 'For review',
+    message: 'The chart has bars, and links lead on from here.',
     layoutData: [
       item('header', [0, 0, 12, 2], { title: 'Welcome to Acme', level: 2 }),
       item('text', [0, 2, 8, 3], { text: 'Find all that drives the vans.' }),
