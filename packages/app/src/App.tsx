@@ -11,6 +11,7 @@ import { apiDocsTranslationRef } from '@backstage/plugin-api-docs/alpha';
 import { catalogTranslationRef } from '@backstage/plugin-catalog/alpha';
 import tenants from 'backstage-plugin-tenants';
 import { navigation } from './navigation/Navigation';
+import { relationsComponent } from './pages/relationsComponent';
 import { oidcAuthApi } from './signIn/providers';
 
 const signInPage = SignInPageBlueprint.make({
@@ -36,7 +37,13 @@ const titles = [
 /** The frame around the pages of the plugins. */
 const frame = createFrontendModule({
   pluginId: 'app',
-  extensions: [...titles, navigation, oidcAuthApi, signInPage],
+  extensions: [
+    ...titles,
+    navigation,
+    oidcAuthApi,
+    relationsComponent,
+    signInPage,
+  ],
 });
 
 /**

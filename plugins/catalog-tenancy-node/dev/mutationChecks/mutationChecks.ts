@@ -358,4 +358,11 @@ export const mutationChecks: MutationCheck[] = [
     replace: 'this.#role === null &&',
     test: `${MOCKUP}/database/tenants.test.ts`,
   },
+  {
+    name: 'the audience of pages',
+    file: `${MOCKUP}/pages/statements.ts`,
+    find: 'mockup_pages.audience = any(cast(:audiences as text[]))',
+    replace: 'cast(:audiences as text[]) is not null',
+    test: `${MOCKUP}/http/pages.test.ts`,
+  },
 ];

@@ -1,5 +1,5 @@
 import type { PermissionsService } from '@backstage/backend-plugin-api';
-import { mockServices } from '@backstage/backend-test-utils';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import {
   AuthorizeResult,
   isResourcePermission,
@@ -28,6 +28,8 @@ import {
 
 const databases = createTestDatabases({ versions: 'newest' });
 
+// Whom the auth plugin has not signed in.
+const STRANGER = 'user:default/stranger';
 const DESIGNERS = 'group:default/designers';
 
 /** Each user has what they own; Bob is a designer. */
@@ -36,6 +38,9 @@ const userInfo = {
     const { userEntityRef } = (
       credentials as { principal: { userEntityRef: string } }
     ).principal;
+    if (userEntityRef === STRANGER) {
+      throw Object.assign(new Error('No such user'), { statusCode: 404 });
+    }
     return {
       userEntityRef,
       ownershipEntityRefs:
@@ -145,6 +150,8 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
       [],
     );
     expect((await backend.service.get('/pages/start')).status).toBe(200);
+    const stranger = backend.as(mockCredentials.user.header(STRANGER));
+    expect((await stranger.get('/pages/start')).status).toBe(200);
     expect((await backend.anonymous.get('/pages/start')).status).toBe(401);
 
     await backend.alice.patch(`/mockups/${mockup.id}`, { name: 'Draft' });

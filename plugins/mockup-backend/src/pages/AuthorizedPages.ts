@@ -159,22 +159,36 @@ export class AuthorizedPages {
 
   /** Those that the caller belongs to; a service belongs to no group. */
   async #audiences(): Promise<PageAudience[]> {
-    const { principal } = this.#credentials as BackstageCredentials<{
-      type?: string;
-    }>;
-    const { ownershipEntityRefs } =
-      principal.type === 'user'
-        ? await this.#userInfo.getUserInfo(this.#credentials)
-        : { ownershipEntityRefs: [] };
+    const refs = await this.#ownershipRefs();
     const role = await carriedRole(this.#credentials);
     const roles = role ? ROLES.slice(0, ROLES.indexOf(role) + 1) : [];
     return [
       'everybody',
-      ...ownershipEntityRefs
+      ...refs
         .map(ref => ref.toLocaleLowerCase('en-US'))
         .filter((ref): ref is `group:${string}` => ref.startsWith('group:')),
       ...roles.map(each => `role:${each}` as const),
     ];
+  }
+
+  /** What the caller owns and belongs to; in a tenant, by the tenant's catalog. */
+  async #ownershipRefs(): Promise<string[]> {
+    const { principal } = this.#credentials as BackstageCredentials<{
+      type?: string;
+    }>;
+    if (principal.type !== 'user') {
+      return [];
+    }
+    try {
+      const info = await this.#userInfo.getUserInfo(this.#credentials);
+      return info.ownershipEntityRefs;
+    } catch (error) {
+      // The auth plugin knows only those whom it has signed in itself.
+      if ((error as { statusCode?: number }).statusCode === 404) {
+        return [];
+      }
+      throw error;
+    }
   }
 }
 
