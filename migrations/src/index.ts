@@ -49,6 +49,7 @@ export { examineIsolation } from './checks/examineIsolation';
 export type { Isolation, IsolationOptions } from './checks/examineIsolation';
 export { describeFinding } from './checks/Finding';
 export type { IsolationFinding, QueryRows } from './checks/Finding';
+export { registryChannel } from './registryChannel';
 export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
 export {

@@ -27,6 +27,7 @@ export interface CommandOptions {
   keepTables?: boolean;
   tenant?: string;
   now?: boolean;
+  slug?: string;
   database?: string[];
 }
 
@@ -168,6 +169,11 @@ export const yesOption = option(
 export const nowOption = option(
   '--now',
   'do not wait until entity_ttl_days are over since the deletion',
+);
+
+export const slugOption = option(
+  '--slug <slug>',
+  'the slug of the tenant that is made (default: the one in the file)',
 );
 
 export const databaseOption = option(

@@ -9,7 +9,7 @@ import { all, phaseCommands, upgrade } from './commands/phases';
 import { distribute, moveTenant, undistribute } from './commands/distribute';
 import { preflight } from './commands/preflight';
 import { status } from './commands/status';
-import { purge } from './commands/tenant';
+import { exportCommand, importCommand, purge } from './commands/tenant';
 import {
   DOCTOR_DESCRIPTION,
   DOCTOR_DETAILS,
@@ -40,6 +40,8 @@ export const commands: CommandDefinition[] = [
   moveTenant,
   adopt,
   unadopt,
+  exportCommand,
+  importCommand,
   purge,
 ];
 

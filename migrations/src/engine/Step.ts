@@ -1,3 +1,4 @@
+import type { ClientConfig } from 'pg';
 import type { LockMode } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import type { Executor } from './Executor';
@@ -36,6 +37,8 @@ export interface StepContext {
   readonly reporter: Reporter;
   /** The process of the server that answered when the session was opened. */
   readonly serverPid?: number;
+  /** How the login connects to another database of the server. */
+  connectionTo(database: string): ClientConfig;
   /** Opens a session of the login in another database of the server, which the caller closes. */
   openSession(database: string): Promise<MigrationSession>;
 }

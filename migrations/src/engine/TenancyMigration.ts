@@ -114,6 +114,7 @@ export class TenancyMigration {
         settings,
         reporter,
         serverPid: session.serverPid,
+        connectionTo: (database: string) => inDatabase(connection, database),
         openSession: (database: string) =>
           MigrationSession.open({
             connection: inDatabase(connection, database),

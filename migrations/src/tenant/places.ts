@@ -19,6 +19,7 @@ export interface Portal {
 export interface Place {
   /** Its name, for reports. */
   database: string;
+  connection: ClientConfig;
   /** Of the login, which owns what plugins create there. */
   executor: Executor;
 }
@@ -35,8 +36,8 @@ export async function withPlaces<T>(
   const places: Place[] = [];
   const sessions: MigrationSession[] = [];
   const known = new Set<string>();
-  const add = async (open: () => Promise<MigrationSession>) => {
-    const session = await open();
+  const add = async (connection: ClientConfig) => {
+    const session = await openAs(connection, context);
     sessions.push(session);
     const [{ database, server }] = await session.query<{
       database: string;
@@ -48,15 +49,19 @@ export async function withPlaces<T>(
     );
     if (!known.has(server)) {
       known.add(server);
-      places.push({ database, executor: executorOf(context, session) });
+      places.push({
+        database,
+        connection,
+        executor: executorOf(context, session),
+      });
     }
   };
   try {
     for (const database of await databasesBeside(context, portal)) {
-      await add(() => context.openSession(database));
+      await add(context.connectionTo(database));
     }
     for (const connection of await locatePlugins(portal.config)) {
-      await add(() => openAs(connection, context));
+      await add(connection);
     }
     return await work(places);
   } finally {

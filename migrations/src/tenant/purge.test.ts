@@ -2,61 +2,19 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
-import { addTenants, OTHER, TEAM } from '../partitions/__testUtils__/tenants';
+import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
 import { givePartition } from '../partitions/move';
 import { Clones } from '../resumption/__testUtils__/Clones';
 import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
+import { HEX, PLUGINS } from './__testUtils__/plugins';
 import { purgeTenant } from './purge';
 
 // A purge of one tenant beside others, in a database with the tables of plugins. It is killed
 // between some of its statements; between all of them with KILL_AFTER_EVERY=1.
 
-const every = Number(process.env.KILL_AFTER_EVERY ?? 23);
+const every = Number(process.env.KILL_AFTER_EVERY ?? 47);
 
 const databases = createTestDatabases();
-
-const HEX = TEAM.replaceAll('-', '');
-
-/** What plugins keep: tables of all tenants, and schemas of one. */
-const PLUGINS = `
-  create schema plugins;
-  create table plugins.mockups (id uuid primary key, tenant_id uuid, owner text);
-  create table plugins.mockup_versions (
-    id uuid primary key, tenant_id uuid,
-    mockup_id uuid references plugins.mockups on delete cascade);
-  create table plugins.mockup_pages (
-    tenant_id uuid,
-    version_id uuid references plugins.mockup_versions deferrable initially deferred);
-  create table plugins.mockup_trash (id uuid primary key, tenant_id uuid);
-  create function plugins.to_trash() returns trigger language plpgsql as
-    'begin insert into plugins.mockup_trash values (old.id, old.tenant_id); return old; end';
-  create trigger to_trash before delete on plugins.mockups
-    for each row execute function plugins.to_trash();
-  create table plugins.user_info (user_entity_ref text, claims text);
-  create table plugins.backstage_backend_tasks__tasks (id text);
-  create table plugins.notes (text text, ids uuid[], more jsonb);
-
-  insert into plugins.mockups
-  select gen_random_uuid(), t::uuid, 'user:my-team/ann'
-    from unnest(array['${TEAM}', '${OTHER}']) t, generate_series(1, 3);
-  insert into plugins.mockup_versions select gen_random_uuid(), tenant_id, id from plugins.mockups;
-  insert into plugins.mockup_pages select tenant_id, id from plugins.mockup_versions;
-  insert into plugins.user_info values ('user:my-team/ann', '{}'), ('user:other/ann', '{}');
-  insert into plugins.backstage_backend_tasks__tasks values
-    ('tenant:${TEAM}:refresh'), ('tenant:${OTHER}:refresh');
-  create schema tenant_${HEX};
-  create table tenant_${HEX}.locations (id uuid);
-  create schema "tenant_${HEX}_user-settings";
-
-  insert into tenancy.tenant_members (tenant_id, principal, role, created_by) values
-    ('${TEAM}', 'user:default/bob', 'admin', 'user:default/bob'),
-    ('${OTHER}', 'user:my-team/ann', 'viewer', 'user:default/bob'),
-    ('${OTHER}', 'user:default/bob', 'admin', 'user:my-team/ann');
-  insert into tenancy.tenant_shares (tenant_id, target_ids, filter, position, created_by) values
-    ('${TEAM}', null, '{kind=api}', 1, 'user:default/bob'),
-    ('${OTHER}', '{${TEAM}}', '{kind=api}', 1, 'user:default/bob'),
-    ('${OTHER}', '{${TEAM},00000000-0000-0000-0000-000000000001}', '{kind=api}', 2, 'user:default/bob');
-  update tenancy.tenants set deleted_at = now() - interval '400 days' where tenant_id = '${TEAM}'`;
 
 /** What nobody else may miss: all rows that say nothing of the tenant. */
 const OTHERS = `

@@ -3,6 +3,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError, VerificationError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
+import { notifyRegistryStatement } from '../registryChannel';
 import { OWN_TABLES } from '../ownTables';
 import { takeBackPartition } from '../partitions/move';
 import { tenantPartition } from '../partitions/Tenant';
@@ -72,20 +73,15 @@ export async function purgeTenant(
   await confirm(subject);
   await retireSlug(context, subject);
   return withPlaces(context, portal, async places => {
-    const report: PurgeReport = {
-      tenantId: subject.tenantId,
-      rows: {},
-      schemas: [],
-      folders: [],
-      elsewhere: [],
-      mentions: [],
-      unread: [],
-    };
+    const report = emptyReport(subject.tenantId);
     for (const place of places) {
-      await dropSchemas(place, subject, report);
-      await deleteElsewhere(context, place, subject, report);
+      await dropSchemas(place, subject.tenantId, report);
+      await deleteElsewhere(context, place, subject.tenantId, report);
+      await deletePeople(context, place, subject.slug, report);
     }
-    await deleteFromRegistry(context, places[0].database, subject, report);
+    await endReferences(context, subject);
+    await deleteOwnRows(context, subject.tenantId, report);
+    await deleteFromRegistry(context, subject, report);
     await removeDocuments(context, portal, subject, report);
     if (!context.executor.dryRun) {
       Object.assign(report, await requireNothingLeft(context, places, subject));
@@ -97,6 +93,32 @@ export async function purgeTenant(
     }
     return report;
   });
+}
+
+/** Removes what an import has left that did not come to its end. The registry has no such id. */
+export async function removeLeftovers(
+  context: StepContext,
+  places: Place[],
+  tenantId: string,
+): Promise<void> {
+  const report = emptyReport(tenantId);
+  for (const place of places) {
+    await dropSchemas(place, tenantId, report);
+    await deleteElsewhere(context, place, tenantId, report);
+  }
+  await deleteOwnRows(context, tenantId, report);
+}
+
+function emptyReport(tenantId: string): PurgeReport {
+  return {
+    tenantId,
+    rows: {},
+    schemas: [],
+    folders: [],
+    elsewhere: [],
+    mentions: [],
+    unread: [],
+  };
 }
 
 async function findSubject(
@@ -197,7 +219,7 @@ export function digestOf(tenantId: string): string {
 
 async function dropSchemas(
   { database, executor }: Place,
-  { tenantId, slug }: Subject,
+  tenantId: string,
   report: PurgeReport,
 ): Promise<void> {
   const schemas = await executor.read<{ name: string }>(
@@ -206,7 +228,7 @@ async function dropSchemas(
   );
   for (const { name } of schemas) {
     await executor.transaction({
-      title: `Drop the schema "${name}" of the tenant "${slug}"`,
+      title: `Drop the schema "${name}"`,
       locks:
         'ACCESS EXCLUSIVE on the tables in it, which only an engine or instance of the deleted tenant used.',
       statements: [`drop schema if exists ${escapeIdentifier(name)} cascade`],
@@ -234,96 +256,145 @@ const byMockupOrder = (name: string) =>
   ['mockup_pages', 'mockup_versions', 'mockups', 'mockup_trash'].indexOf(name) +
     1 || 3.5;
 
-/** Deletes rows of the tenant, and of its people, in the tables of plugins. */
-async function deleteElsewhere(
-  { settings, reporter }: StepContext,
-  { database, executor }: Place,
-  { tenantId, slug }: Subject,
-  report: PurgeReport,
-): Promise<void> {
-  const tables = await executor.read<{
-    schema: string;
-    name: string;
-    columns: string[];
-  }>(
+/** A table of a plugin, and its columns. */
+interface PluginTable {
+  schema: string;
+  name: string;
+  columns: string[];
+}
+
+/** Outside of the schemas of tenants, whose tables may have any name. */
+async function pluginTables(
+  { settings }: StepContext,
+  { executor }: Place,
+  pattern: string,
+): Promise<PluginTable[]> {
+  return executor.read<PluginTable>(
     `select n.nspname as schema, c.relname as name, array_agg(a.attname::text) as columns
        from pg_class c
        join pg_namespace n on n.oid = c.relnamespace
        join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
       where c.relkind = 'r' and n.nspname <> $1 and n.nspname !~ '^(pg_|tenant_[0-9a-f]{32})'
-        and (c.relname ~ '^mockup' or c.relname = any ($2))
+        and c.relname ~ $2
       group by 1, 2 order by 1, 2`,
-    [settings.schema, [TASKS, ...PEOPLE.map(([name]) => name)]],
+    [settings.schema, pattern],
   );
-  const id = escapeLiteral(tenantId);
-  const mockups = tables
-    .filter(({ columns }) => columns.includes('tenant_id'))
-    .sort((one, other) => byMockupOrder(one.name) - byMockupOrder(other.name))
-    .map(table => ({ ...table, where: `tenant_id = ${id}` }));
-  const people = tables.flatMap(table =>
-    PEOPLE.filter(
-      ([name, column]) => name === table.name && table.columns.includes(column),
-    ).map(([, column]) => ({
-      ...table,
-      where: `starts_with(${escapeIdentifier(column)}, ${escapeLiteral(
-        `user:${slug}/`,
-      )})`,
-    })),
-  );
-  const tasks = tables
-    .filter(({ name }) => name === TASKS)
-    .map(table => ({
+}
+
+/** Deletes the tenant's mockups and scheduled tasks. */
+async function deleteElsewhere(
+  context: StepContext,
+  place: Place,
+  tenantId: string,
+  report: PurgeReport,
+): Promise<void> {
+  const mockups = await pluginTables(context, place, '^mockup');
+  const tasks = await pluginTables(context, place, `^${TASKS}$`);
+  const deletions = [
+    ...mockups
+      .filter(({ columns }) => columns.includes('tenant_id'))
+      .sort((one, other) => byMockupOrder(one.name) - byMockupOrder(other.name))
+      .map(table => ({
+        ...table,
+        where: `tenant_id = ${escapeLiteral(tenantId)}`,
+      })),
+    ...tasks.map(table => ({
       ...table,
       where: `starts_with(id, ${escapeLiteral(`tenant:${tenantId}:`)})`,
-    }));
-  for (const { schema, name, where } of [...mockups, ...people, ...tasks]) {
-    const table = `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
-    const title = `${database} ${table}`;
-    note(
-      report,
-      title,
-      await deleteRows(executor, reporter, settings.batchSize, {
-        table,
-        where,
-        title,
-      }),
-    );
+    })),
+  ];
+  for (const { where, ...table } of deletions) {
+    await deleteOf(context, place, table, where, report);
   }
 }
 
-/** Deletes the tenant's rows in the tables of this product, those of the registry last. */
+/** Deletes what the tables of plugins have of the tenant's people. */
+async function deletePeople(
+  context: StepContext,
+  place: Place,
+  slug: string,
+  report: PurgeReport,
+): Promise<void> {
+  for (const [name, column] of PEOPLE) {
+    const tables = await pluginTables(context, place, `^${name}$`);
+    for (const table of tables.filter(each => each.columns.includes(column))) {
+      const where = `starts_with(${escapeIdentifier(column)}, ${escapeLiteral(
+        `user:${slug}/`,
+      )})`;
+      await deleteOf(context, place, table, where, report);
+    }
+  }
+}
+
+async function deleteOf(
+  { reporter, settings }: StepContext,
+  { database, executor }: Pick<Place, 'database' | 'executor'>,
+  { schema, name }: Omit<PluginTable, 'columns'>,
+  where: string,
+  report: PurgeReport,
+): Promise<void> {
+  const table = `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
+  const title = `${database} ${table}`;
+  const deletion = { table, where, title };
+  note(
+    report,
+    title,
+    await deleteRows(executor, reporter, settings.batchSize, deletion),
+  );
+}
+
+/** Deletes rows in a table of this product, in the database of the catalog. */
+async function deleteOwn(
+  context: StepContext,
+  name: string,
+  where: string,
+  report: PurgeReport,
+): Promise<void> {
+  const { executor, settings } = context;
+  const [{ database }] = await executor.read<{ database: string }>(
+    'select current_database() as database',
+  );
+  const table = { schema: settings.schema, name };
+  await deleteOf(context, { database, executor }, table, where, report);
+}
+
+/** Deletes the tenant's rows in the tables of this product, but for those of the registry. */
+async function deleteOwnRows(
+  context: StepContext,
+  tenantId: string,
+  report: PurgeReport,
+): Promise<void> {
+  for (const table of await tablesOfTenants(context.executor)) {
+    const where = `tenant_id = ${escapeLiteral(tenantId)}`;
+    await deleteOwn(context, table, where, report);
+  }
+}
+
 async function deleteFromRegistry(
   context: StepContext,
-  database: string,
   { tenantId, slug }: Subject,
   report: PurgeReport,
 ): Promise<void> {
-  const { executor, settings, reporter } = context;
-  const id = escapeLiteral(tenantId);
-  const remove = async (table: string, where: string) => {
-    const title = `${database} ${settings.schema}.${table}`;
-    note(
-      report,
-      title,
-      await deleteRows(executor, reporter, settings.batchSize, {
-        table: escapeIdentifier(table),
-        where,
-        title,
-      }),
-    );
-  };
-  await endReferences(executor, { tenantId, slug });
-  await remove(
-    'tenant_members',
-    `starts_with(principal, ${escapeLiteral(`user:${slug}/`)})`,
+  const { executor, settings } = context;
+  const people = `starts_with(principal, ${escapeLiteral(`user:${slug}/`)})`;
+  const others = await executor.read<{ id: string }>(
+    `select distinct tenant_id as id from tenant_members where ${people}`,
   );
-  for (const table of await tablesOfTenants(executor)) {
-    await remove(table, `tenant_id = ${id}`);
+  await deleteOwn(context, 'tenant_members', people, report);
+  for (const { id } of others) {
+    await executor.execute(
+      notifyRegistryStatement(settings.schema, { membersOf: id }),
+    );
   }
   if (await relationExists(executor, tenantPartition('entities', slug))) {
     await takeBackPartition(context, slug);
   }
-  await remove('tenants', `tenant_id = ${id}`);
+  await deleteOwn(
+    context,
+    'tenants',
+    `tenant_id = ${escapeLiteral(tenantId)}`,
+    report,
+  );
 }
 
 function note(report: PurgeReport, title: string, rows: number): void {
@@ -354,7 +425,7 @@ async function tablesOfTenants(executor: Executor): Promise<string[]> {
 
 /** Takes the tenant out of the shares of others, and ends those that are for it alone. */
 async function endReferences(
-  executor: Executor,
+  { executor }: StepContext,
   { tenantId, slug }: Subject,
 ): Promise<void> {
   const id = escapeLiteral(tenantId);

@@ -17,7 +17,7 @@ export interface Trace {
 export interface Traces {
   /** The tenant's id. */
   ofTenant: Trace[];
-  /** References to its people, `user:<slug>/…`. */
+  /** References to its people, `user:<slug>/…`, and the audit trail of other tenants. */
   ofPeople: Trace[];
   /** Tables that the login may not read. */
   unread: Omit<Trace, 'rows'>[];
@@ -28,6 +28,9 @@ interface SearchedTable {
   name: string;
   columns: { name: string; type: string }[];
 }
+
+/** The audit trail of others. */
+const TRAIL = 'tenant_audit';
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
@@ -74,6 +77,7 @@ export async function searchTraces(
       continue;
     }
     const where = `${table.schema}.${table.name}`;
+    const isTrail = table.schema === schema && table.name === TRAIL;
     try {
       const [counts] = await reading(table.schema).read<Record<string, number>>(
         countStatement(table, { tenantId, compact, slug }),
@@ -81,7 +85,8 @@ export async function searchTraces(
       table.columns.forEach(({ name }, index) => {
         const add = (list: Trace[], rows: number) =>
           rows > 0 && list.push({ database, place: `${where}.${name}`, rows });
-        add(traces.ofTenant, counts[`t${index}`]);
+        // Whoever shared something with the tenant keeps the trail of that.
+        add(isTrail ? traces.ofPeople : traces.ofTenant, counts[`t${index}`]);
         add(traces.ofPeople, counts[`p${index}`]);
       });
     } catch (error) {

@@ -26,6 +26,7 @@ import { TenantEvents } from './plugins/TenantEvents';
 
 export { doctorExamination } from './doctor/doctorExamination';
 export { tenantSignIn } from './signIn/module';
+export { makeTenantTables } from './tables/makeTenantTables';
 export type { EngineFeature, InstanceFeatures };
 
 /**

@@ -1,8 +1,76 @@
-import { formatCount } from '../../text';
+import { exportTenant } from '../../tenant/export';
+import { importTenant } from '../../tenant/import';
+import { makeTablesOf } from '../../tenant/tables';
+import { formatCount, formatThings } from '../../text';
 import { describeTrace, purgeTenant } from '../../tenant/purge';
 import type { PurgeReport } from '../../tenant/purge';
-import { databaseOption, nowOption, yesOption } from '../options';
-import type { CommandDefinition } from '../run';
+import type { Portal } from '../../tenant/places';
+import { databaseOption, nowOption, slugOption, yesOption } from '../options';
+import type { CommandDefinition, Invocation } from '../run';
+
+const DATABASES = `
+The databases are those of the configuration (--config); with a URL, name the others by
+--database.`.trim();
+
+/** Writes a tenant to a file. */
+export const exportCommand: CommandDefinition = {
+  name: 'tenant',
+  subcommand: 'export',
+  arguments: '<slug> <file>',
+  description:
+    'Write everything of a tenant to a file, as it is at one moment, while it is in use.',
+  details: DATABASES,
+  access: 'read',
+  options: [databaseOption],
+  async run(invocation) {
+    const [slug, file] = invocation.args;
+    const { tenantId, rows } = await exportTenant(
+      invocation.migration.context,
+      { slug, file, portal: portalOf(invocation) },
+    );
+    invocation.report({ tenantId, file, rows });
+    return `The tenant "${slug}" is in ${file}: ${formatRows(rows)}.`;
+  },
+};
+
+/** Makes a tenant of a file. */
+export const importCommand: CommandDefinition = {
+  name: 'tenant',
+  subcommand: 'import',
+  arguments: '<file>',
+  description:
+    'Make a tenant of an export, here or in another portal. It is there when all of it is.',
+  details: `${DATABASES} Run it in the repository of the portal, whose packages make the
+tables. Stop the command at any time, and run it again.`,
+  access: 'change',
+  options: [slugOption, databaseOption],
+  async run(invocation) {
+    const { context } = invocation.migration;
+    const { tenantId, slug, rows } = await importTenant(context, {
+      file: invocation.args[0],
+      slug: invocation.options.slug,
+      portal: portalOf(invocation),
+      makeTables: makeTablesOf(context.settings.schema),
+    });
+    invocation.report({ tenantId, slug, rows });
+    return invocation.options.dryRun
+      ? `The file is whole, and the slug "${slug}" is free: ${formatRows(
+          rows,
+        )}.`
+      : `The tenant "${slug}" is there: ${formatRows(rows)}.`;
+  },
+};
+
+function portalOf({ backstage, options }: Invocation): Portal {
+  return { config: backstage, databases: options.database };
+}
+
+function formatRows(rows: Record<string, number>): string {
+  const total = Object.values(rows).reduce((sum, count) => sum + count, 0);
+  return `${formatCount(
+    rows['registry entities'] ?? 0,
+  )} entities, ${formatThings(total, 'row')} in all`;
+}
 
 /** Removes a deleted tenant for good. */
 export const purge: CommandDefinition = {
@@ -11,17 +79,16 @@ export const purge: CommandDefinition = {
   arguments: '<slug>',
   description:
     'Remove everything of a deleted tenant, after its retention, and search all databases for what is left.',
-  details:
-    'The databases are those of the configuration (--config); with a URL, name the others by\n' +
-    '--database. The slug stays taken. Stop the command at any time, and run it again.',
+  details: `${DATABASES} The slug stays taken. Stop the command at any time, and run it again.`,
   access: 'change',
   options: [nowOption, yesOption, databaseOption],
-  async run({ migration, options, args, backstage, report, confirm }) {
+  async run(invocation) {
+    const { migration, options, args, report, confirm } = invocation;
     const [slug] = args;
     const purged = await purgeTenant(migration.context, {
       slug,
       now: options.now,
-      portal: { config: backstage, databases: options.database },
+      portal: portalOf(invocation),
       confirm: () =>
         confirm(
           [

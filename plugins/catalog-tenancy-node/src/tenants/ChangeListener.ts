@@ -1,7 +1,8 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
+import { registryChannel } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -28,15 +29,6 @@ type ChangeMessage =
   | { nonce: string };
 
 /**
- * The channel of the registry in a schema. The name of a channel has less room than
- * that of a schema, and channels belong to the database.
- */
-function changeChannel(schema: string): string {
-  const digest = createHash('sha256').update(schema).digest('hex');
-  return `tenants_${digest.slice(0, 32)}`;
-}
-
-/**
  * Sends a message to all listeners, when the transaction commits.
  *
  * PostgreSQL lets the commits of transactions that notify go one by one, in one
@@ -48,7 +40,7 @@ export function notifyStatement(
   message: ChangeMessage,
 ): Knex.Raw {
   return knex.raw('select pg_notify(?, ?)', [
-    changeChannel(schema),
+    registryChannel(schema),
     JSON.stringify(message),
   ]);
 }
@@ -105,7 +97,7 @@ class ListeningSession {
   private constructor(options: ListeningSessionOptions) {
     const { connection, schema } = options.pool;
     this.#options = options;
-    this.#channel = changeChannel(schema);
+    this.#channel = registryChannel(schema);
     this.#client = new Client({
       ...connection,
       // It is not enumerable.

@@ -1,0 +1,230 @@
+import { createHash, type Hash } from 'node:crypto';
+import { once } from 'node:events';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { finished, pipeline } from 'node:stream/promises';
+import { createGunzip, createGzip } from 'node:zlib';
+import { RefusedError } from '../errors';
+
+// The file of an export: JSON lines in gzip. docs/operators/tenants.md has the format.
+
+export const FORMAT = 'backstage-tenant';
+export const FORMAT_VERSION = 1;
+
+/** The first line. */
+export interface Header {
+  format: typeof FORMAT;
+  version: number;
+  /** When, in ISO 8601. */
+  exported: string;
+  postgresql: string;
+  tenant: { id: string; slug: string };
+  /** By schema of an engine or instance, the migrations that made its tables. */
+  migrations: Record<string, string[]>;
+  sections: Section[];
+}
+
+/** The rows of one table, which follow the header in the order of the sections. */
+export interface Section {
+  /** `registry`, `mockups`, `engine`, or `plugin <id>`. */
+  part: string;
+  table: string;
+  /** In alphabetical order, as in the rows. */
+  columns: string[];
+  rows: number;
+}
+
+/** The last line. */
+export interface Footer {
+  /** By section, in their order: see {@link RowSum}. */
+  sums: string[];
+  /** SHA-256 of all bytes before this line, not compressed. */
+  sha256: string;
+}
+
+/** A checksum of rows in any order: the sum of the first 64 bits of each one's MD5. */
+export class RowSum {
+  #sum = 0n;
+
+  add(row: string): void {
+    this.#sum += createHash('md5').update(row).digest().readBigUInt64BE();
+  }
+
+  toString(): string {
+    return String(this.#sum);
+  }
+}
+
+/** The same of rows of a query that has them as `row`, as SQL. */
+export const ROW_SUM = `coalesce(sum(
+  ('x' || left(md5(convert_to(row, 'UTF8')), 16))::bit(64)::bigint::numeric +
+  case when left(md5(convert_to(row, 'UTF8')), 1) ~ '[89a-f]' then 18446744073709551616 else 0 end
+), 0)::text`;
+
+/** Writes beside the file, which is there when all of it is. */
+export class ArchiveWriter {
+  readonly #gzip = createGzip();
+  readonly #sha256: Hash = createHash('sha256');
+  readonly #partial: string;
+  readonly #written: Promise<void>;
+
+  constructor(private readonly file: string) {
+    this.#partial = `${file}.partial`;
+    // Others may not read what a tenant has.
+    this.#written = pipeline(
+      this.#gzip,
+      createWriteStream(this.#partial, { mode: 0o600 }),
+    );
+    this.#written.catch(() => undefined);
+  }
+
+  async write(lines: string[]): Promise<void> {
+    const text = lines.map(line => `${line}\n`).join('');
+    this.#sha256.update(text);
+    if (text !== '' && !this.#gzip.write(text)) {
+      await Promise.race([once(this.#gzip, 'drain'), this.#written]);
+    }
+  }
+
+  async finish(sums: string[]): Promise<void> {
+    const footer: Footer = { sums, sha256: this.#sha256.digest('hex') };
+    this.#gzip.end(`${JSON.stringify(footer)}\n`);
+    await this.#written;
+    await rename(this.#partial, this.file);
+  }
+
+  async giveUp(): Promise<void> {
+    this.#gzip.destroy();
+    await this.#written.catch(() => undefined);
+    await rm(this.#partial, { force: true });
+  }
+}
+
+/**
+ * Reads a file from its first line to its last, and compares it with its checksums.
+ *
+ * @param onRows - gets the rows in batches of one section
+ * @throws {@link RefusedError} for a file of another form, one that is cut off, and one whose
+ *   bytes have changed
+ */
+export async function readArchive(
+  file: string,
+  batchSize: number,
+  onRows: (section: Section, rows: string[], header: Header) => Promise<void>,
+): Promise<{ header: Header; footer: Footer }> {
+  const unzipped = createGunzip();
+  const reading = pipeline(createReadStream(file), unzipped);
+  reading.catch(() => undefined);
+  const sha256 = createHash('sha256');
+  let header: Header | undefined;
+  let footer: Footer | undefined;
+  let section = -1;
+  let left = 0;
+  let rows: string[] = [];
+  const sums: RowSum[] = [];
+  const flush = async () => {
+    if (rows.length > 0) {
+      const batch = rows;
+      rows = [];
+      await onRows(header!.sections[section], batch, header!);
+    }
+  };
+  const nextSection = async () => {
+    while (left === 0 && section < header!.sections.length) {
+      await flush();
+      section += 1;
+      left = header!.sections[section]?.rows ?? 0;
+      sums.push(new RowSum());
+    }
+  };
+  try {
+    for await (const line of linesOf(unzipped)) {
+      if (!header) {
+        header = parseHeader(file, line);
+        await nextSection();
+      } else if (section < header.sections.length) {
+        sums[section].add(line);
+        rows.push(line);
+        left -= 1;
+        if (rows.length >= batchSize) {
+          await flush();
+        }
+        await nextSection();
+      } else {
+        footer = parseFooter(file, line);
+        break;
+      }
+      sha256.update(`${line}\n`);
+    }
+    await reading;
+  } catch (error) {
+    throw isOfZip(error) ? damaged(file, (error as Error).message) : error;
+  } finally {
+    unzipped.destroy();
+    await finished(unzipped).catch(() => undefined);
+  }
+  if (!header || !footer) {
+    throw damaged(file, 'its end is missing');
+  }
+  if (
+    footer.sha256 !== sha256.digest('hex') ||
+    header.sections.some((_, index) => footer.sums[index] !== `${sums[index]}`)
+  ) {
+    throw damaged(file, 'its bytes are not those of its checksums');
+  }
+  return { header, footer };
+}
+
+/** Node's readline takes U+2028 for an end too, which texts may have. */
+async function* linesOf(stream: NodeJS.ReadableStream): AsyncGenerator<string> {
+  stream.setEncoding('utf8');
+  let begun = '';
+  for await (const chunk of stream) {
+    const lines = String(chunk).split('\n');
+    lines[0] = begun + lines[0];
+    begun = lines.pop()!;
+    yield* lines;
+  }
+}
+
+function parseHeader(file: string, line: string): Header {
+  const header = parse(line) as Partial<Header> | undefined;
+  if (header?.format !== FORMAT) {
+    throw new RefusedError(
+      `${file} is no export of a tenant. Give a file that "tenant export" has written.`,
+    );
+  }
+  if (header.version !== FORMAT_VERSION) {
+    throw new RefusedError(
+      `${file} has version ${header.version} of the format, and this command reads version ${FORMAT_VERSION}. Use the version that wrote it.`,
+    );
+  }
+  return header as Header;
+}
+
+function parseFooter(file: string, line: string): Footer {
+  const footer = parse(line) as Partial<Footer> | undefined;
+  if (!Array.isArray(footer?.sums) || typeof footer.sha256 !== 'string') {
+    throw damaged(file, 'it has other rows than its first line says');
+  }
+  return footer as Footer;
+}
+
+function parse(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+function isOfZip(error: unknown): boolean {
+  const code = String((error as { code?: unknown })?.code);
+  return code.startsWith('Z_') || code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
+function damaged(file: string, reason: string): RefusedError {
+  return new RefusedError(
+    `${file} is damaged: ${reason}. Copy it again, or use another export.`,
+  );
+}

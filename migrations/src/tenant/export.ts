@@ -1,0 +1,209 @@
+import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
+import { requireTenant } from '../adopt/engine';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import {
+  ArchiveWriter,
+  FORMAT,
+  FORMAT_VERSION,
+  type Header,
+  RowSum,
+} from './archive';
+import { withPlaces } from './places';
+import type { Place, Portal } from './places';
+import {
+  type FoundSection,
+  mockupSections,
+  partOf,
+  registrySections,
+  schemaOfPart,
+  schemaSections,
+  selectRows,
+} from './sections';
+
+/** A section, and the session that reads it. */
+interface Source extends FoundSection {
+  reader: Executor;
+  rows: number;
+}
+
+/** What an export has. */
+export interface ExportReport {
+  tenantId: string;
+  /** By `part table`. */
+  rows: Record<string, number>;
+}
+
+/** About so many bytes are in memory at a time, or one row. */
+const BATCH_BYTES = 4_000_000;
+const FIRST_BATCH = 10;
+const LARGEST_BATCH = 2000;
+
+/**
+ * Writes everything of a tenant, deleted or not, to a file. Each database is read in one
+ * snapshot and by cursors, so that the memory it needs does not grow with the tenant.
+ *
+ * Locks: ACCESS SHARE on the tables until the end. It blocks nobody but a change of a table,
+ * such as an upgrade of the tenant's engine.
+ *
+ * @throws {@link RefusedError} if there is no such tenant
+ */
+export async function exportTenant(
+  context: StepContext,
+  { slug, file, portal }: { slug: string; file: string; portal: Portal },
+): Promise<ExportReport> {
+  const { tenantId } = await requireTenant(context, slug);
+  return withPlaces(context, portal, places =>
+    inSnapshots(context, places, async () => {
+      const sources = await findSources(context, places, tenantId);
+      const writer = new ArchiveWriter(file);
+      try {
+        await writer.write([
+          JSON.stringify(
+            await headerOf(context, places, { id: tenantId, slug }, sources),
+          ),
+        ]);
+        const sums: string[] = [];
+        for (const source of sources) {
+          sums.push(await writeRows(context, writer, source, tenantId));
+        }
+        await writer.finish(sums);
+      } catch (error) {
+        await writer.giveUp();
+        throw error;
+      }
+      return {
+        tenantId,
+        rows: Object.fromEntries(
+          sources.map(({ part, table, rows }) => [`${part} ${table}`, rows]),
+        ),
+      };
+    }),
+  );
+}
+
+/** One snapshot for each database; both sessions of the catalog's have the same. */
+async function inSnapshots<T>(
+  { executor }: StepContext,
+  places: Place[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const begin = 'begin isolation level repeatable read read only';
+  const readers = [executor, ...places.map(place => place.executor)];
+  for (const place of places) {
+    await place.executor.execute(begin);
+  }
+  const [{ snapshot }] = await places[0].executor.read<{ snapshot: string }>(
+    'select pg_export_snapshot() as snapshot',
+  );
+  await executor.execute(
+    `${begin};\nset transaction snapshot ${escapeLiteral(snapshot)}`,
+  );
+  try {
+    return await work();
+  } finally {
+    for (const reader of readers) {
+      await reader.execute('rollback').catch(() => undefined);
+    }
+  }
+}
+
+async function findSources(
+  { executor, settings }: StepContext,
+  places: Place[],
+  tenantId: string,
+): Promise<Source[]> {
+  const sources: Source[] = [];
+  const add = async (reader: Executor, sections: FoundSection[]) => {
+    for (const section of sections) {
+      const [{ rows }] = await reader.read<{ rows: number }>(
+        `select count(*)::float8 as rows from (${selectRows(
+          section,
+          tenantId,
+        )}) s`,
+      );
+      sources.push({ ...section, reader, rows });
+    }
+  };
+  await add(executor, await registrySections(executor, settings.schema));
+  for (const { executor: reader } of places) {
+    await add(reader, await schemaSections(reader, tenantId));
+    await add(reader, await mockupSections(reader));
+  }
+  return sources;
+}
+
+async function headerOf(
+  { executor }: StepContext,
+  places: Place[],
+  tenant: Header['tenant'],
+  sources: Source[],
+): Promise<Header> {
+  const [{ version }] = await executor.read<{ version: string }>(
+    `select current_setting('server_version') as version`,
+  );
+  const migrations: Header['migrations'] = {};
+  for (const { executor: reader } of places) {
+    const found = await reader.read<{ schema: string }>(
+      `select n.nspname as schema from pg_namespace n
+         join pg_class c on c.relnamespace = n.oid and c.relname = 'knex_migrations'
+        where n.nspname ~ $1`,
+      [`^${schemaOfPart('engine', tenant.id)}(_|$)`],
+    );
+    for (const { schema } of found) {
+      const rows = await reader.read<{ name: string }>(
+        `select name from ${escapeIdentifier(
+          schema,
+        )}.knex_migrations order by id`,
+      );
+      migrations[partOf(schema, tenant.id)] = rows.map(({ name }) => name);
+    }
+  }
+  return {
+    format: FORMAT,
+    version: FORMAT_VERSION,
+    exported: new Date().toISOString(),
+    postgresql: version,
+    tenant,
+    migrations,
+    sections: sources.map(({ part, table, columns, rows }) => ({
+      part,
+      table,
+      columns,
+      rows,
+    })),
+  };
+}
+
+/** @returns the checksum of the rows */
+async function writeRows(
+  { reporter }: StepContext,
+  writer: ArchiveWriter,
+  source: Source,
+  tenantId: string,
+): Promise<string> {
+  const { reader, part, table } = source;
+  const sum = new RowSum();
+  const progress = reporter.progress(`Export ${part} ${table}`, source.rows);
+  await reader.execute(
+    `declare tenant_rows no scroll cursor for ${selectRows(source, tenantId)}`,
+  );
+  for (let size = FIRST_BATCH, rows = ['']; rows.length > 0; ) {
+    rows = (
+      await reader.read<{ row: string }>(`fetch ${size} from tenant_rows`)
+    ).map(({ row }) => row);
+    rows.forEach(row => sum.add(row));
+    await writer.write(rows);
+    progress.advance(rows.length);
+    size = batchAfter(rows);
+  }
+  await reader.execute('close tenant_rows');
+  progress.finish();
+  return `${sum}`;
+}
+
+function batchAfter(rows: string[]): number {
+  const bytes = rows.reduce((total, row) => total + row.length, 0);
+  const fitting = Math.floor((BATCH_BYTES * rows.length) / Math.max(bytes, 1));
+  return Math.min(Math.max(fitting, 1), LARGEST_BATCH);
+}

@@ -1,0 +1,336 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createHash } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { runInProcess } from '../cli/__testUtils__/runCli';
+import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
+import { Clones } from '../resumption/__testUtils__/Clones';
+import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
+import { HEX, PLUGINS, tablesIn } from './__testUtils__/plugins';
+import { importTenant } from './import';
+import { purgeTenant } from './purge';
+import type { MakeTables } from './tables';
+
+// An import of what an export has written is killed between some of its statements; between all
+// of them with KILL_AFTER_EVERY=1.
+
+const every = Number(process.env.KILL_AFTER_EVERY ?? 47);
+
+const databases = createTestDatabases();
+
+const makeTables: MakeTables = async ({ connection, part, schema }) => {
+  const client = new Client(connection);
+  await client.connect();
+  try {
+    await client.query(
+      part === 'engine' ? tablesIn(schema) : `create schema "${schema}"`,
+    );
+  } finally {
+    await client.end();
+  }
+};
+
+describe.each(databases.eachSupportedId())('export and import on %s', id => {
+  let clones: Clones;
+  let template: string;
+  let connection: ClientConfig;
+  let folder: string;
+  let file: string;
+
+  const exportTo = (database: string, slug: string, to: string) =>
+    runInProcess({ ...connection, database }, 'tenant', 'export', slug, to);
+
+  beforeAll(async () => {
+    const database = await createCatalogDatabase(databases, id, {
+      entities: 10,
+      phase: 5,
+    });
+    await addTenants(database);
+    await database.client.query(PLUGINS);
+    await database.close();
+    ({ connection } = database);
+    template = connection.database!;
+    clones = await Clones.open(connection);
+    folder = await mkdtemp(join(tmpdir(), 'exports-'));
+    file = join(folder, 'my-team.gz');
+    await exportTo(template, 'my-team', file);
+  });
+  afterAll(async () => {
+    await clones.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const query = async (database: string, sql: string) => {
+    const client = new Client({ ...connection, database });
+    await client.connect();
+    try {
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+
+  const importFrom = async (
+    database: string,
+    from: string,
+    slug?: string,
+  ): Promise<{ tenantId: string }> => {
+    let result = { tenantId: '' };
+    await clones.migrate(database, async ({ context }) => {
+      result = await importTenant(context, {
+        file: from,
+        slug,
+        portal: {},
+        makeTables,
+      });
+    });
+    return result;
+  };
+
+  const purge = (database: string) =>
+    clones.migrate(database, ({ context }) =>
+      purgeTenant(context, {
+        slug: 'my-team',
+        portal: {},
+        confirm: async () => undefined,
+      }),
+    );
+
+  const changed = async (change: (bytes: Buffer) => Buffer) => {
+    const path = join(folder, 'changed.gz');
+    await writeFile(path, change(await readFile(file)));
+    return path;
+  };
+  const inLines = (change: (all: string[]) => string[]) => (bytes: Buffer) =>
+    gzipSync(
+      `${change(gunzipSync(bytes).toString().trimEnd().split('\n')).join(
+        '\n',
+      )}\n`,
+    );
+
+  /** With the checksum that they have now. */
+  const sealed = (all: string[]) => {
+    const { sums } = JSON.parse(all[all.length - 1]);
+    const before = all.slice(0, -1);
+    const sha256 = createHash('sha256')
+      .update(before.map(line => `${line}\n`).join(''))
+      .digest('hex');
+    return [...before, JSON.stringify({ sums, sha256 })];
+  };
+
+  const linesOf = async (path: string) =>
+    gunzipSync(await readFile(path))
+      .toString()
+      .trimEnd()
+      .split('\n');
+
+  /** What an export has, but for when it was made, and with rows in one order. */
+  const contents = async (database: string, slug: string) => {
+    const path = join(folder, `${database}-${slug}.gz`);
+    await expect(exportTo(database, slug, path)).resolves.toMatchObject({
+      exitCode: 0,
+    });
+    const [header, ...lines] = await linesOf(path);
+    const { sums } = JSON.parse(lines.pop()!);
+    const { exported, ...head } = JSON.parse(header);
+    return { head, sums, rows: lines.sort() };
+  };
+
+  const active = (found: Awaited<ReturnType<typeof contents>>) => ({
+    head: found.head,
+    rows: found.rows.map(row =>
+      row.includes('"tenant_slug"')
+        ? row.replace(/"deleted_at": [^,]+/, '"deleted_at": null')
+        : row,
+    ),
+  });
+
+  it('are equal, after a purge and in another database', async () => {
+    await expect(exportTo(template, 'my-team', file)).resolves.toMatchObject({
+      exitCode: 0,
+      stdout: `The tenant "my-team" is in ${file}: 60 entities, 258 rows in all.\n`,
+    });
+    const before = await contents(template, 'my-team');
+    const name = await clones.clone(template);
+    await purge(name);
+    await expect(importFrom(name, file)).resolves.toMatchObject({
+      tenantId: TEAM,
+    });
+    const after = await contents(name, 'my-team');
+    expect(active(after)).toEqual(active(before));
+    // A deleted tenant comes back, and all but its row is the same.
+    expect(after.sums.slice(1)).toEqual(before.sums.slice(1));
+    await expect(
+      query(name, 'select from tenancy.retired_slugs'),
+    ).resolves.toEqual([]);
+    await expect(
+      query(
+        name,
+        `select tgenabled from pg_trigger where tgrelid = 'tenant_${HEX}.states'::regclass and not tgisinternal`,
+      ),
+    ).resolves.toEqual([{ tgenabled: 'A' }]);
+    await expect(
+      query(
+        name,
+        `insert into tenant_${HEX}.edges (source) values ('b') returning id`,
+      ),
+    ).resolves.toEqual([{ id: '4' }]);
+    await expect(
+      query(
+        name,
+        `select count(*)::int as terms from tenancy.entity_terms where tenant_id = '${TEAM}'`,
+      ),
+    ).resolves.toEqual(
+      await query(
+        template,
+        `select count(*)::int as terms from tenancy.entity_terms where tenant_id = '${TEAM}'`,
+      ),
+    );
+  });
+
+  it('make a second tenant with other ids beside the first', async () => {
+    const name = await clones.clone(template);
+    const { tenantId } = await importFrom(name, file, 'second');
+    expect(tenantId).not.toBe(TEAM);
+    await expect(
+      query(
+        name,
+        `select t.tenant_slug as slug,
+                (select count(*)::int from tenancy.entities e where e.tenant_id = t.tenant_id) as entities,
+                (select count(*)::int from plugins.mockups m join plugins.mockup_versions v
+                    on v.mockup_id = m.id and v.tenant_id = m.tenant_id
+                  where m.tenant_id = t.tenant_id and m.owner = 'user:' || tenant_slug || '/ann') as mockups
+           from tenancy.tenants t where tenant_slug in ('my-team', 'second') order by 1`,
+      ),
+    ).resolves.toEqual([
+      { slug: 'my-team', entities: 60, mockups: 3 },
+      { slug: 'second', entities: 60, mockups: 3 },
+    ]);
+    // The first one is as it was.
+    await expect(contents(name, 'my-team')).resolves.toEqual(
+      await contents(template, 'my-team'),
+    );
+  });
+
+  it.each([
+    ['a slug that is taken', undefined, async () => file, 'is taken'],
+    ['a slug that is none', 'No slug', async () => file, `can't be one`],
+    [
+      'a file that is cut off',
+      'new',
+      () => changed(bytes => bytes.subarray(0, bytes.length - 100)),
+      'is damaged',
+    ],
+    [
+      'a file of which rows are missing',
+      'new',
+      () => changed(inLines(all => all.slice(0, -1))),
+      'is damaged: its end is missing',
+    ],
+    [
+      'changed rows',
+      'new',
+      () =>
+        changed(
+          inLines(all => all.map(l => l.replace('"part-7"', '"part-x"'))),
+        ),
+      'is damaged: its bytes are not those of its checksums',
+    ],
+    [
+      'another version',
+      'new',
+      () =>
+        changed(
+          inLines(all => all.map(l => l.replace('"version":1', '"version":2'))),
+        ),
+      'has version 2 of the format, and this command reads version 1',
+    ],
+    [
+      'rows of a table that is not of tenants',
+      'new',
+      () =>
+        changed(
+          inLines(all =>
+            sealed(
+              all.map(line =>
+                line.replace(
+                  '"table":"tenant_members"',
+                  '"table":"engine_processes"',
+                ),
+              ),
+            ),
+          ),
+        ),
+      'has rows of registry engine_processes',
+    ],
+    [
+      'another file',
+      'new',
+      () => changed(() => gzipSync('[]\n')),
+      'is no export of a tenant',
+    ],
+    [
+      'what is not compressed',
+      'new',
+      () => changed(() => Buffer.from('text')),
+      'is damaged',
+    ],
+  ])('refuse %s', async (_what, slug, path, message) => {
+    const before = await query(template, 'select * from tenancy.tenants');
+    await expect(importFrom(template, await path(), slug)).rejects.toThrow(
+      message,
+    );
+    await expect(
+      query(template, 'select * from tenancy.tenants'),
+    ).resolves.toEqual(before);
+  });
+
+  it('leave no file behind that is not whole', async () => {
+    const { exitCode, stderr } = await exportTo(
+      template,
+      'nobody',
+      join(folder, 'nobody.gz'),
+    );
+    expect(stderr).toContain('There is no tenant "nobody"');
+    expect(exitCode).toBe(3);
+    const files = await readdir(folder);
+    expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
+  });
+
+  it('go on from wherever the import was killed', async () => {
+    const { admin } = clones;
+    const empty = await clones.clone(template);
+    await purge(empty);
+    const name = await clones.clone(empty);
+    const counter = new SessionKiller({
+      after: Infinity,
+      admin,
+      database: name,
+    });
+    await importFrom(name, file);
+    await counter.stop();
+    const expected = await contents(name, 'my-team');
+    for (let after = 3; after < counter.sent; after += every) {
+      const killed = await clones.clone(empty);
+      const killer = new SessionKiller({ after, admin, database: killed });
+      await importFrom(killed, file).catch(() => undefined);
+      await killer.stop();
+      expect(killer.failure).toBeUndefined();
+      const there = await query(
+        killed,
+        `select from tenancy.tenants where tenant_slug = 'my-team'`,
+      );
+      // All of it is there, or nobody sees any.
+      if (there.length === 0) {
+        await importFrom(killed, file);
+      }
+      await expect(contents(killed, 'my-team')).resolves.toEqual(expected);
+      await clones.drop(killed);
+    }
+  });
+});

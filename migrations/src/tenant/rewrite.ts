@@ -1,0 +1,96 @@
+import { escapeLiteral } from '../sql';
+import type { Section } from './archive';
+
+/** Keys of tables that all tenants share. */
+const OWN_KEYS: Record<string, string[]> = {
+  mockups: ['id'],
+  mockup_versions: ['id', 'mockup_id', 'restored_from'],
+  mockup_pages: ['mockup_id', 'version_id'],
+  mockup_trash: ['id'],
+  mockup_trash_versions: ['id', 'mockup_id', 'restored_from'],
+  tenant_shares: ['share_id'],
+};
+
+/** Columns with a reference of a person, who may be one of the tenant's own sign-in. */
+const PEOPLE = [
+  'accepted_by',
+  'config_updated_by',
+  'created_by',
+  'deleted_by',
+  'owner',
+  'paused_by',
+  'principal',
+  'published_by',
+  'updated_by',
+];
+
+/** Those that are tenants here. */
+const KNOWN_TARGETS = `(
+  select jsonb_agg(target) from jsonb_array_elements_text(row -> 'target_ids') target
+   where exists (select from tenants where tenant_id::text = target))`;
+
+interface Change {
+  tenantId: string;
+  slug: string;
+  from: { id: string; slug: string };
+}
+
+/**
+ * What becomes of the rows of a section under another id or slug, as SQL about `row`; and which
+ * of them are left out.
+ */
+export function rowExpression(
+  { part, table, columns }: Pick<Section, 'part' | 'table' | 'columns'>,
+  { tenantId, slug, from }: Change,
+): { row: string; where: string } {
+  if (part !== 'registry' && part !== 'mockups') {
+    return { row: 'row', where: 'true' };
+  }
+  const id = escapeLiteral(tenantId);
+  const changes = [`'tenant_id', ${id}::text`];
+  if (table === 'tenants') {
+    // An export of a deleted tenant brings it back.
+    changes.push(`'tenant_slug', ${escapeLiteral(slug)}::text`);
+    changes.push(`'deleted_at', null`);
+  }
+  if (table === 'tenant_shares') {
+    changes.push(
+      `'target_ids', case when row -> 'target_ids' = 'null' then null else ${KNOWN_TARGETS} end`,
+    );
+  }
+  if (tenantId !== from.id) {
+    for (const key of (OWN_KEYS[table] ?? []).filter(each =>
+      columns.includes(each),
+    )) {
+      changes.push(`'${key}', md5(${id} || (row ->> '${key}'))::uuid`);
+    }
+  }
+  if (slug !== from.slug) {
+    const old = escapeLiteral(`user:${from.slug}/`);
+    for (const column of PEOPLE.filter(each => columns.includes(each))) {
+      changes.push(
+        `'${column}', case when starts_with(row ->> '${column}', ${old})
+          then ${escapeLiteral(
+            `user:${slug}/`,
+          )} || substr(row ->> '${column}', length(${old}) + 1)
+          else row ->> '${column}' end`,
+      );
+    }
+  }
+  return {
+    row: `row || jsonb_build_object(${changes.join(', ')})`,
+    where: whereOf(table),
+  };
+}
+
+function whereOf(table: string): string {
+  switch (table) {
+    case 'tenant_shares':
+      return `(row -> 'target_ids' = 'null' or ${KNOWN_TARGETS} is not null)`;
+    case 'tenant_invitations':
+      // The link of an invitation is for one tenant alone.
+      return `not exists (select from tenant_invitations i where i.invitation_id::text = row ->> 'invitation_id')`;
+    default:
+      return 'true';
+  }
+}

@@ -1,0 +1,150 @@
+import type { Entity } from '@backstage/catalog-model';
+import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { freePort } from '@internal/postgres';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { Client, type ClientConfig } from 'pg';
+import { BackendProcess } from '../__testUtils__/BackendProcess';
+
+const ROOT = resolve(__dirname, '../../../..');
+const CLI = join(
+  ROOT,
+  'packages/catalog-tenancy-cli/bin/backstage-catalog-tenancy-cli',
+);
+
+/** More, such as 50000, for a measurement. */
+const ENTITIES = Number(process.env.TENANT_ENTITIES ?? 40);
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const entities = (title: string): Entity[] =>
+  Array.from({ length: ENTITIES }, (_, n) => ({
+    apiVersion: 'backstage.io/v1alpha1',
+    kind: 'Component',
+    metadata: { name: `part-${n}`, title },
+    spec: { type: 'service', lifecycle: 'production', owner: 'team' },
+  }));
+
+// Export, import and purge by the command line, beside a backend whose engines work.
+
+describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
+  let connection: ClientConfig;
+  let client: Client;
+  let backend: BackendProcess;
+  let folder: string;
+
+  const query = async (text: string, values: unknown[] = []) =>
+    (await client.query(text, values)).rows;
+
+  const idOf = async (slug: string): Promise<string> => {
+    const [row] = await query(
+      'select tenant_id from tenancy.tenants where tenant_slug = $1',
+      [slug],
+    );
+    return row?.tenant_id;
+  };
+
+  const titled = async (slug: string, title: string): Promise<boolean> => {
+    const [{ count }] = await query(
+      `select count(*)::int as count from tenancy.entities e join tenancy.tenants t using (tenant_id)
+        where tenant_slug = $1 and final_entity #>> '{metadata,title}' = $2
+          and e.deleted_at is null`,
+      [slug, title],
+    );
+    return count === ENTITIES;
+  };
+
+  const contents = (tenantId: string) =>
+    query(
+      `select entity_id, entity_ref, final_entity, hash, created_at, updated_at
+         from tenancy.entities where tenant_id = $1 order by 1`,
+      [tenantId],
+    );
+
+  const tenant = async (...args: string[]): Promise<string> => {
+    const { host, port, user, password, database } = connection;
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      [CLI, 'tenant', ...args],
+      {
+        cwd: ROOT,
+        env: {
+          ...process.env,
+          MIGRATION_DATABASE_URL: `postgresql://${user}:${password}@${host}:${port}/${database}`,
+        },
+      },
+    );
+    return stdout;
+  };
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'tenant-file-'));
+    connection = await createTenancyDatabase(databases, id);
+    client = new Client(connection);
+    await client.connect();
+    await query(
+      `insert into tenancy.tenants (tenant_slug, tenant_name, max_entities) values ('acme', 'Acme', 100000)`,
+    );
+    backend = BackendProcess.start({
+      baseUrl: `http://127.0.0.1:${await freePort()}`,
+      connection,
+      config: { shareCommands: true },
+    });
+    backend.send({
+      action: 'feed',
+      tenantId: await idOf('acme'),
+      entities: entities('one'),
+    });
+    await backend.until('the entities', () => titled('acme', 'one'));
+  });
+  afterAll(async () => {
+    await backend?.kill();
+    await client?.end();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  it('becomes another one, whose engine goes on; and goes without it', async () => {
+    const file = join(folder, 'acme.gz');
+    await expect(tenant('export', 'acme', file)).resolves.toContain(
+      `The tenant "acme" is in ${file}`,
+    );
+    await expect(tenant('import', file, '--slug', 'copy')).resolves.toContain(
+      'The tenant "copy" is there',
+    );
+    const acme = await idOf('acme');
+    const copy = await idOf('copy');
+    expect(await contents(copy)).toEqual(await contents(acme));
+
+    backend.send({
+      action: 'feed',
+      tenantId: copy,
+      entities: entities('two'),
+    });
+    await backend.until('the changes', () => titled('copy', 'two'));
+    expect(await titled('acme', 'one')).toBe(true);
+
+    const before = await contents(copy);
+    await query(
+      `update tenancy.tenants set deleted_at = now() where tenant_slug = 'acme'`,
+    );
+    await expect(tenant('purge', 'acme', '--now', '--yes')).resolves.toContain(
+      'Nothing is left of the tenant "acme"',
+    );
+    expect(await contents(copy)).toEqual(before);
+
+    await expect(tenant('import', file)).resolves.toContain(
+      'The tenant "acme" is there',
+    );
+    expect(await idOf('acme')).toBe(acme);
+    backend.send({
+      action: 'feed',
+      tenantId: acme,
+      entities: entities('three'),
+    });
+    await backend.until('the changes', () => titled('acme', 'three'));
+  });
+});
