@@ -32,7 +32,8 @@ export class AuditQueue<TEntry extends Entry> {
   #pending = new Map<string, Pending<TEntry>>();
   #roomAsked: (() => void)[] = [];
   #running: Promise<void> | undefined;
-  #hurry = new AbortController();
+  /** Ends the wait for others, while there is one. */
+  #hurry = () => {};
   #isStopping = false;
   #isWithheld = false;
 
@@ -70,7 +71,7 @@ export class AuditQueue<TEntry extends Entry> {
     await isInTime(
       new Promise<void>(resolve => {
         this.#put(entry, [resolve]);
-        this.#hurry.abort();
+        this.#hurry();
       }),
     );
   }
@@ -78,7 +79,7 @@ export class AuditQueue<TEntry extends Entry> {
   /** Resolves when nothing is queued. Entries that come later are written at once. */
   async stop(): Promise<void> {
     this.#isStopping = true;
-    this.#hurry.abort();
+    this.#hurry();
     await this.#running;
   }
 
@@ -126,10 +127,13 @@ export class AuditQueue<TEntry extends Entry> {
       ({ waiting }) => waiting.length > 0,
     );
     if (!isAwaited && !this.#isStopping) {
-      this.#hurry = new AbortController();
-      await delay(LINGER_MS, undefined, { signal: this.#hurry.signal }).catch(
-        () => undefined,
-      );
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, LINGER_MS);
+        this.#hurry = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
     }
   }
 
@@ -181,14 +185,13 @@ export class AuditQueue<TEntry extends Entry> {
   }
 }
 
-async function isInTime(done: Promise<void>): Promise<boolean> {
-  const given = new AbortController();
-  const isDone = await Promise.race([
-    done.then(() => true),
-    delay(LONGEST_WAIT_MS, false, { ref: false, signal: given.signal }).catch(
-      () => false,
-    ),
-  ]);
-  given.abort();
-  return isDone;
+function isInTime(done: Promise<void>): Promise<boolean> {
+  return new Promise(resolve => {
+    const timer = setTimeout(() => resolve(false), LONGEST_WAIT_MS);
+    timer.unref();
+    done.then(() => {
+      clearTimeout(timer);
+      resolve(true);
+    });
+  });
 }
