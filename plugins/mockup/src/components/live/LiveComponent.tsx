@@ -1,7 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Skeleton, Text } from '@backstage/ui';
 import { useFailureText } from '@internal/pages';
-import { type ComponentType, useState } from 'react';
+import { type ComponentType, useEffect, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useDebounce from 'react-use/esm/useDebounce';
 import { mockupTranslationRef } from '../../translation';
@@ -48,6 +48,10 @@ function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
   const pageData = usePageData();
   const [asked, setAsked] = useState(itemProps);
   useDebounce(() => setAsked(itemProps), SETTLED_MS, [itemProps]);
+  useEffect(
+    () => pageData.show(component, asked),
+    [pageData, component, asked],
+  );
   const answer = useAsyncRetry(
     async () => ({
       props: asked,

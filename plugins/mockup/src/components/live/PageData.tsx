@@ -24,21 +24,42 @@ export class TooManyQuestionsError extends Error {}
 export class PageData implements MockupDataSources {
   readonly apis: ApiHolder;
   readonly #answers = new Map<string, Promise<unknown>>();
-  #asked = new Map<string, Promise<Entity | undefined>>();
+  /** How many items show the answer to a question. */
+  readonly #shown = new Map<string, number>();
+  /** By reference. */
+  readonly #entities = new Map<string, Promise<Entity | undefined>>();
+  /** The references of the next request, and its answer in the same order. */
   #next: string[] = [];
+  #batch: Promise<(Entity | undefined)[]> | undefined;
 
   constructor(apis: ApiHolder) {
     this.apis = apis;
   }
 
+  /**
+   * Says that an item shows what a component asks with these properties, until what is returned is
+   * called. In an editor, properties change all the time.
+   */
+  show(component: MockupComponent, props: Record<string, unknown>): () => void {
+    const key = keyOf(component, props);
+    const count = (by: number) =>
+      this.#shown.set(key, (this.#shown.get(key) ?? 0) + by);
+    count(1);
+    return () => count(-1);
+  }
+
   /** Asks what a component asks with these properties. A failure is forgotten. */
   ask(
-    { name, data }: MockupComponent,
+    component: MockupComponent,
     props: Record<string, unknown>,
   ): Promise<unknown> {
-    const key = JSON.stringify([name, props]);
+    const key = keyOf(component, props);
+    const { data } = component;
     let answer = this.#answers.get(key);
     if (!answer) {
+      if (this.#answers.size >= MOST_QUESTIONS) {
+        this.#forgetWhatNobodyShows();
+      }
       if (this.#answers.size >= MOST_QUESTIONS) {
         return Promise.reject(new TooManyQuestionsError());
       }
@@ -49,19 +70,26 @@ export class PageData implements MockupDataSources {
     return answer;
   }
 
+  #forgetWhatNobodyShows(): void {
+    for (const key of [...this.#answers.keys()]) {
+      if (!this.#shown.get(key)) {
+        this.#answers.delete(key);
+        this.#shown.delete(key);
+      }
+    }
+  }
+
   /** {@inheritDoc MockupDataSources.entity} */
   async entity(entityRef: string): Promise<Entity | undefined> {
     const ref = stringifyEntityRef(parseEntityRef(entityRef));
-    let found = this.#asked.get(ref);
+    let found = this.#entities.get(ref);
     if (!found) {
       found = this.#inBatch(ref);
-      this.#asked.set(ref, found);
-      found.catch(() => this.#asked.delete(ref));
+      this.#entities.set(ref, found);
+      found.catch(() => this.#entities.delete(ref));
     }
     return found;
   }
-
-  #batch: Promise<(Entity | undefined)[]> | undefined;
 
   async #inBatch(ref: string): Promise<Entity | undefined> {
     const place = this.#next.push(ref) - 1;
@@ -81,6 +109,13 @@ export class PageData implements MockupDataSources {
     }
     return (await catalogApi.getEntitiesByRefs({ entityRefs })).items;
   }
+}
+
+function keyOf(
+  { name }: MockupComponent,
+  props: Record<string, unknown>,
+): string {
+  return JSON.stringify([name, props]);
 }
 
 const PageDataContext = createContext<PageData | undefined>(undefined);

@@ -25,6 +25,7 @@ import {
 import { toFilter } from './filter';
 import { frameAddress } from './frameAddress';
 import { liveComponents } from './liveComponents';
+import { PageData } from './PageData';
 import { fillIn, placesIn } from './parameters';
 
 const entityOf = (name: string, type: string, more: object = {}): Entity => ({
@@ -263,6 +264,17 @@ describe('live components', () => {
     );
     expect(await screen.findByText(/The page asks for too much/)).toBeVisible();
     expect(screen.getByText('Text 99')).toBeVisible();
+  });
+
+  it('ask for more than a hundred things one after the other, as in an editor', async () => {
+    const data = new PageData({ get: () => undefined });
+    const markdown = live.find(({ name }) => name === 'markdown')!;
+    const texts = Array.from({ length: 250 }, (_, at) => `Text ${at}`);
+    for (const text of texts) {
+      const hide = data.show(markdown, { text });
+      await expect(data.ask(markdown, { text })).resolves.toBe(text);
+      hide();
+    }
   });
 
   it('show frames of allowed hosts alone', async () => {
