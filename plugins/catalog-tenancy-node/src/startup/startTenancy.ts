@@ -5,7 +5,7 @@ import type {
 } from '@backstage/backend-plugin-api';
 import {
   isDistributed,
-  readAdoption,
+  operatorCommand,
 } from 'backstage-catalog-tenancy-migrations';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClientConfig } from 'pg';
@@ -30,16 +30,12 @@ import {
   tenancyConnection,
   withClient,
 } from './catalogConnection';
-import {
-  type CatalogAdoption,
-  type CatalogDatabase,
-  NO_ADOPTION,
-} from './CatalogAdoption';
+import { type CatalogAdoption, NO_ADOPTION } from './CatalogAdoption';
 import { decideAdoption } from './decideAdoption';
 import { checkDatabase } from './checkDatabase';
 import { ensureLogin } from './ensureLogin';
-import { describePhase, prepareTables } from './prepareTables';
-import { reading, readLayout } from './layout';
+import { prepareTables } from './prepareTables';
+import { reading } from './layout';
 import type { TenancyHealth } from './TenancyHealth';
 import { TenancyStartupError } from './TenancyStartupError';
 import { warnOfMembership } from './warnOfMembership';
@@ -159,7 +155,11 @@ async function start(
     return { config, pool, limits, adoption: NO_ADOPTION };
   }
   if (!config.enabled) {
-    await logPhase(found.catalog, { schema, logger });
+    logger.info(
+      `Multi-tenancy is off. "${operatorCommand(
+        'doctor',
+      )}" says how the tables of tenants stand.`,
+    );
     return { config, pool, limits, adoption: NO_ADOPTION };
   }
   const { connection, catalogSchema } = await ensureDatabase(
@@ -357,44 +357,5 @@ async function connectPatiently(pool: TenancyPool): Promise<void> {
       }
       await delay(RETRY_MS);
     }
-  }
-}
-
-async function logPhase(
-  { connection, catalogSchema, fault }: LocatedCatalog,
-  { schema, logger }: { schema: string; logger: LoggerService },
-): Promise<void> {
-  const database = { connection, catalogSchema, schema };
-  const layout =
-    fault === undefined
-      ? await withClient(connection, client =>
-          readLayout(client, schema),
-        ).catch(() => undefined)
-      : layoutWithout(fault);
-  if (layout === 'fresh') {
-    logger.info(
-      `Multi-tenancy is off, and schema "${schema}" has no tables of tenants. ` +
-        'With MULTI_TENANCY_ENABLED=true they are set up, where the catalog has no ' +
-        'entities yet.',
-    );
-  } else if (layout) {
-    const phase = await describePhase(database);
-    const carried = (await isCarried(database))
-      ? ' The catalog is adopted: triggers go on carrying what its engine writes.'
-      : '';
-    logger.info(`Multi-tenancy is off. Schema "${schema}": ${phase}${carried}`);
-  }
-}
-
-function layoutWithout(fault: unknown): 'fresh' | undefined {
-  return faultCode(fault) === NO_SUCH_DATABASE ? 'fresh' : undefined;
-}
-
-/** Never fails: it only chooses the words of a log line. */
-async function isCarried(database: CatalogDatabase): Promise<boolean> {
-  try {
-    return (await readAdoption(database)).adopted;
-  } catch {
-    return false;
   }
 }
