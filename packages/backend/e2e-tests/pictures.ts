@@ -56,6 +56,7 @@ const PAGES: Picture[] = [
     then: press('Create mockup'),
   },
   { name: 'trash', ...anna, path: () => '/mockups/trash' },
+  { name: 'pages', ...anna, path: () => '/pages' },
 ];
 
 const PAGES_OF_A_MOCKUP: Picture[] = [
@@ -66,6 +67,7 @@ const PAGES_OF_A_MOCKUP: Picture[] = [
     path: mockup => `/mockups/${mockup}`,
     then: press('Share'),
   },
+  { name: 'page', ...anna, path: () => '/pages/start' },
   { name: 'versions', ...anna, path: mockup => `/mockups/${mockup}/versions` },
   {
     name: 'version',

@@ -48,7 +48,7 @@ export async function addEntityOf(
   await portal.untilServed('acme', 'storefront');
 }
 
-/** A page that Anna lays out, before and after. */
+/** A page that Anna lays out, before and after, and publishes then. */
 export async function addMockup(portal: Portal): Promise<string> {
   const post = (path: string, body: unknown, method = 'POST') =>
     portal.call('anna', `mockup${path}`, { method, tenant: 'acme', body });
@@ -90,7 +90,7 @@ export async function addMockup(portal: Portal): Promise<string> {
       item('image', [8, 2, 4, 5], { alt: 'A van' }),
     ],
   });
-  await post(`/mockups/${id}/versions`, {
+  const { id: versionId } = (await post(`/mockups/${id}/versions`, {
     versionTag: 'For review',
     message: 'The chart has bars, and links lead on from here.',
     layoutData: [
@@ -98,7 +98,18 @@ export async function addMockup(portal: Portal): Promise<string> {
       item('text', [0, 2, 8, 3], { text: 'Find all that drives the vans.' }),
       item('chart', [4, 5, 8, 7], chart),
       item('link-list', [0, 5, 4, 7], links),
+      item('entity-table', [0, 12, 8, 7], {
+        title: 'What we run',
+        filter: ['kind=component'],
+        columns: ['type', 'owner'],
+      }),
+      item('entity-count', [8, 12, 4, 7], {
+        label: 'Components',
+        filter: ['kind=component'],
+      }),
     ],
-  });
+  })) as { id: string };
+  const page = { mockupId: id, versionId, audience: 'everybody' };
+  await post('/pages/start', page, 'PUT');
   return id;
 }
