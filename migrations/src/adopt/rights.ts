@@ -2,7 +2,6 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../roles';
-import { inheritStatements } from '../schema/membership';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -94,10 +93,14 @@ export async function refuseOthersTables(
       table: string;
       owner: string;
       member: boolean;
+      inherit: string;
     }>(
       `select session_user as login, r.relname as table,
             pg_get_userbyid(r.relowner) as owner,
-            pg_has_role(session_user, r.relowner, 'MEMBER') as member
+            pg_has_role(session_user, r.relowner, 'MEMBER') as member,
+            format(case when current_setting('server_version_num')::int >= 160000
+                     then 'grant %1$I to %2$I with inherit true' else 'alter role %2$I inherit' end,
+                   pg_get_userbyid(r.relowner), session_user) as inherit
        from pg_class r join pg_namespace n on n.oid = r.relnamespace
       where n.nspname = $1 and r.relname = any ($2)
         and not pg_has_role(current_user, r.relowner, 'USAGE')
@@ -106,11 +109,9 @@ export async function refuseOthersTables(
     ),
   );
   if (other) {
-    const { login, table, owner, member } = other;
+    const { login, table, owner, member, inherit } = other;
     const advice = member
-      ? `The login is a member that does not inherit the rights: run\n${script(
-          await inheritStatements(executor, owner),
-        )}`
+      ? `The login is a member that does not inherit the rights: run\n${inherit};`
       : `Connect as "${owner}", as a member of it, or as a superuser.`;
     throw new RefusedError(
       `The table ${table} of the catalog in the schema "${engine.schema}" belongs to ` +

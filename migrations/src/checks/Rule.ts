@@ -49,7 +49,7 @@ export function values(rows: (string | boolean)[][]): string {
 }
 
 /** Stands before the statements that make again what was dropped. */
-export const AGAIN = 'To make them again after phase 5:';
+export const AGAIN = 'To make them again afterwards:';
 
 /** How a rule is broken. */
 export interface Difference {

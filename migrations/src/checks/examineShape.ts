@@ -1,9 +1,8 @@
 import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { refusePublications } from '../schema/publications';
 import { TENANT_TABLES } from '../schema/tables';
-import { SHAPE_RULES } from './shape';
+import { publications, SHAPE_RULES } from './shape';
 import { AGAIN, examineRules } from './Rule';
 import type { Difference } from './Rule';
 
@@ -19,9 +18,16 @@ export async function refuseShape(
   context: StepContext,
   what: string,
 ): Promise<void> {
-  await refusePublications(context, what);
   const begun = (await readCompletedSteps(context.executor)).length > 0;
   refuse(what, await examineRules(context, SHAPE_RULES, begun));
+}
+
+/** @throws {@link RefusedError} while a publication would get tables that are created */
+export async function refusePublications(context: Context): Promise<void> {
+  refuse(
+    'The tables cannot be created',
+    await examineRules(context, [publications]),
+  );
 }
 
 /**
@@ -62,9 +68,10 @@ function describe({ message, advice, sql, again }: Difference): string {
 const TABLES = TENANT_TABLES.map(table => `'${table}'::regclass`).join(', ');
 
 // Indexes, constraints, triggers, defaults, policies, views and whatever else depends on a
-// table or its row type: one look-up by an index.
+// table or its row type: one look-up by an index. After the swap partitions may be published.
 const FINGERPRINT = `
-  select hashtextextended(coalesce(string_agg(d::text, ' ' order by d::text), ''), 0)
+  select hashtextextended(coalesce(string_agg(d::text, ' ' order by d::text), ''),
+                          (select count(*) from pg_publication_rel))
     from (select classid, objid, objsubid, deptype from pg_depend
            where refclassid = 'pg_class'::regclass and refobjid in (${TABLES})
               or refclassid = 'pg_type'::regclass and refobjid in (

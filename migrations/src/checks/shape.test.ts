@@ -171,10 +171,11 @@ const REFUSED: Record<string, Refusal> = {
     named: 'history (relations)',
   },
   'views on views': {
-    check: 'views',
+    check: 'dependents',
     given: `create view one as select * from entities; create view two as select * from one;
       create materialized view three as select * from two`,
-    named: 'tenancy.three, tenancy.two, tenancy.one',
+    named:
+      'materialized view tenancy.three, view tenancy.two, view tenancy.one',
   },
   'a policy': {
     check: 'row-level security',
@@ -313,15 +314,22 @@ describe.each(databases.eachSupportedId())('a catalog on %s', id => {
         },
       });
     for (const { again } of found) {
-      await database.client.query(again!);
+      await database.client.query(again ?? '');
     }
+    await database.client.query(`
+      create index late on relations (lower(type)) where weight > 0;
+      alter table relations add constraint once unique (tenant_id, originating_entity_id, type),
+        add constraint light check (weight < 1000);
+      create policy mine on relations as restrictive using (weight < 10);
+      create rule quiet as on delete to relations do also nothing;
+      create function newest() returns text begin atomic select max(entity_ref) from entities; end`);
     const steps = () =>
       database.migrate(migration => migration.completedSteps());
     const before = await steps();
     const refusal: Error = await goBack().catch(error => error);
     for (const named of [
       'history (relations)',
-      'tenancy.two, tenancy.one',
+      'view tenancy.two, view tenancy.one',
       'mine (relations)',
       'function newest()',
       'rule quiet',

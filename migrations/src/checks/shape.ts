@@ -9,6 +9,7 @@ import {
 } from '../layout';
 import { ADMIN_POLICY, TENANT_POLICY } from '../schema/policies';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import { HANGING } from '../schema/dependents';
 import { TENANT_TABLES } from '../schema/tables';
 import { escapeLiteral } from '../sql';
 import { values } from './Rule';
@@ -105,11 +106,8 @@ select setval(%4$L, coalesce(max(%2$I), 0) + 1, false) from %1$s;
 alter table %1$s alter column %2$I set default nextval(%4$L);
 commit', o.sql, a.attname, n.sequence, n.sequence)
                 else format('alter sequence %s owned by none', s.objid::regclass) end as fix,
-           case when a.attgenerated <> '' then
-             format('alter table %s add column %I %s generated always as (%s) stored', o.sql, a.attname,
-                    format_type(a.atttypid, a.atttypmod), pg_get_expr(d.adbin, d.adrelid)) end as again
+           null as again
       from ours o join pg_attribute a on a.attrelid = o.oid and not a.attisdropped
-      left join pg_attrdef d on d.adrelid = o.oid and d.adnum = a.attnum
       left join pg_depend s on s.classid = 'pg_class'::regclass and s.refclassid = s.classid
                            and s.refobjid = o.oid and s.refobjsubid = a.attnum and s.deptype = 'a'
                            and exists (select from pg_class where oid = s.objid and relkind = 'S')
@@ -151,7 +149,7 @@ const indexes: Rule = {
       acceptedIndexes(table).map(({ on, unique }) => [table, on, unique]),
     ),
   )}, found as (
-    select o.name as on_table, o.sql, i.*, x.relname, k.conname, k.oid as constraint,
+    select o.name as on_table, o.sql, i.*, x.relname, k.conname,
            format('%I.%I', n.nspname, x.relname) as index,
            ${INDEX_BODY} as body
       from ours o join pg_index i on i.indrelid = o.oid
@@ -159,12 +157,9 @@ const indexes: Rule = {
       left join pg_constraint k on k.conindid = i.indexrelid and k.conrelid = o.oid
                                and k.contype in ('p', 'u', 'x'))
     select format('%s (%s)', f.relname, f.on_table) as name,
-           case when f.constraint is null then format('drop index concurrently %s', f.index)
+           case when f.conname is null then format('drop index concurrently %s', f.index)
              else format('alter table %s drop constraint %I', f.sql, f.conname) end as fix,
-           case when f.indisvalid and not f.indisexclusion then regexp_replace(
-             coalesce('alter table ' || f.sql || ' add constraint ' || quote_ident(f.conname) || ' '
-                        || pg_get_constraintdef(f.constraint), pg_get_indexdef(f.indexrelid)),
-             '(USING btree|UNIQUE|NOT DISTINCT|PRIMARY KEY) \\(', '\\1 (tenant_id, ') end as again
+           null as again
       from found f
      where not f.indimmediate or f.indisexclusion
         or not f.indisvalid and not ($2 and f.body like '%tenant\\_id%')
@@ -193,16 +188,14 @@ const constraints: Rule = {
       acceptedConstraints(table).map(definition => [table, definition]),
     ),
   )}, found as (
-    select o.name as on_table, o.sql, k.*, pg_get_constraintdef(k.oid) as definition,
+    select o.name as on_table, o.sql, k.*,
            regexp_replace(pg_get_constraintdef(k.oid),
              'REFERENCES ("[^"]+"|[^ ."]+)\\.', 'REFERENCES ') as unqualified
       from ours o join pg_constraint k on k.conrelid = o.oid
      where k.contype in ('c', 'f', 'n') and k.conparentid = 0)
     select format('%s (%s)', f.conname, f.on_table) as name,
            format('alter table %s drop constraint %I', f.sql, f.conname) as fix,
-           case when f.confrelid <> all (select oid from ours) then
-             format('alter table %s add constraint %I %s', f.sql, f.conname,
-                    regexp_replace(f.definition, ' (NOT VALID|NO INHERIT)', '', 'g')) end as again
+           null as again
       from found f
      where case f.contype when 'n' then f.connoinherit or not f.convalidated
                           when 'f' then f.confrelid not in (
@@ -238,48 +231,6 @@ const triggers: Rule = {
      order by 1`,
 };
 
-const views: Rule = {
-  name: 'views',
-  level: 'failure',
-  back: 'failure',
-  message: 'Views read the tables',
-  advice:
-    'Drop them, and create them again after phase 5, so that they read with the rights of their reader.',
-  sql: `, reading (view, depth) as (
-    select r.ev_class, 1 from pg_rewrite r
-      join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
-                      and d.refclassid = 'pg_class'::regclass
-      join ours o on o.oid = d.refobjid
-     union
-    select r.ev_class, v.depth + 1 from reading v
-      join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = v.view
-                      and d.classid = 'pg_rewrite'::regclass
-      join pg_rewrite r on r.oid = d.objid and r.ev_class <> v.view)
-    select n.name,
-           format('drop %sview %s', n.kind, n.name) as fix,
-           format('create %sview %s%s as %s', n.kind, n.name,
-             case when n.kind = '' and current_setting('server_version_num')::int >= 150000
-               then ' with (security_invoker = true)' else '' end,
-             rtrim(pg_get_viewdef(n.oid), ';')) as again
-      from (select view, max(depth) as depth from reading group by 1) v
-      join lateral (
-        select c.oid, format('%I.%I', s.nspname, c.relname) as name,
-               case c.relkind when 'm' then 'materialized ' else '' end as kind
-          from pg_class c join pg_namespace s on s.oid = c.relnamespace
-         where c.oid = v.view and c.relkind in ('v', 'm')
-           and c.oid not in (select oid from ours)) n on true
-     order by v.depth desc, 1`,
-};
-
-/** SQL for the statement that creates a policy. */
-const CREATE_POLICY = `format('create policy %I on %s as %s for %s to %s%s', p.polname, p.polrelid::regclass,
-  case when p.polpermissive then 'permissive' else 'restrictive' end,
-  case p.polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update'
-                when 'd' then 'delete' else 'all' end,
-  (select string_agg(case r when 0 then 'public' else r::regrole::text end, ', ') from unnest(p.polroles) r),
-  coalesce(' using (' || pg_get_expr(p.polqual, p.polrelid) || ')', '')
-    || coalesce(' with check (' || pg_get_expr(p.polwithcheck, p.polrelid) || ')', ''))`;
-
 const rowSecurity: Rule = {
   name: 'row-level security',
   level: 'failure',
@@ -292,7 +243,7 @@ const rowSecurity: Rule = {
       from ours o join pg_policy p on p.polrelid = o.oid join pg_class c on c.oid = o.oid)
     select format('%s (%s)', p.polname, p.on_table) as name,
            format('drop policy %I on %s', p.polname, p.sql) as fix,
-           case when not p.polpermissive then ${CREATE_POLICY} end as again
+           null as again
       from policies p
      where not (p.enabled and p.polname in ('${TENANT_POLICY}', '${ADMIN_POLICY}', '${FENCE_POLICY}'))
      union all
@@ -311,46 +262,40 @@ const dependents: Rule = {
   back: 'failure',
   message: 'These would stay with the tables that go out of use',
   advice: AGAIN_LATER,
-  sql: `, types (oid) as (
-    select t.oid from ours o join pg_type t on t.oid = o.type
-     union all
-    select t.typarray from ours o join pg_type t on t.oid = o.type
-  ), found as (
-    select distinct d.classid, d.objid, d.objsubid from pg_depend d
-     where d.deptype = 'n'
-       and (d.refclassid = 'pg_class'::regclass and d.refobjid in (select oid from ours)
-         or d.refclassid = 'pg_type'::regclass and d.refobjid in (select oid from types))
-       and d.classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass,
-                             'pg_publication_rel'::regclass)
-     union
-    select 'pg_rewrite'::regclass, r.oid, 0 from pg_rewrite r join ours o on o.oid = r.ev_class
-     where o.kind in ('r', 'p'))
-    select pg_describe_object(f.classid, f.objid, f.objsubid) as name,
-           case when k.oid is not null then format('alter table %s drop constraint %I', k.conrelid::regclass, k.conname)
-                when r.oid is not null then format('drop rule %I on %s', r.rulename, r.ev_class::regclass)
-                when p.oid is not null then format('drop policy %I on %s', p.polname, p.polrelid::regclass)
-                when x.oid is not null then format('drop routine %s', x.oid::regprocedure)
-                when a.attname is not null then format('alter table %s drop column %I', a.attrelid::regclass, a.attname)
-                when t.oid is not null then format('drop domain %s', t.oid::regtype) end as fix,
-           case when r.oid is not null then rtrim(pg_get_ruledef(r.oid), ';')
-                when p.oid is not null then ${CREATE_POLICY}
-                when x.oid is not null then pg_get_functiondef(x.oid) end as again
-      from found f
-      left join pg_constraint k on f.classid = 'pg_constraint'::regclass and k.oid = f.objid
-      left join pg_rewrite r on f.classid = 'pg_rewrite'::regclass and r.oid = f.objid
-      left join pg_class v on v.oid = r.ev_class
-      left join pg_policy p on f.classid = 'pg_policy'::regclass and p.oid = f.objid
-      left join pg_proc x on f.classid = 'pg_proc'::regclass and x.oid = f.objid
-      left join pg_type t on f.classid = 'pg_type'::regclass and t.oid = f.objid
-      left join pg_attribute a on f.classid = 'pg_class'::regclass and f.objsubid > 0
-                              and a.attrelid = f.objid and a.attnum = f.objsubid
-     where not coalesce(k.contype <> 'f' or k.conparentid <> 0 or k.conrelid in (
-             select oid from ours union all
-             select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
-              where n.nspname = $1 and c.relname in ('entity_terms', 'entity_parents')), false)
-       and not coalesce(v.relkind in ('v', 'm'), false)
-       and not coalesce(p.polrelid in (select oid from ours), false)
-       and not exists (select from pg_inherits where f.classid = 'pg_class'::regclass and inhrelid = f.objid)
+  sql: `, tree (oid, dropped) as (select oid, true from ours), own (oid) as (select oid from ours), ${HANGING}
+    select name, fix, again from hanging order by depth desc, 1`,
+};
+
+/** A publication has tables by their identity: nothing of it follows the new ones, and the swap. */
+export const publications: Rule = {
+  name: 'publications',
+  level: 'failure',
+  back: 'failure',
+  message: 'Publications have the tables, or get those that are added',
+  advice:
+    'Take the tables out, refresh the subscriptions, and put them back afterwards.',
+  sql: `, later as (
+    select string_agg(format('%I.%I', $1::text, case when exists (select from ours where kind = 'p') then name
+             else name || '_tenant_default' end), ', ') as tables from unnest($3::text[]) name)
+    select format('%s (%s)', p.pubname, coalesce(m.members, 'all tables')) as name,
+           case when m.members is null then format('drop publication %I', p.pubname)
+                else format('alter publication %I drop table %s', p.pubname, m.members) end as fix,
+           case when m.members is null then format('create publication %I for table %s', p.pubname, l.tables)
+                else format('alter publication %I add table %s', p.pubname, l.tables) end as again
+      from pg_publication p cross join later l
+     cross join lateral (
+       select string_agg(format('%I.%I', n.nspname, c.relname), ', '
+                         order by array_position($3::text[], o.name::text), c.relname) as members
+         from pg_publication_rel r join pg_class c on c.oid = r.prrelid
+         join pg_namespace n on n.oid = c.relnamespace
+         join ours o on o.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
+        where r.prpubid = p.oid) m
+     where p.puballtables or m.members is not null or exists (
+       select from pg_publication_tables t
+         join pg_namespace n on n.nspname = t.schemaname
+         join pg_class c on c.relnamespace = n.oid and c.relname = t.tablename
+         join ours o on o.oid = coalesce(pg_partition_root(c.oid)::oid, c.oid)
+        where t.pubname = p.pubname)
      order by 1`,
 };
 
@@ -388,8 +333,8 @@ export const SHAPE_RULES: readonly Rule[] = [
   indexes,
   constraints,
   triggers,
-  views,
   rowSecurity,
   dependents,
+  publications,
   grants,
 ];

@@ -97,7 +97,7 @@ export const maxPauseOption = option(
 
 export const tenantNameOption = option(
   '--tenant-name <name>',
-  `the name of the default tenant (default: "${DEFAULT_TENANT_NAME}"); given again, it renames it`,
+  `the name of the default tenant (default: "${DEFAULT_TENANT_NAME}")`,
   parseTenantName,
 );
 

@@ -51,39 +51,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(stdout).not.toContain('Create the table tenants');
     });
 
-    it('say what the default tenant is named, and rename it whenever a name is given', async () => {
-      const { client } = database;
-      const nameOf = async () =>
-        (await client.query('select tenant_name as name from tenants')).rows;
-      await run('phase1', ...PREFLIGHT);
-      const unnamed = await run('phase2');
-      expect(unnamed.stdout).toMatch(
-        /named "Default tenant"\.\n.* phase2 --tenant-name "<name of/,
-      );
-      await expect(nameOf()).resolves.toEqual([{ name: 'Default tenant' }]);
-
-      const dryRun = await run('phase2', '--tenant-name', 'Acme', '--dry-run');
-      expect(dryRun.stdout).toContain(
-        `update tenants set tenant_name = 'Acme'`,
-      );
-      await expect(nameOf()).resolves.toEqual([{ name: 'Default tenant' }]);
-
-      const named = await run('phase2', '--tenant-name', 'Acme', '--json');
-      expect(JSON.parse(named.stdout)).toMatchObject({
-        phase: 2,
-        done: [],
-        tenantName: 'Acme',
-      });
-      await expect(nameOf()).resolves.toEqual([{ name: 'Acme' }]);
-      const again = await run('phase2');
-      expect(again.stdout).toContain('The default tenant is named "Acme".');
-      expect(again.stdout).not.toContain('--tenant-name');
-
-      const all = await run('all', '--tenant-name', 'Acme Ltd', ...PREFLIGHT);
-      expect(all.stdout).toContain('named "Acme Ltd" now; it was "Acme".');
-      await expect(nameOf()).resolves.toEqual([{ name: 'Acme Ltd' }]);
-    });
-
     it('print one JSON document where that is asked for', async () => {
       const first = await run('phase1', '--json', ...PREFLIGHT);
       expect(JSON.parse(first.stdout)).toMatchObject({

@@ -129,15 +129,13 @@ export class TenancyMigration {
     }
   }
 
-  /** The journal, cached while no other command can change it. */
-  private journal: Journal | undefined;
   /** Whether {@link beginCreation} was called, which a dry run does not record. */
   private isCreating = false;
 
   private constructor(
     private readonly session: MigrationSession,
     readonly context: StepContext & { executor: StepExecutor },
-    private readonly options: Pick<OpenOptions, 'phases' | 'mode'>,
+    private readonly options: Pick<OpenOptions, 'phases'>,
   ) {}
 
   async close(): Promise<void> {
@@ -208,18 +206,19 @@ export class TenancyMigration {
       }
       return true;
     }
-    await this.changing(async () => {
-      await this.createBookkeeping();
-      await renewRecord(context, journal);
-      await this.runMigrations(missing);
-      for (const step of phase.steps.filter(each => !journal.isDone(each))) {
-        if (!(creates && step.live)) {
-          context.executor.announce(step, 'up');
-          await this.run(step);
-        }
-        await this.record(step);
+    await this.createBookkeeping();
+    await renewRecord(context, journal);
+    for (const migration of missing) {
+      context.executor.announce(migration, 'up');
+      await runProductMigration(context, migration);
+    }
+    for (const step of phase.steps.filter(each => !journal.isDone(each))) {
+      if (!(creates && step.live)) {
+        context.executor.announce(step, 'up');
+        await this.run(step);
       }
-    });
+      await this.record(step);
+    }
     return true;
   }
 
@@ -314,26 +313,6 @@ export class TenancyMigration {
     return titles;
   }
 
-  private async runMigrations(
-    missing: readonly ProductMigration[],
-  ): Promise<void> {
-    const { context } = this;
-    for (const migration of missing) {
-      context.executor.announce(migration, 'up');
-      await runProductMigration(context, migration);
-      this.journal = this.journal?.with(migration);
-    }
-  }
-
-  private async undoMigrations(
-    done: readonly ProductMigration[],
-  ): Promise<void> {
-    await undoProductMigrations(this.context, done);
-    for (const migration of done) {
-      this.journal = this.journal?.without(migration);
-    }
-  }
-
   /**
    * Undoes `first` and all later steps, the last one first, and the product's own tables with
    * the first step of their phase. This includes a killed step, which the journal does not record.
@@ -363,40 +342,29 @@ export class TenancyMigration {
       created,
       undone.flatMap(({ empties = [] }) => empties),
     );
-    await this.changing(async () => {
-      if (!executor.dryRun) {
-        await this.createBookkeeping();
-        await renewRecord(context, journal);
-        await executor.execute(state.put(UNDO, first.name));
-      }
-      for (const step of reached) {
-        if (undone.includes(step)) {
-          await this.undo(step);
-        } else {
-          executor.announce(step, 'begun');
-          if (await hasCreated(context, journal, step)) {
-            await this.down(step);
-          }
-        }
-        if (step === home?.steps[0]) {
-          await this.undoMigrations(migrations);
+    if (!executor.dryRun) {
+      await this.createBookkeeping();
+      await renewRecord(context, journal);
+      await executor.execute(state.put(UNDO, first.name));
+    }
+    for (const step of reached) {
+      if (undone.includes(step)) {
+        await this.undo(step);
+      } else {
+        executor.announce(step, 'begun');
+        if (await hasCreated(context, journal, step)) {
+          await this.down(step);
         }
       }
-      if (!executor.dryRun) {
-        await executor.execute(state.forget(UNDO));
-        if ((await this.completedSteps()).length === 0) {
-          await executor.execute(FORGET_CREATED);
-        }
+      if (step === home?.steps[0]) {
+        await undoProductMigrations(context, migrations);
       }
-    });
-  }
-
-  /** Runs an undo that drops the journal, with everything else. */
-  async undoAll(run: () => Promise<void>): Promise<void> {
-    try {
-      await run();
-    } finally {
-      this.journal = undefined;
+    }
+    if (!executor.dryRun) {
+      await executor.execute(state.forget(UNDO));
+      if ((await this.completedSteps()).length === 0) {
+        await executor.execute(FORGET_CREATED);
+      }
     }
   }
 
@@ -448,16 +416,6 @@ export class TenancyMigration {
     }
   }
 
-  /** Runs a change of the journal, and drops the cached journal if it fails. */
-  private async changing(run: () => Promise<void>): Promise<void> {
-    try {
-      await run();
-    } catch (error) {
-      this.journal = undefined;
-      throw error;
-    }
-  }
-
   private async createBookkeeping(): Promise<void> {
     const { executor, settings } = this.context;
     if (executor.dryRun) {
@@ -472,7 +430,6 @@ export class TenancyMigration {
     const { executor } = this.context;
     if (!executor.dryRun) {
       await executor.execute(recordStatement(step));
-      this.journal = this.journal?.with(step);
     }
   }
 
@@ -480,18 +437,11 @@ export class TenancyMigration {
     const { executor } = this.context;
     if (!executor.dryRun) {
       await executor.execute(forgetStatement(step));
-      this.journal = this.journal?.without(step);
     }
   }
 
-  /** Reads the journal once under the operator's lock, which excludes other changes. */
   private async readJournal(): Promise<Journal> {
-    const { phases, mode } = this.options;
-    const journal =
-      this.journal ??
-      (await Journal.read(this.context.executor, recordedBy(phases)));
-    this.journal = mode === 'change' ? journal : undefined;
-    return journal;
+    return Journal.read(this.context.executor, recordedBy(this.options.phases));
   }
 }
 

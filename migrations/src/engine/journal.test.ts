@@ -1,7 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import createKnex from 'knex';
 import type { Knex } from 'knex';
-import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { RefusedError } from '../errors';
 import { phases } from '../phases';
@@ -37,26 +36,6 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       expect(pending).toHaveLength(steps.length - phases[0].steps.length);
     } finally {
       await knex.destroy();
-      await database.close();
-    }
-  });
-
-  it('is read once by a phase, and once by its check of the tables', async () => {
-    const database = await createCatalogDatabase(databases, id);
-    await database.migrate(migration => migration.runPhase(1));
-    const query = jest.spyOn(Client.prototype, 'query');
-    try {
-      await database.migrate(async migration => {
-        await migration.completedPhase();
-        await migration.runPhase(2);
-        expect(await migration.completedPhase()).toBe(2);
-      });
-      const readings = (query.mock.calls as unknown[][]).filter(([text]) =>
-        /from tenancy_migrations\s+where name/.test(String(text)),
-      );
-      expect(readings).toHaveLength(2);
-    } finally {
-      query.mockRestore();
       await database.close();
     }
   });

@@ -87,17 +87,6 @@ export class Journal {
     return this.completed.includes(name);
   }
 
-  with(step: Pick<Recorded, 'name'>): Journal {
-    return new Journal(this.steps, [...this.completed, step.name]);
-  }
-
-  without(step: Pick<Recorded, 'name'>): Journal {
-    return new Journal(
-      this.steps,
-      this.completed.filter(name => name !== step.name),
-    );
-  }
-
   /** The names of steps that another version of the migration has done. */
   unknown(): string[] {
     const known = this.steps.map(({ name }) => name);

@@ -1,10 +1,10 @@
 import type { StepContext } from '../engine/Step';
 import { LAST_BEFORE_CUTOVER } from '../engine/TenancyMigration';
 import type { TenancyMigration } from '../engine/TenancyMigration';
+import { refusePublications } from '../checks/examineShape';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { existingTables } from '../schema/lookups';
-import { refusePublications } from '../schema/publications';
 import { checkRoleAccess } from '../schema/roleAccess';
 import { TENANT_TABLES } from '../schema/tables';
 
@@ -26,7 +26,7 @@ export async function beginCreation(
   if (!(await isFreshDatabase(context))) {
     return false;
   }
-  await refusePublications(context, 'The tables cannot be created');
+  await refusePublications(context);
   await migration.beginCreation({ schema: !(await schemaExists(context)) });
   return true;
 }

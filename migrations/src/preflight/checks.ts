@@ -10,7 +10,6 @@ import { recordedBy } from '../engine/ProductMigration';
 import { phases } from '../phases';
 import { findWrongEncoding } from '../phases/phase1_tenant_column/encoding';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
-import { findPublications } from '../schema/publications';
 import {
   leftToSuperuserStatements,
   othersRoles,
@@ -18,8 +17,8 @@ import {
 } from '../schema/roleAccess';
 import { TENANT_TABLES } from '../schema/tables';
 import { describeCatalog, readCatalogTables } from '../status/next';
-import { enumerate, formatBytes, script } from '../text';
-import { failure, ok, warning } from './PreflightCheck';
+import { formatBytes, script } from '../text';
+import { failure, ok } from './PreflightCheck';
 import type {
   Outcome,
   PreflightCheck,
@@ -267,29 +266,6 @@ const rows: PreflightCheck = {
   },
 };
 
-/** After the swap a publication may have the tables, as long as it does not grow with tenants. */
-const publications: PreflightCheck = {
-  name: 'replication',
-  scope: 'server',
-  async run(context) {
-    const found = await findPublications(context);
-    if (found && !context.facts.swapped) {
-      const { message, advice, sql } = found;
-      return [failure(message, { advice, sql })];
-    }
-    return [
-      found && found.growing.length > 0
-        ? warning(
-            `Publications get the tables of each new tenant: ${enumerate(
-              found.growing,
-            )}.`,
-            { advice: 'Let them name their tables.' },
-          )
-        : ok(),
-    ];
-  },
-};
-
 /** The checks, in the order of the report. */
 export const CHECKS: PreflightCheck[] = [
   connection,
@@ -304,5 +280,4 @@ export const CHECKS: PreflightCheck[] = [
     ofRule(rule, 'tables'),
   ),
   rows,
-  publications,
 ];

@@ -36,19 +36,19 @@ const HANGING: [what: string, sql: string, dropped: string, undo: Undo][] = [
   [
     'a view',
     'create view mine as select * from entity_terms',
-    'drop view mine',
+    'drop view tenancy.mine',
     migration => rollback(migration, 4),
   ],
   [
     'a materialized view',
     'create materialized view mine as select * from entity_parents',
-    'drop materialized view mine',
+    'drop materialized view tenancy.mine',
     migration => rollback(migration, 4),
   ],
   [
     'a view of a table of before the swap',
     'create view mine as select * from entities_old',
-    'drop view mine',
+    'drop view tenancy.mine',
     ({ context }) => cleanup(context),
   ],
 ];
@@ -86,7 +86,7 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
     await expect(
       expectRefused(
         'create view mine as select * from entities_partitioned_archive',
-        'drop view mine',
+        'drop view tenancy.mine',
         migration => rollback(migration, 4),
       ),
     ).resolves.toBeUndefined();
@@ -105,7 +105,7 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
       'create view tenancy.mine as select * from tenancy.entity_terms',
     );
     await expect(found()).resolves.toEqual([
-      expect.objectContaining({ name: 'the view mine' }),
+      expect.objectContaining({ name: 'view tenancy.mine' }),
     ]);
   });
 
@@ -116,7 +116,7 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
     await expect(
       expectRefused(
         'create view mine as select * from adoption_faults',
-        'drop view mine',
+        'drop view tenancy.mine',
         migration => rollback(migration, 0),
       ),
     ).resolves.toBeUndefined();

@@ -7,7 +7,6 @@ import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { roles } from '../phases/phase3_application/40_roles';
 import { swap } from '../phases/phase5_partitions/70_swap';
-import { refusePublications } from '../schema/publications';
 import { relationExists } from '../schema/lookups';
 import { isSwapped } from '../schema/partitions';
 import { refuseApplicationSessions } from './applicationSessions';
@@ -45,14 +44,13 @@ export async function rollback(
   const created = await readCatalogToDrop(context);
   if (created && !(to !== undefined && to >= 5)) {
     await refuseAllButTheWholeWay(migration, to);
-    await migration.undoAll(() => dropCatalog(context, created));
+    await dropCatalog(context, created);
     return [...before].reverse();
   }
   const first = await firstToUndo(migration, to);
   if (first && isBeforeOrAt(first, swap)) {
     await refuseWithoutOldTables(context);
     if (await isSwapped(context.executor)) {
-      await refusePublications(context, 'The tables cannot be swapped');
       await refuseShapeToGoBack(context);
     }
   }

@@ -19,45 +19,72 @@ const CATALOG_TABLES = TENANT_TABLES.flatMap(table => [
 ]);
 
 /**
- * What of others hangs on tables: foreign keys, views, functions and policies that reference
- * them, their partitions, or their row types.
+ * CTEs behind `tree (oid, dropped)`, which is tables with their partitions, and `own (oid)`, the
+ * tables whose own keys and policies are ours. `hanging` is what of others depends on them or on
+ * their row types, with the statement that drops it, and the one that makes a view again. Of a
+ * table that only loses rows, foreign keys alone count. Views are to be dropped by their depth.
  */
+export const HANGING = `types (oid) as (
+    select unnest(array[t.oid, t.typarray])
+      from tree join pg_class c using (oid) join pg_type t on t.oid = c.reltype where dropped
+  ), depending (classid, objid, objsubid, depth) as (
+    select d.classid, d.objid, d.objsubid, 1 from pg_depend d
+      left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid and k.contype = 'f'
+     where d.deptype = 'n' and d.classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass)
+       and (d.refclassid = 'pg_class'::regclass and d.refobjid in (select oid from tree where dropped or k.oid is not null)
+         or d.refclassid = 'pg_type'::regclass and d.refobjid in (select oid from types))
+     union
+    select 'pg_rewrite'::regclass, r.oid, 0, 1
+      from pg_rewrite r join tree t on t.oid = r.ev_class and t.dropped
+     union
+    select d.classid, d.objid, 0, v.depth + 1
+      from depending v
+      join pg_rewrite r on v.classid = 'pg_rewrite'::regclass and r.oid = v.objid
+      join pg_class c on c.oid = r.ev_class and c.relkind in ('v', 'm')
+      join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid
+                      and d.classid = 'pg_rewrite'::regclass and d.deptype = 'n'
+  ), hanging as (
+    select coalesce(v.name, pg_describe_object(h.classid, h.objid, h.objsubid)) as name, h.depth,
+           case when v.name is not null then 'drop ' || v.name
+                when k.oid is not null then format('alter table %s drop constraint %I', k.conrelid::regclass, k.conname)
+                when r.oid is not null then format('drop rule %I on %s', r.rulename, r.ev_class::regclass)
+                when p.oid is not null then format('drop policy %I on %s', p.polname, p.polrelid::regclass)
+                when x.oid is not null then format('drop routine %s', x.oid::regprocedure)
+                when a.attname is not null then format('alter table %s drop column %I', a.attrelid::regclass, a.attname)
+                when t.oid is not null then format('drop domain %s', t.oid::regtype) end as fix,
+           'create ' || v.name || case when v.kind = 'v' and current_setting('server_version_num')::int >= 150000
+             then ' with (security_invoker = true)' else '' end || ' as ' || rtrim(pg_get_viewdef(v.oid), ';') as again
+      from (select classid, objid, objsubid, max(depth) as depth from depending group by 1, 2, 3) h
+      left join pg_constraint k on h.classid = 'pg_constraint'::regclass and k.oid = h.objid
+      left join pg_rewrite r on h.classid = 'pg_rewrite'::regclass and r.oid = h.objid
+      left join lateral (
+        select c.oid, c.relkind as kind, case c.relkind when 'm' then 'materialized ' else '' end
+                 || format('view %I.%I', n.nspname, c.relname) as name
+          from pg_class c join pg_namespace n on n.oid = c.relnamespace
+         where c.oid = r.ev_class and c.relkind in ('v', 'm')) v on true
+      left join pg_policy p on h.classid = 'pg_policy'::regclass and p.oid = h.objid
+      left join pg_proc x on h.classid = 'pg_proc'::regclass and x.oid = h.objid
+      left join pg_type t on h.classid = 'pg_type'::regclass and t.oid = h.objid
+      left join pg_attribute a on h.classid = 'pg_class'::regclass and h.objsubid > 0
+                              and a.attrelid = h.objid and a.attnum = h.objsubid
+     where not coalesce(k.contype <> 'f' or k.conparentid <> 0, false)
+       and coalesce(k.conrelid, p.polrelid, 0) not in (select oid from own)
+       and not exists (select from pg_inherits where h.classid = 'pg_class'::regclass and inhrelid = h.objid))`;
+
 const DEPENDENTS = `
-  with named as (
+  with recursive named as (
     select c.oid, name = any ($1::text[]) as dropped from unnest($1::text[] || $2::text[]) name
       join pg_class c on c.relname = name
        and c.relnamespace = (select oid from pg_namespace where nspname = current_schema())
        and c.relkind in ('r', 'p')
-  ), ours as (
+  ), tree (oid, dropped) as (
     select oid, dropped from named union select relid, dropped from named, pg_partition_tree(oid)
-  ), types as (
-    select unnest(array[t.oid, t.typarray]) as oid
-      from ours join pg_class c using (oid) join pg_type t on t.oid = c.reltype
-     where dropped
-  ), own as (
-    select oid from ours
-     union select to_regclass(name)::oid from unnest($3::text[]) name
+  ), own (oid) as (
+    select oid from tree
+     union select c.oid from unnest($3::text[]) name join pg_class c on c.oid = to_regclass(name)
      union select relid from unnest($3::text[]) name, pg_partition_tree(to_regclass(name))
-  )
-  select distinct coalesce(
-           'the foreign key ' || k.conname || ' of ' || k.conrelid::regclass,
-           case v.relkind when 'm' then 'the materialized view ' when 'v' then 'the view ' end || v.oid::regclass,
-           pg_describe_object(d.classid, d.objid, d.objsubid)) as name,
-         coalesce(
-           'alter table ' || k.conrelid::regclass || ' drop constraint ' || quote_ident(k.conname),
-           case v.relkind when 'm' then 'drop materialized view ' when 'v' then 'drop view ' end || v.oid::regclass) as statement
-    from pg_depend d
-    left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid and k.contype = 'f'
-    left join pg_policy p on d.classid = 'pg_policy'::regclass and p.oid = d.objid
-    left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
-    left join pg_class v on v.oid = r.ev_class and v.relkind in ('v', 'm')
-   where d.deptype = 'n'
-     and (d.refclassid = 'pg_class'::regclass and d.refobjid in (select oid from ours where dropped or k.oid is not null)
-       or d.refclassid = 'pg_type'::regclass and d.refobjid in (select oid from types))
-     and d.classid not in ('pg_trigger'::regclass, 'pg_attrdef'::regclass)
-     and coalesce(k.conrelid, p.polrelid, 0) not in (select oid from own where oid is not null)
-     and not (d.classid = 'pg_constraint'::regclass and k.oid is null)
-   order by 1`;
+  ), ${HANGING}
+  select name, fix as statement from hanging order by depth desc, name`;
 
 /**
  * Reads what of others hangs on tables.

@@ -1,14 +1,8 @@
 import type { Option } from 'commander';
 import { readAdoptionStatus } from '../../adopt/status';
 import type { Phase, PhaseNumber } from '../../engine/Step';
-import { operatorCommand } from '../../operatorCommand';
 import { phases } from '../../phases';
 import { beginCreation } from '../../phases/create';
-import {
-  readDefaultTenantName,
-  renameDefaultTenant,
-} from '../../phases/phase2_backfill/10_default_tenant';
-import { DEFAULT_TENANT_NAME } from '../../schema/tables';
 import { describeNext, readNext, refuseWithoutTables } from '../../status/next';
 import { formatThings } from '../../text';
 import {
@@ -122,7 +116,6 @@ async function runAll(invocation: Invocation): Promise<string> {
   const phase = await migration.completedPhase();
   return [
     `All phases up to ${phase} are complete.`,
-    ...(await nameDefaultTenant(invocation)),
     describeNext(await readNext(migration)),
   ].join('\n');
 }
@@ -137,14 +130,12 @@ async function runPhase(
   const begun = await migration.runPhase(number, phase =>
     announce(invocation, phase, before),
   );
-  const naming = number === 2 ? await nameDefaultTenant(invocation) : [];
   const done = (await migration.completedSteps()).filter(
     step => !before.includes(step),
   );
   return [
     summary(number, begun, done.length),
     ...done.map(step => `  ${step}`),
-    ...naming,
     describeNext(await readNext(migration)),
   ].join('\n');
 }
@@ -156,37 +147,6 @@ function summary(number: number, begun: boolean, done: number): string {
   return done === 0
     ? `Phase ${number} has succeeded again.`
     : `Phase ${number} is complete: ${formatThings(done, 'step')} done.`;
-}
-
-/**
- * Renames the default tenant to the operator's `--tenant-name`, also if phase 2 was complete
- * before, and says what it is named.
- */
-async function nameDefaultTenant({
-  migration: { context },
-  options: { tenantName: wanted, dryRun },
-  report,
-}: Invocation): Promise<string[]> {
-  const name = await readDefaultTenantName(context);
-  if (name === undefined) {
-    return [];
-  }
-  if (wanted !== undefined && wanted !== name) {
-    await renameDefaultTenant(context, wanted);
-    report({ tenantName: dryRun ? name : wanted });
-    return [`The default tenant is named "${wanted}" now; it was "${name}".`];
-  }
-  report({ tenantName: name });
-  const command = operatorCommand(
-    'phase2',
-    '--tenant-name "<name of your organisation>"',
-  );
-  return [
-    `The default tenant is named "${name}".`,
-    ...(wanted === undefined && name === DEFAULT_TENANT_NAME
-      ? [`To rename it, at any time: ${command}.`]
-      : []),
-  ];
 }
 
 function announce(

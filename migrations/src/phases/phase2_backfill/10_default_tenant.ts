@@ -39,37 +39,6 @@ on conflict (tenant_id) do nothing`,
   },
 };
 
-/** The name of the default tenant; undefined before phase 2. */
-export async function readDefaultTenantName({
-  executor,
-}: Pick<StepContext, 'executor'>): Promise<string | undefined> {
-  if (!(await relationExists(executor, 'tenants'))) {
-    return undefined;
-  }
-  const [tenant] = await executor.read<{ name: string }>(
-    'select tenant_name as name from tenants where tenant_id = $1',
-    [DEFAULT_TENANT_ID],
-  );
-  return tenant?.name;
-}
-
-/** Renames the default tenant, after any phase. */
-export async function renameDefaultTenant(
-  { executor }: Pick<StepContext, 'executor'>,
-  name: string,
-): Promise<void> {
-  await executor.transaction({
-    title: 'Rename the default tenant',
-    locks: 'One row, which requests only read.',
-    statements: [
-      `update tenants set tenant_name = ${escapeLiteral(
-        name,
-      )}, updated_at = now()
- where tenant_id = '${DEFAULT_TENANT_ID}'`,
-    ],
-  });
-}
-
 async function refuseTakenSlug({ executor }: StepContext): Promise<void> {
   if (!(await relationExists(executor, 'tenants'))) {
     return;

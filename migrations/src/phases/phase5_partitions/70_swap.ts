@@ -30,7 +30,6 @@ import { withLockRetries } from '../../session/lockRetries';
 import type { MigrationSession } from '../../session/MigrationSession';
 import { waitForSnapshotsBeforeSwap } from './80_wait_for_old_snapshots';
 import { describeCopies } from '../../copy/TableCopy';
-import { refuseLaterPublications } from '../../schema/publications';
 import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
 
 const UNIQUE_INDEX = 'entities_tenant_entity_id_key';
@@ -90,7 +89,6 @@ async function exchange(
   await provideReplay(executor, copies);
   const conditions = [
     refuseStatement(OBJECTS),
-    refuseLaterPublications,
     await refuseLaterAdditions(context),
   ];
   const statements = (timeoutMs: number) => [

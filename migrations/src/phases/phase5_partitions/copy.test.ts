@@ -177,7 +177,7 @@ describe.each(databases.eachSupportedId())('the copy on %s', id => {
       insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
       values ('00000000-0000-0000-0000-0000000000aa', 'api:default/x', 'api', 'x', '{}', '')`);
     await expect(runPhase5()).rejects.toThrow(
-      'entities holds 1 row of other tenants than the default one.',
+      'The tables are not kept to the default tenant before the swap',
     );
   });
 });

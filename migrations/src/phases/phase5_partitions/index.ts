@@ -1,8 +1,6 @@
-import type { Phase, StepContext } from '../../engine/Step';
-import { RefusedError } from '../../errors';
+import type { Phase } from '../../engine/Step';
 import { isSwapped } from '../../schema/partitions';
 import { PRODUCT_MIGRATIONS } from '../../productTables/migrations';
-import { DEFAULT_TENANT_ID } from '../../schema/tables';
 import { refuseShape } from '../../checks/examineShape';
 import { partitionedTables } from './10_partitioned_tables';
 import { searchTables } from './15_search_tables';
@@ -15,7 +13,6 @@ import { swap } from './70_swap';
 import { oldSnapshots } from './80_wait_for_old_snapshots';
 import { ready } from './97_mark_ready';
 import { engineAdoption } from './98_engine_adoption';
-import { formatThings } from '../../text';
 
 export const phase5: Phase = {
   number: 5,
@@ -25,7 +22,6 @@ export const phase5: Phase = {
     if (await isSwapped(context.executor)) {
       return;
     }
-    await refuseRowsOfOtherTenants(context);
     await refuseShape(context, 'Phase 5 cannot begin');
   },
   productMigrations: PRODUCT_MIGRATIONS,
@@ -43,24 +39,3 @@ export const phase5: Phase = {
     engineAdoption,
   ],
 };
-
-/** Before the swap there is one tenant only (specification, migration phases). */
-async function refuseRowsOfOtherTenants({
-  executor,
-}: StepContext): Promise<void> {
-  const [{ rows }] = await executor.read<{ rows: number }>(
-    `select count(*)::int as rows from entities
-      where tenant_id <> $1
-        and (select relkind from pg_class where oid = to_regclass('entities')) = 'r'`,
-    [DEFAULT_TENANT_ID],
-  );
-  if (rows > 0) {
-    throw new RefusedError(
-      `entities holds ${formatThings(
-        rows,
-        'row',
-      )} of other tenants than the default one. The table ` +
-        'has room for one tenant until phase 5 is done: delete them, or move them.',
-    );
-  }
-}

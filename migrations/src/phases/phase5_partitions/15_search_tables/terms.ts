@@ -105,25 +105,13 @@ function fits(text: string): string {
 export async function createTerms(
   executor: Pick<Executor, 'read'>,
 ): Promise<string> {
-  const query = await termsQuery(executor);
+  const lower = await lowerCaseOf(executor);
   return `create or replace function ${TERMS}(entity jsonb, entity_id uuid)
   returns table (key text, value text, original_value text)
   language sql stable parallel safe rows 60 as $body$
-${query('entity', 'entity_id')}
-$body$`;
-}
-
-/**
- * The same as a query, for a database without the function. The entity and its id are SQL
- * expressions.
- */
-export async function termsQuery(
-  executor: Pick<Executor, 'read'>,
-): Promise<(entity: string, entityId: string) => string> {
-  const lower = await lowerCaseOf(executor);
-  return (entity, entityId) => `with recursive document (root) as materialized (
+with recursive document (root) as materialized (
   -- What is stored compressed is read once.
-  select ${entity} #> '{}'
+  select entity #> '{}'
 ), walk (path, node, kind, place) as (
   select ''::text, root, ${kindOf('root')}, ''::bytea from document
    union all
@@ -165,7 +153,7 @@ export async function termsQuery(
     from (select root -> 'metadata' from document offset 0) m (metadata), lateral (values
       ('metadata.name', coalesce(metadata -> 'name', 'null'), 0),
       ('metadata.namespace', coalesce(metadata -> 'namespace', 'null'), 1),
-      ('metadata.uid', coalesce(nullif(metadata -> 'uid', 'null'), to_jsonb(${entityId})), 2),
+      ('metadata.uid', coalesce(nullif(metadata -> 'uid', 'null'), to_jsonb(entity_id)), 2),
       ('metadata.namespace',
        case when coalesce(metadata ->> 'namespace', '') = '' then jsonb '"default"' end, 3)
     ) added (key, node, place)
@@ -192,7 +180,8 @@ select ${termKeySql('key')} as key, value,
        coalesce(nullif(original_value collate "C", value collate "C"), '') as original_value
   from (select distinct on (key collate "C", value collate "C") key, value, original_value
           from kept
-         order by key collate "C", value collate "C", place) term`;
+         order by key collate "C", value collate "C", place) term
+$body$`;
 }
 
 /** The first letter of `jsonb_typeof`: number and null have the same. */
