@@ -293,6 +293,17 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         /There is no tenant_members in schema "tenancy": run "npx backstage-catalog-tenancy-cli upgrade", or ".*phase5" where/,
       );
     });
+
+    it('goes on with a set-up that was stopped', async () => {
+      const connection = await createEarlier(
+        `${BEFORE_MEMBERS}; drop table tenancy.tenancy_ready;
+         delete from tenancy.tenancy_migrations where name = '5_97_mark_ready'`,
+      );
+      const { tenancy } = await start(connection);
+      await expect(
+        tenancy.pool.query(knex => knex('tenant_members').select('*')),
+      ).resolves.toEqual([]);
+    });
   });
 
   describe('of the tenants that nobody enters', () => {
