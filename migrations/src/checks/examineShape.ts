@@ -2,9 +2,9 @@ import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { TENANT_TABLES } from '../schema/tables';
-import { publications, SHAPE_RULES } from './shape';
+import { SHAPE_RULES } from './shape';
 import { AGAIN, examineRules } from './Rule';
-import type { Difference } from './Rule';
+import type { Difference, Rule } from './Rule';
 
 type Context = Pick<StepContext, 'executor' | 'settings'>;
 
@@ -19,15 +19,24 @@ export async function refuseShape(
   what: string,
 ): Promise<void> {
   const begun = (await readCompletedSteps(context.executor)).length > 0;
-  refuse(what, await examineRules(context, SHAPE_RULES, begun));
+  await refuseRules(context, what, SHAPE_RULES, begun);
 }
 
-/** @throws {@link RefusedError} while a publication would get tables that are created */
-export async function refusePublications(context: Context): Promise<void> {
-  refuse(
-    'The tables cannot be created',
-    await examineRules(context, [publications]),
-  );
+/**
+ * Refuses what breaks rules; the migration has begun by default.
+ *
+ * @throws {@link RefusedError} with each difference, and the statements that end it
+ */
+export async function refuseRules(
+  context: Context,
+  what: string,
+  rules: readonly Rule[],
+  begun?: boolean,
+): Promise<void> {
+  const differences = await examineRules(context, rules, begun);
+  if (differences.length > 0) {
+    throw new RefusedError(`${what}:\n${differences.map(describe).join('\n')}`);
+  }
 }
 
 /**
@@ -38,7 +47,7 @@ export async function refusePublications(context: Context): Promise<void> {
  */
 export async function refuseShapeToGoBack(context: Context): Promise<void> {
   const rules = SHAPE_RULES.filter(({ back }) => back === 'failure');
-  refuse('The tables cannot be swapped', await examineRules(context, rules));
+  await refuseRules(context, 'The tables cannot be swapped', rules);
 }
 
 /** Warns of what the tables of before lack, and worked without. */
@@ -46,12 +55,6 @@ export async function warnOfArchived(context: StepContext): Promise<void> {
   const rules = SHAPE_RULES.filter(({ back }) => back === 'warning');
   for (const { message } of await examineRules(context, rules)) {
     context.reporter.warn(`${message} They stay with the archive.`);
-  }
-}
-
-function refuse(what: string, differences: Difference[]): void {
-  if (differences.length > 0) {
-    throw new RefusedError(`${what}:\n${differences.map(describe).join('\n')}`);
   }
 }
 

@@ -7,6 +7,17 @@ import type { Rule } from './Rule';
 /** The version of the server, as in 140005. */
 const VERSION = `current_setting('server_version_num')::int`;
 
+/** Texts of catalogs are lower-cased, which takes an encoding. */
+export const encoding: Rule = {
+  name: 'encoding',
+  level: 'failure',
+  message: 'PostgreSQL does not know letters in the encoding of the database',
+  advice: 'Dump it, and restore it into a database with the encoding UTF8.',
+  sql: `
+    select 'SQL_ASCII' as name, null as fix, null as again
+     where current_setting('server_encoding') = 'SQL_ASCII'`,
+};
+
 /** What the migration needs of the server, the database and the login. */
 export const SERVER_RULES: readonly Rule[] = [
   {
@@ -33,6 +44,7 @@ export const SERVER_RULES: readonly Rule[] = [
                   current_database(), session_user), null
      where not pg_is_in_recovery() and current_setting('default_transaction_read_only')::boolean`,
   },
+  encoding,
   {
     name: 'extensions',
     level: 'failure',

@@ -2,7 +2,6 @@ import type { Progress } from '../Reporter';
 import type { StepContext } from '../engine/Step';
 import { limitWaits, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
-import { estimateRows } from '../session/tableSize';
 import { escapeIdentifier } from '../sql';
 
 /** How far a walk has come, stored with each batch. */
@@ -52,12 +51,11 @@ export async function walkBlocks(
       : await session.transaction('begin', () =>
           restart(context, session, walk, size),
         );
-  const rows = await estimateRows(session, walk.table, size.end);
-  const rowsPerBlock = Math.max(rows / Math.max(size.end, 1), 1);
+  const { rowsPerBlock } = size;
   const blocks = Math.max(Math.round(settings.batchSize / rowsPerBlock), 1);
   const progress = reporter.progress(
     title,
-    Math.round((rows * (cursor.end - cursor.next)) / (size.end || 1)),
+    Math.round(rowsPerBlock * (cursor.end - cursor.next)),
   );
   try {
     while (cursor.next < cursor.end) {
@@ -136,13 +134,20 @@ async function restart(
   return cursor;
 }
 
+interface Size extends Pick<Cursor, 'file' | 'end'> {
+  rowsPerBlock: number;
+}
+
 async function measure(
   session: MigrationSession,
   { table }: Walk,
-): Promise<Pick<Cursor, 'file' | 'end'>> {
-  const [size] = await session.query<Pick<Cursor, 'file' | 'end'>>(
+): Promise<Size> {
+  const [size] = await session.query<Size>(
+    // A table that was never analysed is taken for one of short rows.
     `select pg_relation_filenode(oid)::bigint::float8 as file,
-            (pg_relation_size(oid) / current_setting('block_size')::int)::float8 as end
+            (pg_relation_size(oid) / current_setting('block_size')::int)::float8 as end,
+            case when relpages > 0 and reltuples > 0 then greatest(reltuples / relpages, 1)
+                 else 50 end::float8 as "rowsPerBlock"
        from pg_class where oid = to_regclass(quote_ident($1))`,
     [table],
   );

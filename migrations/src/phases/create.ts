@@ -1,7 +1,8 @@
 import type { StepContext } from '../engine/Step';
 import { LAST_BEFORE_CUTOVER } from '../engine/TenancyMigration';
 import type { TenancyMigration } from '../engine/TenancyMigration';
-import { refusePublications } from '../checks/examineShape';
+import { refuseRules } from '../checks/examineShape';
+import { publications } from '../checks/shape';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { existingTables } from '../schema/lookups';
@@ -26,7 +27,7 @@ export async function beginCreation(
   if (!(await isFreshDatabase(context))) {
     return false;
   }
-  await refusePublications(context);
+  await refuseRules(context, 'The tables cannot be created', [publications]);
   await migration.beginCreation({ schema: !(await schemaExists(context)) });
   return true;
 }

@@ -2,9 +2,7 @@ import type { StepContext } from '../engine/Step';
 import type { TenantTable } from '../schema/tables';
 
 /** What a check has found. A `failure` prevents the migration; a `warning` does not. */
-export interface Finding {
-  /** The name of the check: `free disk`. */
-  check: string;
+export interface Outcome {
   level: 'ok' | 'warning' | 'failure';
   /** Empty for most of what is well. */
   message: string;
@@ -18,21 +16,9 @@ export interface Finding {
   details?: unknown[];
 }
 
-/** A finding without the name of its check. */
-export type Outcome = Omit<Finding, 'check'>;
-
-type More = Omit<Outcome, 'level' | 'message'>;
-
-export function ok(message = ''): Outcome {
-  return { level: 'ok', message };
-}
-
-export function warning(message: string, more: More = {}): Outcome {
-  return { level: 'warning', message, ...more };
-}
-
-export function failure(message: string, more: More = {}): Outcome {
-  return { level: 'failure', message, ...more };
+export interface Finding extends Outcome {
+  /** The name of the check: `free disk`. */
+  check: string;
 }
 
 /** One of the three tables. */
@@ -47,37 +33,24 @@ export interface TableFacts {
   readable: boolean;
 }
 
-/** What several checks look at, read once. */
-export interface PreflightFacts {
-  schemaExists: boolean;
-  /** Those of the three that exist. */
-  tables: TableFacts[];
-  /** The last phase with a completed step; 0 before any. */
-  begunPhase: number;
-  /** Whether the partitioned tables are in place. */
-  swapped: boolean;
-}
-
-/** The operator's options for the preflight. */
-export interface PreflightOptions {
-  /** Whether the operator has confirmed that a backup was completed. */
-  backupCompleted: boolean;
-}
-
-/** The context of a check. */
+/** The context of a check, with what several of them look at. */
 export interface PreflightContext extends StepContext {
-  readonly options: PreflightOptions;
-  readonly facts: PreflightFacts;
+  readonly schemaExists: boolean;
+  /** Those of the three tables that exist. */
+  readonly tables: TableFacts[];
+  /** Whether a step of the migration is done. */
+  readonly begun: boolean;
+  /** Whether the partitioned tables are in place. */
+  readonly swapped: boolean;
+  /** Whether the operator has confirmed that a backup was completed. */
+  readonly backupCompleted: boolean;
 }
 
 /** A check before a migration begins. */
 export interface PreflightCheck {
   name: string;
-  /**
-   * Whether it examines the server, at any time; the tables, until phase 5 has swapped them;
-   * or their rows as well, which the login must be able to read.
-   */
-  scope: 'server' | 'tables' | 'rows';
-  /** Only reads, with the rights that its scope requires. */
+  /** Whether it examines the server, at any time, or the tables, until phase 5 has swapped them. */
+  scope: 'server' | 'tables';
+  /** Only reads, with the rights that its scope requires. Nothing is well, as far as it tells. */
   run(context: PreflightContext): Promise<Outcome[]>;
 }

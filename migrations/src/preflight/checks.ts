@@ -8,7 +8,6 @@ import { Journal } from '../engine/journal';
 import { explainTaken, takenNames } from '../engine/ownership';
 import { recordedBy } from '../engine/ProductMigration';
 import { phases } from '../phases';
-import { findWrongEncoding } from '../phases/phase1_tenant_column/encoding';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import {
   leftToSuperuserStatements,
@@ -18,12 +17,7 @@ import {
 import { TENANT_TABLES } from '../schema/tables';
 import { describeCatalog, readCatalogTables } from '../status/next';
 import { formatBytes, script } from '../text';
-import { failure, ok } from './PreflightCheck';
-import type {
-  Outcome,
-  PreflightCheck,
-  PreflightContext,
-} from './PreflightCheck';
+import type { Outcome, PreflightCheck } from './PreflightCheck';
 
 /** What a rule of the server or of the tables finds. */
 function ofRule(rule: Rule, scope: PreflightCheck['scope']): PreflightCheck {
@@ -31,26 +25,14 @@ function ofRule(rule: Rule, scope: PreflightCheck['scope']): PreflightCheck {
     name: rule.name,
     scope,
     async run(context) {
-      const difference = await differenceOf(context, rule);
-      if (!difference) {
-        return [ok()];
+      const found = await examineRule(context, rule, context.begun);
+      if (!found) {
+        return [];
       }
-      return [{ ...difference, level: rule.level }];
+      const { names: details, ...difference } = found;
+      return [{ ...difference, details, level: rule.level }];
     },
   };
-}
-
-async function differenceOf(
-  context: PreflightContext,
-  rule: Rule,
-): Promise<Omit<Outcome, 'level'> | undefined> {
-  const begun = context.facts.begunPhase > 0;
-  const found = await examineRule(context, rule, begun);
-  if (!found) {
-    return undefined;
-  }
-  const { names, ...difference } = found;
-  return { ...difference, details: names };
 }
 
 const STATEMENTS = 20;
@@ -74,7 +56,7 @@ const connection: PreflightCheck = {
     // process, or the connection is older than this command.
     const isOther = serverPid !== undefined && !pids.has(serverPid);
     if (pids.size === 1 && !isOther && age <= process.uptime() + 1) {
-      return [ok()];
+      return [];
     }
     // Pooling by the session does no harm, and cannot be told apart.
     const isForced = settings.force && pids.size === 1;
@@ -91,16 +73,6 @@ const connection: PreflightCheck = {
   },
 };
 
-/** Texts of catalogs are lower-cased, which takes an encoding. */
-const encoding: PreflightCheck = {
-  name: 'encoding',
-  scope: 'server',
-  async run({ executor }) {
-    const wrong = await findWrongEncoding(executor);
-    return [wrong ? failure(wrong.problem, { advice: wrong.advice }) : ok()];
-  },
-};
-
 /** The login may set up the two roles, which are those of this product. */
 const roles: PreflightCheck = {
   name: 'roles',
@@ -108,28 +80,23 @@ const roles: PreflightCheck = {
   async run(context) {
     const access = await readRoleAccess(context);
     const others = othersRoles(access);
-    if (others) {
-      return [
-        failure(others.problem, {
-          advice:
-            'Rename them, or run this if they are meant for this product.',
-          sql: script(others.statements),
-        }),
-      ];
-    }
-    const statements = await leftToSuperuserStatements(
-      context,
-      access,
-      context.facts.schemaExists,
-    );
-    return [
-      statements.length === 0
-        ? ok()
-        : failure(
-            `The login may not set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`,
-            { advice: 'Let a superuser run this.', sql: script(statements) },
-          ),
-    ];
+    const statements =
+      others?.statements ??
+      (await leftToSuperuserStatements(context, access, context.schemaExists));
+    return statements.length === 0
+      ? []
+      : [
+          {
+            level: 'failure',
+            message:
+              others?.problem ??
+              `The login may not set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`,
+            advice: others
+              ? 'Rename them, or run this if they are meant for this product.'
+              : 'Let a superuser run this.',
+            sql: script(statements),
+          },
+        ];
   },
 };
 
@@ -139,15 +106,18 @@ const NEEDED_PER_COPIED = 2.5;
 const disk: PreflightCheck = {
   name: 'free disk',
   scope: 'tables',
-  async run({ executor, facts }) {
+  async run({ executor, tables }) {
     const [{ bytes }] = await executor.read<{ bytes: number }>(
       `select sum(pg_total_relation_size(oid))::float8 as bytes
          from pg_class where oid = any ($1)`,
-      [facts.tables.map(({ oid }) => oid)],
+      [tables.map(({ oid }) => oid)],
     );
     const needed = formatBytes(bytes * NEEDED_PER_COPIED);
     return [
-      ok(`The migration needs about ${needed} of free disk on the server.`),
+      {
+        level: 'ok',
+        message: `The migration needs about ${needed} of free disk on the server.`,
+      },
     ];
   },
 };
@@ -156,27 +126,27 @@ const disk: PreflightCheck = {
 const backup: PreflightCheck = {
   name: 'backup',
   scope: 'server',
-  async run({ executor, facts, options }) {
-    if (options.backupCompleted) {
-      return [ok('A completed backup is confirmed.')];
+  async run({ executor, tables, backupCompleted }) {
+    if (backupCompleted) {
+      return [{ level: 'ok', message: 'A completed backup is confirmed.' }];
     }
-    for (const { sql, readable } of facts.tables) {
+    for (const { sql, readable } of tables) {
       // The login may not look: assume that there are rows.
-      const [{ found }] = readable
-        ? await executor.read<{ found: boolean }>(
-            `select exists (select from ${sql}) as found`,
-          )
-        : [{ found: true }];
-      if (found) {
+      if (
+        !readable ||
+        (await executor.read(`select from ${sql} limit 1`)).length > 0
+      ) {
         return [
-          failure('A completed backup is not confirmed.', {
+          {
+            level: 'failure',
+            message: 'A completed backup is not confirmed.',
             advice:
               'Back up the database, see that it can be restored, and give --backup-completed.',
-          }),
+          },
         ];
       }
     }
-    return [ok('The tables have no rows yet.')];
+    return [{ level: 'ok', message: 'The tables have no rows yet.' }];
   },
 };
 
@@ -188,21 +158,25 @@ const names: PreflightCheck = {
     const journal = await Journal.read(context.executor, recordedBy(phases));
     const taken = await takenNames(context, journal);
     return taken.length === 0
-      ? [ok()]
-      : [failure(explainTaken(taken), { details: taken })];
+      ? []
+      : [{ level: 'failure', message: explainTaken(taken), details: taken }];
   },
 };
 
 /** All three tables exist, or none, and they are ordinary tables. */
-const tables: PreflightCheck = {
+const allTables: PreflightCheck = {
   name: 'tables',
   scope: 'server',
   async run(context) {
-    const { facts, settings } = context;
-    if (facts.swapped) {
-      return [ok('The partitioned tables of phase 5 are in place.')];
+    const { schema, force } = context.settings;
+    if (context.swapped) {
+      return [
+        {
+          level: 'ok',
+          message: 'The partitioned tables of phase 5 are in place.',
+        },
+      ];
     }
-    const { schema } = settings;
     const { fitInPublic, missing } = await readCatalogTables(context, 0);
     if (missing.length === 0) {
       return ofRule(storage, 'tables').run(context);
@@ -210,7 +184,7 @@ const tables: PreflightCheck = {
     if (fitInPublic) {
       return [
         {
-          level: settings.force ? 'warning' : 'failure',
+          level: force ? 'warning' : 'failure',
           message: `The schema ${schema} has no table entities, but the schema public has one that fits.`,
           advice:
             'Give --schema public. Or --force, if that is not the catalog to migrate.',
@@ -219,22 +193,24 @@ const tables: PreflightCheck = {
     }
     if (missing.length < TENANT_TABLES.length) {
       return [
-        failure(`The schema ${schema} has no ${missing.join(' and no ')}.`, {
+        {
+          level: 'failure',
+          message: `The schema ${schema} has no ${missing.join(' and no ')}.`,
           advice: `Expected all of ${TENANT_TABLES.join(
             ', ',
           )}, or none: give the --schema that has them, or another one.`,
-        }),
+        },
       ];
     }
     const adoption = await readAdoptionStatus(context);
+    const beside = adoption.engineTables
+      ? `they are created beside ${describeCatalog(adoption)}`
+      : 'a fresh database';
     return [
-      ok(
-        `The schema ${schema} has none of the three tables: ${
-          adoption.engineTables
-            ? `they are created beside ${describeCatalog(adoption)}`
-            : 'a fresh database'
-        }.`,
-      ),
+      {
+        level: 'ok',
+        message: `The schema ${schema} has none of the three tables: ${beside}.`,
+      },
     ];
   },
 };
@@ -242,13 +218,25 @@ const tables: PreflightCheck = {
 /** What rows must satisfy. */
 const rows: PreflightCheck = {
   name: 'rows',
-  scope: 'rows',
+  scope: 'tables',
   async run(context) {
-    const { executor, facts } = context;
+    const { executor, tables } = context;
+    const unreadable = tables.filter(({ readable }) => !readable);
+    if (unreadable.length > 0) {
+      return [
+        {
+          level: 'warning',
+          message: `Not looked at: the login may not read all rows of ${unreadable
+            .map(({ name }) => name)
+            .join(', ')}.`,
+          advice: 'Run the preflight as the owner of the tables.',
+        },
+      ];
+    }
     // A query of the rows would fail: the checks of tables and columns say why.
     if (
-      facts.tables.length < TENANT_TABLES.length ||
-      (await differenceOf(context, columns))
+      tables.length < TENANT_TABLES.length ||
+      (await examineRule(context, columns, context.begun))
     ) {
       return [];
     }
@@ -256,26 +244,28 @@ const rows: PreflightCheck = {
     for (const rule of await readRowRules(executor)) {
       const broken = await examineRows(executor, rule);
       if (broken) {
-        const { message, sql, examples } = broken;
-        outcomes.push(
-          failure(message, { advice: rule.advice, sql, details: examples }),
-        );
+        const { examples, ...rest } = broken;
+        outcomes.push({
+          ...rest,
+          level: 'failure',
+          advice: rule.advice,
+          details: examples,
+        });
       }
     }
-    return outcomes.length > 0 ? outcomes : [ok()];
+    return outcomes;
   },
 };
 
 /** The checks, in the order of the report. */
 export const CHECKS: PreflightCheck[] = [
   connection,
-  encoding,
   ...SERVER_RULES.map(rule => ofRule(rule, 'server')),
   roles,
   disk,
   backup,
   names,
-  tables,
+  allTables,
   ...SHAPE_RULES.filter(rule => rule !== storage).map(rule =>
     ofRule(rule, 'tables'),
   ),

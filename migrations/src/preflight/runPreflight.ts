@@ -1,14 +1,16 @@
+import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
 import { CancelledError, ConnectionLostError } from '../errors';
+import { hidesRows } from '../schema/policies';
+import { TENANT_TABLES } from '../schema/tables';
+import { escapeIdentifier } from '../sql';
 import { CHECKS } from './checks';
-import { readFacts } from './facts';
-import { failure, ok, warning } from './PreflightCheck';
 import type {
   Finding,
   Outcome,
   PreflightCheck,
   PreflightContext,
-  PreflightOptions,
+  TableFacts,
 } from './PreflightCheck';
 
 /**
@@ -17,13 +19,12 @@ import type {
  */
 export async function runPreflight(
   context: StepContext,
-  options: PreflightOptions,
+  options: Pick<PreflightContext, 'backupCompleted'>,
 ): Promise<Finding[]> {
-  const facts = await readFacts(context);
+  const facts = { ...context, ...options, ...(await readFacts(context)) };
   const report: Finding[] = [];
   for (const check of CHECKS) {
-    const each = { ...context, options, facts };
-    const outcomes = leftOut(check, each) ?? (await attempt(check, each));
+    const outcomes = leftOut(check, facts) ?? (await attempt(check, facts));
     report.push(
       ...outcomes.map(outcome => ({ check: check.name, ...outcome })),
     );
@@ -31,38 +32,76 @@ export async function runPreflight(
   return report;
 }
 
+/** Reads what several checks look at. */
+async function readFacts({ executor, settings }: StepContext) {
+  // By the name of the schema: the search path ignores a schema that the login may not use,
+  // and its tables would seem to be missing.
+  const rows = await executor.read<Omit<TableFacts, 'sql'>>(
+    `select c.relname as name, c.oid, c.relkind as kind,
+            has_schema_privilege(n.oid, 'usage')
+              and has_table_privilege(c.oid, 'select')
+              and not (${hidesRows('c')}) as readable
+       from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relname = any ($2)
+        and c.relkind in ('r', 'p', 'v', 'm', 'f')
+      order by array_position($2, c.relname::text)`,
+    [settings.schema, [...TENANT_TABLES]],
+  );
+  const [{ schemaExists, journal }] = await executor.read<{
+    schemaExists: boolean;
+    /** Whether the login may read it; `null` if there is none. */
+    journal: boolean | null;
+  }>(
+    `select exists (select from pg_namespace where nspname = $1) as "schemaExists",
+            (select has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
+               from pg_class c join pg_namespace n on n.oid = c.relnamespace
+              where n.nspname = $1 and c.relname = 'tenancy_migrations') as journal`,
+    [settings.schema],
+  );
+  // The rights of the login are reported, where it may not read the journal.
+  const begun =
+    journal === false ||
+    (journal === true && (await readCompletedSteps(executor)).length > 0);
+  return {
+    schemaExists,
+    begun,
+    swapped: begun && rows.some(({ kind }) => kind === 'p'),
+    tables: rows.map(row => ({
+      ...row,
+      sql: `${escapeIdentifier(settings.schema)}.${row.name}`,
+    })),
+  };
+}
+
 /** What is said of a check that does not run. */
 function leftOut(
   { scope }: PreflightCheck,
-  { facts }: PreflightContext,
+  { swapped, tables }: PreflightContext,
 ): Outcome[] | undefined {
   if (scope === 'server') {
     return undefined;
   }
-  if (facts.swapped) {
+  if (swapped) {
     return [
-      ok('Not looked at: phase 5 has put the partitioned tables in place.'),
+      {
+        level: 'ok',
+        message:
+          'Not looked at: phase 5 has put the partitioned tables in place.',
+      },
     ];
   }
   // The check `tables` reports what they are.
-  if (facts.tables.every(({ kind }) => kind !== 'r')) {
+  if (tables.every(({ kind }) => kind !== 'r')) {
     return [];
   }
-  if (facts.tables.some(({ kind }) => kind !== 'r')) {
-    return [warning('Not looked at: not all of the three are tables.')];
-  }
-  const unreadable = facts.tables.filter(({ readable }) => !readable);
-  if (scope === 'tables' || unreadable.length === 0) {
-    return undefined;
-  }
-  return [
-    warning(
-      `Not looked at: the login may not read all rows of ${unreadable
-        .map(({ name }) => name)
-        .join(', ')}.`,
-      { advice: 'Run the preflight as the owner of the tables.' },
-    ),
-  ];
+  return tables.some(({ kind }) => kind !== 'r')
+    ? [
+        {
+          level: 'warning',
+          message: 'Not looked at: not all of the three are tables.',
+        },
+      ]
+    : undefined;
 }
 
 /** Runs a check; its error becomes a failure. */
@@ -79,7 +118,7 @@ async function attempt(
   try {
     const outcomes = await check.run(context);
     await inTransaction('release savepoint');
-    return outcomes;
+    return outcomes.length > 0 ? outcomes : [{ level: 'ok', message: '' }];
   } catch (error) {
     if (
       error instanceof ConnectionLostError ||
@@ -90,10 +129,12 @@ async function attempt(
     await inTransaction('rollback to savepoint');
     const reason = error instanceof Error ? error.message : String(error);
     return [
-      failure(`This could not be looked at: ${reason}`, {
+      {
+        level: 'failure',
+        message: `This could not be looked at: ${reason}`,
         advice:
           'Run the preflight as the owner of the tables, or as a superuser.',
-      }),
+      },
     ];
   }
 }

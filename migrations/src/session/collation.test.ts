@@ -54,7 +54,7 @@ describe('in another encoding', () => {
       await seedCatalog(database.client);
       await expect(
         database.migrate(migration => migration.runPhase(1)),
-      ).rejects.toThrow('The encoding of the database is SQL_ASCII');
+      ).rejects.toThrow('in the encoding of the database: SQL_ASCII');
       expect(
         findings(await preflight(database), 'failure', 'encoding'),
       ).toHaveLength(1);

@@ -1,15 +1,15 @@
 import type { Phase } from '../../engine/Step';
-import { refuseShape } from '../../checks/examineShape';
+import { refuseRules, refuseShape } from '../../checks/examineShape';
+import { encoding } from '../../checks/server';
 import { extensions } from './05_extensions';
 import { tenantsTable } from './10_tenants_table';
-import { refuseEncoding } from './encoding';
 import { tenantColumns } from './20_tenant_columns';
 import { temporaryIndexes } from './30_temporary_indexes';
 
 export const phase1: Phase = {
   number: 1,
   title: 'Add tenant column',
-  check: refuseEncoding,
+  check: context => refuseRules(context, 'Phase 1 cannot begin', [encoding]),
   checkTables: context => refuseShape(context, 'Phase 1 cannot begin'),
   steps: [extensions, tenantsTable, tenantColumns, temporaryIndexes],
 };

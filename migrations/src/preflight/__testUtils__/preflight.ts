@@ -2,10 +2,10 @@ import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { OpenOptions } from '../../engine/TenancyMigration';
 import type { MigrationSettings } from '../../engine/Step';
 import { runPreflight } from '../runPreflight';
-import type { Finding, PreflightOptions } from '../PreflightCheck';
+import type { Finding, PreflightContext } from '../PreflightCheck';
 
 export interface PreflightRun {
-  options?: Partial<PreflightOptions>;
+  options?: Partial<Pick<PreflightContext, 'backupCompleted'>>;
   settings?: Partial<MigrationSettings>;
   connection?: OpenOptions['connection'];
   mode?: OpenOptions['mode'];
