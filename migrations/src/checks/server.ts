@@ -1,6 +1,6 @@
-import { RETENTION_HOURS } from '../cleanup/cleanup';
 import { operatorCommand } from '../operatorCommand';
 import { REQUIRED_EXTENSIONS } from '../schema/lookups';
+import { RETENTION_HOURS } from '../schema/tables';
 import { escapeLiteral } from '../sql';
 import type { Rule } from './Rule';
 
@@ -16,6 +16,29 @@ export const encoding: Rule = {
   sql: `
     select 'SQL_ASCII' as name, null as fix, null as again
      where current_setting('server_encoding') = 'SQL_ASCII'`,
+};
+
+/** They are there, or the login may create them. */
+export const extensions: Rule = {
+  name: 'extensions',
+  level: 'failure',
+  message: 'Extensions are missing',
+  advice:
+    'Install the additional modules of the server (postgresql-contrib), or let a superuser run this in the database.',
+  sql: `
+    select x.name || case when v.name is null then ', not available on the server'
+                          else ', which the login may not create' end as name,
+           case when v.name is not null then format('create extension %I', x.name) end as fix,
+           null as again
+      from unnest(array[${REQUIRED_EXTENSIONS.map(escapeLiteral).join(
+        ', ',
+      )}]) x (name)
+      join pg_roles l on l.rolname = current_user
+      left join pg_available_extensions a on a.name = x.name
+      left join pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
+     where not exists (select from pg_extension e where e.extname = x.name)
+       and (v.name is null or not (l.rolsuper or (v.trusted or not v.superuser)
+                                     and has_database_privilege(current_database(), 'create')))`,
 };
 
 /** What the migration needs of the server, the database and the login. */
@@ -45,27 +68,7 @@ export const SERVER_RULES: readonly Rule[] = [
      where not pg_is_in_recovery() and current_setting('default_transaction_read_only')::boolean`,
   },
   encoding,
-  {
-    name: 'extensions',
-    level: 'failure',
-    message: 'Extensions are missing',
-    advice:
-      'Install the additional modules of the server (postgresql-contrib), or let a superuser run this in the database.',
-    sql: `
-    select x.name || case when v.name is null then ', not available on the server'
-                          else ', which the login may not create' end as name,
-           case when v.name is not null then format('create extension %I', x.name) end as fix,
-           null as again
-      from unnest(array[${REQUIRED_EXTENSIONS.map(escapeLiteral).join(
-        ', ',
-      )}]) x (name)
-      join pg_roles l on l.rolname = current_user
-      left join pg_available_extensions a on a.name = x.name
-      left join pg_available_extension_versions v on v.name = a.name and v.version = a.default_version
-     where not exists (select from pg_extension e where e.extname = x.name)
-       and (v.name is null or not (l.rolsuper or (v.trusted or not v.superuser)
-                                     and has_database_privilege(current_database(), 'create')))`,
-  },
+  extensions,
   {
     // The specification lists it, and nothing of this product uses it.
     name: 'pg_cron',

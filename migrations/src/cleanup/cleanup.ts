@@ -17,13 +17,10 @@ import { phases } from '../phases';
 import { refuseDependentsOf } from '../schema/dependents';
 import { existingTables } from '../schema/lookups';
 import { isSwapped, oldName } from '../schema/partitions';
-import { TENANT_TABLES } from '../schema/tables';
+import { RETENTION_HOURS, TENANT_TABLES } from '../schema/tables';
 
 // What a cleanup drops.
 const DROPPED = [...TENANT_TABLES.map(oldName), CHANGE_LOG];
-
-/** For how long, in hours, the tables of before the swap are kept at least. */
-export const RETENTION_HOURS = 24;
 
 /** What `migration_state` remembers of the last swap. */
 interface SwapState {
@@ -59,7 +56,9 @@ export async function cleanup(context: StepContext): Promise<boolean> {
 }
 
 /** The transactions of a cleanup; each can be repeated. */
-export function cleanupTransactions({ state }: StepContext): BriefTransaction[] {
+export function cleanupTransactions({
+  state,
+}: StepContext): BriefTransaction[] {
   return [
     ...TENANT_TABLES.map(table => ({
       title: `Stop logging the changes of ${table}`,

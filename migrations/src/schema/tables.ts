@@ -69,3 +69,6 @@ export const RETIRED_TABLE = 'retired_slugs';
  * in use, and all entities have their terms.
  */
 export const READY_TABLE = 'tenancy_ready';
+
+/** For how long, in hours, the tables of before the swap are kept at least. */
+export const RETENTION_HOURS = 24;

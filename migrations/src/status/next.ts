@@ -1,6 +1,5 @@
 import { readAdoptionStatus } from '../adopt/status';
 import type { AdoptionStatus } from '../adopt/status';
-import { RETENTION_HOURS } from '../cleanup/cleanup';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
@@ -10,7 +9,11 @@ import { phases } from '../phases';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { hidesRows } from '../schema/policies';
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  RETENTION_HOURS,
+  TENANT_TABLES,
+} from '../schema/tables';
 import { enumerate, formatThings } from '../text';
 
 /** What an operator does next, and the command for it. */

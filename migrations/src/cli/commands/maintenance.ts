@@ -1,10 +1,8 @@
-import {
-  cleanup as dropOldTables,
-  RETENTION_HOURS,
-} from '../../cleanup/cleanup';
+import { cleanup as dropOldTables } from '../../cleanup/cleanup';
 import type { PhaseNumber } from '../../engine/Step';
 import { readLosses } from '../../rollback/losses';
 import { rollback as goBack } from '../../rollback/rollback';
+import { RETENTION_HOURS } from '../../schema/tables';
 import { readStatus } from '../../status/readStatus';
 import { formatThings } from '../../text';
 import { assertVerified, verify as runChecks } from '../../verify/verify';

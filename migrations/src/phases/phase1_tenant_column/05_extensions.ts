@@ -1,6 +1,5 @@
-import { RefusedError } from '../../errors';
 import type { Step } from '../../engine/Step';
-import { readExtension, REQUIRED_EXTENSIONS } from '../../schema/lookups';
+import { REQUIRED_EXTENSIONS } from '../../schema/lookups';
 import { escapeIdentifier } from '../../sql';
 
 const STATE_KEY = 'phase1.extensions';
@@ -14,20 +13,12 @@ export const extensions: Step = {
   title: `Create the extensions ${REQUIRED_EXTENSIONS.join(' and ')}`,
 
   async up({ executor, state, settings }) {
-    const missing: string[] = [];
-    for (const name of REQUIRED_EXTENSIONS) {
-      const { installedIn, available } = await readExtension(executor, name);
-      if (!installedIn && !available) {
-        throw new RefusedError(
-          `The extension ${name} is not available on the server. Install the ` +
-            'package of the server that has the additional modules, such as ' +
-            'postgresql-contrib.',
-        );
-      }
-      if (!installedIn) {
-        missing.push(name);
-      }
-    }
+    const rows = await executor.read<{ name: string }>(
+      `select name from unnest($1::text[]) name
+        where name not in (select extname from pg_extension)`,
+      [REQUIRED_EXTENSIONS],
+    );
+    const missing = rows.map(({ name }) => name);
     if (missing.length === 0) {
       return;
     }

@@ -1,6 +1,4 @@
-import { RefusedError } from '../../errors';
-import type { Step, StepContext } from '../../engine/Step';
-import { relationExists } from '../../schema/lookups';
+import type { Step } from '../../engine/Step';
 import { escapeLiteral } from '../../sql';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from '../../schema/tables';
 
@@ -13,9 +11,7 @@ export const defaultTenant: Step = {
   title: 'Insert the default tenant',
   empties: ['tenants'],
 
-  async up(context) {
-    await refuseTakenSlug(context);
-    const { executor, settings } = context;
+  async up({ executor, settings }) {
     await executor.transaction({
       title: 'Insert the default tenant',
       locks: 'One new row, which no session waits for.',
@@ -38,20 +34,3 @@ on conflict (tenant_id) do nothing`,
     });
   },
 };
-
-async function refuseTakenSlug({ executor }: StepContext): Promise<void> {
-  if (!(await relationExists(executor, 'tenants'))) {
-    return;
-  }
-  const [other] = await executor.read<{ id: string }>(
-    `select tenant_id as id from tenants
-      where tenant_slug = $1 and tenant_id <> $2`,
-    [DEFAULT_TENANT_SLUG, DEFAULT_TENANT_ID],
-  );
-  if (other) {
-    throw new RefusedError(
-      `The slug "${DEFAULT_TENANT_SLUG}" belongs to the tenant ${other.id}, and the ` +
-        `default tenant, ${DEFAULT_TENANT_ID}, needs it. Give that tenant another slug.`,
-    );
-  }
-}

@@ -96,17 +96,6 @@ describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
     ]);
   });
 
-  it('refuses where another tenant has the slug of the default one', async () => {
-    const other = '11111111-1111-1111-1111-111111111111';
-    await database.client.query(
-      `insert into tenants (tenant_id, tenant_slug, tenant_name)
-       values ('${other}', 'default', 'Other')`,
-    );
-    await expect(runPhase2()).rejects.toThrow(
-      `The slug "default" belongs to the tenant ${other}`,
-    );
-  });
-
   it('is undone, apart from the values, and done again', async () => {
     await runPhase2();
     await database.migrate(migration => migration.undoFrom(defaultTenant));
