@@ -79,7 +79,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           expect(error.name).toBe('ApplicationConnectedError');
           expect(error.message).toMatch(
             new RegExp(
-              `- "portal of a test", process ${pid} of the server, from (127\\.0\\.0\\.1|::1), since 20..-..-.. ..:..:.. UTC`,
+              `- "portal of a test", login portal_app, process ${pid} of the server, from (127\\.0\\.0\\.1|::1), since 20..-..-.. ..:..:.. UTC`,
             ),
           );
           expect(error.message).toContain('Set MULTI_TENANCY_ENABLED to false');

@@ -175,7 +175,9 @@ describe.each(databases.eachSupportedId())(
 
       const refused = await operator.begin(['rollback']).finished;
       expect(refused.exitCode).toBe(EXIT_CODES.applicationConnected);
-      expect(refused.log).toContain('- "backstage_tenancy", process ');
+      expect(refused.log).toContain(
+        '- "backstage_tenancy", login portal_app, process ',
+      );
       await expect(distinct()).resolves.toEqual(['complete']);
 
       const back = await readDuring('rollback', '--force');
