@@ -1,0 +1,83 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { databaseDump } from '../../__testUtils__/databaseDump';
+import { runPhases } from '../../__testUtils__/runPhases';
+import { cleanup } from '../../cleanup/cleanup';
+import { beginCreation } from '../create';
+
+const databases = createTestDatabases();
+
+/** A catalog that has what the created tables have. */
+const TABLES = `
+  create schema tenancy;
+  create table entities (
+    entity_id uuid primary key default gen_random_uuid(),
+    entity_ref text not null unique,
+    entity_kind text not null,
+    entity_namespace text not null default 'default',
+    entity_name text not null,
+    final_entity jsonb not null,
+    hash text not null,
+    stitch_ticket text,
+    created_at timestamptz not null default now(),
+    updated_at timestamptz not null default now(),
+    deleted_at timestamptz);
+  create table relations (
+    originating_entity_id uuid not null references entities on delete cascade,
+    source_entity_ref text not null,
+    type text not null,
+    target_entity_ref text not null);
+  create index on relations (originating_entity_id);
+  create index on relations (source_entity_ref);
+  create index on relations (target_entity_ref);
+  create table refresh_state (
+    entity_id uuid primary key references entities on delete cascade,
+    location_key text,
+    next_update_at timestamptz not null default now(),
+    last_discovery_at timestamptz not null default now(),
+    errors jsonb not null default '[]');
+  create index on refresh_state (next_update_at)`;
+
+describe.each(databases.eachSupportedId())('on %s', id => {
+  const opened: CatalogDatabase[] = [];
+  const open = async () => {
+    const database = await createCatalogDatabase(databases, id, {
+      seed: false,
+    });
+    opened.push(database);
+    return database;
+  };
+  afterEach(() =>
+    Promise.all(opened.splice(0).map(database => database.close())),
+  );
+
+  /** Without comments, and without what the way of a foreign key to its table leaves. */
+  const dumpOf = async ({ client }: CatalogDatabase) => {
+    const {
+      'more comments': _,
+      'more constraints': __,
+      ...dump
+    } = await databaseDump(client);
+    return dump;
+  };
+
+  it('tables that are created are those that a swap would leave, after the cleanup', async () => {
+    const created = await open();
+    await created.migrate(migration => beginCreation(migration));
+    await runPhases(created, 5);
+
+    const swapped = await open();
+    await swapped.client.query(TABLES);
+    await runPhases(swapped, 5);
+    await swapped.migrate(({ context }) => cleanup(context), {
+      settings: { force: true },
+    });
+    // The former owner goes on with them.
+    await swapped.client.query(
+      'revoke all on entities, relations, refresh_state, tenants from postgres',
+    );
+    await created.client.query('revoke all on tenants from postgres');
+    expect(await dumpOf(created)).toEqual(await dumpOf(swapped));
+  });
+});
