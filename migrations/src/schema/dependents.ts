@@ -43,6 +43,8 @@ export const HANGING = `types (oid) as (
       join pg_class c on c.oid = r.ev_class and c.relkind in ('v', 'm')
       join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid
                       and d.classid = 'pg_rewrite'::regclass and d.deptype = 'n'
+      -- Up to version 15 the rule of a view depends on the view itself.
+      join pg_rewrite other on other.oid = d.objid and other.ev_class <> c.oid
   ), hanging as (
     select coalesce(v.name, pg_describe_object(h.classid, h.objid, h.objsubid)) as name, h.depth,
            case when v.name is not null then 'drop ' || v.name
