@@ -6,6 +6,7 @@ import { RefusedError } from '../errors';
 import { isOfType, LAYOUT } from '../layout';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
+import { readCreatedCatalog } from '../schema/createdCatalog';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { hidesRows } from '../schema/policies';
@@ -36,6 +37,8 @@ interface Position {
   tables: CatalogTables;
   adoption: AdoptionStatus;
   swap: SwapStatus;
+  /** Whether phase 5 creates the tables: none are missing, and no application works on them. */
+  created: boolean;
 }
 
 /** Phase 4 shuts an old application out. */
@@ -54,7 +57,7 @@ export interface CatalogTables {
 }
 
 function decideNext(position: Position): NextStep {
-  const { schema, phase, tables, adoption, swap } = position;
+  const { schema, phase, tables, adoption, swap, created } = position;
   const adopt = decideAdoption(tables, adoption, phase);
   if (adopt) {
     return adopt;
@@ -65,9 +68,9 @@ function decideNext(position: Position): NextStep {
   const next = phases.find(({ number }) => number > phase);
   if (next && next.number < 6) {
     return {
-      what: `${next.number === 4 ? DEPLOY : ''}Phase ${next.number}: ${
-        next.title
-      }`,
+      what: `${next.number === 4 && !created ? DEPLOY : ''}Phase ${
+        next.number
+      }: ${next.title}`,
       command: operatorCommand(`phase${next.number}`),
     };
   }
@@ -161,10 +164,13 @@ export async function readNext(
 ): Promise<NextStep> {
   const { context } = migration;
   const phase = await migration.completedPhase();
+  const created = (await readCreatedCatalog(context)) !== undefined;
+  const tables = await readCatalogTables(context, phase);
   return decideNext({
     schema: context.settings.schema,
     phase,
-    tables: await readCatalogTables(context, phase),
+    created,
+    tables: created ? { ...tables, missing: [] } : tables,
     adoption: await readAdoptionStatus(context),
     swap: await readSwap(context),
   });
