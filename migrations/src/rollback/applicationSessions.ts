@@ -35,9 +35,10 @@ export async function refuseApplicationSessions(
   if (sessions.length === 0) {
     return;
   }
-  const finding =
-    `Sessions of ${APP_ROLE} are connected to this database, and this rollback takes ${takes} from them:\n` +
-    listSessions(sessions);
+  const finding = [
+    `Sessions of ${APP_ROLE} are connected to this database, and this rollback takes ${takes} from them:`,
+    listSessions(sessions),
+  ].join('\n');
   if (settings.force || executor.dryRun) {
     reporter.warn(finding);
     return;
