@@ -329,7 +329,8 @@ describe.each(databases.eachSupportedId())('a catalog on %s', id => {
     const refusal: Error = await goBack().catch(error => error);
     for (const named of [
       'history (relations)',
-      'view tenancy.two, view tenancy.one',
+      'view tenancy.two',
+      'view tenancy.one',
       'mine (relations)',
       'function newest()',
       'rule quiet',

@@ -20,7 +20,7 @@ export interface Grant {
   privileges: string[];
 }
 
-function grantStatement(grant: Grant): string {
+export function grantStatement(grant: Grant): string {
   return `grant ${privilegesOn(grant)} to ${escapeIdentifier(grant.role)}`;
 }
 
@@ -29,7 +29,7 @@ function revokeStatement(grant: Grant): string {
 }
 
 /** The privileges that were granted to the role itself, by name. */
-async function grantedPrivileges(
+export async function grantedPrivileges(
   executor: Executor,
   { kind, name, role }: Pick<Grant, 'kind' | 'name' | 'role'>,
 ): Promise<string[]> {

@@ -1,5 +1,7 @@
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
+import { grantedPrivileges, grantStatement } from '../../schema/grants';
+import type { Grant } from '../../schema/grants';
 import { readRoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../roles';
 import { existingTables } from '../../schema/lookups';
@@ -8,10 +10,13 @@ import { TENANT_TABLES } from '../../schema/tables';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../../session/ownerRole';
 
 const TABLES = [...TENANT_TABLES, 'tenants'] as const;
+const KEPT: readonly string[] = APP_PRIVILEGES;
 
 /** What the undo restores. */
 interface FormerOwner {
   owner: string;
+  /** What portal_admin had been granted before it became the owner. */
+  replaced: Grant[];
 }
 
 /**
@@ -76,7 +81,13 @@ async function handOver(context: StepContext, table: string): Promise<void> {
   if (owner === ADMIN_ROLE) {
     return;
   }
-  const former: FormerOwner = { owner };
+  const granted = await ownersGrants(context, table, owner);
+  const object = { kind: 'table', name: table, role: ADMIN_ROLE } as const;
+  const before = await grantedPrivileges(executor, object);
+  const former: FormerOwner = {
+    owner,
+    replaced: before.length > 0 ? [{ ...object, privileges: before }] : [],
+  };
   await executor.transaction({
     title: `Hand ${table} to ${ADMIN_ROLE}`,
     locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
@@ -85,9 +96,7 @@ async function handOver(context: StepContext, table: string): Promise<void> {
       state.put(stateKey(table), former),
       ownerStatement(table),
       `set local role ${ADMIN_ROLE}`,
-      `grant ${APP_PRIVILEGES.join(
-        ', ',
-      )} on table ${table} to ${escapeIdentifier(owner)}`,
+      ...granted.map(grantStatement),
     ],
   });
 }
@@ -105,6 +114,7 @@ async function handBack(context: StepContext, table: string): Promise<void> {
       'set local role none',
       // ALTER TABLE … OWNER TO merges its grants into the owner's rights.
       `alter table ${table} owner to ${escapeIdentifier(former.owner)}`,
+      ...former.replaced.map(grantStatement),
       context.state.forget(stateKey(table)),
     ],
   });
@@ -118,6 +128,18 @@ async function actAsOwner(
   if (!(await readRoleAccess(context)).superuser) {
     await context.executor.execute(statement);
   }
+}
+
+/** The rights with which the former owner goes on: those that it had. */
+async function ownersGrants(
+  { executor }: StepContext,
+  table: string,
+  owner: string,
+): Promise<Grant[]> {
+  const object = { kind: 'table', name: table, role: owner } as const;
+  const held = await grantedPrivileges(executor, object);
+  const privileges = held.filter(each => KEPT.includes(each));
+  return privileges.length > 0 ? [{ ...object, privileges }] : [];
 }
 
 async function ownerOf(
