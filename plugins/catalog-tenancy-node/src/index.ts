@@ -143,11 +143,8 @@ export { type CatalogAdoption } from './startup/CatalogAdoption';
 export { doctorExamination } from './doctor/doctorExamination';
 export { examined } from './doctor/examined';
 export { type Tenancy } from './startup/startTenancy';
-export {
-  type NotReadyReason,
-  TenancyHealth,
-  type TenancyReadiness,
-} from './startup/TenancyHealth';
+export { TenancyHealth, type TenancyReadiness } from './startup/TenancyHealth';
+export { type NotReadyReason } from './startup/TenancyStartupError';
 export {
   carriedRole,
   carriedTenant,

@@ -4,14 +4,10 @@ import type { ClientConfig } from 'pg';
 import { READY_TABLE } from '../pool/context';
 import { faultCode, withClient } from './catalogConnection';
 import { hasTable } from './layout';
-import { TenancyStartupError } from './TenancyStartupError';
-
-/**
- * Why the catalogs of tenants are not served.
- *
- * @public
- */
-export type NotReadyReason = 'database-away' | 'not-migrated' | 'refused';
+import {
+  type NotReadyReason,
+  TenancyStartupError,
+} from './TenancyStartupError';
 
 /**
  * Whether this process can serve tenants, with numbers that do not decide on it.

@@ -1,5 +1,11 @@
 import { CustomErrorBase } from '@backstage/errors';
-import type { NotReadyReason } from './TenancyHealth';
+
+/**
+ * Why the catalogs of tenants are not served.
+ *
+ * @public
+ */
+export type NotReadyReason = 'database-away' | 'not-migrated' | 'refused';
 
 /**
  * The backend does not serve the catalogs of tenants with the database as it is.
