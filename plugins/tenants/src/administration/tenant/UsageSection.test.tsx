@@ -24,13 +24,16 @@ function render(listUsage: jest.Mock) {
 describe('UsageSection', () => {
   it('shows what was used by day, as a chart and as a table', async () => {
     render(
-      jest.fn(async () => [day('2026-11-25', 10), day('2026-11-26', 1_000)]),
+      jest.fn(async () => [day('2026-11-24', 10), day('2026-11-26', 1_000)]),
     );
     expect(
       await screen.findByRole('img', { name: /Requests.*1,000/ }),
     ).toBeInTheDocument();
     expect(screen.getByText('Nov 26, 2026').closest('tr')).toHaveTextContent(
       '1,000',
+    );
+    expect(screen.getByText('Nov 25, 2026').closest('tr')).toHaveTextContent(
+      /2026\s*0$/,
     );
     await userEvent.click(screen.getByRole('button', { name: /Shown/ }));
     await userEvent.click(

@@ -59,7 +59,7 @@ export function UsageSection({ slug }: { slug: string }) {
             style={{ maxWidth: 320 }}
           />
           <Bars
-            days={days}
+            days={withGaps(days)}
             of={MEASURES[measure]}
             label={t(`tenant.usage.measures.${measure}`)}
           />
@@ -67,6 +67,24 @@ export function UsageSection({ slug }: { slug: string }) {
       )}
     </Section>
   );
+}
+
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/** The last days, also those on which nothing was used. */
+function withGaps(days: TenantUsageDay[]): TenantUsageDay[] {
+  const last = Date.parse(days[days.length - 1].day);
+  return Array.from({ length: DAYS }, (_, index) => {
+    const day = new Date(last - (DAYS - 1 - index) * DAY_MS)
+      .toISOString()
+      .slice(0, 10);
+    const nothing = {
+      ...{ day, requests: 0, database_ms: 0, people: 0 },
+      ...{ entities: {}, bytes: 0 },
+    };
+    return days.find(each => each.day === day) ?? nothing;
+  });
 }
 
 const HEIGHT = 120;
