@@ -9,14 +9,7 @@ import {
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import { type ReactNode, useMemo } from 'react';
 
-/** Of `@backstage/plugin-signals-react`, which an app may not have. */
-const SIGNALS = 'plugin.signal.service';
-const NO_SIGNALS = { subscribe: () => ({ unsubscribe() {} }) };
-
-/**
- * Has all parts of a page call the organization by the name of the open tenant, and open no
- * WebSocket where that has no signals.
- */
+/** Has all parts of a page call the organization by the name of the open tenant. */
 export function TenantOrganization(props: {
   tenant: OpenTenant;
   children: ReactNode;
@@ -26,12 +19,8 @@ export function TenantOrganization(props: {
   const apis = useMemo<ApiHolder>(() => {
     const ofTenant = configIn(tenant, configApi);
     return {
-      get: <T,>({ id }: ApiRef<T>) => {
-        if (id === SIGNALS && tenant.closed_plugins.includes('signals')) {
-          return NO_SIGNALS as T;
-        }
-        return id === configApiRef.id ? (ofTenant as T) : undefined;
-      },
+      get: <T,>({ id }: ApiRef<T>) =>
+        id === configApiRef.id ? (ofTenant as T) : undefined,
     };
   }, [tenant, configApi]);
   return <ApiProvider apis={apis}>{children}</ApiProvider>;

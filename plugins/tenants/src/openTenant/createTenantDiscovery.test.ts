@@ -4,9 +4,11 @@ const discovery = {
   getBaseUrl: async (id: string) => `http://localhost:7007/api/${id}`,
 };
 
+const pageOf = (slug?: string) => ({ slug, closedPlugins: [] as string[] });
+
 describe('the addresses of plugins', () => {
   it('name the tenant of the page where it can set no header', async () => {
-    const ofAcme = createTenantDiscovery(discovery, { slug: 'acme' });
+    const ofAcme = createTenantDiscovery(discovery, pageOf('acme'));
     expect(await ofAcme.getBaseUrl('signals')).toBe(
       'http://localhost:7007/api/signals?tenant=acme',
     );
@@ -19,9 +21,21 @@ describe('the addresses of plugins', () => {
   });
 
   it('name none at the hostname of a tenant', async () => {
-    const ofHostname = createTenantDiscovery(discovery, { slug: undefined });
+    const ofHostname = createTenantDiscovery(discovery, pageOf());
     expect(await ofHostname.getBaseUrl('signals')).toBe(
       'http://localhost:7007/api/signals',
     );
+  });
+
+  it('have none for signals that the open tenant does not have', async () => {
+    const page = pageOf('acme');
+    const ofAcme = createTenantDiscovery(discovery, page);
+    // The tenant is known later than the page.
+    page.closedPlugins = ['signals'];
+    const address = Promise.race([
+      ofAcme.getBaseUrl('signals'),
+      ofAcme.getBaseUrl('catalog'),
+    ]);
+    expect(await address).toBe('http://localhost:7007/api/catalog');
   });
 });

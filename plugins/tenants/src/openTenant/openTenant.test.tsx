@@ -1,7 +1,6 @@
 import { ResponseError } from '@backstage/errors';
 import {
   configApiRef,
-  createApiRef,
   identityApiRef,
   useApi,
 } from '@backstage/frontend-plugin-api';
@@ -617,19 +616,5 @@ describe('a plugin that the open tenant does not have', () => {
     const next = await render(<p>App</p>);
     await screen.findByText('App');
     expect(next.closedPlugins).toEqual(['search']);
-  });
-
-  it('has no WebSocket for signals', async () => {
-    const signals = createApiRef<{ subscribe: unknown }>({
-      id: 'plugin.signal.service',
-    });
-    function Subscriber() {
-      const api = useApi(signals) as { subscribe(): object };
-      return <p>{Object.keys(api.subscribe())}</p>;
-    }
-    const tenant = { ...ACME, closed_plugins: ['signals'] };
-    tenantsApi.getOpenTenant.mockResolvedValue(tenant);
-    await render(<Subscriber />);
-    expect(await screen.findByText('unsubscribe')).toBeVisible();
   });
 });
