@@ -165,7 +165,7 @@ export class TenancyMigration {
   /**
    * Runs what is left of one phase, or all of one that repeats.
    *
-   * @param onBegin - called after the checks of the phase
+   * @param onBegin - called after the checks of the phase, with the steps that are to run
    * @returns whether there was anything to do
    * @throws {@link RefusedError} if the phase before it is not complete
    */
@@ -199,7 +199,8 @@ export class TenancyMigration {
     if (!creates) {
       await phase.checkTables?.(context);
     }
-    onBegin?.(phase);
+    const steps = phase.steps.filter(step => !(creates && step.live));
+    onBegin?.({ ...phase, steps });
     if (completed >= number && phase.repeats) {
       for (const step of phase.steps) {
         await step.up(context);
@@ -213,7 +214,7 @@ export class TenancyMigration {
       await runProductMigration(context, migration);
     }
     for (const step of phase.steps.filter(each => !journal.isDone(each))) {
-      if (!(creates && step.live)) {
+      if (steps.includes(step)) {
         context.executor.announce(step, 'up');
         await this.run(step);
       }
