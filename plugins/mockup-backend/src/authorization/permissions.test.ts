@@ -272,6 +272,8 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     ).toEqual([
       'mockup.create',
       'mockup.delete',
+      'mockup.page.home',
+      'mockup.page.publish',
       'mockup.read',
       'mockup.share',
       'mockup.update',

@@ -103,6 +103,7 @@ class Backend {
       ReturnType<MockupApi['getVersion']>,
       Parameters<MockupApi['getVersion']>
     >(async () => undefined),
+    listPagesOf: async () => [],
     createMockup: jest.fn<
       ReturnType<MockupApi['createMockup']>,
       Parameters<MockupApi['createMockup']>
