@@ -3,8 +3,7 @@
 // docs/integrators/mounting.md, on a throw-away PostgreSQL: without tenants, through
 // the migration by the package's own commands, through a start that has to fail, with
 // and without the lines that end the process then, and with tenants, up to the first entity of
-// a tenant, every page that the stock sidebar leads its member to, and every tab of the entity. It
-// prints which versions were taken.
+// a tenant on a page. It prints which versions were taken.
 
 import assert from 'assert';
 import { randomUUID } from 'crypto';
@@ -15,7 +14,6 @@ import { chromium } from 'playwright-core';
 import { targetPaths } from '@backstage/cli-common';
 import { findChromium } from '../e2e-tests/harness/findChromium';
 import { SourceServer } from '../e2e-tests/harness/SourceServer';
-import { walk } from '../e2e-tests/harness/walk';
 import { createApplicationUser, databaseEnvironment } from './database';
 import {
   callMockups,
@@ -394,11 +392,7 @@ async function addEntity(
     { role: 'member' },
   );
   assert(added.ok, `members: ${added.status} ${await added.text()}`);
-  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT, {
-    // Of plugins that the tenant does not have.
-    'backstage.io/kubernetes-id': TENANT_COMPONENT,
-    'backstage.io/techdocs-ref': 'dir:.',
-  });
+  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT);
   await until('the engine of the tenant takes a location', async () => {
     const { status } = await call('POST', 'catalog/locations', {
       type: 'url',
@@ -411,10 +405,7 @@ async function addEntity(
   await untilIngested(baseUrl, token, 'acme', TENANT_COMPONENT);
 }
 
-/**
- * A guest signs in, opens the tenant, sees its entity, and meets no error wherever the stock portal
- * leads.
- */
+/** A guest signs in, opens the tenant, and sees its entity. */
 async function openPage(baseUrl: string): Promise<void> {
   const executablePath = findChromium();
   if (!executablePath) {
@@ -431,22 +422,15 @@ async function openPage(baseUrl: string): Promise<void> {
   try {
     const page = await browser.newPage({ locale: 'en-GB' });
     page.setDefaultTimeout(STARTUP_PATIENCE_MS);
+    const errors: string[] = [];
+    page.on('pageerror', error => errors.push(error.message));
     await page.goto(baseUrl);
     await page.getByRole('button', { name: 'Enter' }).click();
     await page.getByRole('button', { name: 'Open another tenant' }).click();
     await page.getByRole('option', { name: 'Acme' }).click();
     await page.getByLabel('Tenant Acme').first().waitFor();
     await page.getByRole('link', { name: TENANT_COMPONENT }).waitFor();
-    const { visited, problems } = await walk(page, {
-      link: '/catalog',
-      path: `/catalog/default/component/${TENANT_COMPONENT}`,
-    });
-    process.stdout.write(`Pages of the tenant: ${visited.join(', ')}\n`);
-    assert.deepStrictEqual(problems, []);
-    // Closed to it: onePerTenant has none of them.
-    for (const closed of ['/create', '/docs', '/notifications']) {
-      assert(!visited.includes(closed), `${closed} is a dead link`);
-    }
+    assert.deepStrictEqual(errors, []);
   } finally {
     await browser.close();
   }
