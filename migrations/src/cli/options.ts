@@ -28,6 +28,7 @@ export interface CommandOptions {
   tenant?: string;
   now?: boolean;
   slug?: string;
+  replace?: boolean;
   database?: string[];
 }
 
@@ -175,6 +176,11 @@ export const slugOption = option(
   '--slug <slug>',
   'the slug of the tenant that is made (default: the one in the file)',
 );
+
+export const replaceOption = option(
+  '--replace',
+  'put what the file has in the place of what the same tenant has now',
+).conflicts('slug');
 
 export const databaseOption = option(
   '--database <name>',

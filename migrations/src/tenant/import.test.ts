@@ -23,16 +23,17 @@ const every = Number(process.env.KILL_AFTER_EVERY ?? 47);
 
 const databases = createTestDatabases();
 
+const makers: Client[] = [];
+
 const makeTables: MakeTables = async ({ connection, part, schema }) => {
   const client = new Client(connection);
+  // It stays open: a session can't be killed after the statement of one that has ended.
+  makers.push(client);
+  client.on('error', () => undefined);
   await client.connect();
-  try {
-    await client.query(
-      part === 'engine' ? tablesIn(schema) : `create schema "${schema}"`,
-    );
-  } finally {
-    await client.end();
-  }
+  await client.query(
+    part === 'engine' ? tablesIn(schema) : `create schema "${schema}"`,
+  );
 };
 
 describe.each(databases.eachSupportedId())('export and import on %s', id => {
@@ -64,6 +65,12 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     await clones.close();
     await rm(folder, { recursive: true });
   });
+
+  afterEach(() =>
+    Promise.all(
+      makers.splice(0).map(maker => maker.end().catch(() => undefined)),
+    ),
+  );
 
   const query = async (database: string, sql: string) => {
     const client = new Client({ ...connection, database });
@@ -300,6 +307,59 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(exitCode).toBe(3);
     const files = await readdir(folder);
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
+  });
+
+  const replace = (database: string) =>
+    clones.migrate(database, ({ context }) =>
+      importTenant(context, { file, replace: true, portal: {}, makeTables }),
+    );
+
+  it('bring a tenant back to what it was, wherever that is killed', async () => {
+    const whole = await clones.clone(template);
+    await query(
+      whole,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+    const expected = await contents(whole, 'my-team');
+    const broken = await clones.clone(whole);
+    await query(
+      broken,
+      `delete from tenancy.entities where tenant_id = '${TEAM}' and entity_name like '%1%';
+       update tenancy.entities set hash = 'x' where tenant_id = '${TEAM}';
+       delete from plugins.mockup_pages where tenant_id = '${TEAM}';
+       delete from plugins.mockups where tenant_id = '${TEAM}';
+       delete from tenant_${HEX}.edges`,
+    );
+    const count = async (database: string) => {
+      const [row] = await query(
+        database,
+        `select count(*)::int as entities from tenancy.entities where tenant_id = '${TEAM}'`,
+      );
+      return row;
+    };
+    const before = await count(broken);
+    const name = await clones.clone(broken);
+    const { admin } = clones;
+    const counter = new SessionKiller({
+      after: Infinity,
+      admin,
+      database: name,
+    });
+    await replace(name);
+    await counter.stop();
+    await expect(contents(name, 'my-team')).resolves.toEqual(expected);
+    for (let after = 30; after < counter.sent; after += every) {
+      const killed = await clones.clone(broken);
+      const killer = new SessionKiller({ after, admin, database: killed });
+      await replace(killed).catch(() => undefined);
+      await killer.stop();
+      expect(killer.failure).toBeUndefined();
+      // Those of before, or those of the file.
+      expect([before, { entities: 60 }]).toContainEqual(await count(killed));
+      await replace(killed);
+      await expect(contents(killed, 'my-team')).resolves.toEqual(expected);
+      await clones.drop(killed);
+    }
   });
 
   it('go on from wherever the import was killed', async () => {

@@ -1,44 +1,32 @@
 import { createHash } from 'node:crypto';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { RefusedError, VerificationError } from '../errors';
-import { notifyRegistryStatement } from '../registryChannel';
+import { RefusedError } from '../errors';
 import { RETIRED_TABLE } from '../schema/tables';
-import type { MigrationSession } from '../session/MigrationSession';
-import { escapeIdentifier, escapeLiteral } from '../sql';
-import { type Footer, type Header, readArchive, ROW_SUM } from './archive';
+import { escapeIdentifier } from '../sql';
+import { type Footer, type Header, readArchive } from './archive';
+import { BATCH, loadPart, type Target } from './loadPart';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { digestOf, removeLeftovers } from './purge';
-import { rowExpression } from './rewrite';
 import {
-  type FoundSection,
   isKnown,
   mockupSections,
   registrySections,
   schemaOfPart,
-  selectRows,
-  tablesInOrder,
 } from './sections';
 import type { MakeTables } from './tables';
-
-/** Rows in one statement. */
-const BATCH = 500;
-
-/** The tenant that is made. */
-export interface Target {
-  tenantId: string;
-  slug: string;
-  /** What it had in the file. */
-  from: Header['tenant'];
-}
 
 export interface ImportOptions {
   file: string;
   /** In place of the one in the file. */
   slug?: string;
+  /** Puts what the file has in the place of what the same tenant has now. */
+  replace?: boolean;
   portal: Portal;
   makeTables: MakeTables;
+  /** Asks whether to go on. */
+  confirm?(target: Target): Promise<unknown>;
 }
 
 /** What an import has made. */
@@ -78,7 +66,10 @@ export async function importTenant(
       `${file} has rows of ${unknown.part} ${unknown.table}, which this version does not import. Use the version that wrote it.`,
     );
   }
-  const target = await chooseTarget(context, header, footer, options.slug);
+  const target = options.replace
+    ? await chooseReplaced(context, header)
+    : await chooseTarget(context, header, footer, options.slug);
+  await options.confirm?.(target);
   const report = {
     tenantId: target.tenantId,
     slug: target.slug,
@@ -93,9 +84,14 @@ export async function importTenant(
     return report;
   }
   await withPlaces(context, portal, async places => {
-    await removeLeftovers(context, places, target.tenantId);
+    if (!options.replace) {
+      await removeLeftovers(context, places, target.tenantId);
+    }
     for (const part of partsOf(header)) {
-      const { connection } = placeOf(places, part);
+      const { connection, executor } = placeOf(places, part);
+      if (options.replace && (await hasTables(executor, header, part))) {
+        continue;
+      }
       reporter.info(`Making the tables: ${part}`);
       await makeTables({
         connection,
@@ -105,7 +101,7 @@ export async function importTenant(
         migrations: header.migrations[part] ?? [],
       });
     }
-    await load(context, places, options.file, header, target);
+    await load(context, places, options, header, target);
   });
   return report;
 }
@@ -171,6 +167,54 @@ async function chooseTarget(
   };
 }
 
+async function chooseReplaced(
+  { executor }: StepContext,
+  { tenant: from }: Header,
+): Promise<Target> {
+  const [tenant] = await executor.read<{ slug: string }>(
+    `select tenant_slug as slug from tenants where tenant_id = $1 and deleted_at is null`,
+    [from.id],
+  );
+  if (!tenant) {
+    throw new RefusedError(
+      `The tenant "${from.slug}" of the file is not there, or is deleted. Restore it first, or leave --replace out.`,
+    );
+  }
+  return { tenantId: from.id, slug: tenant.slug, from };
+}
+
+/** @throws {@link RefusedError} for tables of another version */
+async function hasTables(
+  executor: Executor,
+  header: Header,
+  part: string,
+): Promise<boolean> {
+  const schema = schemaOfPart(part, header.tenant.id);
+  const [{ exists, isMigrated }] = await executor.read<{
+    exists: boolean;
+    isMigrated: boolean;
+  }>(
+    `select exists (select from pg_namespace where nspname = $1) as exists,
+            to_regclass(format('%I.knex_migrations', $1::text)) is not null as "isMigrated"`,
+    [schema],
+  );
+  if (!exists) {
+    return false;
+  }
+  const done = isMigrated
+    ? await executor.read<{ name: string }>(
+        `select name from ${escapeIdentifier(schema)}.knex_migrations`,
+      )
+    : [];
+  const names = done.map(({ name }) => name).sort();
+  if (names.join() !== [...(header.migrations[part] ?? [])].sort().join()) {
+    throw new RefusedError(
+      `The file has tables of ${part} of another version than the tenant's. Import it as another tenant (--slug), with the version that wrote it.`,
+    );
+  }
+  return true;
+}
+
 /** The same for each run with the same file. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
@@ -193,7 +237,7 @@ interface Load {
 async function load(
   context: StepContext,
   places: Place[],
-  file: string,
+  options: ImportOptions,
   header: Header,
   target: Target,
 ): Promise<void> {
@@ -224,21 +268,47 @@ async function load(
   for (const { part } of header.sections) {
     loads.set(part, loads.get(part) ?? loadOf(part));
   }
-  // The registry's transaction is the last one, as what it commits is what others see.
-  const order = [...loads.values()].sort(
-    (one, other) =>
-      Number(one.part === 'registry') - Number(other.part === 'registry'),
-  );
-  for (const each of order) {
-    await each.executor.work({
-      title: `Import ${each.part}`,
+  const { registry, others } = bySession([...loads.values()]);
+  const run = (some: Load[], inside: () => Promise<void>) =>
+    some[0].executor.work({
+      title: `Import ${some.map(({ part }) => part).join(', ')}`,
       script: [],
       run: session =>
-        session.transaction('begin', () =>
-          loadPart(context, session, file, each, target),
-        ),
+        session.transaction('begin', async () => {
+          for (const each of some) {
+            await loadPart(context, session, options, each, target);
+          }
+          await inside();
+        }),
     });
+  const runRegistry = () => run(registry, async () => undefined);
+  if (options.replace) {
+    // One inside the other: until readers have the entities of the file, the engine waits, which
+    // would change others.
+    await others.reduce(
+      (inside, some) => () => run(some, inside),
+      runRegistry,
+    )();
+    return;
   }
+  for (const some of others) {
+    await run(some, async () => undefined);
+  }
+  // The last one, as what it commits is what others see.
+  await runRegistry();
+}
+
+/** Each session has one transaction. */
+function bySession(loads: Load[]): { registry: Load[]; others: Load[][] } {
+  const isRegistry = ({ part }: Load) => part === 'registry';
+  const others = loads.filter(each => !isRegistry(each));
+  const executors = [...new Set(others.map(({ executor }) => executor))];
+  return {
+    registry: loads.filter(isRegistry),
+    others: executors.map(executor =>
+      others.filter(each => each.executor === executor),
+    ),
+  };
 }
 
 async function mockupPlace(
@@ -251,156 +321,4 @@ async function mockupPlace(
     }
   }
   return undefined;
-}
-
-async function loadPart(
-  context: StepContext,
-  session: MigrationSession,
-  file: string,
-  { part, schema }: Load,
-  target: Target,
-): Promise<void> {
-  const isOwnSchema = part !== 'registry' && part !== 'mockups';
-  const enable = isOwnSchema ? await disableTriggers(session, schema) : [];
-  const sums = new Map<string, bigint>();
-  if (isOwnSchema) {
-    await emptyTables(session, schema);
-  }
-  const { header } = await readArchive(file, BATCH, async (section, rows) => {
-    if (section.part === part) {
-      const sum = await insertRows(
-        session,
-        { ...section, schema },
-        rows,
-        target,
-      );
-      sums.set(section.table, (sums.get(section.table) ?? 0n) + sum);
-    }
-  });
-  for (const section of header.sections.filter(each => each.part === part)) {
-    const [{ sum }] = await session.query<{ sum: string }>(
-      `select ${ROW_SUM} as sum from (${selectRows(
-        { ...section, schema },
-        target.tenantId,
-      )}) rows`,
-    );
-    if (BigInt(sum) !== (sums.get(section.table) ?? 0n)) {
-      throw new VerificationError(
-        `The rows of ${part} ${section.table} are not those of the file. Nothing was imported.`,
-      );
-    }
-  }
-  for (const statement of enable) {
-    await session.query(statement);
-  }
-  if (isOwnSchema) {
-    await advanceSequences(session, schema);
-  }
-  if (part === 'registry') {
-    await session.query(
-      `delete from ${RETIRED_TABLE} where tenant_slug = ${escapeLiteral(
-        target.slug,
-      )};
-       ${notifyRegistryStatement(context.settings.schema, {
-         tenantSlug: target.slug,
-       })}`,
-    );
-  }
-}
-
-/** @returns the checksum of what it has written */
-async function insertRows(
-  session: MigrationSession,
-  section: FoundSection & { rows: number },
-  rows: string[],
-  target: Target,
-): Promise<bigint> {
-  const { schema, table, columns } = section;
-  const name = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
-  const list = columns.map(escapeIdentifier).join(', ');
-  const { row, where } = rowExpression(section, target);
-  const [{ sum }] = await session.query<{ sum: string }>(
-    `with given as (
-       select ${row} as row from jsonb_array_elements($1::jsonb) each (row) where ${where}
-     ), written as (
-       insert into ${name} (${list}) overriding system value
-       select ${columns
-         .map(column => `r.${escapeIdentifier(column)}`)
-         .join(', ')}
-         from given, jsonb_populate_record(null::${name}, given.row) r
-     )
-     select ${ROW_SUM} as sum from (select row::text as row from given) rows`,
-    [`[${rows.join(',')}]`],
-  );
-  return BigInt(sum);
-}
-
-/** Migrations may fill tables. Locks: ACCESS EXCLUSIVE on tables that nobody knows of yet. */
-async function emptyTables(
-  session: MigrationSession,
-  schema: string,
-): Promise<void> {
-  const tables = await tablesInOrder(session, schema);
-  if (tables.length > 0) {
-    const names = tables.map(
-      table => `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`,
-    );
-    await session.query(`truncate ${names.join(', ')}`);
-  }
-}
-
-/**
- * The rows come with what their triggers have made of them.
- *
- * @returns the statements that enable them again
- */
-async function disableTriggers(
-  session: MigrationSession,
-  schema: string,
-): Promise<string[]> {
-  const triggers = await session.query<{
-    table: string;
-    trigger: string;
-    mode: string;
-  }>(
-    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(t.tgname) as trigger,
-            case t.tgenabled when 'A' then 'enable always' when 'R' then 'enable replica' else 'enable' end as mode
-       from pg_trigger t join pg_class c on c.oid = t.tgrelid
-       join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and not t.tgisinternal and t.tgenabled <> 'D'`,
-    [schema],
-  );
-  for (const { table, trigger } of triggers) {
-    await session.query(`alter table ${table} disable trigger ${trigger}`);
-  }
-  return triggers.map(
-    ({ table, trigger, mode }) =>
-      `alter table ${table} ${mode} trigger ${trigger}`,
-  );
-}
-
-async function advanceSequences(
-  session: MigrationSession,
-  schema: string,
-): Promise<void> {
-  const columns = await session.query<{
-    table: string;
-    column: string;
-    sequence: string;
-  }>(
-    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(a.attname) as column,
-            pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) as sequence
-       from pg_attribute a join pg_class c on c.oid = a.attrelid and c.relkind = 'r'
-       join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and a.attnum > 0 and not a.attisdropped
-        and pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) is not null`,
-    [schema],
-  );
-  for (const { table, column, sequence } of columns) {
-    await session.query(
-      `select setval(${escapeLiteral(
-        sequence,
-      )}, coalesce((select max(${column}) from ${table}), 0) + 1, false)`,
-    );
-  }
 }

@@ -47,8 +47,11 @@ const MOCKUPS = [
   'mockup_trash_versions',
 ];
 
-/** Where upstream's migrator keeps what has run, and Backstage's scheduler its tasks. */
-export const BOOKKEEPING = '^(knex_migrations|backstage_backend_tasks__)';
+/**
+ * Where upstream's migrator keeps what has run, Backstage's scheduler its tasks, and an engine what
+ * it reads at the moment.
+ */
+const BOOKKEEPING = '^(knex_migrations|backstage_backend_tasks__|tenancy_)';
 
 /** Whether an import knows such a section. Each schema of a tenant may have tables of any name. */
 export function isKnown(
@@ -67,7 +70,7 @@ export function isKnown(
 
 /** The sections of the product's own tables. */
 export async function registrySections(
-  executor: Executor,
+  executor: Pick<Executor, 'read'>,
   schema: string,
 ): Promise<FoundSection[]> {
   return sectionsOf(executor, 'registry', schema, REGISTRY);
@@ -75,7 +78,7 @@ export async function registrySections(
 
 /** Those of a database with the mockup plugin's tables; none in another one. */
 export async function mockupSections(
-  executor: Executor,
+  executor: Pick<Executor, 'read'>,
 ): Promise<FoundSection[]> {
   const schemas = await executor.read<{ schema: string }>(
     `select n.nspname as schema from pg_class c
@@ -137,7 +140,7 @@ export function schemaOfPart(part: string, tenantId: string): string {
 }
 
 async function sectionsOf(
-  executor: Executor,
+  executor: Pick<Executor, 'read'>,
   part: string,
   schema: string,
   tables: readonly string[],

@@ -5,7 +5,13 @@ import { formatCount, formatThings } from '../../text';
 import { describeTrace, purgeTenant } from '../../tenant/purge';
 import type { PurgeReport } from '../../tenant/purge';
 import type { Portal } from '../../tenant/places';
-import { databaseOption, nowOption, slugOption, yesOption } from '../options';
+import {
+  databaseOption,
+  nowOption,
+  replaceOption,
+  slugOption,
+  yesOption,
+} from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const DATABASES = `
@@ -43,12 +49,19 @@ export const importCommand: CommandDefinition = {
   details: `${DATABASES} Run it in the repository of the portal, whose packages make the
 tables. Stop the command at any time, and run it again.`,
   access: 'change',
-  options: [slugOption, databaseOption],
+  options: [slugOption, replaceOption, yesOption, databaseOption],
   async run(invocation) {
     const { context } = invocation.migration;
     const { tenantId, slug, rows } = await importTenant(context, {
       file: invocation.args[0],
       slug: invocation.options.slug,
+      replace: invocation.options.replace,
+      confirm: async target =>
+        invocation.options.replace &&
+        invocation.confirm(
+          [`what the tenant "${target.slug}" has now`],
+          target.slug,
+        ),
       portal: portalOf(invocation),
       makeTables: makeTablesOf(context.settings.schema),
     });
