@@ -127,6 +127,8 @@ async function takePictures(names: string[]): Promise<boolean> {
       );
     }
     await page.goto(path(mockup, versions));
+    // On a busy machine, its code asks for nothing for a while.
+    await page.locator('h1, [role=alert]').first().waitFor();
     await visitor.untilQuiet();
     try {
       await then?.(page);
