@@ -28,9 +28,13 @@ describe('help', () => {
     expect(unasked).toMatchObject({ exitCode: EXIT_CODES.usage, stdout: '' });
   });
 
-  it.each(commands.map(({ name }) => name))('tells about %s', async name => {
+  it.each(
+    commands.map(({ name, subcommand }) =>
+      [name, subcommand].filter(Boolean).join(' '),
+    ),
+  )('tells about %s', async name => {
     const { exitCode, stdout, stderr } = await runWithoutDatabase(
-      name,
+      ...name.split(' '),
       '--help',
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -65,11 +69,12 @@ describe('help', () => {
     const { scripts } = jest.requireActual('../../../package.json') as {
       scripts: Record<string, string>;
     };
-    for (const { name } of commands) {
+    for (const { name } of commands.filter(each => !each.subcommand)) {
       expect(scripts[`migrate:${name}`]).toMatch(
         new RegExp(`migrations/src/cli/index.ts ${name}$`),
       );
     }
+    expect(scripts.tenant).toMatch(/backstage-catalog-tenancy-cli tenant$/);
   });
 });
 
