@@ -14,6 +14,11 @@ import { waitUntil } from '@internal/postgres/testUtils';
 // Debian has it in a folder that is on the PATH of the superuser only.
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
 
+/** The nginx of this machine. */
+export function findNginx(): string | undefined {
+  return FOLDERS.map(folder => join(folder, 'nginx')).find(existsSync);
+}
+
 /** An answer that came by way of nginx. */
 export interface ProxiedAnswer {
   status: number;
@@ -27,17 +32,11 @@ export class Nginx {
   readonly #folder: string;
   readonly #child: ChildProcess;
 
-  /** @throws Error if it is not installed, or does not start, with what it says */
-  static async start(options: {
-    domain: string;
-    backendPort: number;
-  }): Promise<Nginx> {
-    const executable = FOLDERS.map(folder => join(folder, 'nginx')).find(
-      existsSync,
-    );
-    if (!executable) {
-      throw new Error('nginx is not installed: run "apt-get install nginx"');
-    }
+  /** @throws Error if it does not start, with what it says */
+  static async start(
+    executable: string,
+    options: { domain: string; backendPort: number },
+  ): Promise<Nginx> {
     const folder = await mkdtemp(join(tmpdir(), 'nginx-'));
     const ports = { http: await freePort(), https: await freePort() };
     await makeCertificate(join(folder, 'tls'), options.domain);
