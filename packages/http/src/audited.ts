@@ -21,12 +21,16 @@ export async function audited(
     request?.res && severityLevel !== 'low'
       ? holdAnswer(request.res)
       : () => undefined;
-  let meta: JsonObject | void;
   try {
-    meta = await operation();
-  } catch (error) {
-    await created.fail({ error: toError(error) }).finally(release);
-    throw error;
+    let meta: JsonObject | void;
+    try {
+      meta = await operation();
+    } catch (error) {
+      await created.fail({ error: toError(error) });
+      throw error;
+    }
+    await created.success(meta ? { meta } : undefined);
+  } finally {
+    release();
   }
-  await created.success(meta ? { meta } : undefined).finally(release);
 }
