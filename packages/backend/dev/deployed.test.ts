@@ -300,13 +300,15 @@ describe('the metrics', () => {
     }
   });
 
-  it('name no tenant but where its requests are counted', async () => {
+  it('name a tenant where its requests and its use are counted alone', async () => {
     const scraped = await scrape();
     const withTenant = [...scraped].filter(([, labels]) =>
       [...labels].some(label => label.includes('tenant')),
     );
-    expect(withTenant.map(([name]) => name)).toEqual([
+    expect(withTenant.map(([name]) => name).sort()).toEqual([
       'tenancy_resolutions_count_total',
+      'tenancy_usage_database_duration_total',
+      'tenancy_usage_requests_total',
     ]);
     const tasks = (await read()).match(/taskId="[^"]*"/g);
     expect(tasks).toContain('taskId="tenant:catalog_orphan_cleanup"');
