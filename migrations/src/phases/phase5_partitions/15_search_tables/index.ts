@@ -39,7 +39,14 @@ export const searchTables: Step = {
       : await waitingName(executor, 'entities');
     await executor.transaction({
       title: 'Create entity_terms and entity_parents',
-      locks: 'SHARE ROW EXCLUSIVE on tables that are not in use.',
+      ...(isInUse
+        ? {
+            locks:
+              'SHARE ROW EXCLUSIVE on entities, for changes of the catalog: it has no rows yet.',
+            tables: ['entities'],
+            mode: 'share row exclusive',
+          }
+        : { locks: 'SHARE ROW EXCLUSIVE on tables that are not in use.' }),
       statements: [
         ...searchTablesStatements,
         ...functionStatements(settings.schema, await createTerms(executor)),
