@@ -297,6 +297,23 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     ).resolves.toEqual(before);
   });
 
+  it('refuse what the database has made other rows of', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `create function plugins.change() returns trigger language plpgsql as
+         'begin new.owner := ''user:default/other''; return new; end';
+       create trigger change before insert on plugins.mockups
+         for each row execute function plugins.change()`,
+    );
+    await expect(importFrom(name, file, 'new')).rejects.toThrow(
+      'The rows of mockups mockups are not those of the file.',
+    );
+    await expect(
+      query(name, `select from tenancy.tenants where tenant_slug = 'new'`),
+    ).resolves.toEqual([]);
+  });
+
   it('leave no file behind that is not whole', async () => {
     const { exitCode, stderr } = await exportTo(
       template,
