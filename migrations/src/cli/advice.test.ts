@@ -3,7 +3,7 @@ import { join, relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import ts from 'typescript';
 import { operatorCommand } from '../operatorCommand';
-import { buildProgram, commands } from './program';
+import { addDoctor, buildProgram, commands } from './program';
 
 const ROOT = resolve(__dirname, '../../..');
 const MIGRATIONS = 'migrations/src';
@@ -119,9 +119,11 @@ async function complaint(argv: string[]): Promise<string | undefined> {
       done();
     },
   });
-  const program = buildProgram({ stdout: stream, stderr: stream }, async () => {
+  const begin = async () => {
     begun = true;
-  });
+  };
+  const program = buildProgram({ stdout: stream, stderr: stream }, begin);
+  addDoctor(program, begin);
   await program.parseAsync(argv, { from: 'user' }).catch(() => undefined);
   return begun ? undefined : `${argv.join(' ')}: ${text}`;
 }

@@ -157,7 +157,7 @@ function register(
 }
 
 /** It looks at more than the migration, and has exit codes of its own. */
-function addDoctor(
+export function addDoctor(
   program: Command,
   act: (options: CommandOptions) => Promise<void>,
 ): void {

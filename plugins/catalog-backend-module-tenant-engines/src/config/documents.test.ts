@@ -19,7 +19,7 @@ const FENCED = /^( *)```yaml\n([^]*?)\n\1```$/gm;
 const parseConfig = (text: string): JsonObject =>
   parse(
     text.replace(/\$\{\w+(?::-)?([^}]*)\}/g, (_, other) => other || 'x'),
-    (_, value) => (value?.$file === undefined ? value : 'x'),
+    (_: unknown, value: any) => (value?.$file === undefined ? value : 'x'),
   );
 
 /** What a file is read on top of, beside app-config.yaml. */
