@@ -31,5 +31,6 @@ backend.add(
 );
 backend.add(import('@backstage/plugin-catalog-backend'));
 backend.add(import('../..'));
+// eslint-disable-next-line @backstage/no-mixed-plugin-imports
 backend.add(import('backstage-plugin-tenants-backend'));
 backend.start();
