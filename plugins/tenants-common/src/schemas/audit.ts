@@ -17,7 +17,7 @@ const part = z
   .transform(text => text.toLowerCase());
 
 const givenTime = z.iso
-  .datetime({ offset: true, error: TIME })
+  .datetime({ offset: true, error: TIME, abort: true })
   .refine(text => new Date(text).getFullYear() > 0, TIME)
   .transform(text => new Date(text).toISOString());
 

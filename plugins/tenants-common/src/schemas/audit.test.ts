@@ -1,0 +1,20 @@
+import { parseInput } from '../parseInput';
+import { listTenantAuditSchema } from './audit';
+
+describe('a query of an audit trail', () => {
+  it.each(['yesterday', '0000-01-01T00:00:00Z'])(
+    'is told once that %s is no time',
+    from => {
+      expect(() =>
+        parseInput(listTenantAuditSchema, { from }, 'query'),
+      ).toThrow(
+        `Invalid query: from must be a time such as 2026-01-31T12:00:00Z, got "${from}"`,
+      );
+    },
+  );
+
+  it('names a time that is none once', () => {
+    const { error } = listTenantAuditSchema.safeParse({ from: 'yesterday' });
+    expect(error?.issues).toHaveLength(1);
+  });
+});
