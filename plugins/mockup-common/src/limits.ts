@@ -33,8 +33,6 @@ export const MOCKUP_LIMITS = {
   message: 1000,
   /** Groups that one mockup is shared with. */
   shares: 50,
-  /** Characters in the reference of a group. */
-  groupRef: 255,
   /** Characters in the path of a page. */
   pagePath: 100,
   /** Pages of one tenant. */

@@ -241,6 +241,11 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
   it.each([
     [{ audience: 'all' }, 'audience must be everybody, a group'],
     [{ audience: 'group:designers' }, 'audience must be everybody, a group'],
+    [
+      { audience: 'group:../x' },
+      'a group as group:<namespace>/<name>, or role:viewer, role:member or role:admin, got "group:../x"',
+    ],
+    [{ audience: 'group:default/x.' }, 'audience must be everybody, a group'],
     [{ audience: undefined }, 'audience is missing'],
     [{ audience: 'role:member' }, 'Nobody has a role in this tenant'],
     [{ mockupId: 'x' }, 'mockupId must be the id of a mockup'],

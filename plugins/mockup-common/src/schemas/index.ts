@@ -11,6 +11,7 @@ export {
 export {
   createMockupRequestSchema,
   duplicateMockupRequestSchema,
+  groupRefSchema,
   mockupSchema,
   mockupWithLatestVersionSchema,
   restoreVersionRequestSchema,

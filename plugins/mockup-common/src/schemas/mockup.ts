@@ -108,14 +108,24 @@ export const duplicateMockupRequestSchema: z.ZodType<DuplicateMockupRequest> =
   );
 
 const GROUP_REF = 'a group as group:<namespace>/<name>';
+
+/** What the catalog takes as a namespace and a name, in lower case. */
+const GROUP_PATTERN =
+  /^group:(?=[^/]{1,63}\/)[a-z0-9]+(-+[a-z0-9]+)*\/[a-z0-9]([a-z0-9_.-]{0,61}[a-z0-9])?$/;
+
+/**
+ * The reference of a group, in the form that such references have among the claims of a user.
+ *
+ * @public
+ */
+export const groupRefSchema: z.ZodType<string> = z
+  .string({ error: GROUP_REF })
+  .toLowerCase()
+  .regex(GROUP_PATTERN, { error: GROUP_REF });
+
 const share = z.strictObject(
   {
-    group: z
-      .string({ error: GROUP_REF })
-      // The form that references of groups have among the claims of a user.
-      .toLowerCase()
-      .max(MOCKUP_LIMITS.groupRef, { error: GROUP_REF })
-      .regex(/^group:[a-z0-9_.-]+\/[a-z0-9_.-]+$/, { error: GROUP_REF }),
+    group: groupRefSchema,
     access: z.enum(['read', 'write'], { error: 'read or write' }),
   },
   { error: 'an object with a group and an access' },

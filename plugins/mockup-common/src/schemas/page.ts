@@ -8,7 +8,7 @@ import type {
   PublishPageRequest,
 } from '../types';
 import { layoutItemSchema } from './layout';
-import { name, timestamp, userRef, versionTag } from './mockup';
+import { groupRefSchema, name, timestamp, userRef, versionTag } from './mockup';
 
 const PATH = `1 to ${MOCKUP_LIMITS.pagePath} lower-case letters, digits and single hyphens, such as team-start`;
 const AUDIENCE =
@@ -26,13 +26,13 @@ export const pagePathSchema: z.ZodType<string> = z
   .max(MOCKUP_LIMITS.pagePath, { error: PATH })
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, { error: PATH });
 
+const AUDIENCES = ['everybody', 'role:viewer', 'role:member', 'role:admin'];
+
 const audience = z
   .string({ error: AUDIENCE })
-  // The form that references of groups have among the claims of a user.
   .toLowerCase()
-  .max(MOCKUP_LIMITS.groupRef, { error: AUDIENCE })
-  .regex(
-    /^(everybody|role:(viewer|member|admin)|group:[a-z0-9_.-]+\/[a-z0-9_.-]+)$/,
+  .refine(
+    text => AUDIENCES.includes(text) || groupRefSchema.safeParse(text).success,
     { error: AUDIENCE },
   ) as unknown as z.ZodType<PageAudience>;
 

@@ -26,6 +26,7 @@ import { selectedItems } from './model/editorReducer';
 import { bottomOf } from './model/grid';
 import { Palette } from './Palette';
 import { Preview } from './Preview';
+import { PublishButton } from '../pages/PublishButton';
 import { ConflictDialog } from './saving/ConflictDialog';
 import { CopyDialog } from './saving/CopyDialog';
 import { DraftDialog, type OpenedDraft } from './saving/DraftDialog';
@@ -143,14 +144,17 @@ export function Editor(props: {
     paste(fromClipboardText(event.clipboardData?.getData('text/plain') ?? ''));
   };
 
-  const save = async (note?: VersionNote, over?: Saved) => {
+  /** @returns whether it is saved */
+  const save = async (note?: VersionNote, over?: Saved): Promise<boolean> => {
     if (content.name.trim() === '') {
       announce(t('editor.details.nameMissing'));
-      return;
+      return false;
     }
-    if (await saving.save(content, note, over)) {
+    const isSaved = await saving.save(content, note, over);
+    if (isSaved) {
       announce(t('editor.said.saved'));
     }
+    return isSaved;
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const key = event.key.toLowerCase();
@@ -194,7 +198,18 @@ export function Editor(props: {
           saving.followShared(change);
           announce(t('sharing.saved', { name: content.name }));
         }}
-      />
+      >
+        <PublishButton
+          mockup={{ id: mockupId, name: content.name }}
+          versionId={saved.versionId}
+          onOpen={async () =>
+            isReadOnly ||
+            (!isChanged && saved.versionId !== undefined) ||
+            (await save())
+          }
+          onSaid={announce}
+        />
+      </EditorHeader>
       <div className={styles.notices}>
         {isReadOnly && (
           <Alert

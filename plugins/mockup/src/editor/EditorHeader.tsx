@@ -12,7 +12,7 @@ import {
 import { RiEditLine, RiPriceTag3Line } from '@remixicon/react';
 import { ActionDialog, PageHeader } from '@internal/pages';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
-import { type Dispatch, useState } from 'react';
+import { type Dispatch, type ReactNode, useState } from 'react';
 import { versionsRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import type { SharedChange } from '../sharing/useSharing';
@@ -28,10 +28,12 @@ export function EditorHeader(props: {
   isReadOnly: boolean;
   dispatch: Dispatch<EditorAction>;
   onSave: (note: VersionNote) => void;
+  /** More buttons. */
+  children?: ReactNode;
   onSaveCopy: () => void;
   onShared: (change: SharedChange) => void;
 }) {
-  const { mockupId, content, isReadOnly } = props;
+  const { mockupId, content, isReadOnly, children } = props;
   const { dispatch, onSave, onSaveCopy, onShared } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const versionsPath = useRouteRef(versionsRouteRef)?.({ id: mockupId });
@@ -51,6 +53,7 @@ export function EditorHeader(props: {
             <Button variant="secondary" onPress={() => setDialog('share')}>
               {t('sharing.open')}
             </Button>
+            {children}
             <Button variant="secondary" onPress={onSaveCopy}>
               {t('editor.toolbar.saveCopy')}
             </Button>

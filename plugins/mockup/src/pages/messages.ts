@@ -24,6 +24,8 @@ export const pagesMessages = {
   },
   publish: {
     button: 'Publish',
+    newest: 'the newest version',
+    see: 'Open the page',
     open: 'Publish {{title}}',
     put: 'Put on the page',
     putOpen: 'Put {{title}} on the page {{path}}',

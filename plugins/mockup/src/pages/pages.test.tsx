@@ -9,6 +9,7 @@ import type {
   MockupApi,
   PublishedPage,
   PublishPageRequest,
+  SaveVersionRequest,
   Version,
 } from 'backstage-plugin-mockup-common';
 import { Route, Routes } from 'react-router-dom';
@@ -72,6 +73,11 @@ class Backend {
       mockup: { ...this.mockup, latestVersion: this.versions[0] },
       etag: '"1"',
     }),
+    saveVersion: async (_: string, { layoutData }: SaveVersionRequest) => {
+      const version = { ...this.versions[0], id: 'third', layoutData };
+      this.versions.unshift(version);
+      return { version, etag: '"2"' };
+    },
     listVersions: async () => ({ items: this.versions, totalItems: 2 }),
     listPages: jest.fn(async () => [...this.pages.values()]),
     listPagesOf: async () => [...this.pages.values()],
@@ -206,6 +212,38 @@ describe('a page', () => {
     expect(
       await screen.findByRole('link', { name: 'Welcome' }),
     ).toHaveAttribute('href', '/pages/start');
+  });
+});
+
+describe('the editor', () => {
+  it('publishes what is in it, which is saved first', async () => {
+    const backend = new Backend();
+    await backend.render(`/mockups/${backend.mockup.id}`);
+    await userEvent.click(await button('Add Text'));
+    await userEvent.click(await button('Publish'));
+    const dialog = await screen.findByRole('dialog', {
+      name: 'Publish the newest version',
+    });
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Publish' }),
+    );
+    expect(
+      await screen.findByRole('link', { name: 'Open the page' }),
+    ).toHaveAttribute('href', `/pages/${slugOf(backend.mockup.name)}`);
+    expect(backend.versions[0].layoutData).toHaveLength(2);
+    expect(backend.api.publishPage).toHaveBeenCalledWith(
+      slugOf(backend.mockup.name),
+      expect.objectContaining({ versionId: backend.versions[0].id }),
+    );
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('does not offer that to those who may not', async () => {
+    const backend = new Backend();
+    backend.mayPublish = false;
+    await backend.render(`/mockups/${backend.mockup.id}`);
+    expect(await button('Share')).toBeVisible();
+    expect(screen.queryByRole('button', { name: 'Publish' })).toBeNull();
   });
 });
 

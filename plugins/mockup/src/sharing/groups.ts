@@ -1,8 +1,5 @@
 import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
-import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
-
-// What the backend takes.
-const GROUP_REF = /^group:[a-z0-9_.-]+\/[a-z0-9_.-]+$/;
+import { groupRefSchema } from 'backstage-plugin-mockup-common';
 
 /** What somebody has typed for a group. */
 export type TypedGroup =
@@ -33,7 +30,7 @@ export function parseGroup(text: string): TypedGroup {
   if (!group.startsWith('group:')) {
     return { problem: 'otherKind' };
   }
-  return GROUP_REF.test(group) && group.length <= MOCKUP_LIMITS.groupRef
+  return groupRefSchema.safeParse(group).success
     ? { group }
     : { problem: 'invalid' };
 }
