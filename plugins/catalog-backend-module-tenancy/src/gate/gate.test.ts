@@ -20,10 +20,7 @@ import {
   TenantLimits,
   tenancyServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import {
-  catalogStoreServiceMock,
-  tenantDirectoryServiceMock,
-} from 'backstage-plugin-catalog-tenancy-node/testUtils';
+import { tenantDirectoryServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
 import request from 'supertest';
 import tenancyModule from '..';
 import {
@@ -84,6 +81,13 @@ const noStore = createServiceFactory({
   factory(): CatalogStore {
     throw new Error('There is no store');
   },
+});
+
+/** Of which nothing is asked. */
+const emptyStore = createServiceFactory({
+  service: catalogStoreServiceRef,
+  deps: {},
+  factory: () => ({} as CatalogStore),
 });
 
 /** Modules with nothing to wait for, and with routes that know no tenants. */
@@ -207,7 +211,7 @@ it('a backend whose gates can not tell its hosts does not start', async () => {
 });
 
 describe('where other modules of the catalog have routes', () => {
-  const services = [catalogStoreServiceMock.factory(), tenants];
+  const services = [emptyStore, tenants];
 
   it.each([
     ['before', { earlier: otherModules, features: services }],

@@ -9,11 +9,5 @@ export {
   assertTenantIsolation,
   type TenantIsolationOptions,
 } from './assertTenantIsolation';
-export {
-  catalogStoreServiceMock,
-  type MockCatalogEntities,
-} from './catalogStoreServiceMock';
-export { tenantDatabaseServiceMock } from './tenantDatabaseServiceMock';
 export { tenantDirectoryServiceMock } from './tenantDirectoryServiceMock';
 export { tenantGateServiceMock } from './tenantGateServiceMock';
-export { tenantStoreServiceMock } from './tenantStoreServiceMock';

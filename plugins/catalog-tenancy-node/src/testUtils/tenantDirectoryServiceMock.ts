@@ -8,10 +8,16 @@ import {
 } from '@backstage/backend-test-utils';
 import {
   type ActiveTenant,
+  DEFAULT_TENANT_ID,
+  DEFAULT_TENANT_SLUG,
   type TenantDirectory,
   tenantDirectoryServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { InMemoryTenantStore } from './InMemoryTenantStore';
+
+const DEFAULT_TENANT: ActiveTenant = {
+  tenantId: DEFAULT_TENANT_ID,
+  tenantSlug: DEFAULT_TENANT_SLUG,
+};
 
 /**
  * Creates a directory that knows the given tenants and no others; without any, the
@@ -22,16 +28,14 @@ import { InMemoryTenantStore } from './InMemoryTenantStore';
 export function tenantDirectoryServiceMock(
   options: { tenants?: ActiveTenant[] } = {},
 ): TenantDirectory {
-  const { tenants } = options;
-  return tenants
-    ? {
-        findActive: async slug => {
-          const found = tenants.find(({ tenantSlug }) => tenantSlug === slug);
-          return found && { ...found };
-        },
-        forget: () => {},
-      }
-    : new InMemoryTenantStore();
+  const { tenants = [DEFAULT_TENANT] } = options;
+  return {
+    findActive: async slug => {
+      const found = tenants.find(({ tenantSlug }) => tenantSlug === slug);
+      return found && { ...found };
+    },
+    forget: () => {},
+  };
 }
 
 /**
@@ -42,8 +46,7 @@ export function tenantDirectoryServiceMock(
 export namespace tenantDirectoryServiceMock {
   /**
    * A service factory for `startTestBackend`, around the given directory, or one
-   * that knows the given tenants. A registry of {@link (tenantStoreServiceMock:function)}
-   * is a directory too.
+   * that knows the given tenants.
    */
   export const factory = (
     options: { directory?: TenantDirectory; tenants?: ActiveTenant[] } = {},
