@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { operatorCommand, usageOfCommands } from './operatorCommand';
+import { operatorCommand } from './operatorCommand';
 
 const PLUGINS = '../../plugins';
 const YARN = 'yarn/4.18.1 npm/? node/v22.20.0 linux x64';
@@ -53,25 +53,6 @@ describe('operatorCommand', () => {
       expected,
     );
   });
-
-  it('ends with the name where no option follows', () => {
-    const script = through('/repository/migrations/src/cli/index.ts', {
-      npm_config_user_agent: NPM,
-      npm_lifecycle_event: 'migrate:status',
-    });
-    expect(operatorCommand('cleanup', '', script)).toBe(
-      'npm run -s migrate:cleanup',
-    );
-    expect(operatorCommand('cleanup', '', through(BIN, {}))).toBe(
-      'npx backstage-catalog-tenancy-cli cleanup',
-    );
-  });
-});
-
-it('usageOfCommands says how any of them is typed', () => {
-  expect(usageOfCommands(through(BIN, {}))).toBe(
-    'npx backstage-catalog-tenancy-cli <command> [options]',
-  );
 });
 
 it('is what every message names a command with', () => {

@@ -87,6 +87,16 @@ describe('wrong usage', () => {
       ['phase1', '--max-pause', 'soon'],
       "argument 'soon' is invalid. Expected a whole number of milliseconds from 1",
     ],
+    [['phase2', '--batch-size', '2.5'], 'Expected a whole number of rows'],
+    [['rollback', '--to', '6'], 'of a phase from 0 to 5'],
+    [['partition', 'acme', '--max-block', '601s'], 'from 1 to 600000'],
+    [['status', '--schema', 'x'.repeat(64)], 'of 1 to 63 bytes'],
+    [['status', '--schema', 'pg_catalog'], 'Expected a schema of yours'],
+    [['phase2', '--tenant-name', ' '], 'Expected a name of 1 to 255'],
+    [
+      ['phase6', '--base-url', 'https://user:hush@example.com'],
+      'Expected an address such as https://',
+    ],
     [
       ['status', '--url', 'postgresql://h/d', '--config', 'c.yaml'],
       'cannot be used with',

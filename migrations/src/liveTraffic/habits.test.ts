@@ -180,41 +180,5 @@ describe.each(testedVersions({ versions: 'newest' }))(
         ),
       ).resolves.toMatchObject({ rowCount: 0 });
     });
-
-    it('can COPY no more from phase 4 on, by a rule of PostgreSQL, but whoever bypasses it can', async () => {
-      for (const phase of PHASES.slice(0, 4)) {
-        await migrate(migration => migration.runPhase(phase));
-      }
-      const tenant = await deploy();
-      await expect(
-        CopyIn.begin(
-          application,
-          `copy relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref) from stdin`,
-        ),
-      ).rejects.toMatchObject({
-        code: '0A000',
-        message: 'COPY FROM not supported with row-level security',
-      });
-      const admin = new Client(server.connection);
-      await admin.connect();
-      await admin.query('set search_path = tenancy');
-      const copy = await CopyIn.begin(
-        admin,
-        `copy relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref) from stdin`,
-      );
-      copy.send(tenant, entity, 'a', 'during phase 5', 'b');
-      await expect(
-        migrate(
-          migration => migration.runPhase(5),
-          () => copy.end(),
-        ),
-      ).resolves.toBe(true);
-      await admin.end();
-      await expect(typesOf()).resolves.toEqual(['during phase 5']);
-      // Before version 18, what is partitioned is copied out by a query.
-      await application.query(
-        'copy (select * from relations where tenant_id = current_setting($$app.tenant_id$$)::uuid) to stdout',
-      );
-    });
   },
 );

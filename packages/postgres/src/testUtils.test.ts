@@ -3,12 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
-import {
-  createTestDatabases,
-  eventually,
-  waitUntil,
-  withDeadline,
-} from './testUtils';
+import { createTestDatabases } from './testUtils';
 
 const databases = createTestDatabases({ versions: 'every' });
 
@@ -65,53 +60,11 @@ describe.each(databases.eachSupportedId())('a template on %s', id => {
   });
 });
 
-describe('a wait', () => {
-  const never = new Promise<never>(() => {});
-  const soon = { withinMs: 20 };
-
-  it('ends with what it waited for', async () => {
-    let looks = 0;
-    const look = () => (looks += 1) > 2 && 'seen';
-    await expect(waitUntil('it', look)).resolves.toBe('seen');
-    const attempt = async () => {
-      looks += 1;
-      expect(looks).toBeGreaterThan(5);
-      return looks;
-    };
-    await expect(eventually(attempt)).resolves.toBe(6);
-    await expect(withDeadline('it', Promise.resolve(7))).resolves.toBe(7);
-  });
-
-  it('fails once its deadline has passed, and says what it waited for', async () => {
-    const inVain = /^Waited 20 ms in vain for it$/;
-    await expect(withDeadline('it', never, soon)).rejects.toThrow(inVain);
-    await expect(waitUntil('it', () => false, soon)).rejects.toThrow(inVain);
-    // What it looks at may hang as well.
-    await expect(waitUntil('it', () => never, soon)).rejects.toThrow(inVain);
-    await expect(eventually(() => expect(1).toBe(2), soon)).rejects.toThrow(
-      'Expected: 2',
-    );
-  });
-});
-
 describe('the long test files', () => {
-  const LongFilesFirst = jest.requireActual('../jest/longFiles') as {
-    new (options: object): { sort(tests: object[]): object[] };
-    LONG_FILES: string[];
-    chosenLongFiles(choice?: string): string[];
-  };
-  const { LONG_FILES, chosenLongFiles } = LongFilesFirst;
+  const { LONG_FILES, chosenLongFiles } = jest.requireActual(
+    '../jest/longFiles',
+  ) as { LONG_FILES: string[]; chosenLongFiles(choice?: string): string[] };
   const root = join(__dirname, '../../..');
-  const { LONG_TESTS } = process.env;
-
-  afterEach(() => {
-    process.env.LONG_TESTS = LONG_TESTS;
-    if (LONG_TESTS === undefined) {
-      delete process.env.LONG_TESTS;
-    }
-    jest.restoreAllMocks();
-  });
-
   it('are there', () => {
     expect(LONG_FILES.filter(file => !existsSync(join(root, file)))).toEqual(
       [],
@@ -130,32 +83,5 @@ describe('the long test files', () => {
     );
     expect(new Set(chosen.flat()).size).toBe(LONG_FILES.length);
     expect(chosenLongFiles('commit 1')).toEqual(chosen[1]);
-  });
-
-  it.each([
-    ['left out, which is said', '', false, 0],
-    ['run an eighth at a time', 'a commit', false, LONG_FILES.length / 8],
-    ['all run where they are asked for', 'all', false, LONG_FILES.length],
-    ['all run where files are named', '', true, LONG_FILES.length],
-  ])('are %s', (_, choice, isSet, count) => {
-    process.env.LONG_TESTS = choice;
-    const said = jest.spyOn(console, 'error').mockReturnValue(undefined);
-    const files = [...LONG_FILES, 'other.test.ts'];
-    const sequencer = new LongFilesFirst({
-      contexts: [],
-      globalConfig: { testPathPatterns: { isSet: () => isSet } },
-    });
-    const sorted = sequencer.sort(
-      files.map(file => ({
-        path: join(root, file),
-        context: {
-          config: { id: '', cacheDirectory: '', haste: {} },
-          hasteFS: { getSize: () => 1 },
-        },
-      })),
-    ) as { path: string }[];
-    expect(sorted).toHaveLength(Math.ceil(count) + 1);
-    expect(sorted.at(-1)!.path).toMatch(/other\.test\.ts$/);
-    expect(said).toHaveBeenCalledTimes(sorted.length < files.length ? 1 : 0);
   });
 });
