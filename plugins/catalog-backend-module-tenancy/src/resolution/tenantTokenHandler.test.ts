@@ -6,7 +6,6 @@ import {
   DatabaseUnavailableError,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
-import { generateKeyPairSync } from 'node:crypto';
 import tenancyFeatures from '../index';
 import { outcomeOf } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
@@ -16,13 +15,7 @@ import {
   configData,
   type TenantBackend,
 } from './__testUtils__/startTenantBackend';
-import {
-  assemble,
-  seconds,
-  SECRET,
-  sign,
-  signWithHeader,
-} from './__testUtils__/tokens';
+import { seconds, SECRET, sign } from './__testUtils__/tokens';
 import { userToken } from './__testUtils__/userTokens';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -37,8 +30,6 @@ const ENTRY = {
 
 // By Backstage, which knows of no tenants.
 const UNAUTHENTICATED = /^401 .*AuthenticationError/;
-
-const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 
 describe('a tenant token as credentials', () => {
   const logger = mockServices.rootLogger.mock();
@@ -104,17 +95,8 @@ describe('a tenant token as credentials', () => {
 
     it.each([
       ['expired', sign({ ...ACME, exp: seconds(-1) })],
-      ['not yet valid', sign({ ...ACME, nbf: seconds(600) })],
       ['signed with another secret', sign(ACME, {}, `${SECRET}x`)],
-      ['not signed', assemble({ alg: 'none', typ: 'JWT' }, ACME)],
-      ['signed with HS512', sign(ACME, { algorithm: 'HS512' })],
-      ['signed with RS256', sign(ACME, { algorithm: 'RS256' }, rsa.privateKey)],
       ['without a claim', sign({ sub: 'acme' })],
-      ['with a claim that is no slug', sign({ tenantSlug: 'Not A Slug' })],
-      [
-        'with a critical parameter that is not understood',
-        signWithHeader({ crit: ['unknown'], unknown: 1 }, ACME),
-      ],
       [
         'that pretends to be of a user of Backstage',
         sign(
@@ -125,6 +107,14 @@ describe('a tenant token as credentials', () => {
     ])('is refused by Backstage: %s', async (_title, token) => {
       expect(outcomeOf(await withToken(token))).toMatch(UNAUTHENTICATED);
       expect(directory.lookups).toEqual([]);
+    });
+
+    it('neither authenticates nor decides in a cookie', async () => {
+      const cookie = `backstage-auth=${sign({ tenantSlug: 'globex' })}`;
+      expect(outcomeOf(await backend.get({ host: HOST, cookie }))).toMatch(
+        UNAUTHENTICATED,
+      );
+      expect(outcomeOf(await withToken(sign(ACME), { cookie }))).toBe('acme');
     });
 
     it.each(['unknown', '-', '0'])(

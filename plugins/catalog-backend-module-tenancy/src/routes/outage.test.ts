@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
-import { findPgBouncer, PgBouncer, Postgres } from '@internal/postgres';
+import { Postgres } from '@internal/postgres';
 import {
   eventually,
   waitUntil,
@@ -25,16 +25,9 @@ import {
 const POOL_SIZE = 4;
 // The directory of tenants listens for changes on a connection beside the pool.
 const LISTENING_CONNECTIONS = 1;
-const BOUNCER_CONNECTIONS = 3;
 const TENANTS = ['tenant-0', 'tenant-1', 'tenant-2'];
 // A fault lasts until as many requests were refused.
 const REFUSALS = 5;
-
-const pgbouncer = findPgBouncer();
-if (!pgbouncer) {
-  // eslint-disable-next-line no-console
-  console.warn('No pgbouncer on the PATH: the tests behind it are left out');
-}
 
 /**
  * A server that waits for the disk, unlike the shared ones: what was answered has to
@@ -164,13 +157,10 @@ const refusedLogin: Fault = {
 };
 
 /** Starts a backend with tenants that have entities, before the tests of a suite. */
-function startBackend(
-  tenantsConnection: () => { host: string; port: number },
-  poolSize: number,
-): () => CatalogBackend {
+function startBackend(): () => CatalogBackend {
   let backend: CatalogBackend | undefined;
   beforeAll(async () => {
-    const { host, port } = tenantsConnection();
+    const { host, port } = server.postgres.connection;
     backend = await startCatalogBackend({
       connection: { ...server.postgres.connection, database: 'postgres' },
       enabled: true,
@@ -181,7 +171,7 @@ function startBackend(
           database: {
             connection: { host, port },
             pool: {
-              max: poolSize,
+              max: POOL_SIZE,
               connectionTimeoutMs: 300,
               statementTimeoutMs: 1_000,
             },
@@ -240,7 +230,7 @@ async function survive(
 }
 
 describe('While clients read, write and create tenants,', () => {
-  const backend = startBackend(() => server.postgres.connection, POOL_SIZE);
+  const backend = startBackend();
 
   it.each([postgresCrash, termination, lock, refusedLogin])(
     'a backend refuses with 429 or 503 at most, loses nothing and recovers: $what',
@@ -250,42 +240,6 @@ describe('While clients read, write and create tenants,', () => {
       expect(connections).toBeLessThanOrEqual(
         POOL_SIZE + LISTENING_CONNECTIONS,
       );
-    },
-  );
-});
-
-const describeWithPgBouncer = pgbouncer ? describe : describe.skip;
-describeWithPgBouncer('The same behind PgBouncer:', () => {
-  let bouncer: PgBouncer;
-  beforeAll(async () => {
-    bouncer = await PgBouncer.start(
-      pgbouncer!,
-      { ...server.postgres.connection, ...APPLICATION, database: 'postgres' },
-      {
-        connections: BOUNCER_CONNECTIONS,
-        // Refuses soon while PostgreSQL is away, and tries it again soon.
-        settings: { query_wait_timeout: '2', server_login_retry: '1' },
-      },
-    );
-  });
-  afterAll(() => bouncer.stop());
-  const backend = startBackend(() => bouncer.connection, POOL_SIZE);
-
-  const bouncerCrash: Fault = {
-    what: 'PgBouncer crashes, and starts again',
-    async inflict(untilRefused) {
-      await bouncer.crash();
-      await untilRefused();
-      await bouncer.restart();
-    },
-  };
-
-  it.each([postgresCrash, termination, bouncerCrash])(
-    'a backend refuses with 429 or 503 at most, loses nothing and recovers: $what',
-    async fault => {
-      const { wrongAnswers, connections } = await survive(backend(), fault);
-      expect(wrongAnswers).toEqual([]);
-      expect(connections).toBeLessThanOrEqual(BOUNCER_CONNECTIONS);
     },
   );
 });

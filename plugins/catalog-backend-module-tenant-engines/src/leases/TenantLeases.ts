@@ -26,10 +26,3 @@ export interface TenantLeases {
    */
   beforeRelease(hook: (tenantId: string) => Promise<void>): () => void;
 }
-
-/** Of a process that has the deployment to itself, such as in tests. */
-export const ALL_LEASES: TenantLeases = {
-  isHeld: () => true,
-  onChange: () => () => undefined,
-  beforeRelease: () => () => undefined,
-};

@@ -144,20 +144,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
     expect(pool.stats()).toMatchObject({ sessions: 2, waiting: 0 });
   });
 
-  it('names its sessions', async () => {
-    const name = "the pool of a test with a 'quote'";
-    const { knex } = createPool({
-      applicationName: name,
-      connection: { ...connection, application_name: 'something else' },
-    }).forSchema('acme');
-    const pid = await pidOf(knex);
-    const { rows } = await client.query(
-      'select pid from pg_stat_activity where application_name = $1',
-      [name],
-    );
-    expect(rows).toEqual([{ pid }]);
-  });
-
   describe('gives a tenant', () => {
     it('the session that is in its schema', async () => {
       const { acme, globex, pool } = open(2);
@@ -183,24 +169,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       await expect(noteOf(globex)).resolves.toBe('globex');
       expect(await pidOf(globex)).toBe(pid);
       expect(pool.stats()).toMatchObject({ sessions: 1, switches: 1 });
-    });
-
-    it('of several such sessions the one used last, so that others keep theirs', async () => {
-      const { acme, globex, initech, pool } = open(3, { keepMs: 0 });
-      const [first, second] = [await hold(acme), await hold(globex)];
-      await first.release();
-      await second.release();
-      await waitUntil('both', () => pool.stats().idle === 2);
-      expect(await pidOf(initech)).toBe(second.pid);
-      expect(await pidOf(acme)).toBe(first.pid);
-    });
-
-    it('the session used longest ago, where there are no more', async () => {
-      const { acme, globex, initech, pool } = open(2);
-      const first = await pidOf(acme);
-      await pidOf(globex);
-      expect(await pidOf(initech)).toBe(first);
-      expect(pool.stats()).toMatchObject({ sessions: 2, switches: 1 });
     });
 
     it('a session before a tenant with many requests gets another', async () => {

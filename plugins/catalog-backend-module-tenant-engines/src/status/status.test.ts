@@ -12,7 +12,7 @@ import {
   metricsServiceRef,
   type MetricsServiceObservableCallback,
 } from '@backstage/backend-plugin-api/alpha';
-import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { mockCredentials } from '@backstage/backend-test-utils';
 import { catalogProcessingExtensionPoint } from '@backstage/plugin-catalog-node';
 import type { JsonObject } from '@backstage/types';
 import { withDatabase } from '@internal/catalog-testing/emptyDatabase';
@@ -37,7 +37,6 @@ import type { ClientConfig } from 'pg';
 import request from 'supertest';
 import { SourceServer } from '../__testUtils__/SourceServer';
 import { TenantSources } from '../__testUtils__/TenantSources';
-import { ALL_LEASES } from '../leases/TenantLeases';
 import {
   catalogModuleTenantEngines,
   enginesServiceFactory,
@@ -45,7 +44,6 @@ import {
   tenantEnginesServiceFactory,
 } from '../module';
 import type { WorkByTenant } from '../work/WorkByTenant';
-import { EngineStatusRecorder, type HeldEngine } from './EngineStatusRecorder';
 import { EngineStatusStore } from './EngineStatusStore';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -468,89 +466,5 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     await eventually(async () =>
       expect((await statusOf('globex')).lag_seconds).toBeLessThan(2),
     );
-  });
-});
-
-describe('the recorder of the status', () => {
-  const NOW = new Date();
-  const engines = (count: number): HeldEngine[] =>
-    Array.from({ length: count }, (_, number) => ({
-      tenantId: `tenant-${number}`,
-      state: 'running',
-      isPaused: false,
-    }));
-  const deployment = {
-    processes: 1,
-    unassigned: 0,
-    faults: 0,
-    sessions: 1,
-    maxSessions: 100,
-  };
-  const makeStore = () => ({
-    write: jest.fn(async () => undefined),
-    readDue: jest.fn(
-      async (ids: string[]) =>
-        new Map(ids.map((id): [string, Date | null] => [id, null])),
-    ),
-    readDeployment: jest.fn(async () => deployment),
-  });
-  const recorders: EngineStatusRecorder[] = [];
-  afterEach(() => Promise.all(recorders.splice(0).map(each => each.stop())));
-
-  function record(
-    store: ReturnType<typeof makeStore>,
-    options: { leases?: typeof ALL_LEASES; held?: HeldEngine[] } = {},
-  ) {
-    const recorder = new EngineStatusRecorder({
-      store,
-      leases: options.leases ?? ALL_LEASES,
-      logger: mockServices.logger.mock(),
-      timing: { gatherMs: 1, sampleMs: 3_600_000 },
-    });
-    recorders.push(recorder);
-    recorder.start(() => options.held ?? []);
-    return recorder;
-  }
-
-  it('looks at no more than 100 tenants at once, and at each in its turn', async () => {
-    const store = makeStore();
-    const recorder = record(store, { held: engines(250) });
-    for (let time = 1; time <= 4; time += 1) {
-      await recorder.sample();
-    }
-    // The first look of the recorder itself may be among them.
-    const looks = store.readDue.mock.calls.map(([ids]) => ids);
-    expect(Math.max(...looks.map(ids => ids.length))).toBe(100);
-    expect(new Set(looks.slice(0, 3).flat()).size).toBe(250);
-  });
-
-  it('writes what changes together in one statement, and nothing of tenants that another process has', async () => {
-    const store = makeStore();
-    const recorder = record(store, {
-      leases: { ...ALL_LEASES, isHeld: tenantId => tenantId !== 'other' },
-    });
-    for (const tenantId of ['a', 'b', 'other']) {
-      recorder.changed(tenantId, { state: 'running' });
-    }
-    await waitUntil('the statement', () => store.write.mock.calls.length > 0);
-    expect(store.write).toHaveBeenCalledTimes(1);
-    expect(store.write).toHaveBeenCalledWith([
-      expect.objectContaining({ tenantId: 'a' }),
-      expect.objectContaining({ tenantId: 'b' }),
-    ]);
-  });
-
-  it('shows no lag of an engine that is paused', async () => {
-    const store = makeStore();
-    store.readDue.mockImplementation(
-      async ids => new Map(ids.map(id => [id, new Date(+NOW - 3_600_000)])),
-    );
-    const held = engines(2);
-    const recorder = record(store, { held });
-    await recorder.sample();
-    expect(recorder.observe().lagsMs.size).toBe(2);
-    held[0].isPaused = true;
-    await recorder.sample();
-    expect([...recorder.observe().lagsMs.keys()]).toEqual(['tenant-1']);
   });
 });

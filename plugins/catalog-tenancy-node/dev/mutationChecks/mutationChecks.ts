@@ -203,7 +203,7 @@ export const mutationChecks: MutationCheck[] = [
     file: `${NODE}/tenants/RegistrySnapshot.ts`,
     find: ".whereNull('deleted_at'),",
     replace: '',
-    test: `${MODULE}/resolution/directory.test.ts`,
+    test: `${NODE}/tenants/RegistrySnapshot.tenants.test.ts`,
   },
   {
     name: 'the question whether a caller is a member',

@@ -9,7 +9,7 @@ import { adopt } from 'backstage-catalog-tenancy-migrations';
 import { allowLogin } from '@internal/catalog-testing/tenancyDatabase';
 import { LiveCatalog } from './LiveCatalog';
 import { LiveDatabase } from './LiveDatabase';
-import { type Command, Operator } from './migrations';
+import { Operator } from './migrations';
 import { carriedVersions, differences, faults } from './sides';
 import type { LiveSizes } from './sizes';
 import { LiveSources } from './LiveSources';
@@ -44,14 +44,9 @@ export class Journey {
     this.operator = new Operator(() => database.url);
   }
 
-  /** Starts a command; the sources go on. */
-  begin(...args: string[]): Command {
-    return this.operator.begin(args);
-  }
-
   /** Runs a command to its end while the sources act. */
   async run(...args: string[]): Promise<string> {
-    const { exitCode, log } = await this.begin(...args).finished;
+    const { exitCode, log } = await this.operator.begin(args).finished;
     if (exitCode !== 0) {
       throw new Error(`${args.join(' ')} ended with ${exitCode}:\n${log}`);
     }

@@ -6,15 +6,13 @@ export interface LiveSizes {
   files: number;
   /** The longest pause between two things that a source does, in milliseconds. */
   pauseMs: number;
-  /** How often the operator is killed. */
-  kills: number;
   /** How often the whole way is gone, back and forth. */
   rounds: number;
   seed: number;
 }
 
 /**
- * Each by an environment variable, such as LIVE_ENGINE_KILLS. Without any, a run is
+ * Each by an environment variable, such as LIVE_ENGINE_ROUNDS. Without any, a run is
  * short enough for every test run.
  */
 export function sizesFromEnvironment(env = process.env): LiveSizes {
@@ -32,7 +30,6 @@ export function sizesFromEnvironment(env = process.env): LiveSizes {
     provided: size('PROVIDED', 20),
     files: size('FILES', 3),
     pauseMs: size('PAUSE_MS', 400),
-    kills: size('KILLS', 1),
     rounds: size('ROUNDS', 1),
     seed: size('SEED', Date.now() % 1_000_000),
   };
