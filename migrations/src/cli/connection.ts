@@ -8,6 +8,9 @@ import { clientOfCatalog, locateCatalog } from '../session/catalogLocation';
 /** Safer than the option: other users of the machine can read arguments. */
 export const URL_VARIABLE = 'MIGRATION_DATABASE_URL';
 
+/** The same for the database that a tenant moves to. */
+export const TO_URL_VARIABLE = 'MIGRATION_TO_URL';
+
 /** How to reach the database, and the secrets to redact. */
 export interface Connection {
   config: ClientConfig;
@@ -38,6 +41,26 @@ export async function resolveConnection(
     return connectionFromUrl(url, `The environment variable ${URL_VARIABLE}`);
   }
   return connectionFromConfig(options.config ?? []);
+}
+
+/** That of the deployment to which a tenant moves. */
+export async function resolveDestination(
+  options: { toUrl?: string; toConfig?: string[] },
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Connection> {
+  if (options.toConfig) {
+    return connectionFromConfig(options.toConfig);
+  }
+  const url = options.toUrl ?? env[TO_URL_VARIABLE];
+  if (!url) {
+    throw new UsageError(
+      `The destination is missing. Give its configuration with --to-config, or a URL in the environment variable ${TO_URL_VARIABLE}.`,
+    );
+  }
+  return connectionFromUrl(
+    url,
+    options.toUrl ? '--to-url' : `The environment variable ${TO_URL_VARIABLE}`,
+  );
 }
 
 /** The connection that a URL describes. `source` is where the URL comes from. */

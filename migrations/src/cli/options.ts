@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { MigrationSettings } from '../engine/Step';
 import { DEFAULT_TENANT_NAME, DEFAULT_TENANT_SLUG } from '../schema/tables';
 import { DEFAULT_MAX_PAUSE_MS } from '../session/lockRetries';
-import { URL_VARIABLE } from './connection';
+import { TO_URL_VARIABLE, URL_VARIABLE } from './connection';
 
 /** The options of all commands, as commander names them. */
 export interface CommandOptions {
@@ -19,6 +19,8 @@ export interface CommandOptions {
   backupCompleted?: boolean;
   baseUrl?: string;
   to?: number | string;
+  all?: boolean;
+  keep?: number;
   shards?: number;
   force?: boolean;
   yes?: boolean;
@@ -30,6 +32,8 @@ export interface CommandOptions {
   slug?: string;
   replace?: boolean;
   database?: string[];
+  toUrl?: string;
+  toConfig?: string[];
 }
 
 /** The token for the application: other users of the machine can read arguments. */
@@ -188,6 +192,33 @@ export const databaseOption = option(
   (name, names: string[] = []) => [...names, name],
 );
 
+export const allOption = option(
+  '--all',
+  'all tenants but the default one, to a folder: --to',
+);
+
+export const folderOption = option(
+  '--to <folder>',
+  'the folder, which is made where it is missing',
+);
+
+export const keepOption = option(
+  '--keep <number>',
+  'how many files of each tenant are kept (default: 7)',
+  parseKeep,
+);
+
+export const toUrlOption = option(
+  '--to-url <url>',
+  `the database of the destination; safer in ${TO_URL_VARIABLE}`,
+).conflicts('toConfig');
+
+export const toConfigOption = option(
+  '--to-config <file>',
+  'a configuration file of the destination; may be repeated',
+  (file, files: string[] = []) => [...files, file],
+);
+
 /** An option that goes on where the command would refuse. */
 export function forceOption(consequence: string): Option {
   return option('--force', consequence);
@@ -208,6 +239,10 @@ export function parseDuration(value: string): number {
 
 export function parseBatchSize(value: string): number {
   return wholeNumber(value, 1, 1_000_000, 'of rows');
+}
+
+function parseKeep(value: string): number {
+  return wholeNumber(value, 1, 10_000, 'of files');
 }
 
 function parseShards(value: string): number {

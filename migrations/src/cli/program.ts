@@ -9,7 +9,7 @@ import { all, phaseCommands, upgrade } from './commands/phases';
 import { distribute, moveTenant, undistribute } from './commands/distribute';
 import { preflight } from './commands/preflight';
 import { status } from './commands/status';
-import { exportCommand, importCommand, purge } from './commands/tenant';
+import { exportCommand, importCommand, move, purge } from './commands/tenant';
 import {
   DOCTOR_DESCRIPTION,
   DOCTOR_DETAILS,
@@ -42,6 +42,7 @@ export const commands: CommandDefinition[] = [
   unadopt,
   exportCommand,
   importCommand,
+  move,
   purge,
 ];
 

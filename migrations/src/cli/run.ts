@@ -29,6 +29,8 @@ export interface Invocation {
   /** The configuration of Backstage, if the connection is from it. */
   backstage?: Config;
   reporter: Reporter;
+  /** Has no output show these, such as a password. */
+  conceal(secrets: Set<string>): void;
   /** Adds to the JSON document, which a failed command prints too. */
   report(fields: Record<string, unknown>): void;
   /**
@@ -162,6 +164,7 @@ export async function runCommand(
         args,
         backstage,
         reporter,
+        conceal: more => output.conceal(more),
         report: fields => output.add(fields),
         confirm: (losses, answer) =>
           confirmLosses(losses, options, streams, output, answer),

@@ -383,6 +383,18 @@ comment on table tenant_usage_people is 'Who was active on the current day and t
       },
     },
   },
+  {
+    name: '13_read_only_tenants',
+    title: 'Add the column read_only_until to tenants',
+    locks:
+      'ACCESS EXCLUSIVE on tenants, for a change of the catalog. Blocks readers of the registry ' +
+      'and writers of rows of tenants meanwhile.',
+    tables: ['tenants'],
+    sql: `
+alter table tenants add column read_only_until timestamptz;
+comment on column tenants.read_only_until is 'Until when nothing of the tenant is changed, as it moves elsewhere; null for most';`,
+    creates: { columns: { tenants: ['read_only_until'] } },
+  },
 ];
 
 function newTable(): string {

@@ -73,7 +73,7 @@ export class ArchiveWriter {
     // Others may not read what a tenant has.
     this.#written = pipeline(
       this.#gzip,
-      createWriteStream(this.#partial, { mode: 0o600 }),
+      createWriteStream(this.#partial, { mode: 0o600, flush: true }),
     );
     this.#written.catch(() => undefined);
   }

@@ -142,30 +142,13 @@ async function headerOf(
   const [{ version }] = await executor.read<{ version: string }>(
     `select current_setting('server_version') as version`,
   );
-  const migrations: Header['migrations'] = {};
-  for (const { executor: reader } of places) {
-    const found = await reader.read<{ schema: string }>(
-      `select n.nspname as schema from pg_namespace n
-         join pg_class c on c.relnamespace = n.oid and c.relname = 'knex_migrations'
-        where n.nspname ~ $1`,
-      [`^${schemaOfPart('engine', tenant.id)}(_|$)`],
-    );
-    for (const { schema } of found) {
-      const rows = await reader.read<{ name: string }>(
-        `select name from ${escapeIdentifier(
-          schema,
-        )}.knex_migrations order by id`,
-      );
-      migrations[partOf(schema, tenant.id)] = rows.map(({ name }) => name);
-    }
-  }
   return {
     format: FORMAT,
     version: FORMAT_VERSION,
     exported: new Date().toISOString(),
     postgresql: version,
     tenant,
-    migrations,
+    migrations: await migrationsOf(places, tenant.id),
     sections: sources.map(({ part, table, columns, rows }) => ({
       part,
       table,
@@ -173,6 +156,31 @@ async function headerOf(
       rows,
     })),
   };
+}
+
+/** By part of the tenant that has tables, the migrations that have made them. */
+export async function migrationsOf(
+  places: Place[],
+  tenantId: string,
+): Promise<Header['migrations']> {
+  const migrations: Header['migrations'] = {};
+  for (const { executor: reader } of places) {
+    const found = await reader.read<{ schema: string }>(
+      `select n.nspname as schema from pg_namespace n
+         join pg_class c on c.relnamespace = n.oid and c.relname = 'knex_migrations'
+        where n.nspname ~ $1`,
+      [`^${schemaOfPart('engine', tenantId)}(_|$)`],
+    );
+    for (const { schema } of found) {
+      const rows = await reader.read<{ name: string }>(
+        `select name from ${escapeIdentifier(
+          schema,
+        )}.knex_migrations order by id`,
+      );
+      migrations[partOf(schema, tenantId)] = rows.map(({ name }) => name);
+    }
+  }
+  return migrations;
 }
 
 /** @returns the checksum of the rows */
@@ -185,21 +193,29 @@ async function writeRows(
   const { reader, part, table } = source;
   const sum = new RowSum();
   const progress = reporter.progress(`Export ${part} ${table}`, source.rows);
-  await reader.execute(
-    `declare tenant_rows no scroll cursor for ${selectRows(source, tenantId)}`,
-  );
+  for await (const rows of batchesOf(reader, selectRows(source, tenantId))) {
+    rows.forEach(row => sum.add(row));
+    await writer.write(rows);
+    progress.advance(rows.length);
+  }
+  progress.finish();
+  return `${sum}`;
+}
+
+/** The rows of a query that has them as `row`, in the caller's transaction. */
+export async function* batchesOf(
+  reader: Pick<Executor, 'execute' | 'read'>,
+  query: string,
+): AsyncGenerator<string[]> {
+  await reader.execute(`declare tenant_rows no scroll cursor for ${query}`);
   for (let size = FIRST_BATCH, rows = ['']; rows.length > 0; ) {
     rows = (
       await reader.read<{ row: string }>(`fetch ${size} from tenant_rows`)
     ).map(({ row }) => row);
-    rows.forEach(row => sum.add(row));
-    await writer.write(rows);
-    progress.advance(rows.length);
+    yield rows;
     size = batchAfter(rows);
   }
   await reader.execute('close tenant_rows');
-  progress.finish();
-  return `${sum}`;
 }
 
 function batchAfter(rows: string[]): number {

@@ -326,6 +326,48 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
   });
 
+  it('are written of all tenants, of which so many are kept', async () => {
+    const name = await clones.clone(template);
+    const to = join(folder, 'all');
+    const exportAll = () =>
+      runInProcess(
+        { ...connection, database: name },
+        ...['tenant', 'export', '--all', '--to', to, '--keep', '2'],
+      );
+    await expect(exportAll()).resolves.toMatchObject({
+      exitCode: 0,
+      stdout: `1 tenant exported to ${to}.\n`,
+    });
+    const [first] = await readdir(to);
+    expect(first).toMatch(/^other-\d{8}T\d{6}Z\.gz$/);
+    const old = ['other-20010101T000000Z.gz', 'other-20020101T000000Z.gz'];
+    const ofOthers = ['other-2-20010101T000000Z.gz', 'notes.txt'];
+    const left = 'other-20030101T000000Z.gz.partial';
+    for (const each of [...old, ...ofOthers, left]) {
+      await writeFile(join(to, each), '');
+    }
+    await rm(join(to, first));
+    await exportAll();
+    const files = await readdir(to);
+    const kept = files.filter(each => !ofOthers.includes(each)).sort();
+    expect(kept).toEqual([old[1], expect.stringMatching(/^other-2\d{3}/)]);
+    expect(files).toEqual(expect.arrayContaining(ofOthers));
+
+    // One that fails keeps its files, and the others are exported.
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}';
+       drop table tenant_${HEX}.knex_migrations;
+       create view tenant_${HEX}.knex_migrations as select 1 / 0 as id, '' as name`,
+    );
+    const { exitCode, stderr } = await exportAll();
+    expect(stderr).toContain(
+      '1 of 2 tenants could not be exported:\nmy-team: ',
+    );
+    expect(exitCode).toBe(1);
+    expect(await readdir(to)).toHaveLength(4);
+  });
+
   const replace = (database: string) =>
     clones.migrate(database, ({ context }) =>
       importTenant(context, { file, replace: true, portal: {}, makeTables }),

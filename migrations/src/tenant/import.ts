@@ -48,7 +48,7 @@ export async function importTenant(
   context: StepContext,
   options: ImportOptions,
 ): Promise<ImportReport> {
-  const { file, portal, makeTables } = options;
+  const { file, portal } = options;
   const { reporter } = context;
   reporter.info('Checking the file');
   const { header, footer } = await readArchive(
@@ -87,23 +87,42 @@ export async function importTenant(
     if (!options.replace) {
       await removeLeftovers(context, places, target.tenantId);
     }
-    for (const part of partsOf(header)) {
-      const { connection, executor } = placeOf(places, part);
-      if (options.replace && (await hasTables(executor, header, part))) {
-        continue;
-      }
-      reporter.info(`Making the tables: ${part}`);
-      await makeTables({
-        connection,
-        part,
-        tenantId: target.tenantId,
-        schema: schemaOfPart(part, target.tenantId),
-        migrations: header.migrations[part] ?? [],
-      });
-    }
+    await makeMissingTables(places, partsOf(header), {
+      ...options,
+      reporter,
+      migrations: header.migrations,
+      tenantId: target.tenantId,
+    });
     await load(context, places, options, header, target);
   });
   return report;
+}
+
+/**
+ * Makes the tables of an engine and of instances.
+ *
+ * @param options - with `replace` those that are there stay
+ */
+export async function makeMissingTables(
+  places: Place[],
+  parts: string[],
+  options: Pick<ImportOptions, 'makeTables' | 'replace'> &
+    Pick<Header, 'migrations'> & {
+      tenantId: string;
+      reporter: StepContext['reporter'];
+    },
+): Promise<void> {
+  const { makeTables, replace, reporter, tenantId } = options;
+  for (const part of parts) {
+    const { connection, executor } = placeOf(places, part);
+    const schema = schemaOfPart(part, tenantId);
+    const migrations = options.migrations[part] ?? [];
+    if (replace && (await hasTables(executor, part, schema, migrations))) {
+      continue;
+    }
+    reporter.info(`Making the tables: ${part}`);
+    await makeTables({ connection, part, tenantId, schema, migrations });
+  }
 }
 
 function partsOf({ migrations, sections }: Header): string[] {
@@ -116,7 +135,7 @@ function partsOf({ migrations, sections }: Header): string[] {
 }
 
 /** The database of a plugin, where each has its own. */
-function placeOf(places: Place[], part: string): Place {
+export function placeOf(places: Place[], part: string): Place {
   const plugin = part.replace('plugin ', '');
   return (
     places.find(
@@ -124,6 +143,10 @@ function placeOf(places: Place[], part: string): Place {
     ) ?? places[0]
   );
 }
+
+/** Whether a purge has retired the slug $1, which was not of the tenant with the digest $2. */
+export const RETIRED_OF_ANOTHER = `select from ${RETIRED_TABLE}
+      where tenant_slug = $1 and tenant_digest <> decode($2, 'hex')`;
 
 async function chooseTarget(
   { executor }: StepContext,
@@ -139,7 +162,7 @@ async function chooseTarget(
   const taken = await executor.read(
     `select from tenants where tenant_slug = $1
       union all
-     select from ${RETIRED_TABLE} where tenant_slug = $1 and tenant_digest <> decode($2, 'hex')`,
+     ${RETIRED_OF_ANOTHER}`,
     [wanted, digestOf(from.id)],
   );
   if (taken.length > 0) {
@@ -186,10 +209,10 @@ async function chooseReplaced(
 /** @throws {@link RefusedError} for tables of another version */
 async function hasTables(
   executor: Executor,
-  header: Header,
   part: string,
+  schema: string,
+  migrations: string[],
 ): Promise<boolean> {
-  const schema = schemaOfPart(part, header.tenant.id);
   const [{ exists, isMigrated }] = await executor.read<{
     exists: boolean;
     isMigrated: boolean;
@@ -207,9 +230,9 @@ async function hasTables(
       )
     : [];
   const names = done.map(({ name }) => name).sort();
-  if (names.join() !== [...(header.migrations[part] ?? [])].sort().join()) {
+  if (names.join() !== [...migrations].sort().join()) {
     throw new RefusedError(
-      `The file has tables of ${part} of another version than the tenant's. Import it as another tenant (--slug), with the version that wrote it.`,
+      `The tables of ${part} that are there are of another version. Use the version that wrote them.`,
     );
   }
   return true;
@@ -311,7 +334,7 @@ function bySession(loads: Load[]): { registry: Load[]; others: Load[][] } {
   };
 }
 
-async function mockupPlace(
+export async function mockupPlace(
   places: Place[],
 ): Promise<{ executor: Executor; schema: string } | undefined> {
   for (const { executor } of places) {

@@ -1,17 +1,16 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError, VerificationError } from '../errors';
-import { notifyRegistryStatement } from '../registryChannel';
-import { RETIRED_TABLE } from '../schema/tables';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { type Header, readArchive, ROW_SUM, type Section } from './archive';
+import { announce, emptyTables, fillOwnTables } from './partTables';
 import { rowExpression } from './rewrite';
 import {
   type FoundSection,
+  isOwnSchema,
   mockupSections,
   registrySections,
   selectRows,
-  tablesInOrder,
 } from './sections';
 
 /** Rows in one statement. */
@@ -26,6 +25,8 @@ export interface Target {
   slug: string;
   /** What it had in the file. */
   from: Header['tenant'];
+  /** Whether nobody is to enter it yet. */
+  isClosed?: boolean;
 }
 
 /**
@@ -41,20 +42,38 @@ export async function loadPart(
   { part, schema }: { part: string; schema: string },
   target: Target,
 ): Promise<void> {
-  const isOwnSchema = part !== 'registry' && part !== 'mockups';
   const isTaken = ({ part: of, table }: Section) =>
     of === part && !(replace && KEPT.includes(table));
-  if (isOwnSchema) {
-    await lockTables(session, schema);
-  } else if (replace) {
-    await deleteRowsOf(session, { part, schema }, target.tenantId);
+  const fill = async () => {
+    const sums = await insertAll(session, file, schema, target, isTaken);
+    await requireSums(session, sums, { part, schema }, target);
+  };
+  if (isOwnSchema(part)) {
+    await fillOwnTables(session, schema, async () => {
+      await emptyTables(session, schema);
+      await fill();
+    });
+  } else {
+    if (replace) {
+      await deleteRowsOf(session, { part, schema }, target.tenantId);
+    }
+    await fill();
   }
-  const enable = isOwnSchema ? await disableTriggers(session, schema) : [];
-  const sums = new Map<string, bigint>();
-  if (isOwnSchema) {
-    await emptyTables(session, schema);
+  if (part === 'registry') {
+    await announce(session, context.settings.schema, target.slug);
   }
-  const { header } = await readArchive(file, BATCH, async (section, rows) => {
+}
+
+/** @returns the checksums of what it has written, by section */
+async function insertAll(
+  session: MigrationSession,
+  file: string,
+  schema: string,
+  target: Target,
+  isTaken: (section: Section) => boolean,
+): Promise<Map<Section, bigint>> {
+  const sums = new Map<Section, bigint>();
+  await readArchive(file, BATCH, async (section, rows) => {
     if (isTaken(section)) {
       await requireTable(session, section, schema);
       const sum = await insertRows(
@@ -63,48 +82,38 @@ export async function loadPart(
         rows,
         target,
       );
-      sums.set(section.table, (sums.get(section.table) ?? 0n) + sum);
+      sums.set(section, (sums.get(section) ?? 0n) + sum);
     }
   });
-  for (const section of header.sections.filter(isTaken)) {
-    if (section.rows === 0) {
-      continue;
-    }
+  return sums;
+}
 
+/** @throws {@link VerificationError} if the tables have other rows */
+async function requireSums(
+  session: MigrationSession,
+  sums: Map<Section, bigint>,
+  { part, schema }: { part: string; schema: string },
+  { tenantId }: Target,
+): Promise<void> {
+  for (const [section, expected] of sums) {
     const [{ sum }] = await session.query<{ sum: string }>(
       `select ${ROW_SUM} as sum from (${selectRows(
         { ...section, schema },
-        target.tenantId,
+        tenantId,
       )}) rows`,
     );
-    if (BigInt(sum) !== (sums.get(section.table) ?? 0n)) {
+    if (BigInt(sum) !== expected) {
       throw new VerificationError(
         `The rows of ${part} ${section.table} are not those of the file. Nothing was imported.`,
       );
     }
   }
-  for (const statement of enable) {
-    await session.query(statement);
-  }
-  if (isOwnSchema) {
-    await advanceSequences(session, schema);
-  }
-  if (part === 'registry') {
-    await session.query(
-      `delete from ${RETIRED_TABLE} where tenant_slug = ${escapeLiteral(
-        target.slug,
-      )};
-       ${notifyRegistryStatement(context.settings.schema, {
-         tenantSlug: target.slug,
-       })}`,
-    );
-  }
 }
 
 /** @throws {@link RefusedError} for a table that no migration has made */
-async function requireTable(
+export async function requireTable(
   session: MigrationSession,
-  { part, table }: Section,
+  { part, table }: Pick<Section, 'part' | 'table'>,
   schema: string,
 ): Promise<void> {
   const [{ exists }] = await session.query<{ exists: boolean }>(
@@ -171,94 +180,5 @@ async function deleteRowsOf(
         )} where tenant_id = ${escapeLiteral(tenantId)}`,
       );
     }
-  }
-}
-
-/**
- * All at once, before a weaker lock of one of them. Locks: ACCESS EXCLUSIVE on the tables of one
- * engine or instance, which waits until the end; nobody reads them but itself.
- */
-async function lockTables(
-  session: MigrationSession,
-  schema: string,
-): Promise<void> {
-  const tables = await tablesInOrder(session, schema);
-  if (tables.length > 0) {
-    const names = tables.map(
-      table => `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`,
-    );
-    await session.query(
-      `lock table ${names.join(', ')} in access exclusive mode`,
-    );
-  }
-}
-
-/** Migrations may fill tables. */
-async function emptyTables(
-  session: MigrationSession,
-  schema: string,
-): Promise<void> {
-  const tables = await tablesInOrder(session, schema);
-  if (tables.length > 0) {
-    const names = tables.map(
-      table => `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`,
-    );
-    await session.query(`truncate ${names.join(', ')}`);
-  }
-}
-
-/**
- * The rows come with what their triggers have made of them.
- *
- * @returns the statements that enable them again
- */
-async function disableTriggers(
-  session: MigrationSession,
-  schema: string,
-): Promise<string[]> {
-  const triggers = await session.query<{
-    table: string;
-    trigger: string;
-    mode: string;
-  }>(
-    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(t.tgname) as trigger,
-            case t.tgenabled when 'A' then 'enable always' when 'R' then 'enable replica' else 'enable' end as mode
-       from pg_trigger t join pg_class c on c.oid = t.tgrelid
-       join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and not t.tgisinternal and t.tgenabled <> 'D'`,
-    [schema],
-  );
-  for (const { table, trigger } of triggers) {
-    await session.query(`alter table ${table} disable trigger ${trigger}`);
-  }
-  return triggers.map(
-    ({ table, trigger, mode }) =>
-      `alter table ${table} ${mode} trigger ${trigger}`,
-  );
-}
-
-async function advanceSequences(
-  session: MigrationSession,
-  schema: string,
-): Promise<void> {
-  const columns = await session.query<{
-    table: string;
-    column: string;
-    sequence: string;
-  }>(
-    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(a.attname) as column,
-            pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) as sequence
-       from pg_attribute a join pg_class c on c.oid = a.attrelid and c.relkind = 'r'
-       join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and a.attnum > 0 and not a.attisdropped
-        and pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) is not null`,
-    [schema],
-  );
-  for (const { table, column, sequence } of columns) {
-    await session.query(
-      `select setval(${escapeLiteral(
-        sequence,
-      )}, coalesce((select max(${column}) from ${table}), 0) + 1, false)`,
-    );
   }
 }

@@ -1,5 +1,6 @@
 import { escapeLiteral } from '../sql';
 import type { Section } from './archive';
+import { isOwnSchema } from './sections';
 
 /** Keys of tables that all tenants share. */
 const OWN_KEYS: Record<string, string[]> = {
@@ -24,6 +25,9 @@ const PEOPLE = [
   'updated_by',
 ];
 
+/** Tables of which rows become others, or are left out, also under the same id and slug. */
+export const REWRITTEN = ['tenants', 'tenant_shares', 'tenant_invitations'];
+
 /** Those that are tenants here. */
 const KNOWN_TARGETS = `(
   select jsonb_agg(target) from jsonb_array_elements_text(row -> 'target_ids') target
@@ -33,6 +37,8 @@ interface Change {
   tenantId: string;
   slug: string;
   from: { id: string; slug: string };
+  /** Whether nobody is to enter the tenant yet. */
+  isClosed?: boolean;
 }
 
 /**
@@ -41,9 +47,9 @@ interface Change {
  */
 export function rowExpression(
   { part, table, columns }: Pick<Section, 'part' | 'table' | 'columns'>,
-  { tenantId, slug, from }: Change,
+  { tenantId, slug, from, isClosed = false }: Change,
 ): { row: string; where: string } {
-  if (part !== 'registry' && part !== 'mockups') {
+  if (isOwnSchema(part)) {
     return { row: 'row', where: 'true' };
   }
   const id = escapeLiteral(tenantId);
@@ -51,7 +57,10 @@ export function rowExpression(
   if (table === 'tenants') {
     // An export of a deleted tenant brings it back.
     changes.push(`'tenant_slug', ${escapeLiteral(slug)}::text`);
-    changes.push(`'deleted_at', null`);
+    changes.push(`'deleted_at', ${isClosed ? 'now()' : 'null'}`);
+    if (columns.includes('read_only_until')) {
+      changes.push(`'read_only_until', null`);
+    }
   }
   if (table === 'tenant_shares') {
     changes.push(
@@ -79,17 +88,19 @@ export function rowExpression(
   }
   return {
     row: `row || jsonb_build_object(${changes.join(', ')})`,
-    where: whereOf(table),
+    where: whereOf(table, id),
   };
 }
 
-function whereOf(table: string): string {
+function whereOf(table: string, id: string): string {
   switch (table) {
     case 'tenant_shares':
       return `(row -> 'target_ids' = 'null' or ${KNOWN_TARGETS} is not null)`;
     case 'tenant_invitations':
       // The link of an invitation is for one tenant alone.
-      return `not exists (select from tenant_invitations i where i.invitation_id::text = row ->> 'invitation_id')`;
+      return `not exists (
+        select from tenant_invitations i
+         where i.invitation_id::text = row ->> 'invitation_id' and i.tenant_id <> ${id})`;
     default:
       return 'true';
   }

@@ -159,14 +159,15 @@ async function sectionsOf(
     rows
       .filter(each => each.table === table)
       .filter(
-        ({ columns }) => !isRegistry(part) || columns.includes('tenant_id'),
+        ({ columns }) => isOwnSchema(part) || columns.includes('tenant_id'),
       )
       .map(({ columns }) => ({ part, schema, table, columns })),
   );
 }
 
-function isRegistry(part: string): boolean {
-  return part === 'registry' || part === 'mockups';
+/** Whether a part has a schema of its own, and not rows in tables of all tenants. */
+export function isOwnSchema(part: string): boolean {
+  return part !== 'registry' && part !== 'mockups';
 }
 
 /** The tables of a schema, each after those that it refers to. */
@@ -202,10 +203,13 @@ export function selectRows(
   { part, schema, table, columns }: FoundSection,
   tenantId: string,
 ): string {
-  const where = isRegistry(part)
-    ? ` where tenant_id = ${escapeLiteral(tenantId)}`
-    : '';
   return `select to_jsonb(r)::text as row from (
   select ${columns.map(escapeIdentifier).join(', ')}
-    from ${escapeIdentifier(schema)}.${escapeIdentifier(table)}${where}) r`;
+    from ${escapeIdentifier(schema)}.${escapeIdentifier(table)}
+   where ${ofTenant(part, tenantId)}) r`;
+}
+
+/** Which rows of the tables of a part are the tenant's, as SQL. */
+export function ofTenant(part: string, tenantId: string): string {
+  return isOwnSchema(part) ? 'true' : `tenant_id = ${escapeLiteral(tenantId)}`;
 }

@@ -158,6 +158,19 @@ describe('the manifests of Kubernetes', () => {
     );
   });
 
+  it('export with a command, options and files that there are', () => {
+    const { spec } = manifest('CronJob', 'exports').spec.jobTemplate.spec
+      .template;
+    const [{ args }] = spec.containers as { args: string[] }[];
+    expect(args.slice(0, 2)).toEqual(['tenant', 'export']);
+    const files = args.flatMap(arg => /^--config=(.*)$/.exec(arg)?.[1] ?? []);
+    expect(files).toEqual(CONFIGS);
+    const options = read('migrations/src/cli/options.ts');
+    args
+      .filter(arg => arg.startsWith('--'))
+      .forEach(arg => expect(options).toContain(`'${arg.split('=')[0]}`));
+  });
+
   it('let the backend end what is under way', () => {
     const { spec } = manifest('Deployment', 'backend').spec.template;
     const { backend } = parse(read('deploy/app-config.deploy.yaml'));

@@ -117,6 +117,7 @@ export {
   DatabaseUnavailableError,
   retryAfter,
   TenantBusyError,
+  TenantReadOnlyError,
 } from './pool/errors';
 export { FairQueue } from './pool/FairQueue';
 export {

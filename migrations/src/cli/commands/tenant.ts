@@ -1,15 +1,27 @@
+import { UsageError } from '../../errors';
 import { exportTenant } from '../../tenant/export';
+import { exportAll } from '../../tenant/exportAll';
 import { importTenant } from '../../tenant/import';
 import { makeTablesOf } from '../../tenant/tables';
 import { formatCount, formatThings } from '../../text';
 import { describeTrace, purgeTenant } from '../../tenant/purge';
 import type { PurgeReport } from '../../tenant/purge';
 import type { Portal } from '../../tenant/places';
+import { TenancyMigration } from '../../engine/TenancyMigration';
+import { operatorCommand } from '../../operatorCommand';
+import { phases } from '../../phases';
+import { moveToDeployment } from '../../tenant/move';
+import { resolveDestination } from '../connection';
 import {
+  allOption,
   databaseOption,
+  folderOption,
+  keepOption,
   nowOption,
   replaceOption,
   slugOption,
+  toConfigOption,
+  toUrlOption,
   yesOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
@@ -22,22 +34,46 @@ The databases are those of the configuration (--config); with a URL, name the ot
 export const exportCommand: CommandDefinition = {
   name: 'tenant',
   subcommand: 'export',
-  arguments: '<slug> <file>',
+  arguments: '[slug] [file]',
   description:
     'Write everything of a tenant to a file, as it is at one moment, while it is in use.',
-  details: DATABASES,
+  details: `${DATABASES} With --all, run it by a schedule: it exports each\ntenant to a file of its own, and keeps so many of them.`,
   access: 'read',
-  options: [databaseOption],
+  options: [allOption, folderOption, keepOption, databaseOption],
   async run(invocation) {
-    const [slug, file] = invocation.args;
-    const { tenantId, rows } = await exportTenant(
-      invocation.migration.context,
-      { slug, file, portal: portalOf(invocation) },
-    );
+    const { args, options, migration } = invocation;
+    const [slug, file] = args;
+    const folder = options.to;
+    if (options.all && typeof folder === 'string' && slug === undefined) {
+      return exportEach(invocation, folder);
+    }
+    if (options.all || folder !== undefined || file === undefined) {
+      throw new UsageError(
+        'Give a slug and a file, such as "acme acme.gz", or --all and a folder with --to.',
+      );
+    }
+    const { tenantId, rows } = await exportTenant(migration.context, {
+      slug,
+      file,
+      portal: portalOf(invocation),
+    });
     invocation.report({ tenantId, file, rows });
     return `The tenant "${slug}" is in ${file}: ${formatRows(rows)}.`;
   },
 };
+
+async function exportEach(
+  invocation: Invocation,
+  folder: string,
+): Promise<string> {
+  const files = await exportAll(invocation.migration.context, {
+    folder,
+    keep: invocation.options.keep ?? 7,
+    portal: portalOf(invocation),
+  });
+  invocation.report({ files });
+  return `${formatThings(files.length, 'tenant')} exported to ${folder}.`;
+}
 
 /** Makes a tenant of a file. */
 export const importCommand: CommandDefinition = {
@@ -71,6 +107,57 @@ tables. Stop the command at any time, and run it again.`,
           rows,
         )}.`
       : `The tenant "${slug}" is there: ${formatRows(rows)}.`;
+  },
+};
+
+/** Brings a tenant to another deployment. */
+export const move: CommandDefinition = {
+  name: 'tenant',
+  subcommand: 'move',
+  arguments: '<slug>',
+  description:
+    'Bring a tenant to another deployment. It is in use here until all of it is there, and read-only for the last seconds.',
+  details: `${DATABASES} Run it in the repository of the destination, whose packages make the
+tables. Stop the command at any time, and run it again.`,
+  access: 'change',
+  options: [toUrlOption, toConfigOption, databaseOption],
+  async run(invocation) {
+    const { migration, settings, options, args, reporter } = invocation;
+    const [slug] = args;
+    const { config, secrets, backstage, fault } = await resolveDestination(
+      options,
+    );
+    invocation.conceal(secrets);
+    if (fault) {
+      throw fault;
+    }
+    const destination = await TenancyMigration.open({
+      phases,
+      connection: config,
+      command: 'tenant move',
+      settings,
+      reporter,
+      mode: options.dryRun ? 'read' : 'change',
+    });
+    try {
+      const isMoved = await moveToDeployment(migration.context, {
+        slug,
+        portal: portalOf(invocation),
+        to: {
+          context: destination.context,
+          portal: { config: backstage, databases: options.database },
+        },
+        makeTables: makeTablesOf(settings.schema),
+      });
+      return isMoved
+        ? `The tenant "${slug}" is in use at the destination. Here it is deleted: purge it with "${operatorCommand(
+            'tenant',
+            `purge ${slug} --now`,
+          )}".`
+        : `The tenant "${slug}" was moved before.`;
+    } finally {
+      await destination.close();
+    }
   },
 };
 

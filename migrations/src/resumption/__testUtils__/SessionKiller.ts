@@ -28,19 +28,23 @@ export class SessionKiller {
   failure: unknown;
 
   readonly #admin: Client;
-  readonly #database: string;
+  readonly #databases: string[];
   readonly #spy: jest.SpyInstance;
   #last: { client: Client; text: string } | undefined;
   #killing: Promise<void> | undefined;
 
   /**
    * @param admin - a session of another database, whose statements do not count
-   * @param database - in which no other session is at work
+   * @param database - in which no other session is at work; several, if the command uses them
    */
-  constructor(options: { after: number; admin: Client; database: string }) {
+  constructor(options: {
+    after: number;
+    admin: Client;
+    database: string | string[];
+  }) {
     const { after, admin, database } = options;
     this.#admin = admin;
-    this.#database = database;
+    this.#databases = [database].flat();
     const query = Client.prototype.query as (...args: unknown[]) => unknown;
     const beforeQuery = (client: Client, text: string) =>
       client === admin ? undefined : this.#count(client, text, after);
@@ -76,9 +80,7 @@ export class SessionKiller {
   /** Lets the command connect again. */
   async stop(): Promise<void> {
     this.#spy.mockRestore();
-    await this.#admin.query(
-      `alter database ${this.#database} allow_connections true`,
-    );
+    await this.#allowConnections(true);
   }
 
   async #end(): Promise<void> {
@@ -93,13 +95,11 @@ export class SessionKiller {
         ? session.query
         : undefined;
     });
-    await this.#admin.query(
-      `alter database ${this.#database} allow_connections false`,
-    );
+    await this.#allowConnections(false);
     const { rows } = await this.#admin.query<{ pid: number; ended: boolean }>(
       `select pid, pg_terminate_backend(pid) as ended
-         from pg_stat_activity where datname = $1`,
-      [this.#database],
+         from pg_stat_activity where datname = any ($1)`,
+      [this.#databases],
     );
     await waitUntil(
       'the sessions to end',
@@ -112,6 +112,14 @@ export class SessionKiller {
     this.kill = { after: this.sent, statement: shown, pids };
   }
 
+  async #allowConnections(allow: boolean): Promise<void> {
+    for (const database of this.#databases) {
+      await this.#admin.query(
+        `alter database ${database} allow_connections ${allow}`,
+      );
+    }
+  }
+
   async #sessions() {
     const { rows } = await this.#admin.query<{
       pid: number;
@@ -119,8 +127,8 @@ export class SessionKiller {
       query: string;
     }>(
       `select pid, state, query from pg_stat_activity
-        where datname = $1 and backend_type = 'client backend'`,
-      [this.#database],
+        where datname = any ($1) and backend_type = 'client backend'`,
+      [this.#databases],
     );
     return rows;
   }

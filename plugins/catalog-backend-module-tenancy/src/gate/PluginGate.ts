@@ -9,6 +9,7 @@ import {
   retryAfter,
   type TenantDirectory,
   type TenantGate,
+  TenantReadOnlyError,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
@@ -59,13 +60,14 @@ type EnteredListener = (
  * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
  *    shared plugins skip this check in the default tenant, and webhooks, which the instance of
  *    the tenant verifies, in each
- * 4. a tenant that has sent too many requests is refused, where they are limited
- * 5. a plugin that is neither shared nor tenant-aware, and of which tenants have no
+ * 4. what may change something is refused while the tenant moves to another deployment
+ * 5. a tenant that has sent too many requests is refused, where they are limited
+ * 6. a plugin that is neither shared nor tenant-aware, and of which tenants have no
  *    instances, is for the default tenant alone, or for the administrators of that
- * 6. the credentials of the request carry its tenant and the role of the caller there, the tenant
+ * 7. the credentials of the request carry its tenant and the role of the caller there, the tenant
  *    also into the calls to other plugins
- * 7. a value that the plugin would hand to PostgreSQL unchecked is refused
- * 8. a plugin of which tenants have instances answers with that of the tenant, and the
+ * 8. a value that the plugin would hand to PostgreSQL unchecked is refused
+ * 9. a plugin of which tenants have instances answers with that of the tenant, and the
  *    request does not reach the plugin itself, which is the default tenant's
  */
 export class PluginGate implements TenantGate {
@@ -142,6 +144,9 @@ export class PluginGate implements TenantGate {
         })
         .catch(next);
     });
+    router.use((req, _res, next) => {
+      this.#assertWritable(req).then(() => next(), next);
+    });
     if (this.#limitRate) {
       router.use(this.#limitRate);
     }
@@ -216,6 +221,22 @@ export class PluginGate implements TenantGate {
       next();
     }
   };
+
+  /** @throws {@link TenantReadOnlyError} */
+  async #assertWritable(req: Request): Promise<void> {
+    const tenant = tenantOf(req);
+    const { tenantSlug } = tenant;
+    if (
+      isDefault(tenant) ||
+      this.#class === 'shared' ||
+      isRead(this.#pluginId, req)
+    ) {
+      return;
+    }
+    if ((await this.#directory.findActive(tenantSlug))?.isReadOnly) {
+      throw new TenantReadOnlyError(tenantSlug);
+    }
+  }
 
   async #assertAdministrator(
     req: Request,
@@ -310,6 +331,16 @@ function isPreflight({ method, headers }: Request): boolean {
     headers['access-control-request-method'] !== undefined &&
     headers.authorization === undefined &&
     headers.cookie === undefined
+  );
+}
+
+/** Queries of the catalog that are too long for an address. */
+const QUERIES = /^\/(entities\/by-(refs|query)|entity-facets)$/;
+
+function isRead(pluginId: string, { method, path }: Request): boolean {
+  return (
+    ['GET', 'HEAD', 'OPTIONS'].includes(method) ||
+    (pluginId === 'catalog' && method === 'POST' && QUERIES.test(path))
   );
 }
 

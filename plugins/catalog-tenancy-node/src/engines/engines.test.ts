@@ -158,6 +158,23 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     });
   });
 
+  it('count as paused while their tenant is read-only', async () => {
+    const until = (interval: string) =>
+      registry.database.client.query(
+        `update tenants set read_only_until = now() + $1::interval where tenant_slug = 'acme'`,
+        [interval],
+      );
+    await until('1 minute');
+    expect(await store.get('acme')).toMatchObject({
+      pausedAt: expect.any(Date),
+    });
+    await until('-1 second');
+    expect(await store.get('acme')).not.toHaveProperty(
+      'pausedAt',
+      expect.any(Date),
+    );
+  });
+
   describe('changes', () => {
     it.each<[string, () => Promise<unknown>]>([
       ['created', () => registry.createTenant('initech')],

@@ -28,7 +28,10 @@ export function selectEngines(knex: Knex) {
       'e.catalog_config',
       'e.config_updated_at',
       'e.config_updated_by',
-      'e.paused_at',
+      // A tenant that moves elsewhere is not to change.
+      knex.raw(
+        `coalesce(e.paused_at, case when t.read_only_until > now() then now() end) as paused_at`,
+      ),
       'e.paused_by',
     );
 }

@@ -66,6 +66,23 @@ export class TenantBusyError extends CustomErrorBase {
 }
 
 /**
+ * Nothing of the tenant is changed at the moment, as it moves to another deployment. Over HTTP it
+ * becomes status 503, with a `Retry-After` where {@link retryAfter} is in use.
+ *
+ * @public
+ */
+export class TenantReadOnlyError extends ServiceUnavailableError {
+  /** After how many seconds it is worth another try. */
+  readonly retryAfterSeconds = 10;
+
+  constructor(tenantSlug: string) {
+    super(
+      `The tenant '${tenantSlug}' is read-only while it is moved: try again later`,
+    );
+  }
+}
+
+/**
  * PostgreSQL has stopped a statement: it took too long or was cancelled.
  * Nothing of its transaction stays. Over HTTP it becomes status 503.
  *

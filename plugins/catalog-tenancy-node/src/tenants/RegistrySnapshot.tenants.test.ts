@@ -68,6 +68,23 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       }
     });
 
+    it('says of a tenant that it is read-only, until that ends', async () => {
+      const { directory } = open(database.pool);
+      await registry.createTenant('acme');
+      for (const [until, expected] of [
+        ['1 minute', true],
+        ['-1 second', undefined],
+      ]) {
+        await database.client.query(
+          `update tenants set read_only_until = now() + $1::interval where tenant_slug = 'acme'`,
+          [until],
+        );
+        directory.forget('acme');
+        const acme = await directory.findActive('acme');
+        expect(acme?.isReadOnly).toBe(expected);
+      }
+    });
+
     it('does not ask the database for what can be no slug', async () => {
       const tested = open(database.pool);
       for (const slug of ['', 'Acme', 'a\0b', "' or true --", 'a b', 'ä']) {

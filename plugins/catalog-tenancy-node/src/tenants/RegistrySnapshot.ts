@@ -197,13 +197,26 @@ export class RegistrySnapshot
     }
     this.#listener.start();
     return this.#answers.find(tenantSlug, async () => {
-      const [row] = await this.#pool.query<{ tenant_id: string }>(knex =>
+      const [row] = await this.#pool.query<{
+        tenant_id: string;
+        is_read_only: boolean | null;
+      }>(knex =>
         knex('tenants')
-          .select('tenant_id')
+          .select(
+            'tenant_id',
+            knex.raw('read_only_until > now() as is_read_only'),
+          )
           .where('tenant_slug', tenantSlug)
           .whereNull('deleted_at'),
       );
-      return row && Object.freeze({ tenantId: row.tenant_id, tenantSlug });
+      return (
+        row &&
+        Object.freeze({
+          tenantId: row.tenant_id,
+          tenantSlug,
+          ...(row.is_read_only && { isReadOnly: true }),
+        })
+      );
     });
   }
 

@@ -8,6 +8,8 @@ export interface ActiveTenant {
   tenantId: string;
   /** What requests call the tenant. */
   tenantSlug: string;
+  /** Whether nothing of it may be changed at the moment, as it moves to another deployment. */
+  isReadOnly?: boolean;
 }
 
 /**

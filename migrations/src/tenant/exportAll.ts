@@ -1,0 +1,75 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { StepContext } from '../engine/Step';
+import { EXIT_CODES, MigrationError } from '../errors';
+import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { exportTenant } from './export';
+import type { Portal } from './places';
+
+/** Of the time in UTC, as the names of files have it: in their order. */
+const TIME = '\\d{8}T\\d{6}Z';
+
+/**
+ * Exports all tenants but the default one, and keeps so many files of each. A tenant whose export
+ * fails keeps its files, and the others are exported.
+ *
+ * @returns the files that it has written
+ * @throws {@link MigrationError} at the end, if one has failed
+ */
+export async function exportAll(
+  context: StepContext,
+  options: { folder: string; keep: number; portal: Portal },
+): Promise<string[]> {
+  const { folder, keep, portal } = options;
+  await mkdir(folder, { recursive: true });
+  const tenants = await context.executor.read<{ slug: string }>(
+    `select tenant_slug as slug from tenants
+      where deleted_at is null and tenant_id <> $1 order by 1`,
+    [DEFAULT_TENANT_ID],
+  );
+  const written: string[] = [];
+  const failures: string[] = [];
+  for (const { slug } of tenants) {
+    const file = join(folder, `${slug}-${formatTime(new Date())}.gz`);
+    try {
+      await exportTenant(context, { slug, file, portal });
+      written.push(file);
+      await removeOld(folder, slug, keep);
+    } catch (error) {
+      failures.push(
+        `${slug}: ${error instanceof Error ? error.message : error}`,
+      );
+    }
+  }
+  if (failures.length > 0) {
+    throw new MigrationError(
+      `${failures.length} of ${
+        tenants.length
+      } tenants could not be exported:\n${failures.join('\n')}`,
+      EXIT_CODES.unexpected,
+    );
+  }
+  return written;
+}
+
+/** Also what a run has left that was killed. */
+async function removeOld(
+  folder: string,
+  slug: string,
+  keep: number,
+): Promise<void> {
+  const names = await readdir(folder);
+  const ofTenant = (ending: string) =>
+    names.filter(name =>
+      new RegExp(`^${slug}-${TIME}\\.gz${ending}$`).test(name),
+    );
+  const old = ofTenant('').sort().slice(0, -keep);
+  for (const name of [...old, ...ofTenant('\\.partial')]) {
+    await rm(join(folder, name), { force: true });
+  }
+}
+
+/** `20261127T223000Z`. */
+function formatTime(time: Date): string {
+  return time.toISOString().replace(/[-:]|\.\d+/g, '');
+}

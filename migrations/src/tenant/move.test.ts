@@ -1,0 +1,267 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { runInProcess, urlOf } from '../cli/__testUtils__/runCli';
+import { silentReporter } from '../Reporter';
+import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
+import { Clones } from '../resumption/__testUtils__/Clones';
+import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
+import { HEX, PLUGINS, tablesIn } from './__testUtils__/plugins';
+import { moveToDeployment } from './move';
+import { purgeTenant } from './purge';
+import type { MakeTables } from './tables';
+
+// A move between two databases is killed between some of its statements; between all of them with
+// KILL_AFTER_EVERY=1.
+
+const every = Number(process.env.KILL_AFTER_EVERY ?? 47);
+
+const databases = createTestDatabases();
+
+const makers: Client[] = [];
+
+const makeTables: MakeTables = async ({ connection, part, schema }) => {
+  const client = new Client(connection);
+  // It stays open: a session can't be killed after the statement of one that has ended.
+  makers.push(client);
+  client.on('error', () => undefined);
+  await client.connect();
+  await client.query(
+    part === 'engine' ? tablesIn(schema) : `create schema "${schema}"`,
+  );
+};
+
+/** What the application writes to the tenant while it is copied. */
+const CHANGES = `
+  delete from tenant_${HEX}.edges where id = 2;
+  insert into tenant_${HEX}.states values (gen_random_uuid(), 'c', 1.10, now(), null, null);
+  update tenant_${HEX}.states set more = '{"new": 1}' where ref = 'b';
+  insert into tenant_${HEX}.edges (source) values ('c');
+  delete from tenancy.entities where tenant_id = '${TEAM}' and entity_name like '%1%';
+  update tenancy.entities set hash = 'x' where tenant_id = '${TEAM}' and entity_name like '%2%';
+  update tenancy.tenants set tenant_name = 'Moving' where tenant_id = '${TEAM}';
+  delete from plugins.mockup_pages where tenant_id = '${TEAM}';
+  delete from plugins.mockups where id in (
+    select id from plugins.mockups where tenant_id = '${TEAM}' limit 1);
+  update plugins.mockups set owner = 'user:default/new' where tenant_id = '${TEAM}'`;
+
+describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
+  let clones: Clones;
+  let full: string;
+  let empty: string;
+  let connection: ClientConfig;
+  let folder: string;
+
+  const query = async (database: string, sql: string) => {
+    const client = new Client({ ...connection, database });
+    await client.connect();
+    try {
+      return (await client.query(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+
+  beforeAll(async () => {
+    const database = await createCatalogDatabase(databases, id, {
+      entities: 10,
+      phase: 5,
+    });
+    await addTenants(database);
+    await database.client.query(PLUGINS);
+    await database.close();
+    ({ connection } = database);
+    clones = await Clones.open(connection);
+    folder = await mkdtemp(join(tmpdir(), 'moves-'));
+    empty = await clones.clone(connection.database!);
+    await clones.migrate(empty, ({ context }) =>
+      purgeTenant(context, {
+        slug: 'my-team',
+        portal: {},
+        confirm: async () => undefined,
+      }),
+    );
+    full = await clones.clone(connection.database!);
+    await query(
+      full,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+  });
+  afterAll(async () => {
+    await clones.close();
+    await rm(folder, { recursive: true });
+  });
+  afterEach(() =>
+    Promise.all(
+      makers.splice(0).map(maker => maker.end().catch(() => undefined)),
+    ),
+  );
+
+  /** @param onInfo - is awaited before the command goes on */
+  const move = async (
+    from: string,
+    to: string,
+    onInfo: (text: string) => void = () => undefined,
+  ): Promise<boolean> => {
+    let isMoved = false;
+    await clones.migrate(from, source =>
+      clones.migrate(to, async destination => {
+        isMoved = await moveToDeployment(
+          {
+            ...source.context,
+            reporter: { ...silentReporter, info: onInfo },
+          },
+          {
+            slug: 'my-team',
+            portal: {},
+            to: { context: destination.context, portal: {} },
+            makeTables,
+          },
+        );
+      }),
+    );
+    return isMoved;
+  };
+
+  /** What an export has, but for when it was made, and with rows in one order. */
+  const contents = async (database: string) => {
+    const path = join(folder, `${database}.gz`);
+    const { exitCode } = await runInProcess(
+      { ...connection, database },
+      ...['tenant', 'export', 'my-team', path],
+    );
+    expect(exitCode).toBe(0);
+    const [header, ...lines] = gunzipSync(await readFile(path))
+      .toString()
+      .trimEnd()
+      .split('\n');
+    lines.pop();
+    const { exported, ...head } = JSON.parse(header);
+    const rows = lines.map(line =>
+      line.includes('"tenant_slug"')
+        ? line.replace(/"deleted_at": [^,]+/, '')
+        : line,
+    );
+    return { head, rows: rows.sort() };
+  };
+
+  const isActive = async (database: string): Promise<boolean> => {
+    const rows = await query(
+      database,
+      `select from tenancy.tenants where tenant_id = '${TEAM}' and deleted_at is null`,
+    );
+    return rows.length > 0;
+  };
+
+  const pair = async () => ({
+    from: await clones.clone(full),
+    to: await clones.clone(empty),
+  });
+
+  it('has all of it there, deleted here, and can be repeated', async () => {
+    const { from, to } = await pair();
+    const before = await contents(from);
+    await expect(move(from, to)).resolves.toBe(true);
+    await expect(contents(to)).resolves.toEqual(before);
+    await expect(contents(from)).resolves.toEqual(before);
+    expect(await isActive(from)).toBe(false);
+    expect(await isActive(to)).toBe(true);
+    await expect(move(from, to)).resolves.toBe(false);
+    await expect(
+      query(
+        to,
+        `insert into tenant_${HEX}.edges (source) values ('b') returning id`,
+      ),
+    ).resolves.toEqual([{ id: '4' }]);
+  });
+
+  it('brings what was written meanwhile, and lets nothing be written at the end', async () => {
+    const { from, to } = await pair();
+    const done: Promise<unknown>[] = [];
+    const refused: Promise<unknown>[] = [];
+    let passes = 0;
+    await move(from, to, text => {
+      if (text === 'Copying what has changed. The tenant is read-only') {
+        done.push(query(from, CHANGES));
+      }
+      passes += text === 'Copying engine' ? 1 : 0;
+      if (passes === 3 && text === 'Copying registry') {
+        refused.push(
+          query(
+            from,
+            `set lock_timeout = 50; insert into tenant_${HEX}.edges (source) values ('b')`,
+          ).catch(error => error.code),
+          query(
+            from,
+            `set lock_timeout = 50; update tenancy.tenants set burst = 1 where tenant_id = '${TEAM}'`,
+          ).catch(error => error.code),
+        );
+      }
+    });
+    await Promise.all(done);
+    await expect(Promise.all(refused)).resolves.toEqual(['55P03', '55P03']);
+    const after = await contents(to);
+    await expect(contents(from)).resolves.toEqual(after);
+    expect(after.rows.join()).toContain('"Moving"');
+    expect(after.rows.join()).toContain('user:default/new');
+  });
+
+  it.each([
+    ['default', "is the default one, which can't be moved"],
+    ['nobody', 'There is no tenant "nobody"'],
+    ['other', 'is in use at the destination too'],
+  ])('refuses %s', async (slug, message) => {
+    const { exitCode, stderr } = await runInProcess(
+      { ...connection, database: full },
+      ...['tenant', 'move', slug],
+      ...['--to-url', urlOf({ ...connection, database: empty })],
+    );
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(3);
+  });
+
+  it('asks for the destination', async () => {
+    const { exitCode, stderr } = await runInProcess(
+      { ...connection, database: full },
+      ...['tenant', 'move', 'my-team'],
+    );
+    expect(stderr).toContain('The destination is missing. Give');
+    expect(exitCode).toBe(2);
+  });
+
+  it('goes on from wherever it was killed', async () => {
+    const { admin } = clones;
+    const whole = await pair();
+    const counter = new SessionKiller({
+      after: Infinity,
+      admin,
+      database: [whole.from, whole.to],
+    });
+    await move(whole.from, whole.to);
+    await counter.stop();
+    const expected = await contents(whole.to);
+    for (let after = 6; after < counter.sent; after += every) {
+      const { from, to } = await pair();
+      const killer = new SessionKiller({
+        after,
+        admin,
+        database: [from, to],
+      });
+      await move(from, to).catch(() => undefined);
+      await killer.stop();
+      expect(killer.failure).toBeUndefined();
+      // Never in use in both.
+      expect((await isActive(from)) && (await isActive(to))).toBe(false);
+      await move(from, to);
+      await expect(contents(to)).resolves.toEqual(expected);
+      expect([await isActive(from), await isActive(to)]).toEqual([false, true]);
+      await clones.drop(from);
+      await clones.drop(to);
+    }
+  });
+});

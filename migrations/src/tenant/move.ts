@@ -1,0 +1,388 @@
+import { requireTenant } from '../adopt/engine';
+import type { Executor } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
+import { notifyRegistryStatement } from '../registryChannel';
+import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
+import { withLockRetries } from '../session/lockRetries';
+import type { MigrationSession } from '../session/MigrationSession';
+import { escapeLiteral } from '../sql';
+import { type Copied, copyDifference } from './copyDifference';
+import { migrationsOf } from './export';
+import {
+  makeMissingTables,
+  mockupPlace,
+  placeOf,
+  RETIRED_OF_ANOTHER,
+} from './import';
+import { requireTable, type Target } from './loadPart';
+import { announce, fillOwnTables, tableNames } from './partTables';
+import { type Place, type Portal, withPlaces } from './places';
+import { digestOf } from './purge';
+import {
+  type FoundSection,
+  isOwnSchema,
+  mockupSections,
+  registrySections,
+  schemaOfPart,
+  schemaSections,
+} from './sections';
+import type { MakeTables } from './tables';
+
+/** A deployment, and the sessions in its databases. */
+interface Side {
+  context: StepContext;
+  places: Place[];
+}
+
+export interface MoveOptions {
+  slug: string;
+  portal: Portal;
+  to: { context: StepContext; portal: Portal };
+  makeTables: MakeTables;
+}
+
+/** For how long the tenant stays read-only at most, where the command is killed. */
+const READ_ONLY_FOR = '10 minutes';
+
+/**
+ * Brings a tenant to another deployment. It is copied while it is in use, to a tenant that is
+ * deleted there; once more, with what has changed, while it is read-only; and a last time while
+ * nothing of it can be written. Then it is deleted here, and restored there.
+ *
+ * Killed at any moment, it can be run again: what is there already is not sent twice. Until the
+ * end it is in use here; between the last two statements it is in use nowhere.
+ *
+ * @returns whether it was not moved before
+ * @throws {@link RefusedError} if the tenant is in use there, or its slug is another one's
+ * @throws {@link VerificationError} if its rows there are not those that it has here
+ */
+export async function moveToDeployment(
+  context: StepContext,
+  { slug, portal, to, makeTables }: MoveOptions,
+): Promise<boolean> {
+  const { tenantId } = await requireTenant(context, slug);
+  if (!(await isMovable(context, to.context, { tenantId, slug }))) {
+    return false;
+  }
+  if (context.executor.dryRun) {
+    return true;
+  }
+  const target: Target = {
+    tenantId,
+    slug,
+    from: { id: tenantId, slug },
+    isClosed: true,
+  };
+  await withPlaces(context, portal, here =>
+    withPlaces(to.context, to.portal, async there => {
+      const from = { context, places: here };
+      const into = { context: to.context, places: there };
+      const migrations = await migrationsOf(here, tenantId);
+      const { reporter } = context;
+      const copy = (source: Side) => copyAll(source, into, target);
+      await makeMissingTables(there, await ownParts(from, tenantId), {
+        makeTables,
+        migrations,
+        replace: true,
+        reporter,
+        tenantId,
+      });
+      const readers = [context, ...here].map(({ executor }) => executor);
+      reporter.info('Copying the tenant, which is in use meanwhile');
+      await inSnapshots(readers, () => copy(from));
+      await setReadOnly(from, target, true);
+      try {
+        reporter.info('Copying what has changed. The tenant is read-only');
+        await inSnapshots(readers, () => copy(from));
+        await closeAfter(context, portal, from, target, () => copy(from));
+      } catch (error) {
+        await setReadOnly(from, target, false).catch(() => undefined);
+        throw error;
+      }
+      await open(into, target);
+    }),
+  );
+  return true;
+}
+
+/**
+ * @returns false for a tenant that is there, and deleted here
+ * @throws {@link RefusedError} for one that can't go there
+ */
+async function isMovable(
+  here: StepContext,
+  there: StepContext,
+  { tenantId, slug }: { tenantId: string; slug: string },
+): Promise<boolean> {
+  if (tenantId === DEFAULT_TENANT_ID) {
+    throw new RefusedError(
+      `The tenant "${slug}" is the default one, which can't be moved.`,
+    );
+  }
+  const active = `select from tenants where tenant_id = $1 and deleted_at is null`;
+  if ((await there.executor.read(active, [tenantId])).length > 0) {
+    if ((await here.executor.read(active, [tenantId])).length === 0) {
+      return false;
+    }
+    throw new RefusedError(
+      `The tenant "${slug}" is in use at the destination too. Delete it there, or here.`,
+    );
+  }
+  const taken = await there.executor.read(
+    `select from tenants where tenant_slug = $1 and tenant_id <> $3
+      union all
+     ${RETIRED_OF_ANOTHER}
+      union all
+     select from ${RETIRED_TABLE} where tenant_id = $3`,
+    [slug, digestOf(tenantId), tenantId],
+  );
+  if (taken.length > 0) {
+    throw new RefusedError(
+      `The slug "${slug}" is taken at the destination. Export the tenant, and import it there with --slug.`,
+    );
+  }
+  return true;
+}
+
+/** The engine and the instances that have a schema. */
+async function ownParts({ places }: Side, tenantId: string): Promise<string[]> {
+  const parts = new Set(Object.keys(await migrationsOf(places, tenantId)));
+  for (const { executor } of places) {
+    const sections = await schemaSections(executor, tenantId);
+    sections.forEach(({ part }) => parts.add(part));
+  }
+  return [...parts];
+}
+
+/** Each session reads what there is at one moment. */
+async function inSnapshots(
+  readers: Executor[],
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    for (const reader of readers) {
+      await reader.execute('begin isolation level repeatable read read only');
+    }
+    await work();
+  } finally {
+    for (const reader of readers) {
+      await reader.execute('rollback').catch(() => undefined);
+    }
+  }
+}
+
+/** The registry last: its tenant is there when what belongs to it is. */
+async function copyAll(from: Side, into: Side, target: Target): Promise<void> {
+  const { executor, settings } = from.context;
+  for (const { executor: reader } of from.places) {
+    await copyParts(from.context, reader, into, target, [
+      ...(await schemaSections(reader, target.tenantId)),
+      ...(await mockupSections(reader)),
+    ]);
+  }
+  await copyParts(
+    from.context,
+    executor,
+    into,
+    target,
+    await registrySections(executor, settings.schema),
+  );
+}
+
+async function copyParts(
+  from: StepContext,
+  reader: Executor,
+  into: Side,
+  target: Target,
+  sections: FoundSection[],
+): Promise<void> {
+  for (const part of new Set(sections.map(each => each.part))) {
+    const { executor, schema } = await destinationOf(into, part, target);
+    const copied: Copied[] = sections
+      .filter(each => each.part === part)
+      .map(source => ({ source, destination: { ...source, schema } }));
+    from.reporter.info(`Copying ${part}`);
+    await executor.work({
+      title: `Copy ${part}`,
+      script: [],
+      run: session =>
+        session.transaction('begin', async () => {
+          for (const { source } of copied) {
+            await requireTable(session, source, schema);
+          }
+          const copy = () => copyDifference(reader, session, copied, target);
+          await (isOwnSchema(part)
+            ? fillOwnTables(session, schema, copy)
+            : copy());
+        }),
+    });
+  }
+}
+
+async function destinationOf(
+  { context, places }: Side,
+  part: string,
+  { tenantId }: Target,
+): Promise<{ executor: Executor; schema: string }> {
+  if (part === 'registry') {
+    return { executor: context.executor, schema: context.settings.schema };
+  }
+  if (part !== 'mockups') {
+    const { executor } = placeOf(places, part);
+    return { executor, schema: schemaOfPart(part, tenantId) };
+  }
+  const mockups = await mockupPlace(places);
+  if (!mockups) {
+    throw new RefusedError(
+      'The destination has no tables of the mockup plugin. Start its backend once, or give --to-config or --database.',
+    );
+  }
+  return mockups;
+}
+
+/** Gates refuse changes of the tenant from then on, and its engine pauses. */
+async function setReadOnly(
+  { context: { executor, settings } }: Side,
+  { tenantId, slug }: Target,
+  isReadOnly: boolean,
+): Promise<void> {
+  const until = isReadOnly ? `now() + interval '${READ_ONLY_FOR}'` : 'null';
+  await executor.transaction({
+    title: `Have the tenant "${slug}" be ${
+      isReadOnly ? 'read-only' : 'written to'
+    }`,
+    locks: `The row of the tenant in tenants: a change of the tenant waits for milliseconds.`,
+    tables: ['tenants'],
+    mode: 'rows',
+    statements: [
+      `update tenants set read_only_until = ${until} where tenant_id = ${escapeLiteral(
+        tenantId,
+      )}`,
+      notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
+    ],
+  });
+}
+
+/**
+ * Copies what is left while nothing of the tenant is written, and deletes it.
+ *
+ * Locks, until the end, for seconds: SHARE on the tables of its engine and instances, so that these
+ * wait where they are still at work; and its row in tenants, for which changes of its members,
+ * shares and limits wait. Readers do not wait.
+ */
+async function closeAfter(
+  context: StepContext,
+  portal: Portal,
+  from: Side,
+  { tenantId, slug }: Target,
+  copy: () => Promise<void>,
+): Promise<void> {
+  const { settings, executor } = context;
+  const id = escapeLiteral(tenantId);
+  await withPlaces(context, portal, async lockers => {
+    for (const locker of lockers) {
+      await lockOwnTables(context, locker, tenantId);
+    }
+    await executor.work({
+      title: `Delete the tenant "${slug}" here`,
+      script: [],
+      run: session =>
+        session.transaction(
+          'begin isolation level repeatable read',
+          async () => {
+            await session.query(
+              `select from tenants where tenant_id = ${id} for no key update`,
+            );
+            await inSnapshots(
+              from.places.map(place => place.executor),
+              copy,
+            );
+            const closed = await session.query(
+              `update tenants set deleted_at = coalesce(deleted_at, now()), read_only_until = null
+                where tenant_id = ${id}
+                  and (deleted_at is not null or read_only_until > clock_timestamp())
+               returning tenant_id`,
+            );
+            if (closed.length === 0) {
+              throw new RefusedError(
+                `The last copy took longer than ${READ_ONLY_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
+              );
+            }
+            await session.query(
+              notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
+            );
+          },
+        ),
+    });
+  });
+}
+
+/** In a transaction that ends with the session. */
+async function lockOwnTables(
+  { reporter, settings }: StepContext,
+  { executor }: Place,
+  tenantId: string,
+): Promise<void> {
+  await executor.work({
+    title: 'Lock the tables of the engine and the instances',
+    script: [],
+    async run(session) {
+      const tables: string[] = [];
+      for (const { part } of await schemaSections(executor, tenantId)) {
+        tables.push(
+          ...(await tableNames(session, schemaOfPart(part, tenantId))),
+        );
+      }
+      if (tables.length > 0) {
+        const names = [...new Set(tables)].join(', ');
+        await withLockRetries(
+          {
+            title: `Keep the tables of the tenant as they are`,
+            session,
+            reporter,
+            maxPauseMs: settings.maxPauseMs,
+            tables: [...new Set(tables)],
+            mode: 'share row exclusive',
+          },
+          timeoutMs => lockShared(session, names, timeoutMs),
+        );
+      }
+    },
+  });
+}
+
+async function lockShared(
+  session: MigrationSession,
+  names: string,
+  timeoutMs: number,
+): Promise<void> {
+  try {
+    await session.query(
+      `begin; set local lock_timeout = ${timeoutMs}; lock table ${names} in share mode`,
+    );
+  } catch (error) {
+    await session.rollback();
+    throw error;
+  }
+}
+
+/** From then on the tenant is in use there. */
+async function open(
+  { context: { executor, settings } }: Side,
+  { tenantId, slug }: Target,
+): Promise<void> {
+  await executor.work({
+    title: `Restore the tenant "${slug}" there`,
+    script: [],
+    run: session =>
+      session.transaction('begin', async () => {
+        await session.query(
+          `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
+            tenantId,
+          )}`,
+        );
+        await announce(session, settings.schema, slug);
+      }),
+  });
+}

@@ -1,0 +1,119 @@
+import { notifyRegistryStatement } from '../registryChannel';
+import { RETIRED_TABLE } from '../schema/tables';
+import type { MigrationSession } from '../session/MigrationSession';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import { tablesInOrder } from './sections';
+
+/**
+ * Fills the tables of an engine or instance, in the caller's transaction, without their triggers:
+ * rows come with what these have made of them.
+ *
+ * Locks: ACCESS EXCLUSIVE on the tables until the end of the transaction, all of them before a
+ * weaker lock of one. Nobody uses them but the engine or instance, which waits.
+ */
+export async function fillOwnTables(
+  session: MigrationSession,
+  schema: string,
+  fill: () => Promise<void>,
+): Promise<void> {
+  const names = await tableNames(session, schema);
+  if (names.length > 0) {
+    await session.query(
+      `lock table ${names.join(', ')} in access exclusive mode`,
+    );
+  }
+  const enable = await disableTriggers(session, schema);
+  await fill();
+  for (const statement of enable) {
+    await session.query(statement);
+  }
+  await advanceSequences(session, schema);
+}
+
+/** Has backends look at a tenant anew, whose slug is taken from now on. */
+export async function announce(
+  session: Pick<MigrationSession, 'query'>,
+  schema: string,
+  tenantSlug: string,
+): Promise<void> {
+  await session.query(
+    `delete from ${RETIRED_TABLE} where tenant_slug = ${escapeLiteral(
+      tenantSlug,
+    )};
+     ${notifyRegistryStatement(schema, { tenantSlug })}`,
+  );
+}
+
+/** The tables of an engine or instance as SQL, each after those that it refers to. */
+export async function tableNames(
+  session: Pick<MigrationSession, 'query'>,
+  schema: string,
+): Promise<string[]> {
+  const tables = await tablesInOrder(session, schema);
+  return tables.map(
+    table => `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`,
+  );
+}
+
+/** Migrations may fill tables. */
+export async function emptyTables(
+  session: MigrationSession,
+  schema: string,
+): Promise<void> {
+  const names = await tableNames(session, schema);
+  if (names.length > 0) {
+    await session.query(`truncate ${names.join(', ')}`);
+  }
+}
+
+/** @returns the statements that enable them again */
+async function disableTriggers(
+  session: MigrationSession,
+  schema: string,
+): Promise<string[]> {
+  const triggers = await session.query<{
+    table: string;
+    trigger: string;
+    mode: string;
+  }>(
+    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(t.tgname) as trigger,
+            case t.tgenabled when 'A' then 'enable always' when 'R' then 'enable replica' else 'enable' end as mode
+       from pg_trigger t join pg_class c on c.oid = t.tgrelid
+       join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and not t.tgisinternal and t.tgenabled <> 'D'`,
+    [schema],
+  );
+  for (const { table, trigger } of triggers) {
+    await session.query(`alter table ${table} disable trigger ${trigger}`);
+  }
+  return triggers.map(
+    ({ table, trigger, mode }) =>
+      `alter table ${table} ${mode} trigger ${trigger}`,
+  );
+}
+
+async function advanceSequences(
+  session: MigrationSession,
+  schema: string,
+): Promise<void> {
+  const columns = await session.query<{
+    table: string;
+    column: string;
+    sequence: string;
+  }>(
+    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(a.attname) as column,
+            pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) as sequence
+       from pg_attribute a join pg_class c on c.oid = a.attrelid and c.relkind = 'r'
+       join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and a.attnum > 0 and not a.attisdropped
+        and pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) is not null`,
+    [schema],
+  );
+  for (const { table, column, sequence } of columns) {
+    await session.query(
+      `select setval(${escapeLiteral(
+        sequence,
+      )}, coalesce((select max(${column}) from ${table}), 0) + 1, false)`,
+    );
+  }
+}
