@@ -79,7 +79,7 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
           `update tenants set read_only_until = now() + $1::interval where tenant_slug = 'acme'`,
           [until],
         );
-        directory.forget('acme');
+        directory.forget();
         const acme = await directory.findActive('acme');
         expect(acme?.isReadOnly).toBe(expected);
       }
