@@ -5,6 +5,14 @@
  */
 
 export * from './client';
+export {
+  allItems,
+  isContainer,
+  itemsWithin,
+  type PlacedItem,
+  withItems,
+  withoutItems,
+} from './containers';
 export * from './differences';
 export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { parseInput } from './parseInput';

@@ -37,8 +37,10 @@ export const MOCKUP_LIMITS = {
   pagePath: 100,
   /** Pages of one tenant. */
   pages: 500,
-  /** Items in one layout. */
+  /** Items in one layout, those within containers included. */
   layoutItems: 1000,
+  /** How many containers are within each other. */
+  containerDepth: 2,
   /** Rows of a layout: `y + h` of each item. */
   layoutRows: 1_000_000,
   /** How deep the `props` of a layout item may nest. */

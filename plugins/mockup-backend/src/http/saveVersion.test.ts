@@ -10,6 +10,10 @@ import {
 
 const databases = createTestDatabases({ versions: 'newest' });
 
+/** A container with items. */
+const section = (i: string, items: unknown) =>
+  item({ i, component: 'container-section', props: { items } });
+
 describe.each(databases.eachSupportedId())(
   'POST /mockups/:id/versions on %s',
   id => {
@@ -87,6 +91,19 @@ describe.each(databases.eachSupportedId())(
         },
       ],
       [
+        'items in containers, two within each other',
+        { layoutData: [section('a', [section('b', [item({ i: 'c' })])])] },
+      ],
+      [
+        'a container without items, and what others call items',
+        {
+          layoutData: [
+            item({ component: 'container-tabs', props: {} }),
+            item({ i: 'b', props: { items: ['x'] } }),
+          ],
+        },
+      ],
+      [
         '1000 items',
         {
           layoutData: Array.from({ length: 1000 }, (_, n) =>
@@ -141,6 +158,39 @@ describe.each(databases.eachSupportedId())(
       ],
       [{ layoutData: [], message: 'a\0' }, 'message must be a string'],
       [{ layoutData: [], createdBy: BOB }, 'unknown field "createdBy"'],
+      [
+        { layoutData: [section('a', [item()]), item()] },
+        'layoutData[1].i must be unique within its layout, got "buy"',
+      ],
+      [
+        { layoutData: [section('a', [item({ w: 0 })])] },
+        'layoutData[0].props.items[0].w must be an integer >= 1, got 0',
+      ],
+      [
+        { layoutData: [section('a', [item({ depth: 1 })])] },
+        'unknown field "depth" in layoutData[0].props.items[0]',
+      ],
+      [
+        { layoutData: [section('a', 'b')] },
+        'layoutData[0].props.items must be a list of layout items, got "b"',
+      ],
+      [
+        {
+          layoutData: [section('a', [section('b', [section('c', [])])])],
+        },
+        'layoutData[0].props.items[0].props.items[0].component must be one that holds no items: at most 2 containers are within each other',
+      ],
+      [
+        {
+          layoutData: [
+            section(
+              'a',
+              Array.from({ length: 1000 }, (_, n) => item({ i: `${n}` })),
+            ),
+          ],
+        },
+        'layoutData must be a list of at most 1000 layout items, those within containers included',
+      ],
       [
         { layoutData: [item(), item({ i: 'other' }), item()] },
         'layoutData[2].i must be unique within its layout, got "buy"',

@@ -7,6 +7,8 @@ import { compareLayouts, type ItemDifference } from './compareLayouts';
 import type { JsonPatchOperation } from './jsonPatch';
 
 // More of them: LAYOUT_PAIRS=50000.
+const SECTION = 'container-section';
+
 const RUNS = Number(process.env.LAYOUT_PAIRS ?? 2000);
 
 function item(overrides: Partial<LayoutItem> = {}): LayoutItem {
@@ -94,23 +96,59 @@ function applyByTheBook<T>(document: T, patch: JsonPatchOperation[]): T {
   return root[''];
 }
 
+/** Each item with its container, and of its own: what it holds comes after it. */
+function flat(
+  items: LayoutItem[],
+  within?: string,
+): { whole: LayoutItem; own: LayoutItem; within?: string }[] {
+  return items.flatMap(whole => {
+    if (whole.component !== SECTION) {
+      return [{ whole, own: whole, within }];
+    }
+    const { items: held, ...rest } = whole.props;
+    const own = { ...whole, props: rest };
+    return [{ whole, own, within }, ...flat(held as LayoutItem[], whole.i)];
+  });
+}
+
 /** What differs, found out by another way than the code under test. */
 function expectedItems(before: LayoutItem[], after: LayoutItem[]) {
   const expected: ItemDifference[] = [];
-  for (const old of before) {
-    if (!after.some(({ i }) => i === old.i)) {
-      expected.push({ i: old.i, change: 'removed', before: old });
+  const placeOf = (within?: string) => (within ? { within } : {});
+  const [olds, nows] = [flat(before), flat(after)];
+  for (const { whole, within } of olds) {
+    if (!nows.some(({ own }) => own.i === whole.i)) {
+      expected.push({
+        i: whole.i,
+        ...placeOf(within),
+        change: 'removed',
+        before: whole,
+      });
     }
   }
-  for (const now of after) {
-    const old = before.find(({ i }) => i === now.i);
+  for (const now of nows) {
+    const { i } = now.own;
+    const old = olds.find(({ own }) => own.i === i);
+    const place = placeOf(now.within);
     if (!old) {
-      expected.push({ i: now.i, change: 'added', after: now });
-    } else if (!isDeepStrictEqual(old, now)) {
-      const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])];
-      const differing = keys.filter(
-        key => !isDeepStrictEqual(Reflect.get(old, key), Reflect.get(now, key)),
-      );
+      expected.push({ i, ...place, change: 'added', after: now.whole });
+    } else if (
+      old.within !== now.within ||
+      !isDeepStrictEqual(old.own, now.own)
+    ) {
+      const keys = [
+        ...new Set([...Object.keys(old.own), ...Object.keys(now.own)]),
+      ];
+      const differing = [
+        ...keys.filter(
+          each =>
+            !isDeepStrictEqual(
+              Reflect.get(old.own, each),
+              Reflect.get(now.own, each),
+            ),
+        ),
+        ...(old.within === now.within ? [] : ['x']),
+      ];
       const flags: Record<string, string> = {
         x: 'moved',
         y: 'moved',
@@ -120,12 +158,13 @@ function expectedItems(before: LayoutItem[], after: LayoutItem[]) {
         props: 'props',
       };
       expected.push({
-        i: now.i,
+        i,
+        ...place,
         change: 'changed',
-        before: old,
-        after: now,
+        before: old.whole,
+        after: now.whole,
         ...Object.fromEntries(
-          differing.map(key => [flags[key] ?? 'other', true]),
+          differing.map(each => [flags[each] ?? 'other', true]),
         ),
       });
     }
@@ -204,7 +243,39 @@ function layouts(keys: fc.Arbitrary<string>) {
         return [before, after];
       }),
   );
-  return fc.oneof(edited, fc.tuple(layout, layout)).map(asJson);
+  // What is in which of two containers, of which the second may be in the first.
+  const homes = fc.dictionary(
+    fc.constantFrom(...'bcdefghijklm'),
+    fc.constantFrom('a', 'b'),
+  );
+  return fc
+    .tuple(fc.oneof(edited, fc.tuple(layout, layout)), homes, homes)
+    .map(([[before, after], old, now]): [LayoutItem[], LayoutItem[]] => [
+      nest(before, old),
+      nest(after, { ...old, ...now }),
+    ])
+    .map(asJson);
+}
+
+function nest(items: LayoutItem[], homes: Record<string, string>) {
+  const homeOf = (i: string) =>
+    homes[i] !== i && items.some(each => each.i === homes[i])
+      ? homes[i]
+      : undefined;
+  const itemsIn = (home?: string): LayoutItem[] =>
+    items
+      .filter(({ i }) => homeOf(i) === home)
+      .map(each => {
+        const held = itemsIn(each.i);
+        return held.length > 0
+          ? {
+              ...each,
+              component: SECTION,
+              props: { ...each.props, items: held },
+            }
+          : each;
+      });
+  return itemsIn();
 }
 
 describe('compareLayouts', () => {
@@ -244,6 +315,7 @@ describe('compareLayouts', () => {
       'props',
       'removed',
       'resized',
+      'within',
     ]);
   });
 

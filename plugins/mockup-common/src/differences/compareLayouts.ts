@@ -1,3 +1,4 @@
+import { allItems, type PlacedItem, withoutItems } from '../containers';
 import type { LayoutItem } from '../types';
 import {
   createJsonPatch,
@@ -13,19 +14,21 @@ import {
 export interface ItemDifference {
   /** The `i` of the item. */
   i: string;
+  /** The `i` of the container that it is in, in the second layout unless it was removed. */
+  within?: string;
   /** Whether it is in the second layout only, in the first only, or differs. */
   change: 'added' | 'removed' | 'changed';
   /** The item in the first layout, unless it was added. */
   before?: LayoutItem;
   /** The item in the second layout, unless it was removed. */
   after?: LayoutItem;
-  /** Set if `x` or `y` of a changed item differ. */
+  /** Set if `x`, `y` or the container of a changed item differ. */
   moved?: true;
   /** Set if `w` or `h` of a changed item differ. */
   resized?: true;
   /** Set if the component type of a changed item differs. */
   component?: true;
-  /** Set if the properties of the component of a changed item differ. */
+  /** Set if the properties of a changed item differ, except for the items that it holds. */
   props?: true;
   /** Set if any other field of a changed item differs, such as `static`. */
   other?: true;
@@ -63,7 +66,7 @@ export interface VersionDifference extends LayoutDifference {
 
 /**
  * Compares two layouts item by item. Items correspond by their `i`, wherever they are
- * in the list.
+ * in the list, and in whichever container.
  *
  * @remarks
  *
@@ -80,58 +83,94 @@ export function compareLayouts(
   before: LayoutItem[],
   after: LayoutItem[],
 ): LayoutDifference {
-  const from = byKey(before);
-  const to = byKey(after);
+  return {
+    items: compareItems(allItems(before), allItems(after)),
+    patch: createPatch(before, after),
+  };
+}
 
+function compareItems(
+  before: PlacedItem[],
+  after: PlacedItem[],
+): ItemDifference[] {
+  const from = byKey(before, ({ item }) => item.i);
+  const to = byKey(after, ({ item }) => item.i);
   const items: ItemDifference[] = [];
-  for (const [key, item] of from) {
+  for (const [key, { item, ...place }] of from) {
     if (!to.has(key)) {
-      items.push({ i: item.i, change: 'removed', before: item });
+      items.push({ i: item.i, ...place, change: 'removed', before: item });
     }
   }
+  for (const [key, now] of to) {
+    const { item, ...place } = now;
+    const old = from.get(key);
+    if (!old) {
+      items.push({ i: item.i, ...place, change: 'added', after: item });
+    } else if (
+      old.within !== now.within ||
+      !isEqualJson(withoutItems(old.item), withoutItems(item))
+    ) {
+      items.push(describeChange(old, now));
+    }
+  }
+  return items;
+}
+
+function createPatch(
+  before: LayoutItem[],
+  after: LayoutItem[],
+): JsonPatchOperation[] {
+  const from = byKey(before, ({ i }) => i);
+  const to = byKey(after, ({ i }) => i);
   const changes: JsonPatchOperation[] = [];
   let index = 0;
   for (const [key, item] of to) {
     const old = from.get(key);
-    if (!old) {
-      items.push({ i: item.i, change: 'added', after: item });
-    } else if (!isEqualJson(old, item)) {
-      items.push(describeChange(old, item));
+    if (old && !isEqualJson(old, item)) {
       createJsonPatch(old, item, `/${index}`).forEach(operation =>
         changes.push(operation),
       );
     }
     index += 1;
   }
-  return { items, patch: [...arrange(from, to), ...changes] };
+  return [...arrange(from, to), ...changes];
 }
 
 /**
  * Items by what identifies them: their `i`, and where a draft that nobody has checked has one twice,
  * how often it came before.
  */
-function byKey(items: LayoutItem[]): Map<string, LayoutItem> {
-  const found = new Map<string, LayoutItem>();
+function byKey<TItem>(
+  items: TItem[],
+  nameOf: (item: TItem) => string,
+): Map<string, TItem> {
+  const found = new Map<string, TItem>();
   for (const item of items) {
+    const name = nameOf(item);
     let occurrence = 0;
-    while (found.has(`${occurrence}:${item.i}`)) {
+    while (found.has(`${occurrence}:${name}`)) {
       occurrence += 1;
     }
-    found.set(`${occurrence}:${item.i}`, item);
+    found.set(`${occurrence}:${name}`, item);
   }
   return found;
 }
 
-function describeChange(before: LayoutItem, after: LayoutItem): ItemDifference {
-  const { i, x, y, w, h, component, props, ...other } = before;
-  const { i: _i, x: left, y: top, w: width, h: height, ...rest } = after;
-  const { component: newComponent, props: newProps, ...newOther } = rest;
+function describeChange(before: PlacedItem, after: PlacedItem): ItemDifference {
+  const { i, x, y, w, h, component, props, ...other } = withoutItems(
+    before.item,
+  );
+  const { i: _i, x: left, y: top, ...rest } = withoutItems(after.item);
+  const { w: width, h: height, ...more } = rest;
+  const { component: newComponent, props: newProps, ...newOther } = more;
+  const isElsewhere = before.within !== after.within;
   return {
     i,
+    ...(after.within !== undefined && { within: after.within }),
     change: 'changed',
-    before,
-    after,
-    ...((x !== left || y !== top) && { moved: true }),
+    before: before.item,
+    after: after.item,
+    ...((x !== left || y !== top || isElsewhere) && { moved: true }),
     ...((w !== width || h !== height) && { resized: true }),
     ...(component !== newComponent && { component: true }),
     ...(!isEqualJson(props, newProps) && { props: true }),

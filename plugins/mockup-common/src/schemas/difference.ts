@@ -35,6 +35,7 @@ export const versionDifferenceSchema: z.ZodType<VersionDifference> =
     items: z.array(
       z.strictObject({
         i: z.string(),
+        within: z.string().optional(),
         change: z.enum(['added', 'removed', 'changed']),
         before: layoutItemSchema.optional(),
         after: layoutItemSchema.optional(),

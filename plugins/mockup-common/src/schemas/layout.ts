@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isContainer } from '../containers';
 import { MOCKUP_LIMITS } from '../limits';
 import type { LayoutItem } from '../types';
 import { propsSchema } from './props';
@@ -63,35 +64,76 @@ export const layoutItemInputSchema: z.ZodType<LayoutItem> = layoutItem
   })
   .transform(({ moved: _moved, placeholder: _placeholder, ...item }) => item);
 
+const TOO_MANY = `a list of at most ${MOCKUP_LIMITS.layoutItems} layout items`;
+const listOfItems = z.array(layoutItem, { error: 'a list of layout items' });
+
 /**
- * A layout: its items, at most {@link MOCKUP_LIMITS}`.layoutItems` of them,
- * no two with the same `i`, because a duplicate breaks react-grid-layout.
+ * A layout: its items, at most {@link MOCKUP_LIMITS}`.layoutItems` of them with those that
+ * containers hold, no two with the same `i`, because a duplicate breaks react-grid-layout.
  *
  * @public
  */
 export const layoutSchema: z.ZodType<LayoutItem[]> = z
   .array(layoutItemInputSchema, { error: 'a list of layout items' })
-  .max(MOCKUP_LIMITS.layoutItems, {
-    error: `a list of at most ${MOCKUP_LIMITS.layoutItems} layout items`,
-    abort: true,
-  })
+  .max(MOCKUP_LIMITS.layoutItems, { error: TOO_MANY, abort: true })
   .superRefine((items, context) => {
     const seen = new Set<string>();
-    items.forEach(({ i, y, h }, index) => {
-      if (y + h > MOCKUP_LIMITS.layoutRows) {
-        context.addIssue({
-          code: 'custom',
-          path: [index, 'y'],
-          message: `such that y + h is at most ${MOCKUP_LIMITS.layoutRows}`,
-        });
+    let count = 0;
+    const checkAll = (some: readonly LayoutItem[], path: PropertyKey[]) =>
+      some.forEach((item, index) => checkItem(item, [...path, index]));
+
+    const checkItem = (item: LayoutItem, path: PropertyKey[]) => {
+      const problem = (key: string, message: string) =>
+        context.addIssue({ code: 'custom', path: [...path, key], message });
+      count += 1;
+      if (item.y + item.h > MOCKUP_LIMITS.layoutRows) {
+        problem('y', `such that y + h is at most ${MOCKUP_LIMITS.layoutRows}`);
       }
-      if (seen.has(i)) {
-        context.addIssue({
-          code: 'custom',
-          path: [index, 'i'],
-          message: 'unique within its layout',
-        });
+      if (seen.has(item.i)) {
+        problem('i', 'unique within its layout');
       }
-      seen.add(i);
-    });
+      seen.add(item.i);
+      if (isContainer(item) && item.props.items !== undefined) {
+        checkContainer(item, path, problem);
+      }
+    };
+
+    const checkContainer = (
+      item: LayoutItem,
+      path: PropertyKey[],
+      problem: (key: string, message: string) => void,
+    ) => {
+      const at = [...path, 'props', 'items'];
+      if (depthOf(path) > MOCKUP_LIMITS.containerDepth) {
+        problem(
+          'component',
+          `one that holds no items: at most ${MOCKUP_LIMITS.containerDepth} containers are within each other`,
+        );
+        return;
+      }
+      const parsed = listOfItems.safeParse(item.props.items);
+      if (parsed.success) {
+        checkAll(parsed.data, at);
+      } else {
+        parsed.error.issues.forEach(issue =>
+          context.addIssue({
+            ...issue,
+            path: [...at, ...issue.path],
+          } as z.core.$ZodRawIssue),
+        );
+      }
+    };
+
+    checkAll(items, []);
+    if (count > MOCKUP_LIMITS.layoutItems) {
+      context.addIssue({
+        code: 'custom',
+        message: `${TOO_MANY}, those within containers included`,
+      });
+    }
   });
+
+/** How many containers an item is in, and itself: `0.props.items.1` is the second one. */
+function depthOf(path: PropertyKey[]): number {
+  return (path.length + 2) / 3;
+}
