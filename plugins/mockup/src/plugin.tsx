@@ -10,6 +10,7 @@ import { EntityContentBlueprint } from '@backstage/plugin-catalog-react/alpha';
 import { RiLayoutMasonryLine, RiPagesLine } from '@remixicon/react';
 import { MockupClient } from 'backstage-plugin-mockup-common';
 import { mockupApiRef } from './api';
+import { containerComponents } from './components/containers/containerComponents';
 import {
   collectComponents,
   mockupComponentDataRef,
@@ -143,6 +144,7 @@ export const mockupPlugin = createFrontendPlugin({
     mockupApi,
     componentsApi,
     ...stockComponents,
+    ...containerComponents,
     ...liveComponents,
     mockupsPage,
     publishedPages,

@@ -8,6 +8,7 @@ import userEvent from '@testing-library/user-event';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { seriousProblems } from '../__testUtils__/mockups';
+import { containerComponents } from './containers/containerComponents';
 import { drawnBoxes } from './grid';
 import { LayoutThumbnail } from './LayoutThumbnail';
 import { LayoutView } from './LayoutView';
@@ -24,6 +25,9 @@ import { stockComponents } from './registry/stockComponents';
 const SCRIPT = 'javascript';
 
 const stock = stockComponents.map(extension =>
+  createExtensionTester(extension).get(mockupComponentDataRef),
+);
+const containers = containerComponents.map(extension =>
   createExtensionTester(extension).get(mockupComponentDataRef),
 );
 const registryOf = (...components: MockupComponent[]) =>
@@ -92,6 +96,47 @@ describe('the registry of components', () => {
       'Two extensions define the mockup component "kpi": mockup-component:mockup/kpi and ' +
         'mockup-component:app/kpi.',
     );
+  });
+});
+
+describe('containers', () => {
+  const text = (i: string, more: Record<string, unknown> = {}) =>
+    item('text', { text: `Text ${i}`, ...more }, { i });
+  const holding = (kind: string, ...items: LayoutItem[]) =>
+    item(`container-${kind}`, { title: `Some ${kind}`, items });
+
+  it('draw the items that they hold, and those of tabs one at a time', async () => {
+    await render(
+      [
+        holding('section', text('a'), holding('columns', text('b'), text('c'))),
+        holding('tabs', text('d', { title: 'First' }), text('e')),
+        item('container-section', {}, { i: 'empty' }),
+      ],
+      containers,
+    );
+    for (const i of ['a', 'b', 'c', 'd']) {
+      expect(await screen.findByText(`Text ${i}`)).toBeVisible();
+    }
+    expect(screen.queryByText('Text e')).toBeNull();
+    const tabs = screen.getByRole('tablist', { name: 'Some tabs' });
+    expect(within(tabs).getByRole('tab', { name: 'First' })).toBeVisible();
+    await userEvent.click(within(tabs).getByRole('tab', { name: 'Tab 2' }));
+    expect(await screen.findByText('Text e')).toBeVisible();
+    expect(screen.getByText('Nothing is in it yet.')).toBeVisible();
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('mark how the items differ that they hold, those of all tabs', async () => {
+    await renderInTestApp(
+      <LayoutView
+        items={[holding('tabs', text('a'), text('b'))]}
+        overlayOf={({ i }) => <mark>Marked {i}</mark>}
+      />,
+      { apis: [[mockupComponentsApiRef, registryOf(...stock, ...containers)]] },
+    );
+    for (const i of ['container-tabs', 'a', 'b']) {
+      expect(await screen.findByText(`Marked ${i}`)).toBeVisible();
+    }
   });
 });
 

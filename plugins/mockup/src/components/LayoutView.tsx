@@ -1,47 +1,79 @@
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import { type CSSProperties, memo, type ReactNode, useMemo } from 'react';
+import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  createContext,
+  type CSSProperties,
+  memo,
+  type ReactNode,
+  useContext,
+  useMemo,
+} from 'react';
 import { ComponentView } from './ComponentView';
-import { drawnBoxes } from './grid';
+import { type Box, drawnBoxes } from './grid';
 import styles from './LayoutView.module.css';
 import { PageDataProvider } from './live/PageData';
+
+type OverlayOf = (item: LayoutItem) => ReactNode;
+
+const OverlayContext = createContext<OverlayOf | undefined>(undefined);
+
+/** Whether something is drawn above items, such as how they differ: then none of them is hidden. */
+export function useHasOverlays(): boolean {
+  return useContext(OverlayContext) !== undefined;
+}
 
 /**
  * A layout, to look at. It has the width of what is around it, and the height of its items.
  */
 export const LayoutView = memo(function MemoizedLayoutView(props: {
   items: readonly LayoutItem[];
-  /** What is drawn above an item, within its box. */
-  overlayOf?: (item: LayoutItem) => ReactNode;
+  /** What is drawn above an item, within its box; above those within containers, too. */
+  overlayOf?: OverlayOf;
   /** Draws the items one below the other where there is no room for columns. */
   isStacked?: boolean;
 }) {
   const { items, overlayOf, isStacked } = props;
-  const boxes = useMemo(() => drawnBoxes(items), [items]);
   return (
     <PageDataProvider>
-      <div className={isStacked ? styles.stacked : styles.room}>
-        <div className={styles.grid}>
-          {boxes.map(({ item, box }) => (
-            <div
-              key={item.i}
-              className={styles.item}
-              data-item={item.i}
-              style={
-                {
-                  '--item-column': `${box.x + 1} / span ${box.w}`,
-                  '--item-row': `${box.y + 1} / span ${box.h}`,
-                  '--item-rows': box.h,
-                } as CSSProperties
-              }
-            >
-              <ComponentView component={item.component} props={item.props} />
-              {overlayOf && (
-                <div className={styles.overlay}>{overlayOf(item)}</div>
-              )}
-            </div>
-          ))}
+      <OverlayContext.Provider value={overlayOf}>
+        <div className={isStacked ? styles.stacked : styles.room}>
+          <LayoutGrid items={items} />
         </div>
-      </div>
+      </OverlayContext.Provider>
     </PageDataProvider>
   );
 });
+
+/** Items in the grid, of a page or within a container. */
+export function LayoutGrid({ items }: { items: readonly LayoutItem[] }) {
+  const boxes = useMemo(() => drawnBoxes(items), [items]);
+  return (
+    <div className={styles.grid}>
+      {boxes.map(({ item, box }) => (
+        <ItemView key={item.i} item={item} box={box} />
+      ))}
+    </div>
+  );
+}
+
+/** An item with what is drawn above it; in its place in the grid, or in the room that is there. */
+export function ItemView({ item, box }: { item: LayoutItem; box?: Box }) {
+  const overlayOf = useContext(OverlayContext);
+  const style = {
+    ...(box && {
+      '--item-column': `${box.x + 1} / span ${box.w}`,
+      '--item-row': `${box.y + 1} / span ${box.h}`,
+    }),
+    '--item-rows': box?.h ?? item.h,
+  } as CSSProperties;
+  return (
+    <div
+      className={styles.item}
+      data-item={item.i}
+      data-container={isContainer(item) || undefined}
+      style={style}
+    >
+      <ComponentView component={item.component} props={item.props} />
+      {overlayOf && <div className={styles.overlay}>{overlayOf(item)}</div>}
+    </div>
+  );
+}

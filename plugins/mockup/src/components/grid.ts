@@ -20,6 +20,16 @@ export function boxOf({ x, y, w, h }: Box): Box {
   return { x: Math.min(x, GRID.cols - width), y, w: width, h };
 }
 
+/** Row by row, and from left to right. */
+export function inOrder(a: Box, b: Box): number {
+  return a.y - b.y || a.x - b.x;
+}
+
+/** Items as people read them. */
+export function readingOrder(items: readonly LayoutItem[]): LayoutItem[] {
+  return [...items].sort(inOrder);
+}
+
 // The API takes any row and height. A drawing of that height is of use to nobody.
 const TALLEST = 500;
 const EMPTY_ROWS = 100;
@@ -33,14 +43,12 @@ export function drawnBoxes<TItem extends Box>(
 ): { item: TItem; box: Box }[] {
   let bottom = 0;
   let cut = 0;
-  return [...items]
-    .sort((one, other) => one.y - other.y || one.x - other.x)
-    .map(item => {
-      const box = boxOf(item);
-      cut += Math.max(0, box.y - cut - bottom - EMPTY_ROWS);
-      const y = box.y - cut;
-      const h = Math.min(box.h, TALLEST);
-      bottom = Math.max(bottom, y + h);
-      return { item, box: { ...box, y, h } };
-    });
+  return [...items].sort(inOrder).map(item => {
+    const box = boxOf(item);
+    cut += Math.max(0, box.y - cut - bottom - EMPTY_ROWS);
+    const y = box.y - cut;
+    const h = Math.min(box.h, TALLEST);
+    bottom = Math.max(bottom, y + h);
+    return { item, box: { ...box, y, h } };
+  });
 }

@@ -5,6 +5,11 @@ export const componentsMessages = {
     done: 'Copied',
     failed: 'The browser did not let the page copy.',
   },
+  containers: {
+    tabs: 'Tabs',
+    tab: 'Tab {{number}}',
+    empty: 'Nothing is in it yet.',
+  },
   live: {
     failed: 'It could not be read. {{message}}',
     retry: 'Try again',

@@ -25,6 +25,7 @@ import type {
 } from 'backstage-plugin-mockup-common';
 import { refusal, seriousProblems } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
+import { containerComponents } from '../components/containers/containerComponents';
 import {
   collectComponents,
   mockupComponentDataRef,
@@ -159,7 +160,7 @@ class Backend {
 }
 
 const components = collectComponents(
-  stockComponents.map(extension => ({
+  [...stockComponents, ...containerComponents].map(extension => ({
     extension: 'stock',
     component: createExtensionTester(extension).get(mockupComponentDataRef),
   })),
@@ -342,6 +343,104 @@ describe('the editor by the keyboard', () => {
     expect(option(/Welcome/)).toHaveFocus();
     await press('{Control>}z{/Control}');
     expect(option(/Hello/)).toBeInTheDocument();
+  });
+});
+
+describe('containers', () => {
+  const section = (i: string, y: number, ...held: LayoutItem[]) => ({
+    ...item(i, 0, y, ''),
+    component: 'container-section',
+    props: { title: `Section ${i}`, items: held },
+  });
+
+  it('are filled, left and undone by the keyboard, and saved with what they hold', async () => {
+    const backend = new Backend(
+      item('a', 0, 0, 'Hello'),
+      section('one', 4, item('b', 2, 0, 'Within')),
+    );
+    await open(backend);
+    focus(option(/Section one/));
+    await press('{Control>}{Enter}{/Control}');
+    await said('You are in Section “Section one”.');
+    expect(items()).toEqual(['Text “Within”, column 3, row 1, 4 wide, 2 high']);
+    await waitFor(() => expect(option(/Within/)).toHaveFocus());
+
+    focus(button('Add Button'));
+    await press('{Enter}');
+    await said('Added Button “Button”.');
+    expect(items()).toHaveLength(2);
+    await waitFor(() => expect(option(/“Button”/)).toHaveFocus());
+    await userEvent.click(button(/^Move out of Section/));
+    await said('Moved 1 item out.');
+    // Below the section.
+    expect(items()).toEqual([
+      expect.stringMatching(/^Text “Hello”/),
+      expect.stringMatching(/^Section “Section one”/),
+      expect.stringMatching(/^Button “Button”, column 1, row 7/),
+    ]);
+    await press('{Control>}z{/Control}');
+    expect(items()).toHaveLength(2);
+    expect(
+      screen.getByRole('navigation', { name: 'Where you are' }),
+    ).toHaveTextContent('PageSection “Section one”');
+    expect(await seriousProblems()).toEqual([]);
+
+    focus(option(/Within/));
+    await press('{Escape}{Escape}');
+    await said('You are on the page.');
+    await waitFor(() => expect(option(/Section one/)).toHaveFocus());
+    await press('{Escape}');
+    focus(option(/Hello/));
+    await press(' ');
+    await userEvent.click(button('Move into Section “Section one”'));
+    await said('Moved 1 item into it.');
+    await press('{Control>}s{/Control}');
+    await screen.findByText('All changes are saved.');
+    const [{ layoutData }] = backend.saved;
+    expect(layoutData.map(({ i }) => i)).toEqual(['one']);
+    expect(layoutData[0].props).toEqual({
+      title: 'Section one',
+      items: [
+        item('b', 2, 0, 'Within'),
+        expect.objectContaining({ component: 'button', x: 0, y: 2 }),
+        { ...item('a', 0, 0, 'Hello'), y: 3 },
+      ],
+    });
+  });
+
+  it('keep what they hold while their properties change, and are copied with it', async () => {
+    const backend = new Backend(section('one', 0, item('b', 0, 0, 'Within')));
+    await open(backend);
+    await userEvent.click(option(/Section one/));
+    const title = await screen.findByRole('textbox', { name: /^Title/ });
+    await userEvent.type(title, '!');
+    await userEvent.click(button('Copy'));
+    await userEvent.click(button('Paste'));
+    await press('{Control>}s{/Control}');
+    await screen.findByText('All changes are saved.');
+    const [{ layoutData }] = backend.saved;
+    expect(layoutData.map(({ props }) => props.title)).toEqual([
+      'Section one!',
+      'Section one!',
+    ]);
+    const ids = layoutData.flatMap(({ i, props }) => [
+      i,
+      ...(props.items as LayoutItem[]).map(each => each.i),
+    ]);
+    expect(new Set(ids).size).toBe(4);
+  });
+
+  it('are not put deeper than the backend takes', async () => {
+    await open(
+      new Backend(section('one', 0, section('two', 0, item('b', 0, 0, 'x')))),
+    );
+    fireEvent.doubleClick(option(/Section one/));
+    fireEvent.doubleClick(option(/Section two/));
+    await userEvent.click(button('Add Tabs'));
+    await said('Containers are in each other at most 2 deep.');
+    expect(items()).toEqual([expect.stringMatching(/^Text “x”/)]);
+    await userEvent.click(button('Page'));
+    expect(items()).toEqual([expect.stringMatching(/^Section “Section one”/)]);
   });
 });
 

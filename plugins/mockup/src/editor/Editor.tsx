@@ -1,9 +1,9 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { VisuallyHidden } from '@backstage/ui';
 import { Alert } from '@internal/pages';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { allItems, type LayoutItem } from 'backstage-plugin-mockup-common';
 import { useCallback, useMemo, useRef, useState } from 'react';
-import { boxOf } from '../components/grid';
+import { boxOf, readingOrder } from '../components/grid';
 import {
   type MockupComponent,
   mockupComponentsApiRef,
@@ -15,6 +15,7 @@ import styles from './editor.module.css';
 import { EditorHeader } from './EditorHeader';
 import { Inspector } from './inspector/Inspector';
 import { JsonView } from './JsonView';
+import { Levels } from './Levels';
 import {
   fromClipboardText,
   newId,
@@ -22,8 +23,9 @@ import {
   toClipboardText,
 } from './model/clipboard';
 import { isSameContent, type Saved } from './model/content';
-import { selectedItems } from './model/editorReducer';
+import { levelItems, selectedItems } from './model/editorReducer';
 import { bottomOf } from './model/grid';
+import { containersTo, itemsAt, type Level } from './model/levels';
 import { Palette } from './Palette';
 import { Preview } from './Preview';
 import { PublishButton } from '../pages/PublishButton';
@@ -72,8 +74,10 @@ export function Editor(props: {
   const inspector = useRef<HTMLElement>(null);
   const saving = useSaving(mockupId, opened);
   const { saved, conflict } = saving;
-  const { content, selection } = state;
-  const { items } = content;
+  const { content, level, selection } = state;
+  const items = levelItems(state);
+  const takenIds = () =>
+    new Set(allItems(content.items).map(({ item }) => item.i));
 
   const isChanged = useMemo(
     () => !isSameContent(content, saved.content),
@@ -90,7 +94,7 @@ export function Editor(props: {
   });
 
   const itemOf = (component: MockupComponent): LayoutItem => ({
-    i: newId(component.name, new Set(items.map(({ i }) => i))),
+    i: newId(component.name, takenIds()),
     x: 0,
     y: bottomOf(items),
     ...component.defaultSize,
@@ -100,6 +104,15 @@ export function Editor(props: {
   const add = (...added: LayoutItem[]) => {
     dispatch({ type: 'add', items: added });
     setFocusRequest({ id: added[0].i });
+  };
+  /** Goes into a container, or out to where the one is that is left. */
+  const enter = (next: Level) => {
+    dispatch({ type: 'open', level: next });
+    const left = containersTo(content.items, level).map(({ i }) => i);
+    const there = readingOrder(itemsAt(content.items, next));
+    setFocusRequest({
+      id: (there.find(({ i }) => left.includes(i)) ?? there[0])?.i,
+    });
   };
   const openProperties = useCallback(() => {
     // They are drawn once the selection is.
@@ -119,7 +132,9 @@ export function Editor(props: {
       announce(t('editor.said.nothingToPaste'));
       return;
     }
-    add(...pasted(copied, items, selectedItems(state)));
+    const selected = selectedItems(state);
+    const row = bottomOf(selected.length > 0 ? selected : items);
+    add(...pasted(copied, row, takenIds()));
   };
   const cut = () => {
     copy();
@@ -264,19 +279,32 @@ export function Editor(props: {
             />
           )}
           <PageDataProvider>
-            <Canvas
-              state={state}
-              dispatch={dispatch}
-              isReadOnly={isReadOnly}
-              labelOf={labelOf}
-              dragged={dragged}
-              onDrop={item => {
-                setDragged(undefined);
-                add(item);
-              }}
-              onOpen={openProperties}
-              focusRequest={focusRequest}
-            />
+            <div className={styles.middle}>
+              <Levels
+                containers={containersTo(content.items, level)}
+                titleOf={titleOf}
+                onOpen={enter}
+              />
+              <Canvas
+                state={state}
+                dispatch={dispatch}
+                isReadOnly={isReadOnly}
+                labelOf={labelOf}
+                dragged={dragged}
+                onDrop={item => {
+                  setDragged(undefined);
+                  add(item);
+                }}
+                onOpen={openProperties}
+                onEnter={({ i }) => enter(i)}
+                onLeave={() => {
+                  if (level !== undefined) {
+                    enter(containersTo(content.items, level).at(-2)?.i);
+                  }
+                }}
+                focusRequest={focusRequest}
+              />
+            </div>
           </PageDataProvider>
           <Inspector
             ref={inspector}
@@ -285,13 +313,14 @@ export function Editor(props: {
             components={components}
             titleOf={titleOf}
             isReadOnly={isReadOnly}
+            onEnter={enter}
             onClose={id => setFocusRequest({ id })}
           />
         </div>
       )}
       {view === 'json' && (
         <JsonView
-          items={items}
+          items={content.items}
           typed={typedJson}
           onType={setTypedJson}
           isReadOnly={isReadOnly}
@@ -302,7 +331,7 @@ export function Editor(props: {
         />
       )}
       {view !== 'edit' && view !== 'json' && (
-        <Preview items={items} view={view} />
+        <Preview items={content.items} view={view} />
       )}
       {draft && (
         <DraftDialog

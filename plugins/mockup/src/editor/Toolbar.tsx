@@ -164,6 +164,7 @@ const KEYS = [
   ['Home, End', 'homeEnd'],
   ['Space', 'space'],
   ['Enter', 'enter'],
+  ['Ctrl + Enter', 'ctrlEnter'],
   ['Esc', 'escape'],
   ['Delete', 'delete'],
   ['Ctrl + A', 'all'],

@@ -8,9 +8,11 @@ import {
   type EditorAction,
   editorReducer,
   type EditorState,
+  hasRoom,
   openContent,
   selectedItems,
 } from './model/editorReducer';
+import { containersTo } from './model/levels';
 
 /**
  * The state of the editor, and what was last done, in words, for somebody who does not see it.
@@ -56,12 +58,18 @@ function useDescription(titleOf: TitleOf) {
     const selected = selectedItems(after);
     const count = selected.length;
     const isSame = before.content === after.content;
+    const container = containersTo(after.content.items, after.level).at(-1);
+    const tooDeep = t('editor.said.tooDeep', {
+      most: String(MOCKUP_LIMITS.containerDepth),
+    });
     switch (action.type) {
       case 'add':
         if (isSame) {
-          return t('editor.said.full', {
-            most: String(MOCKUP_LIMITS.layoutItems),
-          });
+          return hasRoom(before.content.items, action.items)
+            ? tooDeep
+            : t('editor.said.full', {
+                most: String(MOCKUP_LIMITS.layoutItems),
+              });
         }
         return count === 1
           ? t('editor.said.added', { item: titleOf(selected[0]) })
@@ -88,11 +96,22 @@ function useDescription(titleOf: TitleOf) {
           : t('editor.said.resized', { w: String(w), h: String(h) });
       }
       case 'remove': {
-        const removed =
-          before.content.items.length - after.content.items.length;
+        const removed = selectedItems(before).length;
         return removed > 0
           ? t('editor.said.removed', { count: removed })
           : undefined;
+      }
+      case 'open':
+        return container
+          ? t('editor.said.opened', { item: titleOf(container) })
+          : t('editor.said.openedPage');
+      case 'moveInto':
+      case 'moveOut': {
+        if (isSame) {
+          return tooDeep;
+        }
+        const moved = selectedItems(before).length;
+        return t(`editor.said.${action.type}`, { count: moved });
       }
       case 'selectAll':
         return t('editor.said.selected', { count });

@@ -15,6 +15,7 @@ import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { itemOf, seriousProblems } from '../../__testUtils__/mockups';
+import { containerComponents } from '../containers/containerComponents';
 import { LayoutView } from '../LayoutView';
 import {
   collectComponents,
@@ -213,6 +214,28 @@ describe('live components', () => {
         name => `component:default/${name}`,
       ),
     ]);
+  });
+
+  it('ask together with those within containers', async () => {
+    const { byRefs } = await render(
+      [
+        itemOf('entity-fields', { entityRef: 'component:default/website' }),
+        itemOf('container-section', {
+          items: [
+            itemOf('entity-fields', { entityRef: 'component:default/gone' }),
+          ],
+        }),
+      ],
+      containerComponents.map(extension =>
+        createExtensionTester(extension).get(mockupComponentDataRef),
+      ),
+    );
+    expect(await screen.findByText('There is nothing to show.')).toBeVisible();
+    expect(
+      byRefs.mock.calls
+        .map(([{ entityRefs }]) => entityRefs)
+        .filter(refs => refs.includes('component:default/gone')),
+    ).toHaveLength(1);
   });
 
   it('fail one by one, and are asked again', async () => {

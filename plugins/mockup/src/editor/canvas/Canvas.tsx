@@ -1,22 +1,25 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Text } from '@backstage/ui';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
 import {
   type CSSProperties,
   type Dispatch,
   type KeyboardEvent,
-  useCallback,
   useEffect,
   useMemo,
   useRef,
   useState,
 } from 'react';
 import { calcGridItemPosition } from 'react-grid-layout';
-import { type Box, boxOf, GRID } from '../../components/grid';
+import { type Box, boxOf, GRID, readingOrder } from '../../components/grid';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
-import type { EditorAction, EditorState } from '../model/editorReducer';
-import { bottomOf, type Items, readingOrder } from '../model/grid';
+import {
+  type EditorAction,
+  type EditorState,
+  levelItems,
+} from '../model/editorReducer';
+import { bottomOf, type Items } from '../model/grid';
 import { CanvasItem, elementId } from './CanvasItem';
 import { positionParams } from './positionParams';
 import { useDrop } from './useDrop';
@@ -55,21 +58,28 @@ export function Canvas(props: {
   onDrop: (item: LayoutItem) => void;
   /** Shows the properties of the selection. */
   onOpen: () => void;
+  /** Goes into a container. */
+  onEnter: (container: LayoutItem) => void;
+  /** Goes out of the container that is open, if one is. */
+  onLeave: () => void;
   focusRequest: FocusRequest | undefined;
 }) {
-  const { state, dispatch, isReadOnly, labelOf, onOpen, focusRequest } = props;
-  const { items } = state.content;
+  const { state, dispatch, isReadOnly, labelOf, focusRequest } = props;
+  const { onOpen, onEnter, onLeave } = props;
+  const items = levelItems(state);
   const { t } = useTranslationRef(mockupTranslationRef);
   const { width, ref: container } = useWidth();
   const [currentId, setCurrentId] = useState<string>();
   const hadFocus = useRef(false);
-  const open = useCallback(
-    (id: string) => {
+  const open = (id: string) => {
+    const item = items.find(({ i }) => i === id);
+    if (item && isContainer(item)) {
+      onEnter(item);
+    } else {
       dispatch({ type: 'select', ids: [id] });
       onOpen();
-    },
-    [dispatch, onOpen],
-  );
+    }
+  };
   const { gestures, drag, cancel } = useGestures({
     state,
     dispatch,
@@ -177,11 +187,15 @@ export function Canvas(props: {
       focus(order[order.length - 1]?.i);
     } else if (event.key === ' ' && current !== undefined) {
       dispatch({ type: 'toggle', id: current });
+    } else if (event.key === 'Enter' && isCommand && current !== undefined) {
+      open(current);
     } else if (event.key === 'Enter' && current !== undefined) {
       if (!state.selection.has(current)) {
         dispatch({ type: 'select', ids: [current] });
       }
       onOpen();
+    } else if (event.key === 'Escape' && state.selection.size === 0) {
+      onLeave();
     } else if (event.key === 'Escape') {
       dispatch({ type: 'select', ids: [] });
     } else if (

@@ -1,7 +1,11 @@
 import type { ResizeHandle } from 'backstage-plugin-mockup-common';
 import { type Dispatch, useMemo, useRef, useState } from 'react';
 import { type Box, boxOf } from '../../components/grid';
-import type { EditorAction, EditorState } from '../model/editorReducer';
+import {
+  type EditorAction,
+  type EditorState,
+  levelItems,
+} from '../model/editorReducer';
 import { type Items, moveItems, resizeItems } from '../model/grid';
 
 /** What is pressed while something is clicked. */
@@ -60,7 +64,8 @@ export function useGestures(options: {
     };
     const start = (id: string) => {
       const { state, dispatch } = latest.current;
-      const item = state.content.items.find(({ i }) => i === id);
+      const items = levelItems(state);
+      const item = items.find(({ i }) => i === id);
       wasDragged = true;
       if (!item) {
         return;
@@ -73,7 +78,7 @@ export function useGestures(options: {
         id,
         ids: isSelected ? state.selection : new Set([id]),
         origin: boxOf(item),
-        items: state.content.items,
+        items,
       });
     };
     const isByTouch = window.matchMedia?.('(pointer: coarse)').matches ?? false;
@@ -109,7 +114,7 @@ export function useGestures(options: {
         if (last?.type !== 'move' || last.dx !== dx || last.dy !== dy) {
           show({
             ...current,
-            items: moveItems(latest.current.state.content.items, ids, dx, dy),
+            items: moveItems(levelItems(latest.current.state), ids, dx, dy),
             action: { type: 'move', dx, dy },
           });
         }
@@ -127,7 +132,7 @@ export function useGestures(options: {
             w,
             h,
           };
-          const { items } = latest.current.state.content;
+          const items = levelItems(latest.current.state);
           show({
             ...current,
             items: resizeItems(items, new Map([[id, box]])),

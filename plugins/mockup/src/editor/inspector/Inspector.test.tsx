@@ -34,6 +34,7 @@ it('has the properties as JSON where the form cannot be loaded, and tries again'
       ]}
       titleOf={() => 'Text'}
       isReadOnly={false}
+      onEnter={() => {}}
       onClose={() => {}}
     />,
   );

@@ -2,7 +2,7 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
 import { Failure, Loading, messageOf } from '@internal/pages';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
 import { type Dispatch, forwardRef, useCallback, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { type Box, boxOf, GRID } from '../../components/grid';
@@ -12,8 +12,10 @@ import styles from '../editor.module.css';
 import {
   type EditorAction,
   type EditorState,
+  levelItems,
   selectedItems,
 } from '../model/editorReducer';
+import { containersTo } from '../model/levels';
 import { isMovable, isSizable } from '../model/grid';
 
 type PropsForm = typeof import('./PropsForm')['default'];
@@ -39,11 +41,14 @@ export const Inspector = forwardRef<
     components: readonly MockupComponent[];
     titleOf: (item: LayoutItem) => string;
     isReadOnly: boolean;
+    /** Goes into a container. */
+    onEnter: (id: string) => void;
     /** Returns to the item. */
     onClose: (id: string) => void;
   }
 >(function InspectorWithRef(props, ref) {
-  const { state, dispatch, components, titleOf, isReadOnly, onClose } = props;
+  const { state, dispatch, components, titleOf, isReadOnly } = props;
+  const { onEnter, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const selected = selectedItems(state);
   const [item] = selected;
@@ -85,6 +90,11 @@ export const Inspector = forwardRef<
       {selected.length === 1 && (
         <Flex key={item.i} direction="column" gap="4">
           <Text as="p">{titleOf(item)}</Text>
+          {isContainer(item) && (
+            <Button variant="secondary" onPress={() => onEnter(item.i)}>
+              {t('editor.levels.open', { item: titleOf(item) })}
+            </Button>
+          )}
           {renderProps()}
           <PlaceFields
             item={item}
@@ -93,8 +103,37 @@ export const Inspector = forwardRef<
           />
         </Flex>
       )}
+      {!isReadOnly && selected.length > 0 && renderMoves()}
     </section>
   );
+
+  function renderMoves() {
+    const container = containersTo(state.content.items, state.level).at(-1);
+    const others = levelItems(state).filter(
+      each => isContainer(each) && !state.selection.has(each.i),
+    );
+    return (
+      <Flex direction="column" gap="2">
+        {container && (
+          <Button
+            variant="secondary"
+            onPress={() => dispatch({ type: 'moveOut' })}
+          >
+            {t('editor.levels.out', { item: titleOf(container) })}
+          </Button>
+        )}
+        {others.map(each => (
+          <Button
+            key={each.i}
+            variant="secondary"
+            onPress={() => dispatch({ type: 'moveInto', id: each.i })}
+          >
+            {t('editor.levels.into', { item: titleOf(each) })}
+          </Button>
+        ))}
+      </Flex>
+    );
+  }
 
   function renderProps() {
     const component = components.find(({ name }) => name === item.component);

@@ -1,6 +1,11 @@
-import { type LayoutItem, layoutSchema } from 'backstage-plugin-mockup-common';
+import {
+  itemsWithin,
+  type LayoutItem,
+  layoutSchema,
+  withItems,
+} from 'backstage-plugin-mockup-common';
 import { boxOf } from '../../components/grid';
-import { bottomOf, type Items } from './grid';
+import type { Items } from './grid';
 
 /** By which the text of a clipboard is known as ours. */
 const KIND = 'backstage.mockup/items';
@@ -22,21 +27,29 @@ export function fromClipboardText(text: string): LayoutItem[] | undefined {
   }
 }
 
-/** Copies with new ids, as they lie to each other, below the given items. */
+/**
+ * Copies with ids that are not taken, those within containers too, as they lie to each other, from
+ * a row on.
+ */
 export function pasted(
   copied: Items,
-  items: Items,
-  below: Items,
+  row: number,
+  taken: Set<string>,
 ): LayoutItem[] {
   const top = Math.min(...copied.map(({ y }) => y));
-  const row = bottomOf(below.length > 0 ? below : items);
-  const taken = new Set(items.map(({ i }) => i));
   return copied.map(item => ({
-    ...item,
+    ...renamed(item, taken),
     ...boxOf(item),
     y: item.y - top + row,
-    i: newId(item.component, taken),
   }));
+}
+
+function renamed(item: LayoutItem, taken: Set<string>): LayoutItem {
+  const within = itemsWithin(item).map(each => renamed(each, taken));
+  return {
+    ...(within.length > 0 ? withItems(item, within) : item),
+    i: newId(item.component, taken),
+  };
 }
 
 /** An id that no item has. It is taken from then on. */

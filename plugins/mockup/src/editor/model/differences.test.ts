@@ -1,4 +1,9 @@
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  allItems,
+  itemsWithin,
+  type LayoutItem,
+  withoutItems,
+} from 'backstage-plugin-mockup-common';
 import * as fc from 'fast-check';
 import { isSameContent } from './content';
 import { DESCRIPTION, itemKey, merge, NAME } from './differences';
@@ -22,15 +27,46 @@ const someContent: fc.Arbitrary<Content> = fc.record({
   description: fc.constantFrom('', 'First'),
   items: fc
     .subarray(ids)
-    .chain(some => fc.tuple(...some.map(someItem)) as fc.Arbitrary<Items>),
+    .chain(some => fc.tuple(...some.map(someItem)) as fc.Arbitrary<Items>)
+    .chain(some =>
+      fc
+        .dictionary(fc.constantFrom('b', 'c', 'd'), fc.constantFrom('a', 'b'))
+        .map(homes => nest(some, homes)),
+    ),
 });
 type Items = LayoutItem[];
 
-const byId = ({ items }: Content) => new Map(items.map(each => [each.i, each]));
+const isSection = (i: string) => i === 'a' || i === 'b';
+const section = (item: LayoutItem, items: Items): LayoutItem => ({
+  ...item,
+  component: 'container-section',
+  props: { ...item.props, items },
+});
+
+/** Puts items into the sections `a` and `b`, of which the second may be in the first. */
+function nest(items: Items, homes: Record<string, string>): Items {
+  const homeOf = (i: string) =>
+    homes[i] !== i && items.some(each => each.i === homes[i])
+      ? homes[i]
+      : undefined;
+  const itemsIn = (home?: string): Items =>
+    items
+      .filter(({ i }) => homeOf(i) === home)
+      .map(each => (isSection(each.i) ? section(each, itemsIn(each.i)) : each));
+  return itemsIn();
+}
+const byId = ({ items }: Content) =>
+  new Map(
+    allItems(items).map(({ item, within }) => [
+      item.i,
+      { ...withoutItems(item), within },
+    ]),
+  );
 const isSame = (a: unknown, b: unknown) =>
   JSON.stringify(a) === JSON.stringify(b);
+type Placed = LayoutItem & { within?: string };
 /** Without its row, which others push down. */
-const rowless = (item: LayoutItem | undefined) => item && { ...item, y: 0 };
+const rowless = (item: Placed | undefined) => item && { ...item, y: 0 };
 const allOf = (result: ReturnType<typeof merge>) =>
   new Set([NAME, DESCRIPTION, ...result.clashes.map(({ i }) => itemKey(i))]);
 
@@ -94,6 +130,12 @@ const contentOf = (items: Items): Content => ({
   items,
 });
 
+const SECTION: LayoutItem = {
+  ...{ i: 'section', x: 0, y: 0, w: 12, h: 9 },
+  component: 'container-section',
+  props: {},
+};
+
 function overlaps(items: readonly LayoutItem[]): string[] {
   return items.flatMap((a, index) =>
     items
@@ -131,10 +173,16 @@ describe('merging', () => {
               ? t.get(i)
               : m.get(i);
           };
+          // What was in a container that is gone is on the page.
+          const home = (item: Placed | undefined) =>
+            item && {
+              ...item,
+              within: r.has(item.within ?? '') ? item.within : undefined,
+            };
           expect(ids.map(i => rowless(r.get(i)))).toEqual(
-            ids.map(i => rowless(expected(i))),
+            ids.map(i => rowless(home(expected(i)))),
           );
-          expect(result.items).toHaveLength(r.size);
+          expect(allItems(result.items)).toHaveLength(r.size);
         },
       ),
     );
@@ -164,19 +212,43 @@ describe('merging', () => {
         someEdits('mine'),
         someEdits('theirs'),
         fc.func(fc.boolean()),
-        (before, mine, theirs, decide) => {
+        fc.boolean(),
+        (before, mine, theirs, decide, isWithin) => {
           const base = edited([], before);
+          const content = (items: Items) =>
+            contentOf(isWithin ? [section(SECTION, items)] : items);
           const merging = merge(
-            contentOf(base),
-            contentOf(edited(base, mine)),
-            contentOf(edited(base, theirs)),
+            content(base),
+            content(edited(base, mine)),
+            content(edited(base, theirs)),
           );
           const decided = [...allOf(merging)].filter(key => decide(key));
           const { items } = merging.resultOf(new Set(decided));
-          expect(overlaps(items)).toEqual([]);
+          expect(overlaps(isWithin ? itemsWithin(items[0]) : items)).toEqual(
+            [],
+          );
         },
       ),
       { numRuns: 500 },
+    );
+  });
+
+  it('keeps containers that each has put into the other, and what is in them', () => {
+    const box = { x: 0, y: 0, w: 2, h: 2, props: {}, component: 'text' };
+    const [a, b, inner] = ['a', 'b', 'c'].map(i => ({ ...box, i }));
+    const merging = merge(
+      contentOf([section(a, [inner]), section(b, [])]),
+      contentOf([section(b, [section(a, [inner])])]),
+      contentOf([section(a, [inner, section(b, [])])]),
+    );
+    expect(merging.clashes).toEqual([]);
+    const { items } = merging.resultOf(new Set());
+    expect(allItems(items).map(({ item, within }) => [item.i, within])).toEqual(
+      [
+        ['a', undefined],
+        ['b', 'a'],
+        ['c', 'a'],
+      ],
     );
   });
 

@@ -1,12 +1,16 @@
 import {
+  allItems,
   compareLayouts,
   type ItemDifference,
   type LayoutItem,
+  type PlacedItem,
+  withoutItems,
 } from 'backstage-plugin-mockup-common';
 import { boxOf } from '../../components/grid';
 import type { Content } from './editorReducer';
 import { isSameValue } from './content';
-import { type Items, place } from './grid';
+import type { Items } from './grid';
+import { treeOf } from './treeOf';
 
 /** How two layouts differ, item by item. */
 export function differencesOf(before: Items, after: Items): ItemDifference[] {
@@ -39,9 +43,10 @@ export function merge(base: Content, mine: Content, theirs: Content): Merge {
   const myChanges = new Map(
     differencesOf(base.items, mine.items).map(each => [each.i, each]),
   );
-  const clashes = [...theirChanges.values()].flatMap(({ i, after }) => {
+  const clashes = [...theirChanges.values()].flatMap(their => {
+    const { i, after } = their;
     const my = myChanges.get(i);
-    return my && !isSameValue(my.after, after)
+    return my && !isSameChange(my, their)
       ? [{ i, mine: my.after, theirs: after }]
       : [];
   });
@@ -62,28 +67,44 @@ export function merge(base: Content, mine: Content, theirs: Content): Merge {
     resultOf(decided) {
       const takesTheirs = (i: string) =>
         theirChanges.has(i) && (!clashing.has(i) || decided.has(itemKey(i)));
-      const ofTheirs = new Map(theirs.items.map(item => [item.i, item]));
-      const kept = mine.items.flatMap(item => {
-        const next = takesTheirs(item.i) ? ofTheirs.get(item.i) : item;
+      const mineById = byId(mine.items);
+      const theirsById = byId(theirs.items);
+      const kept = [...mineById].flatMap(([i, placed]) => {
+        const next = takesTheirs(i) ? theirsById.get(i) : placed;
         return next ? [next] : [];
       });
-      const ofMine = new Map(mine.items.map(item => [item.i, boxOf(item)]));
-      const added = theirs.items.filter(
-        ({ i }) => !ofMine.has(i) && takesTheirs(i),
+      const added = [...theirsById.values()].filter(
+        ({ item: { i } }) => !mineById.has(i) && takesTheirs(i),
       );
-      const placed = theirs.items
-        .filter(
-          item =>
-            takesTheirs(item.i) &&
-            !isSameValue(ofMine.get(item.i), boxOf(item)),
-        )
-        .map(item => [item.i, boxOf(item)] as const);
-      const items = [...kept, ...added];
+      const isPlacedByThem = ({ item: { i } }: PlacedItem) =>
+        takesTheirs(i) && !isSamePlace(mineById.get(i), theirsById.get(i));
+      const items = treeOf(
+        [...kept, ...added],
+        myChanges.size > 0 ? isPlacedByThem : () => false,
+      );
       return {
         name: fieldOf('name', decided.has(NAME)),
         description: fieldOf('description', decided.has(DESCRIPTION)),
-        items: myChanges.size > 0 ? place(items, new Map(placed)) : items,
+        items,
       };
     },
   };
+}
+
+function byId(items: Items): Map<string, PlacedItem> {
+  return new Map(allItems(items).map(placed => [placed.item.i, placed]));
+}
+
+function isSameChange(mine: ItemDifference, theirs: ItemDifference): boolean {
+  const [my, their] = [mine.after, theirs.after].map(
+    item => item && withoutItems(item),
+  );
+  return mine.within === theirs.within && isSameValue(my, their);
+}
+
+function isSamePlace(a?: PlacedItem, b?: PlacedItem): boolean {
+  return (
+    a?.within === b?.within &&
+    isSameValue(a && boxOf(a.item), b && boxOf(b.item))
+  );
 }

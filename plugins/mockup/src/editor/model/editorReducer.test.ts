@@ -1,4 +1,10 @@
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  allItems,
+  itemsWithin,
+  layoutSchema,
+  type LayoutItem,
+  withoutItems,
+} from 'backstage-plugin-mockup-common';
 import * as fc from 'fast-check';
 import { boxOf, GRID } from '../../components/grid';
 import {
@@ -31,7 +37,12 @@ const placeOf = (state: EditorState) =>
 const undo: EditorAction = { type: 'undo' };
 const redo: EditorAction = { type: 'redo' };
 
+/** The items that lie on each other, on the page or within the same container. */
 function overlaps(items: Items): string[] {
+  return [items, ...items.map(itemsWithin)].flatMap(overlapsIn);
+}
+
+function overlapsIn(items: Items): string[] {
   const boxes = items.map(each => ({ i: each.i, ...boxOf(each) }));
   return boxes.flatMap((a, index) =>
     boxes
@@ -47,6 +58,8 @@ function overlaps(items: Items): string[] {
   );
 }
 
+const idsOf = (items: Items) => allItems(items).map(each => each.item.i);
+
 const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
 const someItem = (i: string) =>
   fc
@@ -60,15 +73,40 @@ const someItem = (i: string) =>
       maxH: fc.option(fc.integer({ min: 0, max: 4 }), { nil: undefined }),
     })
     .map(box => ({ i, component: 'text', props: {}, ...box }));
+const sections = ['s', 't'];
+/** Some items, with sections that hold others of them. */
 const someItems = fc
   .subarray(ids)
-  .chain(some => fc.tuple(...some.map(someItem)));
+  .chain(some =>
+    fc.tuple(
+      fc.tuple(...some.map(someItem)),
+      fc.tuple(...sections.map(someItem)),
+      fc.dictionary(fc.constantFrom(...ids), fc.constantFrom(...sections)),
+    ),
+  )
+  .map(([some, around, homes]) => [
+    ...some.filter(({ i }) => !homes[i]),
+    ...around.map(each => ({
+      ...each,
+      component: 'container-section',
+      props: { items: some.filter(({ i }) => homes[i] === each.i) },
+    })),
+  ]);
 const step = fc.integer({ min: -5, max: 5 });
 const someAction: fc.Arbitrary<EditorAction> = fc.oneof(
   fc.record({
     type: fc.constant('select' as const),
-    ids: fc.subarray(ids),
+    ids: fc.subarray([...ids, ...sections]),
   }),
+  fc.record({
+    type: fc.constant('open' as const),
+    level: fc.constantFrom(undefined, ...sections),
+  }),
+  fc.record({
+    type: fc.constant('moveInto' as const),
+    id: fc.constantFrom(...sections, ...ids),
+  }),
+  fc.constant<EditorAction>({ type: 'moveOut' }),
   fc.record({
     type: fc.constant('toggle' as const),
     id: fc.constantFrom(...ids),
@@ -127,6 +165,7 @@ describe('an editor, whatever is done in it', () => {
         const undone = editorReducer(after, undo);
         expect(undone.content).toBe(before.content);
         expect(undone.selection).toEqual(before.selection);
+        expect(undone.level).toBe(before.level);
         expect(editorReducer(undone, redo).content).toBe(after.content);
       }),
     );
@@ -160,6 +199,26 @@ describe('an editor, whatever is done in it', () => {
     );
   });
 
+  it('leaves what the backend takes, with all that was not deleted', () => {
+    fc.assert(
+      fc.property(anyRun, ([items, actions]) => {
+        const kept = actions.filter(({ type }) => type !== 'remove');
+        const { content, level } = run(open(...items), ...kept);
+        expect(layoutSchema.safeParse(content.items).error).toBeUndefined();
+        const left = new Set(idsOf(content.items));
+        const added = kept.flatMap(each =>
+          each.type === 'add' ? idsOf(each.items) : [],
+        );
+        const lost = idsOf(items).filter(i => !left.has(i));
+        expect(lost).toEqual([]);
+        expect(left.size).toBeLessThanOrEqual(
+          idsOf(items).length + added.length,
+        );
+        expect(level === undefined || left.has(level)).toBe(true);
+      }),
+    );
+  });
+
   it('lays nothing on anything that it did not lie on before', () => {
     fc.assert(
       fc.property(anyRun, someAction, ([items, actions], action) => {
@@ -181,13 +240,21 @@ describe('an editor, whatever is done in it', () => {
         const start = open(...items);
         const end = run(
           start,
-          ...actions.filter(({ type }) => type !== 'props'),
+          ...actions.filter(
+            ({ type }) => !['props', 'moveInto', 'moveOut'].includes(type),
+          ),
         );
-        const before = new Map(items.map(each => [each.i, each]));
-        const known = end.content.items.filter(({ i }) => before.has(i));
+        const ofItsOwn = (all: Items) =>
+          allItems(all).map(each => withoutItems(each.item));
+        const before = new Map(ofItsOwn(items).map(each => [each.i, each]));
+        const known = ofItsOwn(end.content.items).filter(({ i }) =>
+          before.has(i),
+        );
         const statics = known.filter(each => each.static);
         expect(statics).toEqual(statics.map(({ i }) => before.get(i)));
-        const changed = known.filter(each => before.get(each.i) !== each);
+        const changed = known.filter(
+          each => JSON.stringify(before.get(each.i)) !== JSON.stringify(each),
+        );
         expect(
           changed.filter(
             ({ x, y, w, h }) =>

@@ -1,6 +1,26 @@
-import { MOCKUP_LIMITS, type LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  isContainer,
+  itemsWithin,
+  MOCKUP_LIMITS,
+  type LayoutItem,
+  withItems,
+} from 'backstage-plugin-mockup-common';
 import { type Box, boxOf } from '../../components/grid';
-import { insertItems, type Items, moveItems, resizeItems } from './grid';
+import {
+  bottomOf,
+  insertItems,
+  type Items,
+  moveItems,
+  resizeItems,
+} from './grid';
+import {
+  containersTo,
+  countOf,
+  isShallowEnough,
+  itemsAt,
+  type Level,
+  withItemsAt,
+} from './levels';
 
 /** How many steps can be undone. */
 const MOST_STEPS = 1000;
@@ -14,6 +34,8 @@ export interface Content {
 
 interface Step {
   content: Content;
+  /** Where the selection is, and what is done is done. */
+  level: Level;
   selection: ReadonlySet<string>;
 }
 
@@ -30,6 +52,12 @@ export type EditorAction =
   | { type: 'select'; ids: Iterable<string> }
   | { type: 'toggle'; id: string }
   | { type: 'selectAll' }
+  /** Goes into a container, or out to the page. */
+  | { type: 'open'; level: Level }
+  /** Puts the selection into a container beside it, below what that holds. */
+  | { type: 'moveInto'; id: string }
+  /** Puts the selection below the container that it is in. */
+  | { type: 'moveOut' }
   /** Adds items, whose ids are new, and selects them. */
   | { type: 'add'; items: Items }
   | { type: 'remove' }
@@ -54,7 +82,7 @@ export type EditorAction =
 const NONE: ReadonlySet<string> = new Set();
 
 export function openContent(content: Content): EditorState {
-  return { content, selection: NONE, past: [], future: [] };
+  return { content, level: undefined, selection: NONE, past: [], future: [] };
 }
 
 /** Does what a user asks. The state stays the same object where that changes nothing. */
@@ -62,8 +90,8 @@ export function editorReducer(
   state: EditorState,
   action: EditorAction,
 ): EditorState {
-  const { content, selection } = state;
-  const { items } = content;
+  const { content, level, selection } = state;
+  const items = levelItems(state);
   switch (action.type) {
     case 'select':
       return select(state, new Set(action.ids));
@@ -76,14 +104,20 @@ export function editorReducer(
     }
     case 'selectAll':
       return select(state, new Set(items.map(({ i }) => i)));
+    case 'open':
+      return openLevel(state, action.level);
+    case 'moveInto':
+      return moveInto(state, action.id);
+    case 'moveOut':
+      return moveOut(state);
     case 'add':
-      return action.items.length === 0 || !hasRoom(items, action.items)
+      return action.items.length === 0 ||
+        !hasRoom(content.items, action.items) ||
+        !isShallowEnough(content.items, level, action.items)
         ? state
-        : change(
-            state,
-            { ...content, items: insertItems(items, action.items) },
-            { selection: new Set(action.items.map(({ i }) => i)) },
-          );
+        : changeItems(state, insertItems(items, action.items), {
+            selection: new Set(action.items.map(({ i }) => i)),
+          });
     case 'remove':
       return changeItems(
         state,
@@ -132,9 +166,7 @@ export function editorReducer(
           );
     }
     case 'replace':
-      return change(state, action.content, {
-        selection: keepExisting(selection, action.content.items),
-      });
+      return change(state, action.content, whereItWas(state, action.content));
     case 'undo':
       return travel(state, state.past, (past, step) => ({
         ...step,
@@ -154,16 +186,105 @@ export function editorReducer(
 
 /** Whether a layout takes more items. */
 export function hasRoom(items: Items, added: Items): boolean {
-  return items.length + added.length <= MOCKUP_LIMITS.layoutItems;
+  return countOf(items) + countOf(added) <= MOCKUP_LIMITS.layoutItems;
+}
+
+/** The items that are edited: those of the page, or of the container that is open. */
+export function levelItems({ content, level }: EditorState): Items {
+  return itemsAt(content.items, level);
 }
 
 /** The items that are selected, in the order of the layout. */
 export function selectedItems(state: EditorState): LayoutItem[] {
-  return state.content.items.filter(({ i }) => state.selection.has(i));
+  return levelItems(state).filter(({ i }) => state.selection.has(i));
 }
 
-function stepOf({ content, selection }: Step): Step {
-  return { content, selection };
+function stepOf({ content, level, selection }: Step): Step {
+  return { content, level, selection };
+}
+
+/** Goes to a level that there is. Going out, the container is selected that was left. */
+function openLevel(state: EditorState, level: Level): EditorState {
+  const { items } = state.content;
+  const isThere =
+    level === undefined || containersTo(items, level).some(isContainer);
+  if (!isThere || level === state.level) {
+    return state;
+  }
+  const left = containersTo(items, state.level).map(({ i }) => i);
+  return {
+    ...state,
+    level,
+    selection: keepExisting(new Set(left), itemsAt(items, level)),
+    burst: undefined,
+  };
+}
+
+function moveInto(state: EditorState, id: string): EditorState {
+  const items = levelItems(state);
+  const container = items.find(({ i }) => i === id);
+  const moved = selectedItems(state).filter(({ i }) => i !== id);
+  if (
+    !container ||
+    !isContainer(container) ||
+    moved.length === 0 ||
+    !isShallowEnough(state.content.items, id, moved)
+  ) {
+    return state;
+  }
+  const within = itemsWithin(container);
+  const next = withItems(
+    container,
+    insertItems(within, atRow(moved, bottomOf(within))),
+  );
+  const ids = new Set(moved.map(({ i }) => i));
+  return changeItems(
+    state,
+    items
+      .filter(({ i }) => !ids.has(i))
+      .map(item => (item.i === id ? next : item)),
+    { selection: new Set([id]) },
+  );
+}
+
+function moveOut(state: EditorState): EditorState {
+  const { content, level, selection } = state;
+  const moved = selectedItems(state);
+  const [container, around] = containersTo(content.items, level).reverse();
+  if (!container || moved.length === 0) {
+    return state;
+  }
+  const left = withItemsAt(
+    content.items,
+    level,
+    levelItems(state).filter(({ i }) => !selection.has(i)),
+  );
+  const above = around?.i;
+  const next = insertItems(
+    itemsAt(left, above),
+    atRow(moved, container.y + container.h),
+  );
+  return change(
+    state,
+    { ...content, items: withItemsAt(left, above, next) },
+    { level: above, selection },
+  );
+}
+
+/** Items as they lie to each other, from a row on. */
+function atRow(items: Items, row: number): LayoutItem[] {
+  const top = Math.min(...items.map(({ y }) => y));
+  return items.map(item => ({ ...item, y: item.y - top + row }));
+}
+
+/** The level and what is selected there, as far as other content has them. */
+function whereItWas({ level, selection }: Step, { items }: Content) {
+  const isThere = containersTo(items, level).some(isContainer);
+  const kept = isThere ? level : undefined;
+  return {
+    level: kept,
+    selection: keepExisting(selection, itemsAt(items, kept)),
+  };
 }
 
 function select(
@@ -181,20 +302,28 @@ function changeItems(
   items: Items,
   options: { selection?: ReadonlySet<string>; burst?: string } = {},
 ): EditorState {
-  return items === state.content.items
+  const { content, level } = state;
+  return items === levelItems(state)
     ? state
-    : change(state, { ...state.content, items }, options);
+    : change(
+        state,
+        { ...content, items: withItemsAt(content.items, level, items) },
+        options,
+      );
 }
 
 function change(
   state: EditorState,
   content: Content,
-  options: { selection?: ReadonlySet<string>; burst?: string },
+  options: { selection?: ReadonlySet<string>; burst?: string } & {
+    level?: Level;
+  },
 ): EditorState {
   const { selection = state.selection, burst } = options;
   const joins = burst !== undefined && burst === state.burst;
   return {
     content,
+    level: 'level' in options ? options.level : state.level,
     selection,
     past: joins
       ? state.past

@@ -1,5 +1,5 @@
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import { type Box, boxOf, GRID } from '../../components/grid';
+import { type Box, boxOf, GRID, inOrder } from '../../components/grid';
 
 /** A layout that nothing changes. */
 export type Items = readonly LayoutItem[];
@@ -31,11 +31,6 @@ class Columns {
 /** The row below all items. */
 export function bottomOf(items: Items): number {
   return items.reduce((bottom, { y, h }) => Math.max(bottom, y + h), 0);
-}
-
-/** Row by row, and from left to right. */
-export function readingOrder(items: Items): LayoutItem[] {
-  return [...items].sort(inOrder);
 }
 
 export function isMovable(item: LayoutItem): boolean {
@@ -199,10 +194,6 @@ function rowsToClear(boxes: readonly Box[], obstacles: Columns): number {
     }
   }
   return shift;
-}
-
-function inOrder(a: Box, b: Box): number {
-  return a.y - b.y || a.x - b.x;
 }
 
 function isSame(a: Box, b: Box): boolean {

@@ -1,8 +1,10 @@
-import type {
-  ItemDifference,
-  LayoutItem,
+import {
+  type ItemDifference,
+  type LayoutItem,
+  withoutItems,
 } from 'backstage-plugin-mockup-common';
 import { diffWordsWithSpace } from 'diff';
+import { inOrder } from '../../components/grid';
 
 /** What can differ in an item that both layouts have, in the order in which it is said. */
 export const CHANGES = [
@@ -36,10 +38,9 @@ export function itemOf({ before, after }: ItemDifference): LayoutItem {
 export function inReadingOrder(
   differences: readonly ItemDifference[],
 ): ItemDifference[] {
-  return [...differences].sort((one, other) => {
-    const [a, b] = [itemOf(one), itemOf(other)];
-    return a.y - b.y || a.x - b.x;
-  });
+  return [...differences].sort((one, other) =>
+    inOrder(itemOf(one), itemOf(other)),
+  );
 }
 
 /** A property that differs. One that is not there has no text. */
@@ -55,8 +56,8 @@ const PLACE = ['i', 'x', 'y', 'w', 'h', 'component'];
 
 /** The properties and settings of an item that differ, as deep as they do. */
 export function changedFields({ before, after }: ItemDifference): Field[] {
-  const { props: oldProps, ...oldItem } = before ?? { props: undefined };
-  const { props: newProps, ...newItem } = after ?? { props: undefined };
+  const { props: oldProps, ...oldItem } = ownOf(before);
+  const { props: newProps, ...newItem } = ownOf(after);
   const fields: Field[] = [];
   compare('', oldProps, newProps, fields);
   if (before && after) {
@@ -69,6 +70,11 @@ export function changedFields({ before, after }: ItemDifference): Field[] {
     }
   }
   return fields;
+}
+
+/** What an item holds is listed by itself. */
+function ownOf(item: LayoutItem | undefined) {
+  return item ? withoutItems(item) : { props: undefined };
 }
 
 function compare(

@@ -1,0 +1,53 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button } from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { mockupTranslationRef } from '../translation';
+import styles from './editor.module.css';
+import type { Level } from './model/levels';
+
+/** The containers that are open, and the way out of them. */
+export function Levels(props: {
+  /** The outermost first. */
+  containers: readonly LayoutItem[];
+  titleOf: (item: LayoutItem) => string;
+  onOpen: (level: Level) => void;
+}) {
+  const { containers, titleOf, onOpen } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  if (containers.length === 0) {
+    return null;
+  }
+  return (
+    <nav className={styles.levels} aria-label={t('editor.levels.label')}>
+      <ol>
+        <li>
+          <Button
+            size="small"
+            variant="tertiary"
+            onPress={() => onOpen(undefined)}
+          >
+            {t('editor.levels.page')}
+          </Button>
+        </li>
+        {containers.map((container, at) => {
+          const isOpen = at === containers.length - 1;
+          return (
+            <li key={container.i} aria-current={isOpen || undefined}>
+              {isOpen ? (
+                titleOf(container)
+              ) : (
+                <Button
+                  size="small"
+                  variant="tertiary"
+                  onPress={() => onOpen(container.i)}
+                >
+                  {titleOf(container)}
+                </Button>
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </nav>
+  );
+}
