@@ -1,4 +1,8 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
 import {
   CHECKED,
   ManagedServer,
@@ -7,6 +11,7 @@ import {
   run,
 } from './__testUtils__/ManagedServer';
 import { seedCatalog } from './__testUtils__/seed';
+import { urlOf } from './cli/__testUtils__/runCli';
 import {
   openStockCatalog,
   STOCK_MIGRATIONS,
@@ -73,6 +78,49 @@ describe.each(managedServers('every'))(
       }
       await run(connection, 'preflight', ...CHECKED);
       await run(connection, 'status');
+    });
+
+    it('exports, imports, moves and purges a tenant', async () => {
+      const open = async () => {
+        const connection = await server.createDatabase();
+        await query(connection, 'create schema tenancy');
+        const client = new Client(connection);
+        await client.connect();
+        await seedCatalog(client, { entities: 10, around: false });
+        await client.end();
+        await run(connection, 'all', ...CHECKED);
+        return connection;
+      };
+      const here = await open();
+      const there = await open();
+      const folder = await mkdtemp(join(tmpdir(), 'managed-'));
+      const file = join(folder, 'acme.gz');
+      await query(
+        here,
+        `with tenant as (
+           insert into tenancy.tenants (tenant_slug, tenant_name) values ('acme', 'Acme')
+           returning tenant_id)
+         insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         select tenant_id, 'component:default/a', 'component', 'a', '{}', '' from tenant`,
+      );
+      const slugs = (connection: ClientConfig) =>
+        query(
+          connection,
+          `set role portal_admin;
+           select tenant_slug as slug, count(e)::int as entities
+             from tenancy.tenants t left join tenancy.entities e using (tenant_id)
+            where tenant_slug <> 'default' and t.deleted_at is null group by 1 order by 1`,
+        );
+      await run(here, 'tenant', 'export', 'acme', file);
+      await run(here, 'tenant', 'export', '--all', '--to', folder);
+      await run(here, 'tenant', 'import', file, '--replace', '--yes');
+      await run(here, 'tenant', 'import', file, '--slug', 'copy');
+      await run(here, 'tenant', 'move', 'acme', '--to-url', urlOf(there));
+      await run(here, 'tenant', 'purge', 'acme', '--now', '--yes');
+      expect(await slugs(here)).toEqual([{ slug: 'copy', entities: 1 }]);
+      expect(await slugs(there)).toEqual([{ slug: 'acme', entities: 1 }]);
+      await run(there, 'verify');
+      await rm(folder, { recursive: true });
     });
 
     it('adopts a stock catalog, and gives it up', async () => {

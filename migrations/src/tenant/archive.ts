@@ -150,9 +150,12 @@ export async function readArchive(
           await flush();
         }
         await nextSection();
+      } else if (footer) {
+        throw damaged(file, 'it goes on after its last line');
       } else {
         footer = parseFooter(file, line);
-        break;
+        // Up to the end of the stream: to leave it earlier would be an error of it.
+        continue;
       }
       sha256.update(`${line}\n`);
     }
