@@ -73,7 +73,7 @@ function open(
   const pool = createPool({
     max,
     maxPerTenant,
-    limits: { keepMs: AGES, ...limits },
+    limits: { keepMs: AGES, turnMs: 0, lingerMs: 0, ...limits },
   });
   const [acme, globex, initech] = TENANTS.map(
     tenant => pool.forSchema(tenant).knex,
@@ -213,6 +213,35 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       expect(got.sort()).toEqual(['acme', 'acme', 'globex', 'globex']);
       free();
       await Promise.all(waiting);
+    });
+  });
+
+  describe('goes on with a session for the tenant whose turn it is', () => {
+    async function orderOf(turnMs: number) {
+      const { acme, globex, pool } = open(1, { turnMs });
+      const { release } = await hold(acme);
+      const served: string[] = [];
+      const waiting = [globex, acme, globex, acme].map(knex =>
+        noteOf(knex).then(note => served.push(note)),
+      );
+      await waitUntil('all', () => pool.stats().waiting === 4);
+      await release();
+      await Promise.all(waiting);
+      return { served, switches: pool.stats().switches };
+    }
+
+    it('so that it goes to another schema less often', async () => {
+      expect(await orderOf(AGES)).toEqual({
+        served: ['acme', 'acme', 'globex', 'globex'],
+        switches: 1,
+      });
+    });
+
+    it('and to the others when that is over', async () => {
+      expect(await orderOf(0)).toEqual({
+        served: ['globex', 'acme', 'globex', 'acme'],
+        switches: 4,
+      });
     });
   });
 
