@@ -1,13 +1,17 @@
-import type { Config } from '@backstage/config';
+import type { AppConfig, Config } from '@backstage/config';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 
+type JsonObject = AppConfig['data'];
+
 /** Where TechDocs keeps the documents of a tenant. */
 export type Documents =
   | { kind: 'folder'; path: string }
-  /** A prefix, bucket or container, which the tools of its provider remove. */
-  | { kind: 'elsewhere'; place: string };
+  /** Below a prefix of a bucket of S3; below '' where the whole bucket is the tenant's. */
+  | { kind: 'bucket'; bucket: string; prefix: string; settings: JsonObject }
+  /** What removes it, by the tools of its provider. */
+  | { kind: 'elsewhere'; command: string };
 
 const PUBLISHER = 'techdocs.publisher';
 const OF_TENANTS = 'tenancy.plugins.config.techdocs.publisher';
@@ -15,7 +19,11 @@ const OF_TENANTS = 'tenancy.plugins.config.techdocs.publisher';
 // Where a backend runs, against which Node resolves relative folders.
 const BACKEND = 'packages/backend';
 
-/** As the engines' module gives a tenant a root of its own: see docs/integrators/plugins.md. */
+/**
+ * As the engines' module gives a tenant a root of its own: see docs/integrators/plugins.md.
+ *
+ * @returns undefined where there are none, or they are not in a place of the tenant alone
+ */
 export function documentsOf(
   config: Config | undefined,
   { tenantId, slug }: { tenantId: string; slug: string },
@@ -26,37 +34,67 @@ export function documentsOf(
   if (!config || type === undefined) {
     return undefined;
   }
-  const read = (key: string) => {
-    const own = config.getOptionalString(`${OF_TENANTS}.${type}.${key}`);
-    return own === undefined
-      ? { shared: config.getOptionalString(`${PUBLISHER}.${type}.${key}`) }
-      : {
-          own: own
-            .replaceAll('${tenant.id}', tenantId)
-            .replaceAll('${tenant.slug}', slug),
-          isTheirs: /\$\{tenant\.(id|slug)\}/.test(own),
-        };
+  const shared = config.getOptional<JsonObject>(`${PUBLISHER}.${type}`) ?? {};
+  const own = config.getOptional<JsonObject>(`${OF_TENANTS}.${type}`) ?? {};
+  /** The tenant's own value of a key; nothing where others have the same. */
+  const ownValue = (key: string): string | undefined => {
+    const value = String(own[key] ?? '');
+    return /\$\{tenant\.(id|slug)\}/.test(value)
+      ? value
+          .replaceAll('${tenant.id}', tenantId)
+          .replaceAll('${tenant.slug}', slug)
+      : undefined;
   };
-  const beside = (root: string) => `${root}-of-tenants/${tenantId}`;
-  if (type === 'local') {
-    const { own, isTheirs, shared } = read('publishDirectory');
-    const folder = own ?? shared;
-    if (folder === undefined || (own !== undefined && !isTheirs)) {
-      return undefined;
+  /** Beside the root of the default tenant, unless the operator has named one for tenants. */
+  const beside = (key: string, ending: string): string | undefined =>
+    shared[key] && own[key] === undefined
+      ? `${String(shared[key]).replace(/\/+$/, '')}${ending}${tenantId}`
+      : undefined;
+  const besideRoot = (key: string) => beside(key, '-of-tenants/');
+  switch (type) {
+    case 'local': {
+      const key = 'publishDirectory';
+      const root = ownValue(key) ?? besideRoot(key);
+      return root === undefined
+        ? undefined
+        : {
+            kind: 'folder',
+            path: resolve(existsSync(BACKEND) ? BACKEND : '.', root),
+          };
     }
-    const root = resolve(existsSync(BACKEND) ? BACKEND : '.', folder);
-    return { kind: 'folder', path: own === undefined ? beside(root) : root };
+    case 'awsS3':
+    case 'googleGcs': {
+      const ownBucket = ownValue('bucketName');
+      const root =
+        ownValue('bucketRootPath') ??
+        (ownBucket === undefined ? besideRoot('bucketRootPath') : undefined);
+      if (ownBucket === undefined && root === undefined) {
+        return undefined;
+      }
+      const bucket =
+        ownBucket ?? String(own.bucketName ?? shared.bucketName ?? '');
+      const prefix = root ? `${root.replace(/^\/+|\/+$/g, '')}/` : '';
+      return type === 'awsS3'
+        ? { kind: 'bucket', bucket, prefix, settings: { ...shared, ...own } }
+        : {
+            kind: 'elsewhere',
+            command: `gcloud storage rm --recursive "gs://${bucket}/${prefix}**"`,
+          };
+    }
+    default: {
+      const key = 'containerName';
+      const container = ownValue(key) ?? beside(key, '-');
+      return container === undefined
+        ? undefined
+        : {
+            kind: 'elsewhere',
+            command:
+              type === 'azureBlobStorage'
+                ? `az storage container delete --name ${container}`
+                : `openstack container delete --recursive ${container}`,
+          };
+    }
   }
-  const bucket = read('bucketName');
-  const prefix = read('bucketRootPath');
-  const container = read('containerName');
-  const place =
-    container.own ??
-    (container.shared && `${container.shared}-${tenantId}`) ??
-    `${bucket.own ?? bucket.shared}/${
-      prefix.own ?? (prefix.shared && beside(prefix.shared)) ?? ''
-    }`;
-  return { kind: 'elsewhere', place: `${type} ${place}` };
 }
 
 /** @returns whether there was one */

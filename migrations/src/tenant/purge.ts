@@ -17,6 +17,7 @@ import { escapeIdentifier, escapeLiteral } from '../sql';
 import { formatTime } from '../text';
 import { deleteRows } from './deleteRows';
 import { documentsOf, removeFolder } from './documents';
+import { emptyBucket } from './emptyBucket';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { schemaPattern, searchTraces } from './traces';
@@ -36,7 +37,7 @@ export interface PurgeReport {
   /** By `database schema`. */
   schemas: string[];
   folders: string[];
-  /** What the operator removes. */
+  /** The commands by which the operator removes the rest. */
   elsewhere: string[];
   /** What others say of the tenant's people. */
   mentions: Trace[];
@@ -447,18 +448,31 @@ async function endReferences(
 }
 
 async function removeDocuments(
-  { executor }: StepContext,
+  { executor, reporter }: StepContext,
   { config }: Portal,
   subject: Subject,
   report: PurgeReport,
 ): Promise<void> {
   const documents = documentsOf(config, subject);
   if (documents?.kind === 'elsewhere') {
-    report.elsewhere.push(documents.place);
+    report.elsewhere.push(documents.command);
   }
   if (documents?.kind === 'folder') {
     if (executor.dryRun || (await removeFolder(documents.path))) {
       report.folders.push(documents.path);
+    }
+  }
+  if (documents?.kind === 'bucket') {
+    const address = `s3://${documents.bucket}/${documents.prefix}`;
+    try {
+      if (executor.dryRun || (await emptyBucket(documents)) > 0) {
+        report.folders.push(address);
+      }
+    } catch (error) {
+      reporter.warn(
+        `${address} could not be emptied: ${(error as Error).message}`,
+      );
+      report.elsewhere.push(`aws s3 rm --recursive ${address}`);
     }
   }
 }

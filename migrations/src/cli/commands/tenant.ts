@@ -224,12 +224,12 @@ function renderPurge(
       schemas.map(name => `- ${name}`),
     ),
     ...section(
-      'Folders:',
+      'Documents:',
       folders.map(path => `- ${path}`),
     ),
     ...section(
-      'Remove these with the tools of their provider:',
-      elsewhere.map(place => `- ${place}`),
+      'Remove the documents with:',
+      elsewhere.map(command => `- ${command}`),
     ),
     ...section(
       `Others mention people of the tenant, as user:${slug}/…:`,
