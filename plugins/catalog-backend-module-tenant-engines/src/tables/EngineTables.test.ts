@@ -137,17 +137,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(rights).toEqual([]);
   });
 
-  it('are made once', async () => {
-    const database = await create();
-    const tenantId = randomUUID();
-    await database.tables().provision(tenantId.toUpperCase());
-    const [before] = await schemas(database);
-    await expect(database.tables().provision(tenantId)).resolves.toBe(
-      'present',
-    );
-    expect(await schemas(database)).toEqual([before]);
-  });
-
   it('of four processes at once are all complete', async () => {
     const database = await create();
     const ids = Array.from({ length: 4 }, () => randomUUID());

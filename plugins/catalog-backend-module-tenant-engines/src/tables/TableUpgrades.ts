@@ -15,8 +15,6 @@ const SURVEY_MS = 5_000;
  */
 const PATIENCE_MS = 10_000;
 
-const PROGRESS_AFTER_MS = 2_000;
-
 interface TableUpgradesOptions {
   logger: LoggerService;
   tables: Pick<EngineTables, 'list' | 'provision' | 'upgrade'>;
@@ -27,78 +25,6 @@ interface Survey {
   /** Tenants that have had their answer: with the next, their tables may be others. */
   asked: Set<string>;
   versions: Promise<Map<string, TenantTables['version']>>;
-}
-
-/** Counts upgrades from the first that waits until none does, and reports what takes long. */
-class UpgradeRun {
-  readonly #logger: LoggerService;
-  readonly #onEnd: () => void;
-  readonly #startedAt = performance.now();
-  readonly #timer: NodeJS.Timeout;
-  readonly #failed = new Set<string>();
-  readonly #tenants = new Set<string>();
-  readonly #done = new Set<string>();
-  #underWay = 0;
-
-  constructor(logger: LoggerService, onEnd: () => void) {
-    this.#logger = logger;
-    this.#onEnd = onEnd;
-    this.#timer = setInterval(
-      () => logger.info(`${this.#upgraded()}${this.#failures()}`),
-      PROGRESS_AFTER_MS,
-    );
-    this.#timer.unref();
-  }
-
-  async count(
-    { tenantSlug }: ActiveTenant,
-    upgrade: () => Promise<void>,
-  ): Promise<void> {
-    this.#underWay += 1;
-    this.#tenants.add(tenantSlug);
-    try {
-      await upgrade();
-      this.#failed.delete(tenantSlug);
-      this.#done.add(tenantSlug);
-    } catch (error) {
-      this.#failed.add(tenantSlug);
-      throw error;
-    } finally {
-      this.#underWay -= 1;
-      if (this.#underWay === 0) {
-        this.#end();
-      }
-    }
-  }
-
-  #end(): void {
-    clearInterval(this.#timer);
-    this.#onEnd();
-    const passedMs = performance.now() - this.#startedAt;
-    if (this.#tenants.size > 1 || passedMs >= PROGRESS_AFTER_MS) {
-      this.#logger.info(
-        `${this.#upgraded()} in ${(passedMs / 1000).toFixed(
-          1,
-        )} s${this.#failures()}`,
-      );
-    }
-  }
-
-  #upgraded(): string {
-    return `Upgraded ${this.#done.size} of ${
-      this.#tenants.size
-    } tenants' catalog tables`;
-  }
-
-  /** Each is reported with its reason as the engine's failure. */
-  #failures(): string {
-    const slugs = [...this.#failed];
-    return slugs.length === 0
-      ? ''
-      : `; ${slugs.length} failed: ${slugs.slice(0, 10).join(', ')}${
-          slugs.length > 10 ? ' …' : ''
-        }`;
-  }
 }
 
 /**
@@ -112,7 +38,6 @@ export class TableUpgrades {
   readonly #provisions = new StartQueue(PROVISIONS);
   readonly #upgrades = new StartQueue(1);
   #survey?: Survey;
-  #run?: UpgradeRun;
 
   constructor({ logger, tables }: TableUpgradesOptions) {
     this.#logger = logger;
@@ -184,16 +109,10 @@ export class TableUpgrades {
   }
 
   async #upgrade(tenant: ActiveTenant, signal: AbortSignal): Promise<void> {
-    this.#run ??= new UpgradeRun(this.#logger, () => {
-      this.#run = undefined;
-    });
-    await this.#run.count(tenant, () =>
-      this.#upgrades.run(tenant.tenantId, signal, () =>
-        this.#tables.upgrade(tenant.tenantId, {
-          patienceMs: PATIENCE_MS,
-          signal,
-        }),
-      ),
+    const { tenantId, tenantSlug } = tenant;
+    await this.#upgrades.run(tenantId, signal, () =>
+      this.#tables.upgrade(tenantId, { patienceMs: PATIENCE_MS, signal }),
     );
+    this.#logger.info(`Upgraded the catalog tables of '${tenantSlug}'`);
   }
 }

@@ -174,7 +174,7 @@ describe.each(databases.eachSupportedId())(
         [schema],
       );
 
-    it('are upgraded one by one, each report how far they are, and one that fails fails alone', async () => {
+    it('are upgraded one by one, say so, and one that fails fails alone', async () => {
       const [first, broken, last] = await olderTenants(3);
       await breakTables(broken.tenantId);
       const tables = tablesOf();
@@ -219,9 +219,9 @@ describe.each(databases.eachSupportedId())(
           `end ${tenantId}`,
         ]),
       );
-      expect(logger.info.mock.calls.map(([text]) => text)).toContainEqual(
-        expect.stringMatching(
-          /^Upgraded 2 of 3 tenants' catalog tables in \d+\.\d s; 1 failed: tenant-1$/,
+      expect(logger.info.mock.calls.flat()).toEqual(
+        [first, last].map(
+          ({ tenantSlug }) => `Upgraded the catalog tables of '${tenantSlug}'`,
         ),
       );
       await mendTables(broken.tenantId);
