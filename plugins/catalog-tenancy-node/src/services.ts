@@ -186,6 +186,12 @@ export const adminDatabaseServiceRef = pluginService(
     new AuditedAdminDatabase({ pool, auditor, replica }),
 );
 
+/** What a store needs that changes tables of the registry. */
+const forChanges = {
+  tenancy: tenancyServiceRef,
+  admin: adminDatabaseServiceRef,
+};
+
 /** What this process knows of the registry. */
 const registrySnapshotServiceRef = rootService(
   'catalog-tenancy.registry-snapshot',
@@ -332,6 +338,15 @@ export const tenantOwnershipServiceRef = rootService(
     }),
 );
 
+/** What a store needs that writes of requests until the last one is answered. */
+const forRecords = {
+  tenancy: tenancyServiceRef,
+  database: tenantDatabaseServiceRef,
+  lifecycle: coreServices.rootLifecycle,
+  logger: coreServices.rootLogger,
+  requests: requestsUnderWayServiceRef,
+};
+
 /**
  * The audit trails of tenants.
  *
@@ -339,13 +354,7 @@ export const tenantOwnershipServiceRef = rootService(
  */
 export const tenantAuditTrailServiceRef = rootService(
   'catalog-tenancy.audit-trail',
-  {
-    tenancy: tenancyServiceRef,
-    database: tenantDatabaseServiceRef,
-    lifecycle: coreServices.rootLifecycle,
-    logger: coreServices.rootLogger,
-    requests: requestsUnderWayServiceRef,
-  },
+  forRecords,
   ({
     tenancy: { config, pool },
     database,
@@ -375,13 +384,7 @@ export const tenantAuditTrailServiceRef = rootService(
  */
 export const tenantUsageServiceRef = rootService(
   'catalog-tenancy.usage',
-  {
-    tenancy: tenancyServiceRef,
-    database: tenantDatabaseServiceRef,
-    lifecycle: coreServices.rootLifecycle,
-    logger: coreServices.rootLogger,
-    requests: requestsUnderWayServiceRef,
-  },
+  forRecords,
   ({
     tenancy: { config, pool },
     database,
@@ -409,11 +412,7 @@ export const tenantUsageServiceRef = rootService(
  */
 export const tenantMemberStoreServiceRef = pluginService(
   'catalog-tenancy.member-store',
-  {
-    tenancy: tenancyServiceRef,
-    admin: adminDatabaseServiceRef,
-    members: tenantMembersServiceRef,
-  },
+  { ...forChanges, members: tenantMembersServiceRef },
   ({ tenancy: { pool }, admin, members }): TenantMemberStore =>
     new PostgresTenantMemberStore({ pool, admin, members }),
 );
@@ -426,11 +425,7 @@ export const tenantMemberStoreServiceRef = pluginService(
  */
 export const tenantInvitationStoreServiceRef = pluginService(
   'catalog-tenancy.invitation-store',
-  {
-    tenancy: tenancyServiceRef,
-    admin: adminDatabaseServiceRef,
-    members: tenantMembersServiceRef,
-  },
+  { ...forChanges, members: tenantMembersServiceRef },
   ({ tenancy: { pool }, admin, members }): TenantInvitationStore =>
     new PostgresTenantInvitationStore({ pool, admin, members }),
 );
@@ -443,7 +438,7 @@ export const tenantInvitationStoreServiceRef = pluginService(
  */
 export const tenantShareStoreServiceRef = pluginService(
   'catalog-tenancy.share-store',
-  { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
+  forChanges,
   ({ tenancy: { pool }, admin }): TenantShareStore =>
     new PostgresTenantShareStore({ pool, admin }),
 );
@@ -456,7 +451,7 @@ export const tenantShareStoreServiceRef = pluginService(
  */
 export const tenantSignInStoreServiceRef = pluginService(
   'catalog-tenancy.sign-in-store',
-  { tenancy: tenancyServiceRef, admin: adminDatabaseServiceRef },
+  forChanges,
   ({ tenancy: { pool }, admin }): TenantSignInStore =>
     new PostgresTenantSignInStore({ pool, admin }),
 );
@@ -509,8 +504,7 @@ export const tenantGatesServiceRef = rootService(
 export const tenantStoreServiceRef = pluginService(
   'catalog-tenancy.tenant-store',
   {
-    tenancy: tenancyServiceRef,
-    admin: adminDatabaseServiceRef,
+    ...forChanges,
     database: tenantDatabaseServiceRef,
     directory: tenantDirectoryServiceRef,
   },
@@ -543,11 +537,7 @@ export const tenantEngineChangesServiceRef = rootService(
  */
 export const tenantEngineStoreServiceRef = pluginService(
   'catalog-tenancy.tenant-engine-store',
-  {
-    tenancy: tenancyServiceRef,
-    admin: adminDatabaseServiceRef,
-    changes: tenantEngineChangesServiceRef,
-  },
+  { ...forChanges, changes: tenantEngineChangesServiceRef },
   ({ tenancy: { pool }, admin, changes }): TenantEngineStore =>
     new PostgresTenantEngineStore({ pool, admin, changes }),
 );
