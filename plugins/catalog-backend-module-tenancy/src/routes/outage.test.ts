@@ -8,8 +8,6 @@ import {
   withDeadline,
 } from '@internal/postgres/testUtils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
-// eslint-disable-next-line @backstage/no-mixed-plugin-imports
-import tenantsPlugin from 'backstage-plugin-tenants-backend';
 import { Client } from 'pg';
 import { LoadClients, sampleOf } from '../__testUtils__/LoadClients';
 import {
@@ -164,10 +162,8 @@ function startBackend(): () => CatalogBackend {
     backend = await startCatalogBackend({
       connection: { ...server.postgres.connection, database: 'postgres' },
       enabled: true,
-      features: [tenantsPlugin],
       config: {
         tenancy: {
-          admins: ['user:default/mock'],
           database: {
             connection: { host, port },
             pool: {
@@ -229,7 +225,7 @@ async function survive(
   return { wrongAnswers: load.wrongAnswers, connections };
 }
 
-describe('While clients read, write and create tenants,', () => {
+describe('While clients read and write,', () => {
   const backend = startBackend();
 
   it.each([postgresCrash, termination, lock, refusedLogin])(
