@@ -54,17 +54,6 @@ describe('help', () => {
     expect(stdout).toContain('Exit codes:');
   });
 
-  it('names the commands as the running one was invoked', async () => {
-    const { stdout } = await runCli(['unadopt', '--help'], {
-      env: {
-        npm_lifecycle_event: 'migrate:unadopt',
-        npm_config_user_agent: 'yarn/4.18.1 npm/? node/v22.20.0 linux x64',
-      },
-    });
-    expect(stdout).toContain('Usage: yarn migrate:unadopt [options]');
-    expect(stdout).toContain('(yarn migrate:rollback --to 0)');
-  });
-
   it('is there for every command that package.json has a script for', () => {
     const { scripts } = jest.requireActual('../../../package.json') as {
       scripts: Record<string, string>;

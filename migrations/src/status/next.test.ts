@@ -71,12 +71,6 @@ describe.each(databases.eachSupportedId())(
       });
     });
 
-    it('a dry run of the first phase changes nothing', async () => {
-      const { exitCode } = await run('phase1', ...PREFLIGHT, '--dry-run');
-      expect(exitCode).toBe(EXIT_CODES.done);
-      await expect(schemaExists()).resolves.toBe(false);
-    });
-
     it('the library refuses before it does anything', async () => {
       await expect(
         migrateTo(1, { connection: catalog.connection }),
@@ -128,29 +122,6 @@ describe.each(databases.eachSupportedId())(
       await expect(run('adopt')).resolves.toMatchObject({
         exitCode: EXIT_CODES.done,
       });
-    });
-
-    it('its schema has to be named where there are two', async () => {
-      await catalog.client.query(
-        `create schema other;
-         create table other.final_entities (like public.final_entities);
-         create table other.relations (like public.relations);
-         create table other.refresh_state (like public.refresh_state);
-         create table other.refresh_state_references (like public.refresh_state_references)`,
-      );
-      await expect(nextOf()).resolves.toMatchObject({
-        command: `${ADOPT} --catalog-schema <name>`,
-      });
-      const { exitCode, stderr } = await run('adopt');
-      expect(exitCode).toBe(EXIT_CODES.refused);
-      expect(stderr).toContain('--catalog-schema');
-    });
-
-    it('one without entities does not keep a fresh database from being set up', async () => {
-      await catalog.engine.remove('component:default/a', 'component:default/b');
-      await expect(nextOf()).resolves.toMatchObject({ command: ADOPT });
-      const all = await run('all', ...PREFLIGHT);
-      expect(all.exitCode).toBe(EXIT_CODES.done);
     });
 
     it('a login that may not read it is told the same', async () => {

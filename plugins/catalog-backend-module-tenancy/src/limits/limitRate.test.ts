@@ -13,10 +13,7 @@ import {
   classifiedPlugin,
   startGatedBackend,
 } from '../gate/__testUtils__/startGatedBackend';
-import {
-  InMemoryTenants,
-  TENANT_IDS,
-} from '../resolution/__testUtils__/InMemoryTenants';
+import { InMemoryTenants } from '../resolution/__testUtils__/InMemoryTenants';
 import { limitRate } from './limitRate';
 
 const DAY = 86_400;
@@ -26,9 +23,8 @@ const BURST = 4 * DAY;
 
 describe('the limits of requests', () => {
   describe('of a backend', () => {
-    const start = (limits: Record<string, number>, own?: TenantLimits) =>
+    const start = (limits: Record<string, number>) =>
       startGatedBackend({
-        limits: own,
         directory: new InMemoryTenants(),
         tenancy: { membership: 'open', limits },
         features: [
@@ -48,24 +44,6 @@ describe('the limits of requests', () => {
       expect(status).toBe(200);
       expect(headers['ratelimit-policy']).toBeUndefined();
       expect(headers.ratelimit).toBeUndefined();
-    });
-
-    it('hold for the tenants to which the registry gives some, from then on and until it takes them', async () => {
-      const own = new TenantLimits();
-      const send = await start({}, own);
-      const limitOf = async (slug: string) => {
-        const { status, headers } = await send('/api/catalog', as(slug));
-        expect(status).toBe(200);
-        return headers['ratelimit-policy'];
-      };
-      expect(await limitOf('acme')).toBeUndefined();
-      own.set(TENANT_IDS.acme, {
-        rate: { requestsPerSecond: 4, burst: BURST },
-      });
-      expect(await limitOf('acme')).toMatch(`q=${BURST}; w=${DAY};`);
-      expect(await limitOf('initech')).toBeUndefined();
-      own.set(TENANT_IDS.acme, undefined);
-      expect(await limitOf('acme')).toBeUndefined();
     });
 
     it('count for all plugins together, and for each tenant alone', async () => {

@@ -1,5 +1,5 @@
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
-import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
+import { outcomeOf } from './__testUtils__/outcomeOf';
 import { sendRaw } from './__testUtils__/send';
 import { startRootRouter } from './__testUtils__/startRootRouter';
 import {
@@ -234,22 +234,6 @@ describe('a header that is sent twice, where one would count', () => {
         request(PATH, 'Host: portal.example', ...lines),
       ),
     );
-
-  it('names no tenant: X-Tenant-Slug', async () => {
-    for (const lines of [
-      ['X-Tenant-Slug: acme', 'X-Tenant-Slug: globex'],
-      ['X-Tenant-Slug: acme', 'x-tenant-slug: acme'],
-      ['X-Tenant-Slug: default', 'X-Tenant-Slug: acme'],
-      ['X-Tenant-Slug:', 'X-Tenant-Slug: acme'],
-      ['X-Tenant-Slug: acme', 'X-Tenant-Slug:'],
-    ]) {
-      await expect(outcome(...lines)).resolves.toBe(REFUSED);
-    }
-    // Of a name that is another.
-    await expect(
-      outcome('X-Tenant-Slug: acme', 'X_Tenant_Slug: globex'),
-    ).resolves.toBe('acme');
-  });
 
   it('is the first, as for Backstage: Authorization', async () => {
     await expect(outcome(bearer('acme'), bearer('globex'))).resolves.toBe(

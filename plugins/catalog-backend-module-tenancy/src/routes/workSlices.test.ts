@@ -95,37 +95,6 @@ describe('WorkSlices', () => {
         paused: 0,
       });
     });
-
-    it('pauses once each tenant with a long list has had a slice', async () => {
-      slices.enter('quiet');
-      const timeouts = jest.spyOn(global, 'setTimeout');
-      await Promise.all([
-        slices.map('a', numbers(LENGTH), work),
-        slices.map('b', numbers(LENGTH), work),
-        slices.map('c', numbers(LENGTH), work),
-        slices.map('c', numbers(LENGTH), work),
-      ]);
-      // Three slices a pause, until c alone has lists: then one a pause.
-      expect(timeouts).toHaveBeenCalledTimes(2 * SLICES);
-    });
-
-    it('does not pause for other requests of its own tenant', async () => {
-      slices.enter('noisy');
-      slices.enter('noisy');
-      expect(await turnsFor('noisy', LENGTH)).toEqual({
-        atOnce: SLICES,
-        paused: 0,
-      });
-    });
-
-    it('does not pause for a tenant that has a long list too', async () => {
-      slices.enter('a');
-      slices.enter('b');
-      const other = slices.map('b', numbers(1_000), work);
-      expect((await turnsFor('a', LENGTH)).paused).toBe(0);
-      await other;
-      expect((await turnsFor('a', LENGTH)).paused).toBe(SLICES);
-    });
   });
 
   it('fails as a change does, and goes on with others', async () => {

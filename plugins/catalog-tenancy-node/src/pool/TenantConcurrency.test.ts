@@ -237,63 +237,6 @@ describe('TenantConcurrency', () => {
     });
   });
 
-  describe('with a tenant that has a limit of its own', () => {
-    const own = new TenantLimits();
-    const createWithOwn = () =>
-      new Turns({
-        max: 10,
-        waitMs: 30,
-        limits: { ...limits, queue: 10, queueTimeoutMs: 3_600_000 },
-        own,
-        onFull,
-      });
-
-    beforeEach(() => own.replace(new Map([[NOISY, { concurrency: 1 }]])));
-
-    it('gives it that many turns, and others as many as are configured', () => {
-      const turns = createWithOwn();
-      const all = [NOISY, NOISY, QUIET, QUIET, QUIET].map(tenant =>
-        turns.take(tenant).catch(() => {}),
-      );
-      expect(turns.counts).toMatchObject({ running: 3, waiting: 2 });
-      turns.close(new Error('closed'));
-      return Promise.all(all);
-    });
-
-    it('lets more in as soon as it is raised or taken away, of that tenant', async () => {
-      const turns = createWithOwn();
-      const all = Array.from({ length: 8 }, (_, index) =>
-        turns.take(index < 5 ? NOISY : QUIET).catch(() => {}),
-      );
-      const running = () => turns.counts.running;
-      expect(running()).toBe(1 + 2);
-      own.set(NOISY, { concurrency: 4 });
-      expect(running()).toBe(4 + 2);
-      own.set(NOISY, undefined);
-      expect(running()).toBe(4 + 2);
-      await settled();
-      // No turn is taken back: the tenant gets none until it is below its limit.
-      turns.give(NOISY);
-      turns.give(NOISY);
-      expect(running()).toBe(2 + 2);
-      turns.give(NOISY);
-      expect(running()).toBe(2 + 2);
-      turns.close(new Error('closed'));
-      await Promise.all(all);
-    });
-
-    it('hears no more of changes once it is closed', async () => {
-      const turns = createWithOwn();
-      const unsubscribed = jest.fn();
-      jest.spyOn(own, 'onChange').mockReturnValueOnce(unsubscribed);
-      const another = createWithOwn();
-      turns.close(new Error('closed'));
-      expect(unsubscribed).not.toHaveBeenCalled();
-      another.close(new Error('closed'));
-      expect(unsubscribed).toHaveBeenCalledTimes(1);
-    });
-  });
-
   it('ends the waiting when it is closed', async () => {
     const turns = create(1);
     await turns.take(NOISY);

@@ -1,14 +1,10 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { purgeDeletedEntities } from '../catalog/purgeDeletedEntities';
-import { AdminAccessError } from '../pool/errors';
-import { ISO_TIME, Registry } from './__testUtils__/registry';
+import { Registry } from './__testUtils__/registry';
 import type { PostgresTenantStore } from './PostgresTenantStore';
-import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 
 const databases = createTestDatabases({ citus: true });
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe.each(databases.eachSupportedId())('the registry on %s', id => {
   let registry: Registry;
@@ -23,27 +19,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
   beforeEach(() => registry.empty());
 
   describe('a new tenant', () => {
-    it('has the limits of the specification by default', async () => {
-      const tenant = await store.create({
-        tenant_slug: 'acme',
-        tenant_name: 'Acme Ltd 🙂',
-      });
-      expect(tenant).toEqual({
-        tenant_id: expect.stringMatching(UUID),
-        tenant_slug: 'acme',
-        tenant_name: 'Acme Ltd 🙂',
-        max_entities: 50000,
-        entity_ttl_days: 365,
-        concurrency: null,
-        requests_per_second: null,
-        burst: null,
-        created_at: expect.stringMatching(ISO_TIME),
-        updated_at: tenant.created_at,
-        deleted_at: null,
-      });
-      await expect(store.get('acme')).resolves.toEqual(tenant);
-    });
-
     it('is refused before anything is written, if something is out of bounds', async () => {
       await expect(registry.createTenant('Not a slug')).rejects.toThrow(
         'tenant_slug must be 1 to 63 characters of a-z, 0-9 and -, got "Not a slug"',
@@ -59,13 +34,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
         await expect(store.get(slug)).resolves.toBeUndefined();
       },
     );
-
-    it('finds the default tenant', async () => {
-      await expect(store.get(DEFAULT_TENANT_SLUG)).resolves.toMatchObject({
-        tenant_id: DEFAULT_TENANT_ID,
-        tenant_name: 'Default tenant',
-      });
-    });
 
     it('shows that there are no limits where somebody took them away', async () => {
       await registry.createTenant('acme');
@@ -162,12 +130,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
         deleted_entities: 0,
       });
     });
-
-    it('does not find what never was', async () => {
-      await expect(store.usage('nobody')).rejects.toMatchObject({
-        name: 'NotFoundError',
-      });
-    });
   });
 
   it('gives nobody the slug of a purged tenant, nor a tenant back whose purge has begun', async () => {
@@ -213,29 +175,5 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
       { reason: 'restore a tenant' },
     ]);
     expect(registry.forget.mock.calls).toEqual(Array(4).fill(['acme']));
-  });
-
-  it('goes on to be read where portal_admin is withheld, and says so to changes', async () => {
-    const { client, connection, createPool } = database;
-    const login = `withheld_${process.pid}_${id.toLowerCase()}`;
-    await client.query(
-      `create role ${login} login noinherit password 'only-for-tests';
-       grant usage on schema tenancy to ${login};
-       grant select on tenancy.tenants to ${login}`,
-    );
-    const pool = createPool({
-      connection: { ...connection, user: login, password: 'only-for-tests' },
-    });
-    const withheld = registry.storeOn(pool);
-    try {
-      await expect(withheld.list()).resolves.toMatchObject({ totalItems: 1 });
-      await expect(
-        withheld.create({ tenant_slug: 'acme', tenant_name: 'x' }),
-      ).rejects.toBeInstanceOf(AdminAccessError);
-      await expect(store.get('acme')).resolves.toBeUndefined();
-    } finally {
-      await pool.close();
-      await client.query(`drop owned by ${login}; drop role ${login}`);
-    }
   });
 });

@@ -94,33 +94,6 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       }
       expect(tested.questions).toBe(0);
     });
-
-    it('shares one query among those who ask for a slug at the same time', async () => {
-      const tested = open(database.pool);
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, () =>
-          tested.directory.findActive('default'),
-        ),
-      );
-      expect(new Set(answers).size).toBe(1);
-      expect(tested.questions).toBe(1);
-    });
-
-    it('rejects when the database does, and is tried again by the next', async () => {
-      const tested = open(database.pool);
-      tested.hold = Promise.reject(new Error('It is away'));
-      const failed = tested.directory.findActive('default');
-      await expect(failed).rejects.toThrow('It is away');
-      tested.hold = Promise.resolve();
-      await expect(
-        tested.directory.findActive('default'),
-      ).resolves.toBeDefined();
-    });
-
-    it('connects nobody to the database before the first', async () => {
-      open(database.pool);
-      await expect(listeners()).resolves.toEqual([]);
-    });
   });
 
   describe('while it hears', () => {

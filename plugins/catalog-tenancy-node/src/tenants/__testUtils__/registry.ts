@@ -14,8 +14,6 @@ import { PostgresTenantStore } from '../PostgresTenantStore';
 import { DEFAULT_TENANT_ID, type Tenant } from '../Tenant';
 import type { TenantDirectory } from '../TenantDirectory';
 
-export const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-
 /** A migrated database with a registry, and ways to fill it. */
 export class Registry {
   readonly auditor = mockAuditor();
