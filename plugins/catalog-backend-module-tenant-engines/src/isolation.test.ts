@@ -2,7 +2,6 @@ import { schedulerServiceFactory } from '@backstage/backend-defaults/scheduler';
 import {
   coreServices,
   createBackendModule,
-  createBackendPlugin,
   type RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
@@ -17,6 +16,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import {
   createTestDatabases,
@@ -223,6 +223,10 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     server = await SourceServer.start();
     connection = await createTenancyDatabase(databases, id);
     await adopt({ connection });
+    const taken = takeServices({
+      engines: tenantEnginesServiceRef,
+      store: tenantEngineStoreServiceRef,
+    });
     backend = await startCatalogBackend({
       connection,
       enabled: true,
@@ -255,23 +259,10 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
           longestPauseMs: 1_000,
           checkMs: 500,
         }),
-        createBackendPlugin({
-          pluginId: 'engines-of-the-test',
-          register(env) {
-            env.registerInit({
-              deps: {
-                engineStore: tenantEngineStoreServiceRef,
-                tenantEngines: tenantEnginesServiceRef,
-              },
-              async init({ engineStore, tenantEngines }) {
-                store = engineStore;
-                engines = tenantEngines;
-              },
-            });
-          },
-        }),
+        taken.feature,
       ],
     });
+    ({ engines, store } = taken.services);
     for (const slug of ['acme', 'globex', 'default']) {
       const source = new TenantSources(slug, server, '');
       sources.set(slug, source);

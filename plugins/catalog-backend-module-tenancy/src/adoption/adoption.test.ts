@@ -1,8 +1,6 @@
 import {
   coreServices,
-  createBackendModule,
   createServiceFactory,
-  type SchedulerService,
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import type { TestDatabaseId } from '@internal/postgres/testUtils';
@@ -25,6 +23,7 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { RETRY_TASK } from './scheduleRetries';
 
@@ -39,7 +38,9 @@ async function start(
   options: { enabled?: boolean; entities?: Entity[] } = {},
 ) {
   const { enabled = true, entities = SAMPLES } = options;
-  let scheduler: SchedulerService | undefined;
+  const { feature, services } = takeServices({
+    scheduler: coreServices.scheduler,
+  });
   const logger = mockServices.rootLogger.mock();
   logger.child.mockReturnValue(logger);
   const backend = await startCatalogBackend({
@@ -54,9 +55,7 @@ async function start(
     },
     features: [
       ...(entities.length > 0 ? [entityProvider(entities)] : []),
-      schedulerOf(found => {
-        scheduler = found;
-      }),
+      feature,
       createServiceFactory({
         service: coreServices.rootLogger,
         deps: {},
@@ -66,24 +65,8 @@ async function start(
   });
   const logged = (level: 'info' | 'warn' | 'error') =>
     logger[level].mock.calls.map(([message]) => message).join('\n');
-  const runTask = (id: string) => scheduler?.triggerTask(id);
+  const runTask = (id: string) => services.scheduler.triggerTask(id);
   return { backend, logged, runTask };
-}
-
-/** Hands over the scheduler of the catalog plugin. */
-function schedulerOf(hand: (scheduler: SchedulerService) => void) {
-  return createBackendModule({
-    pluginId: 'catalog',
-    moduleId: 'scheduler-for-the-test',
-    register(env) {
-      env.registerInit({
-        deps: { scheduler: coreServices.scheduler },
-        async init({ scheduler }) {
-          hand(scheduler);
-        },
-      });
-    },
-  });
 }
 
 async function listed(backend: CatalogBackend, slug = 'default') {

@@ -1,10 +1,8 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   DEFAULT_TENANT_ID,
-  type TenantMemberStore,
   tenantMemberStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 // The plugin itself, whose route calls the catalog through the gate.
@@ -17,6 +15,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import request from 'supertest';
 
@@ -41,7 +40,9 @@ describe.each(databases.eachSupportedId())(
     let membersOnly: CatalogBackend;
 
     async function start(membershipOfDefault: 'everyone' | 'members') {
-      const services: { members?: TenantMemberStore } = {};
+      const { feature, services } = takeServices({
+        members: tenantMemberStoreServiceRef,
+      });
       const backend = await startCatalogBackend({
         connection,
         enabled: true,
@@ -51,23 +52,14 @@ describe.each(databases.eachSupportedId())(
             result: mayRead ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
           })),
           tenantsPlugin,
-          createBackendModule({
-            pluginId: 'tenants',
-            moduleId: 'members-of-the-test',
-            register(env) {
-              env.registerInit({
-                deps: { members: tenantMemberStoreServiceRef },
-                init: async deps => void Object.assign(services, deps),
-              });
-            },
-          }),
+          feature,
         ],
         config: {
           ...guest.config,
           tenancy: { membership: 'required', membershipOfDefault },
         },
       });
-      return { backend, members: services.members! };
+      return { backend, members: services.members };
     }
 
     beforeAll(async () => {

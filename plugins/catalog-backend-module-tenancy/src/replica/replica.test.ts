@@ -1,4 +1,3 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import { ReplicatedPostgres } from '@internal/postgres';
 import { eventually, waitUntil } from '@internal/postgres/testUtils';
@@ -14,6 +13,7 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { entityProvider } from '@internal/catalog-testing/stockEngine';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { APPLICATION } from '@internal/catalog-testing/tenancyDatabase';
 
 const DATABASE = 'portal';
@@ -57,6 +57,7 @@ describe('a backend with a read replica', () => {
       'postgres',
     );
     await servers.stopReplica();
+    const taken = takeServices({ tenancy: tenancyServiceRef });
     backend = await startCatalogBackend({
       connection: { ...servers.primary, database: DATABASE },
       enabled: true,
@@ -74,22 +75,9 @@ describe('a backend with a read replica', () => {
           },
         },
       },
-      features: [
-        entityProvider(STOCK),
-        createBackendModule({
-          pluginId: 'catalog',
-          moduleId: 'look-at-the-replica',
-          register(env) {
-            env.registerInit({
-              deps: { found: tenancyServiceRef },
-              async init({ found }) {
-                tenancy = found;
-              },
-            });
-          },
-        }),
-      ],
+      features: [entityProvider(STOCK), taken.feature],
     });
+    tenancy = taken.services.tenancy;
     const { tenant_id } = await backend.tenants.create({
       tenant_slug: 'acme',
       tenant_name: 'Acme',

@@ -1,10 +1,10 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { component } from '@internal/catalog-testing/entities';
 import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
@@ -37,6 +37,7 @@ describe.each(databases.eachSupportedId())(
       const connection = await createTenancyDatabase(databases, id);
       [client, locking] = [new Client(connection), new Client(connection)];
       await Promise.all([client.connect(), locking.connect()]);
+      const taken = takeServices({ tenancy: tenancyServiceRef });
       backend = await startCatalogBackend({
         connection,
         enabled: true,
@@ -47,21 +48,9 @@ describe.each(databases.eachSupportedId())(
             database: { pool: { statementTimeoutMs: 3_600_000 } },
           },
         },
-        features: [
-          createBackendModule({
-            pluginId: 'catalog',
-            moduleId: 'look-at-the-pool',
-            register(env) {
-              env.registerInit({
-                deps: { found: tenancyServiceRef },
-                async init({ found }) {
-                  tenancy = found;
-                },
-              });
-            },
-          }),
-        ],
+        features: [taken.feature],
       });
+      tenancy = taken.services.tenancy;
       for (const slug of ['noisy', 'quiet']) {
         const { tenant_id } = await backend.tenants.create({
           tenant_slug: slug,

@@ -3,9 +3,9 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
-import { createBackendPlugin } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
@@ -47,7 +47,9 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
   const ids = new Map<string, string>();
 
   const start = async (role: 'all' | 'none'): Promise<Process> => {
-    const services: { engines?: TenantEngines } = {};
+    const { feature, services } = takeServices({
+      engines: tenantEnginesServiceRef,
+    });
     const backend = await startCatalogBackend({
       connection,
       enabled: true,
@@ -58,22 +60,9 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
         events: { useEventBus: 'never' },
         tenancy: { engines: { role } },
       },
-      features: [
-        tenantEngines({ sources: ['inventory'] }),
-        createBackendPlugin({
-          pluginId: 'code-of-the-test',
-          register(env) {
-            env.registerInit({
-              deps: { engines: tenantEnginesServiceRef },
-              async init({ engines }) {
-                services.engines = engines;
-              },
-            });
-          },
-        }),
-      ],
+      features: [tenantEngines({ sources: ['inventory'] }), feature],
     });
-    return { backend, engines: services.engines! };
+    return { backend, engines: services.engines };
   };
 
   beforeAll(async () => {

@@ -2,6 +2,7 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import {
   createTestDatabases,
@@ -15,7 +16,6 @@ import {
 import {
   coreServices,
   createBackendModule,
-  createBackendPlugin,
 } from '@backstage/backend-plugin-api';
 import { DatabaseError } from 'pg';
 import { tenantEngines } from '..';
@@ -65,6 +65,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   beforeAll(async () => {
     source = await SourceServer.start();
     process.env.ROUTES_TEST_TOKEN = SECRET;
+    const taken = takeServices({ store: tenantEngineStoreServiceRef });
     backend = await startCatalogBackend({
       connection: await createTenancyDatabase(databases, id),
       enabled: true,
@@ -91,21 +92,10 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
             });
           },
         }),
-        createBackendPlugin({
-          pluginId: 'engines-of-the-test',
-          register(env) {
-            env.registerInit({
-              deps: {
-                store: tenantEngineStoreServiceRef,
-              },
-              async init({ store }) {
-                engines = store;
-              },
-            });
-          },
-        }),
+        taken.feature,
       ],
     });
+    engines = taken.services.store;
     for (const slug of ['acme', 'globex', 'leaky', 'earlier']) {
       await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
     }

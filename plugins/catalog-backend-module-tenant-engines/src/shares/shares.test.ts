@@ -2,13 +2,13 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import {
   createTestDatabases,
   eventually,
   waitUntil,
 } from '@internal/postgres/testUtils';
-import { createBackendModule } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import {
   ANNOTATION_SHARE,
@@ -65,6 +65,10 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
   const ids = new Map<string, string>();
 
   const start = async () => {
+    const taken = takeServices({
+      engines: tenantEnginesServiceRef,
+      shares: tenantShareStoreServiceRef,
+    });
     backend = await startCatalogBackend({
       connection,
       enabled: true,
@@ -77,24 +81,10 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
         enginesServiceFactory,
         tenantEnginesServiceFactory,
         catalogModuleTenantEngines([], { lookMs: 100, ownMs: 300 }),
-        createBackendModule({
-          pluginId: 'catalog',
-          moduleId: 'shares-of-the-test',
-          register(env) {
-            env.registerInit({
-              deps: {
-                all: tenantEnginesServiceRef,
-                shareStore: tenantShareStoreServiceRef,
-              },
-              async init({ all, shareStore }) {
-                engines = all;
-                shares = shareStore;
-              },
-            });
-          },
-        }),
+        taken.feature,
       ],
     });
+    ({ engines, shares } = taken.services);
   };
   const stop = async () => {
     await backend?.stop();

@@ -2,10 +2,6 @@ import authBackend from '@backstage/plugin-auth-backend';
 import { authServiceFactory } from '@backstage/backend-defaults/auth';
 import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
 import { userInfoServiceFactory } from '@backstage/backend-defaults/userInfo';
-import {
-  coreServices,
-  createBackendPlugin,
-} from '@backstage/backend-plugin-api';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import {
   type CatalogBackend,
@@ -15,6 +11,7 @@ import {
   type OpenIdProvider,
   startOpenIdProvider,
 } from '@internal/catalog-testing/startOpenIdProvider';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
@@ -231,6 +228,10 @@ describe.each(databases.eachSupportedId())(
           spec: { memberOf: [] },
         },
       ]);
+      const taken = takeServices({
+        members: tenantMemberStoreServiceRef,
+        signIns: tenantSignInStoreServiceRef,
+      });
       backend = await startCatalogBackend({
         connection,
         enabled: true,
@@ -240,22 +241,7 @@ describe.each(databases.eachSupportedId())(
           userInfoServiceFactory,
           authBackend,
           tenantSignIn,
-          createBackendPlugin({
-            pluginId: 'stores',
-            register(env) {
-              env.registerInit({
-                deps: {
-                  memberStore: tenantMemberStoreServiceRef,
-                  signInStore: tenantSignInStoreServiceRef,
-                  lifecycle: coreServices.lifecycle,
-                },
-                async init({ memberStore, signInStore }) {
-                  members = memberStore;
-                  signIns = signInStore;
-                },
-              });
-            },
-          }),
+          taken.feature,
         ],
         config: {
           auth: {
@@ -282,6 +268,7 @@ describe.each(databases.eachSupportedId())(
           },
         },
       });
+      ({ members, signIns } = taken.services);
       for (const tenant_slug of ['acme', 'globex', 'initech']) {
         await backend.tenants.create({ tenant_slug, tenant_name: tenant_slug });
       }

@@ -2,11 +2,11 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   coreServices,
-  createBackendPlugin,
   createServiceFactory,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
@@ -188,6 +188,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     });
     const { port } = source.address() as AddressInfo;
     base = `http://127.0.0.1:${port}`;
+    const taken = takeServices({ engines: tenantEnginesServiceRef });
     backend = await startCatalogBackend({
       connection: await createTenancyDatabase(databases, id),
       enabled: true,
@@ -198,21 +199,10 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       features: [
         recordWarnings(logged),
         tenantEngines({ features: [] }),
-        createBackendPlugin({
-          pluginId: 'sources-of-the-test',
-          register(env) {
-            env.registerInit({
-              deps: {
-                all: tenantEnginesServiceRef,
-              },
-              async init({ all }) {
-                running = all;
-              },
-            });
-          },
-        }),
+        taken.feature,
       ],
     });
+    running = taken.services.engines;
     for (const slug of ['acme', 'globex']) {
       await backend.tenants.create({
         tenant_slug: slug,

@@ -7,8 +7,8 @@ import permissionBackend from '@backstage/plugin-permission-backend';
 import type { PermissionPolicy } from '@backstage/plugin-permission-node';
 import { policyExtensionPoint } from '@backstage/plugin-permission-node/alpha';
 import { startCatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import {
-  type TenantMemberStore,
   tenantMemberStoreServiceRef,
   type TenantRole,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -42,7 +42,9 @@ export async function startPeopleBackend(options: {
       ]),
     ),
   );
-  const services: { members?: TenantMemberStore } = {};
+  const { feature, services } = takeServices({
+    members: tenantMemberStoreServiceRef,
+  });
   const backend = await startCatalogBackend({
     connection,
     enabled: true,
@@ -62,15 +64,7 @@ export async function startPeopleBackend(options: {
             init: async ({ policies }) => policies.setPolicy(policy),
           }),
       }),
-      createBackendModule({
-        pluginId: 'catalog',
-        moduleId: 'members-of-the-test',
-        register: env =>
-          env.registerInit({
-            deps: { members: tenantMemberStoreServiceRef },
-            init: async deps => void Object.assign(services, deps),
-          }),
-      }),
+      feature,
       askingPlugin('aware', { tenantAware: true }),
       askingPlugin('news'),
     ],
@@ -109,11 +103,11 @@ export async function startPeopleBackend(options: {
         tenant_name: slug,
       });
       for (const [principal, role] of Object.entries(members)) {
-        await services.members!.put(slug, { principal, role }, { by: 'x' });
+        await services.members.put(slug, { principal, role }, { by: 'x' });
       }
       return tenant_id;
     },
-    members: services.members!,
+    members: services.members,
     /** Sends a request with a token, or as the user of a name. */
     send(
       method: 'get' | 'post' | 'delete',
