@@ -132,57 +132,6 @@ describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
     );
   });
 
-  it('every table has one policy, forced, and two partitions that nobody can reach', async () => {
-    await expect(
-      rows(`select p.relname, p.relrowsecurity and p.relforcerowsecurity,
-                   pg_get_partkeydef(p.oid), t.relid::regclass::text,
-                   c.relrowsecurity and c.relforcerowsecurity, c.relacl,
-                   pg_get_expr(c.relpartbound, c.oid)
-              from pg_class p, pg_partition_tree(p.oid) t
-              join pg_class c on c.oid = t.relid
-             where p.relname in ('entities', 'relations', 'refresh_state') and t.isleaf
-             order by 1, 4`),
-    ).resolves.toEqual(
-      ['entities', 'refresh_state', 'relations'].flatMap(table => [
-        [
-          table,
-          true,
-          'LIST (tenant_id)',
-          `${table}_catch_all`,
-          true,
-          null,
-          'DEFAULT',
-        ],
-        [
-          table,
-          true,
-          'LIST (tenant_id)',
-          `${table}_tenant_default`,
-          true,
-          null,
-          "FOR VALUES IN ('00000000-0000-0000-0000-000000000001')",
-        ],
-      ]),
-    );
-    const condition = (table: string) =>
-      `(tenant_id = (COALESCE(NULLIF(current_setting('app.tenant_id'::text, true), ''::text), (tenant_required('${table}'::text))::text))::uuid)`;
-    await expect(
-      rows(`select tablename, policyname, permissive, roles::text, cmd, qual, with_check
-              from pg_policies where tablename in ('entities', 'relations', 'refresh_state')
-             order by 1`),
-    ).resolves.toEqual(
-      ['entities', 'refresh_state', 'relations'].map(table => [
-        table,
-        'tenant_isolation',
-        'PERMISSIVE',
-        '{public}',
-        'ALL',
-        condition(table),
-        condition(table),
-      ]),
-    );
-  });
-
   it('the grants have followed', async () => {
     await expect(
       rows(`select has_table_privilege('catalog_report', 'relations', 'select'),

@@ -9,7 +9,6 @@ import { ApplicationConnectedError } from '../../errors';
 import { readApplicationSessions } from '../../rollback/applicationSessions';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';
-import { oldSnapshots } from './80_wait_for_old_snapshots';
 import { ready } from './97_mark_ready';
 
 const databases = createTestDatabases();
@@ -256,41 +255,6 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
         await changeRole(database.client, `drop role ${login}`);
       });
     });
-  });
-
-  it('fails a transaction whose snapshot is older, instead of losing its write', async () => {
-    const writer = new Client(database.connection);
-    await writer.connect();
-    try {
-      await writer.query('set search_path = tenancy; set role portal_app');
-      await stopBefore(database, 5, swap);
-      const begin = async () => {
-        await writer.query('begin isolation level repeatable read');
-        await writer.query(
-          `select set_config('app.tenant_id', '${TENANT}', true)`,
-        );
-      };
-      // Too late for all but the last replay of the log, which is younger than
-      // the snapshot of the writer.
-      await query(CHANGES);
-      await begin();
-      await stopBefore(database, 5, oldSnapshots);
-
-      await expect(
-        writer.query(
-          `update entities set hash = 'mine' where entity_name = 'new-1'`,
-        ),
-      ).rejects.toMatchObject({ code: '40001' });
-      await writer.query('rollback');
-      await begin();
-      const again = await writer.query(
-        `update entities set hash = 'mine' where entity_name = 'new-1'`,
-      );
-      expect(again.rowCount).toBe(1);
-      await writer.query('commit');
-    } finally {
-      await writer.end();
-    }
   });
 
   it('ends when the last transaction from before it has ended', async () => {
