@@ -18,7 +18,8 @@ import {
 import { merge } from 'lodash';
 import type { ClientConfig } from 'pg';
 
-// Backstage decides where the tables are, and no SQL of it depends on the version.
+// Backstage decides where the tables are, and no SQL of it depends on the version. In `public`
+// they are in the other tests of adoption; more places are located in catalogLocation.test.ts.
 const databases = createTestDatabases({ versions: 'newest' });
 
 const SAMPLES = sampleEntities();
@@ -30,34 +31,11 @@ interface Place {
   schema: string;
   /** Created by the operator. */
   isCreated?: boolean;
-  /** In place of the one that the test creates. */
-  database?: string;
   /** Of the database, as SQL. */
   path?: string;
 }
 
 const PLACES: Place[] = [
-  {
-    title: 'a database of the plugin',
-    settings: database => ({
-      plugin: { catalog: { connection: { database } } },
-    }),
-    schema: 'public',
-  },
-  {
-    title: 'a database with a prefix',
-    settings: () => ({ prefix: `location_${process.pid}_` }),
-    schema: 'public',
-    database: `location_${process.pid}_catalog`,
-  },
-  {
-    title: 'a schema for each plugin',
-    settings: database => ({
-      pluginDivisionMode: 'schema',
-      connection: { database },
-    }),
-    schema: 'catalog',
-  },
   {
     title: 'a schema with a prefix for each plugin',
     settings: database => ({
@@ -81,15 +59,6 @@ const PLACES: Place[] = [
     isCreated: true,
   },
   {
-    title: 'the search path of all plugins',
-    settings: database => ({
-      knexConfig: { searchPath: ['absent', 'stock'] },
-      plugin: { catalog: { connection: { database } } },
-    }),
-    schema: 'stock',
-    isCreated: true,
-  },
-  {
     title: 'the search path of the database',
     settings: database => ({
       plugin: { catalog: { connection: { database } } },
@@ -108,7 +77,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     beforeEach(async () => {
       // Beside the empty tables of another stock catalog, in `public`.
       server = await createTenancyDatabase(databases, id, {
-        stockTables: place.schema !== 'public',
+        stockTables: true,
       });
       const { host, port, user, password } = server;
       await withDatabase(server, async client => {
@@ -132,14 +101,6 @@ describe.each(databases.eachSupportedId())('on %s', id => {
         },
         place.settings(String(server.database)),
       );
-    });
-
-    afterEach(async () => {
-      if (place.database) {
-        await withDatabase(server, client =>
-          client.query(`drop database ${place.database} with (force)`),
-        );
-      }
     });
 
     const start = (enabled: boolean, entities: Entity[] = SAMPLES) =>
@@ -181,13 +142,10 @@ describe.each(databases.eachSupportedId())('on %s', id => {
       await on.stop();
     });
 
-    if (place.schema !== 'public') {
-      // The other tests of adoption start on empty databases in the mode without schemas.
-      it('is served with the flag on from the first start', async () => {
-        const backend = await start(true);
-        await expect(ingested(backend)).resolves.toHaveLength(SAMPLES.length);
-        await backend.stop();
-      });
-    }
+    it('is served with the flag on from the first start', async () => {
+      const backend = await start(true);
+      await expect(ingested(backend)).resolves.toHaveLength(SAMPLES.length);
+      await backend.stop();
+    });
   });
 });
