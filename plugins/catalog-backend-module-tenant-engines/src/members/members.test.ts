@@ -1,6 +1,5 @@
 import {
   coreServices,
-  createBackendModule,
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
@@ -10,13 +9,12 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
+import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   DEFAULT_TENANT_ID,
-  type TenantEngines,
   tenantEnginesServiceRef,
-  type TenantMemberStore,
   tenantMemberStoreServiceRef,
   type TenantRole,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -61,7 +59,10 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
   let connection: ClientConfig;
   let client: Client;
   let backend: CatalogBackend;
-  const services: { engines?: TenantEngines; members?: TenantMemberStore } = {};
+  const { feature, services } = takeServices({
+    engines: tenantEnginesServiceRef,
+    members: tenantMemberStoreServiceRef,
+  });
   const ids = new Map<string, string>();
   const logged: string[] = [];
 
@@ -88,18 +89,7 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
           factory: () => Object.assign(logger, { child: () => logger }),
         }),
         tenantEngines({ sources: ['own'] }),
-        createBackendModule({
-          pluginId: 'catalog',
-          moduleId: 'services-of-the-test',
-          register: env =>
-            env.registerInit({
-              deps: {
-                engines: tenantEnginesServiceRef,
-                members: tenantMemberStoreServiceRef,
-              },
-              init: async deps => void Object.assign(services, deps),
-            }),
-        }),
+        feature,
       ],
     });
     await insertEntities(connection, DEFAULT_TENANT_ID, IDENTITIES);
