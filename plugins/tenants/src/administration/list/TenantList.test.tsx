@@ -7,9 +7,8 @@ import {
   renderPages,
   seriousProblems,
   summaryOf,
-  tenantOf,
 } from '../__testUtils__/registry';
-import { findProblems, suggestSlug } from './newTenant';
+import { suggestSlug } from './newTenant';
 
 const searchField = () => screen.getByRole('searchbox', { name: 'Search' });
 const rowOf = (name: string) => screen.findByRole('row', { name });
@@ -330,21 +329,6 @@ describe('a new tenant', () => {
     },
   );
 
-  it('keeps what was typed when creating fails', async () => {
-    const api = mockRegistry();
-    api.createTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
-    const dialog = await open(api);
-    await userEvent.type(field(/^Name/), 'Acme');
-    await submit();
-    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
-      'The tenant was not created',
-    );
-    expect(field(/^Name/)).toHaveValue('Acme');
-    await submit();
-    await waitFor(() => expect(api.createTenant).toHaveBeenCalledTimes(2));
-    await waitFor(() => expect(dialog).not.toBeInTheDocument());
-  });
-
   it.each([
     ['Acme', 'acme'],
     ['  Größe  & Œuvre ', 'gro-e-uvre'],
@@ -353,19 +337,5 @@ describe('a new tenant', () => {
     [`${'a'.repeat(62)} b`, 'a'.repeat(62)],
   ])('%j suggests the slug %j', (name, slug) => {
     expect(suggestSlug(name)).toBe(slug);
-  });
-
-  it('has the form of the backend', () => {
-    const problems = (tenant_slug: string) =>
-      findProblems({ tenant_name: tenantOf('a').tenant_name, tenant_slug });
-    expect(problems('a'.repeat(63))).toEqual({});
-    expect(problems('-0-')).toEqual({});
-    expect(problems('a'.repeat(64))).toEqual({ tenant_slug: 'form' });
-    expect(problems('')).toEqual({ tenant_slug: 'form' });
-    expect(problems('A')).toEqual({ tenant_slug: 'form' });
-    expect(problems('mine')).toEqual({ tenant_slug: 'reserved' });
-    expect(findProblems({ tenant_name: ' ', tenant_slug: 'a' })).toEqual({
-      tenant_name: 'missing',
-    });
   });
 });

@@ -3,11 +3,9 @@ import {
   renderInTestApp,
   TestApiProvider,
 } from '@backstage/frontend-test-utils';
-import { ResponseError } from '@backstage/errors';
 import { identityApiRef } from '@backstage/frontend-plugin-api';
 import { renderHook, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import axe from 'axe-core';
 import type {
   CatalogPrincipal,
   Page,
@@ -16,6 +14,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import type { ReactNode } from 'react';
 import { tenantsApiRef } from '../../api';
+import { refusal, seriousProblems } from '../__testUtils__/registry';
 import { MembersTab } from './MembersTab';
 import { useMembers } from './useMembers';
 
@@ -31,19 +30,6 @@ const member = (
   created_by: 'user:default/guest',
   created_at: '2026-11-20T10:00:00.000Z',
 });
-
-/** What a request rejects with, as the client has it. */
-function refusal(status: number, name: string, message: string) {
-  return ResponseError.fromResponse(
-    new Response(
-      JSON.stringify({
-        error: { name, message },
-        response: { statusCode: status },
-      }),
-      { status, headers: { 'Content-Type': 'application/json' } },
-    ),
-  );
-}
 
 const found = (...items: CatalogPrincipal[]): Page<CatalogPrincipal> => ({
   items,
@@ -137,6 +123,7 @@ describe('MembersTab', () => {
     expect(api.findPrincipals).toHaveBeenCalledWith('acme', {
       principals: [PETER.principal, CREW],
     });
+    expect(await seriousProblems()).toEqual([]);
   });
 
   it('has the members where their names can’t be had', async () => {
@@ -364,39 +351,6 @@ describe('MembersTab', () => {
         expect(await ask(/anna|crew/)).toHaveTextContent(warning);
       },
     );
-
-    it('keeps the question open where it fails, and says why', async () => {
-      const api = registry(member(PETER.principal));
-      api.removeMember.mockRejectedValueOnce(
-        await refusal(503, 'ServiceUnavailableError', 'The database is away'),
-      );
-      await render(api);
-      const dialog = await ask(/peter/);
-      const remove = within(dialog).getByRole('button', { name: 'Remove' });
-      await userEvent.click(remove);
-      expect(await within(dialog).findByRole('alert')).toHaveTextContent(
-        'The database is away',
-      );
-      await userEvent.click(remove);
-      expect(await screen.findByText(/peter was removed/)).toBeVisible();
-    });
-  });
-
-  it.each([
-    ['no members', []],
-    ['members', [member(ANNA, 'admin'), member(CREW), member('ci')]],
-  ])('has nothing that axe calls serious, with %s', async (_, members) => {
-    const { container } = await render(registry(...members));
-    await (members.length ? rowOf(/anna/) : screen.findByText(/Nobody is/));
-    const { violations } = await axe.run(container, {
-      // It needs a browser that paints.
-      rules: { 'color-contrast': { enabled: false } },
-    });
-    expect(
-      violations.filter(({ impact }) =>
-        ['serious', 'critical'].includes(impact ?? ''),
-      ),
-    ).toEqual([]);
   });
 });
 

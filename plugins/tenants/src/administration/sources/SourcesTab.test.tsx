@@ -1,4 +1,3 @@
-import { ResponseError } from '@backstage/errors';
 import {
   discoveryApiRef,
   fetchApiRef,
@@ -7,7 +6,6 @@ import {
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import axe from 'axe-core';
 import type {
   ReadCatalogConfig,
   TenantsApi,
@@ -16,6 +14,7 @@ import type {
 import { useCallback } from 'react';
 import { Link, Route, Routes } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
+import { refusal, seriousProblems } from '../__testUtils__/registry';
 import { usePolled } from '../tenant/usePolled';
 import { loadState, POLL_MS } from '../tenant/useTenant';
 import { SourcesTab } from './SourcesTab';
@@ -84,18 +83,11 @@ function errorResponse(status: number, name: string, message: string) {
   );
 }
 
-/** What a request rejects with, as the client has it. */
-function refusal(status: number, name: string, message: string) {
-  return ResponseError.fromResponse(errorResponse(status, name, message));
-}
-
 async function render(
   options: {
     config?: Partial<ReadCatalogConfig>;
     status?: Partial<TenantStatus>;
     catalogUrl?: string;
-    /** Whether the first request for the configuration fails. */
-    failing?: boolean;
     /** What is wrong with any location that is tried. */
     refusedTry?: string;
     /** Whether the engine answers only the second request for the locations. */
@@ -113,11 +105,6 @@ async function render(
       Parameters<TenantsApi['putCatalogConfig']>
     >(async (_slug, config) => ({ ...CONFIG, ...config, etag: '"2"' })),
   };
-  if (options.failing) {
-    api.getCatalogConfig.mockRejectedValueOnce(
-      await refusal(503, 'ServiceUnavailableError', 'The database is away'),
-    );
-  }
   const registered = [
     {
       data: { id: 'x/1', type: 'url', target: 'https://people.example/a.yaml' },
@@ -142,7 +129,7 @@ async function render(
       errorResponse(503, 'EngineUnavailableError', message),
     );
   }
-  const { container } = await renderInTestApp(<Tabs />, {
+  await renderInTestApp(<Tabs />, {
     apis: [
       [tenantsApiRef, api as unknown as TenantsApi],
       [fetchApiRef, { fetch: fetchMock }],
@@ -159,7 +146,7 @@ async function render(
       backend: { baseUrl: 'http://portal.example' },
     },
   });
-  return { api, container, fetchMock };
+  return { api, fetchMock };
 }
 
 const yaml = () =>
@@ -266,6 +253,7 @@ describe('SourcesTab', () => {
     expect(
       await screen.findByText(/has 1 entity, and was added/),
     ).toBeVisible();
+    expect(await seriousProblems()).toEqual([]);
     expect(fetchMock).toHaveBeenCalledWith(
       'http://portal.example/api/catalog/locations?dryRun=true',
       expect.objectContaining({
@@ -495,17 +483,6 @@ describe('SourcesTab', () => {
     );
   });
 
-  it('says that a request failed, and tries again', async () => {
-    const { api } = await render({ failing: true });
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'The database is away',
-    );
-    expect(api.getCatalogConfig).toHaveBeenCalledTimes(1);
-    await click('Try again');
-    expect(await yaml()).toBeVisible();
-    expect(screen.queryByRole('alert')).not.toBeInTheDocument();
-  });
-
   describe('the registered locations', () => {
     it('are those of the tenant of the page, whichever tenant is open', async () => {
       const { fetchMock } = await render();
@@ -570,20 +547,5 @@ describe('SourcesTab', () => {
       ).toBeVisible();
       expect(fetchMock).not.toHaveBeenCalled();
     });
-  });
-
-  it('has nothing that axe calls serious', async () => {
-    const { container } = await render();
-    await screen.findByText('https://people.example/a.yaml');
-    await add('https://git.example.com/b.yaml');
-    const { violations } = await axe.run(container, {
-      // It needs a browser that paints.
-      rules: { 'color-contrast': { enabled: false } },
-    });
-    expect(
-      violations.filter(({ impact }) =>
-        ['serious', 'critical'].includes(impact ?? ''),
-      ),
-    ).toEqual([]);
   });
 });

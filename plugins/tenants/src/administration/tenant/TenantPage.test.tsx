@@ -130,18 +130,6 @@ describe('the page of a tenant', () => {
     }
   });
 
-  it('asks no more once it is left', async () => {
-    const api = mockRegistry();
-    api.getTenantStatus.mockResolvedValue(statusOf({ entities: 0 }));
-    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
-    const { unmount } = await renderPages(api, '/acme');
-    await screen.findByText('No entities yet');
-    const asked = api.getTenantStatus.mock.calls.length;
-    unmount();
-    await jest.advanceTimersByTimeAsync(3 * POLL_MS);
-    expect(api.getTenantStatus).toHaveBeenCalledTimes(asked);
-  });
-
   it('keeps what it knows when the backend stops answering', async () => {
     const api = mockRegistry();
     await renderPages(api, '/acme');
