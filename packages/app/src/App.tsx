@@ -12,6 +12,7 @@ import { catalogTranslationRef } from '@backstage/plugin-catalog/alpha';
 import tenants from 'backstage-plugin-tenants';
 import { navigation } from './navigation/Navigation';
 import { relationsComponent } from './pages/relationsComponent';
+import { visitsComponent } from './pages/visitsComponent';
 import { oidcAuthApi } from './signIn/providers';
 
 const signInPage = SignInPageBlueprint.make({
@@ -42,6 +43,7 @@ const frame = createFrontendModule({
     navigation,
     oidcAuthApi,
     relationsComponent,
+    visitsComponent,
     signInPage,
   ],
 });

@@ -11,6 +11,7 @@ import {
   testWalk,
 } from './tests/openTenant';
 import { testKeyboard, testPhone, testRestarts } from './tests/otherWays';
+import { testPages } from './tests/pages';
 import { testPlugins } from './tests/plugins';
 import { testReadme } from './tests/readme';
 import { testShares } from './tests/shares';
@@ -29,6 +30,7 @@ testPlugins();
 testSearchAndImport();
 testAdministration();
 testMockups();
+testPages();
 testShares();
 testKeyboard();
 testPhone();

@@ -17,5 +17,6 @@ export * from './differences';
 export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { parseInput } from './parseInput';
 export * from './permissions';
+export { countQueries } from './queries';
 export * from './schemas';
 export type * from './types';

@@ -39,6 +39,8 @@ export const MOCKUP_LIMITS = {
   pages: 500,
   /** Items in one layout, those within containers included. */
   layoutItems: 1000,
+  /** Different things that the live components of one layout ask for. */
+  layoutQueries: 100,
   /** How many containers are within each other. */
   containerDepth: 2,
   /** Rows of a layout: `y + h` of each item. */

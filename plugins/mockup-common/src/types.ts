@@ -360,6 +360,8 @@ export interface PublishPageRequest {
    * roles, only admins make a page one.
    */
   home?: boolean;
+  /** Whether its readers may begin mockups with its layout. */
+  template?: boolean;
 }
 
 /**
@@ -394,6 +396,8 @@ export interface PublishedPage {
   path: string;
   /** What it is called. */
   title: string;
+  /** Set if mockups may begin with its layout. */
+  template?: true;
   /** Where it comes from; left out for those who may not publish it. */
   publication?: PagePublication;
 }

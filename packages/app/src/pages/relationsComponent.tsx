@@ -21,7 +21,7 @@ export const relationsComponent = MockupComponentBlueprint.make({
             type: 'string',
             title: 'Entity',
             description:
-              'As kind:namespace/name, or {{entity}} for what the address of the page has as ?entity=',
+              'As kind:namespace/name, or {{entity}} for the one in the address of the page',
             pattern:
               '^([^:/\\s]+:([^:/\\s]+/)?[^:/\\s]+|\\{\\{\\s*[A-Za-z][\\w-]*\\s*\\}\\})$',
           },

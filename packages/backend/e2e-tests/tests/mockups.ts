@@ -438,60 +438,6 @@ export function testMockups(): void {
       },
     );
 
-    inBrowser(
-      'a version is a page for others, who never see a later one before it is put there',
-      async scene => {
-        const number = {
-          ...{ i: 'number', x: 0, y: 5, w: 4, h: 3, component: 'entity-count' },
-          props: { label: 'Components of Acme', filter: ['kind=component'] },
-        };
-        const path = await createMockup(
-          scene.portal,
-          [
-            [HEADER, number],
-            [HEADER, TEXT],
-          ],
-          'Acme at a glance',
-        );
-        const owner = await scene.visit({ ...ANNA });
-        await owner.open(`${path}/versions`);
-        const publish = owner.page.getByRole('button', { name: /^Publish/ });
-        await publish.nth(1).click();
-        const dialog = owner.page.getByRole('dialog');
-        await owner.expectAccessibleAsIs();
-        await dialog.getByRole('button', { name: 'Publish' }).click();
-        await owner.page.getByText(/is on the page acme-at-a-glance/).waitFor();
-
-        // The mockup itself is not shared.
-        const reader = await scene.visit({ at: 'acme', as: 'guest', ...PHONE });
-        await reader.open('/pages');
-        await reader.page
-          .getByRole('link', { name: 'Acme at a glance' })
-          .click();
-        await reader.page.getByText('Components of Acme').waitFor();
-        expect(await reader.page.getByText('Our old page').count()).toBe(0);
-        expect(await reader.page.getByText('Published by').count()).toBe(0);
-        await reader.expectNoSidewaysScroll();
-        await reader.expectAccessible();
-
-        await owner.page.getByRole('button', { name: /^Put/ }).click();
-        await owner.page.getByText('On the page', { exact: true }).waitFor();
-        await owner.untilQuiet();
-        await reader.page.reload();
-        await reader.page.getByText('Our old page').waitFor();
-
-        await owner.page
-          .getByRole('button', { name: /^Take the page/ })
-          .click();
-        await owner.page
-          .getByText(/The page acme-at-a-glance is gone/)
-          .waitFor();
-        reader.expectProblem(/status of 404/);
-        await reader.page.reload();
-        await reader.page.getByText('There is no such page').waitFor();
-      },
-    );
-
     inBrowser('the editor fits a phone, and has no barriers', async scene => {
       const { visitor } = await openMockup(
         scene,
@@ -561,13 +507,13 @@ async function createMockup(
 }
 
 /** An item on the canvas, by what is read out of it. */
-function item(page: Page, name: RegExp): Locator {
+export function item(page: Page, name: RegExp): Locator {
   return page
     .getByRole('listbox', { name: 'Canvas' })
     .getByRole('option', { name });
 }
 
-async function add(page: Page, component: string): Promise<void> {
+export async function add(page: Page, component: string): Promise<void> {
   await page.getByRole('button', { name: `Add ${component}` }).click();
   await item(page, new RegExp(`^${component}`)).waitFor();
 }
@@ -582,7 +528,7 @@ async function addByDragging(
     .dragTo(page.getByRole('listbox', { name: 'Canvas' }), { targetPosition });
 }
 
-async function save(page: Page): Promise<void> {
+export async function save(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await page.getByText('All changes are saved.').waitFor();
 }

@@ -206,7 +206,7 @@ async function pagesSeenBy(
     at: await own.at('start'),
     count: await own.count(),
     isThere: await own.isThere('start', reader, undefined),
-    hasVersion: await own.hasVersion(request, undefined),
+    layout: await own.layoutOf(request, undefined),
     published: await own.publish('start', request, writer),
     takenBack: await own.takeBack('start', undefined),
   };
@@ -219,7 +219,6 @@ const NO_PAGES = {
   listOf: [],
   count: 0,
   isThere: false,
-  hasVersion: false,
   takenBack: false,
 };
 

@@ -54,7 +54,8 @@ export function addPageRoutes(router: Router, operations: Operations): void {
         'path',
       ]);
       const request = await parseBody(req, res, publishPageRequestSchema);
-      const { mockupId, versionId, audience, home = false } = request;
+      const { mockupId, versionId, audience } = request;
+      const { home = false, template = false } = request;
       const page = await pages.publish(path, request, user);
       if (!page) {
         throw new NotFoundError(
@@ -62,7 +63,7 @@ export function addPageRoutes(router: Router, operations: Operations): void {
         );
       }
       res.json(page);
-      return { id: mockupId, vid: versionId, audience, home };
+      return { id: mockupId, vid: versionId, audience, home, template };
     }),
   );
 

@@ -251,6 +251,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     [{ mockupId: 'x' }, 'mockupId must be the id of a mockup'],
     [{ title: ' ' }, 'title must be'],
     [{ home: 1 }, 'home must be true or false'],
+    [{ template: 'yes' }, 'template must be true or false'],
     [{ draft: true }, 'unknown field "draft"'],
   ])('refuse %j', async (more, message) => {
     const { status, body } = await publish(more);
@@ -268,6 +269,33 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
       expect(body.error.message).toContain('lower-case letters');
     },
   );
+
+  it('refuse a version that asks for too much, however it was saved', async () => {
+    const layout = Array.from({ length: 101 }, (_, n) =>
+      item({ i: `${n}`, component: 'markdown', props: { text: `${n}` } }),
+    );
+    await knex('mockup_versions')
+      .where({ id: versions[0] })
+      .update({ layout_data: JSON.stringify(layout) });
+    const { status, body } = await publish();
+    expect([status, body.error.message]).toEqual([
+      400,
+      'The live components of a page ask for at most 100 different things, those of this version for 101. Split it into several pages',
+    ]);
+  });
+
+  it('are templates for their readers, until they are published as none', async () => {
+    await publish({ template: true, audience: DESIGNERS });
+    const listed = (body: object[]) => body.map((page: any) => page.template);
+    expect(listed((await backend.bob.get('/pages')).body)).toEqual([true]);
+    expect((await backend.bob.get('/pages/start')).body.template).toBe(true);
+    const stranger = backend.as(mockCredentials.user.header(STRANGER));
+    expect((await stranger.get('/pages')).body).toEqual([]);
+    await publish({ audience: DESIGNERS });
+    expect((await backend.bob.get('/pages')).body).toEqual([
+      { path: 'start', title: 'Start' },
+    ]);
+  });
 
   it('have a home for each audience, of which that of a group comes first', async () => {
     expect((await backend.bob.get('/home')).status).toBe(204);

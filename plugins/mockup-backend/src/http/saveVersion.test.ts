@@ -192,6 +192,23 @@ describe.each(databases.eachSupportedId())(
         'layoutData must be a list of at most 1000 layout items, those within containers included',
       ],
       [
+        {
+          layoutData: [
+            section(
+              'a',
+              Array.from({ length: 101 }, (_, n) =>
+                item({
+                  i: `${n}`,
+                  component: 'entity-count',
+                  props: { label: `${n}`, filter: [] },
+                }),
+              ),
+            ),
+          ],
+        },
+        'layoutData must be a layout whose live components ask for at most 100 different things, not 101',
+      ],
+      [
         { layoutData: [item(), item({ i: 'other' }), item()] },
         'layoutData[2].i must be unique within its layout, got "buy"',
       ],

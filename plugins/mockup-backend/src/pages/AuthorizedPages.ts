@@ -5,6 +5,8 @@ import {
 import { ConflictError, InputError, NotAllowedError } from '@backstage/errors';
 import { carriedRole } from 'backstage-plugin-catalog-tenancy-node';
 import {
+  countQueries,
+  type LayoutItem,
   MOCKUP_LIMITS,
   mockupPageHomePermission,
   mockupPagePublishPermission,
@@ -63,7 +65,7 @@ export class AuthorizedPages {
    * @returns nothing if there is no such version for the caller
    * @throws NotAllowedError if the caller may see the mockup, but not publish it or choose a home
    * @throws ConflictError if the path is taken by another mockup, or there are too many pages
-   * @throws InputError for a role where there are none
+   * @throws InputError for a role where there are none, and for a version that asks for too much
    */
   async publish(
     path: string,
@@ -76,14 +78,16 @@ export class AuthorizedPages {
       mockupPagePublishPermission,
     );
     const allowed = both(read, publish).filter;
-    if (!(await this.#store.hasVersion(request, allowed))) {
-      if (await this.#store.hasVersion(request, read.filter)) {
+    const layout = await this.#store.layoutOf(request, allowed);
+    if (!layout) {
+      if (await this.#store.layoutOf(request, read.filter)) {
         throw new NotAllowedError(
           `You may not publish the mockup '${mockupId}'`,
         );
       }
       return undefined;
     }
+    refuseTooManyQueries(layout);
     const role = await carriedRole(this.#credentials);
     if (audience.startsWith('role:') && role === undefined) {
       throw new InputError(
@@ -109,7 +113,7 @@ export class AuthorizedPages {
       user,
       allowed,
     });
-    if (!published && (await this.#store.hasVersion(request, allowed))) {
+    if (!published && (await this.#store.layoutOf(request, allowed))) {
       throw taken(path);
     }
     return published;
@@ -189,6 +193,16 @@ export class AuthorizedPages {
       }
       throw error;
     }
+  }
+}
+
+/** Of versions that were saved before there was a bound, too. */
+function refuseTooManyQueries(layout: LayoutItem[]): void {
+  const queries = countQueries(layout);
+  if (queries > MOCKUP_LIMITS.layoutQueries) {
+    throw new InputError(
+      `The live components of a page ask for at most ${MOCKUP_LIMITS.layoutQueries} different things, those of this version for ${queries}. Split it into several pages`,
+    );
   }
 }
 

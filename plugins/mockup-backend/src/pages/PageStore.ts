@@ -31,6 +31,7 @@ interface PageRow {
   title: string;
   audience: PageAudience;
   is_home: boolean;
+  is_template: boolean;
   mockup_id: string;
   version_id: string;
   version_tag: string | null;
@@ -124,6 +125,7 @@ export class PageStore {
         versionId: request.versionId,
         audience: request.audience,
         home: request.home ?? false,
+        template: request.template ?? false,
         user: options.user,
         allowed: this.#condition(options.allowed),
       });
@@ -149,17 +151,16 @@ export class PageStore {
     return rows.length > 0;
   }
 
-  /** Whether an allowed mockup has the version. */
-  async hasVersion(
+  /** The layout of a version, if an allowed mockup has that. */
+  async layoutOf(
     { mockupId, versionId }: Pick<PublishPageRequest, 'mockupId' | 'versionId'>,
     allowed: MockupFilter | undefined,
-  ): Promise<boolean> {
-    const rows = await this.#query(statements.SELECT_VERSION_EXISTS, {
-      mockupId,
-      versionId,
-      allowed: this.#condition(allowed),
-    });
-    return rows.length > 0;
+  ): Promise<LayoutItem[] | undefined> {
+    const [row] = await this.#query<Pick<PageRowWithLayout, 'layout_data'>>(
+      statements.SELECT_LAYOUT,
+      { mockupId, versionId, allowed: this.#condition(allowed) },
+    );
+    return row?.layout_data;
   }
 
   /** Whether there is a page at a path for a reader, or of a mockup that is allowed. */
@@ -226,6 +227,7 @@ function toPage(row: PageRow): PublishedPage {
   return {
     path: row.path,
     title: row.title,
+    ...(row.is_template && { template: true as const }),
     ...(row.may_publish && {
       publication: {
         mockupId: row.mockup_id,

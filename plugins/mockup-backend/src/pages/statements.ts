@@ -5,6 +5,7 @@ import { iso } from '../database/columns';
 
 const PAGE_COLUMNS = `
   mockup_pages.path, mockup_pages.title, mockup_pages.audience, mockup_pages.is_home,
+  mockup_pages.is_template,
   mockup_pages.mockup_id, mockup_pages.version_id, mockup_pages.published_by,
   ${iso('mockup_pages.published_at')} as published_at`;
 
@@ -53,9 +54,9 @@ export const SELECT_PAGES_OF_MOCKUP = `
   ${FROM_PAGES} and mockup_pages.mockup_id = :mockupId and :allowed
    order by mockup_pages.path`;
 
-/** Whether a mockup has a version. Bindings: `tenantId`, `mockupId`, `versionId`, `allowed`. */
-export const SELECT_VERSION_EXISTS = `
-  select from mockups
+/** Bindings: `tenantId`, `mockupId`, `versionId`, `allowed`. */
+export const SELECT_LAYOUT = `
+  select mockup_versions.layout_data from mockups
     join mockup_versions on mockup_versions.mockup_id = mockups.id
    where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed
      and mockup_versions.tenant_id = :tenantId
@@ -76,7 +77,7 @@ export const COUNT_PAGES = `
  * that which was the home of the audience before; the foreign keys lock the mockup and the version
  * against deletion alone.
  * Bindings: `tenantId`, `path`, `title` (null takes the name of the mockup), `mockupId`,
- * `versionId`, `audience`, `home`, `user`, `allowed`.
+ * `versionId`, `audience`, `home`, `template`, `user`, `allowed`.
  */
 export const PUBLISH_PAGE = `
   with chosen as (
@@ -90,14 +91,15 @@ export const PUBLISH_PAGE = `
   ),
   published as (
     insert into mockup_pages
-      (tenant_id, path, title, mockup_id, version_id, audience, is_home, published_by,
+      (tenant_id, path, title, mockup_id, version_id, audience, is_home, is_template, published_by,
        published_at)
     select tenant_id, :path, coalesce(cast(:title as varchar), name), id, version_id,
-           :audience, :home, :user, clock_timestamp() at time zone 'utc'
+           :audience, :home, :template, :user, clock_timestamp() at time zone 'utc'
       from chosen
     on conflict (tenant_id, path) do update
        set title = excluded.title, version_id = excluded.version_id,
            audience = excluded.audience, is_home = excluded.is_home,
+           is_template = excluded.is_template,
            published_by = excluded.published_by, published_at = excluded.published_at
      where mockup_pages.mockup_id = excluded.mockup_id
     returning mockup_pages.*

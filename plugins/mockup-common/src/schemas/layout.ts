@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isContainer } from '../containers';
 import { MOCKUP_LIMITS } from '../limits';
+import { countQueries } from '../queries';
 import type { LayoutItem } from '../types';
 import { propsSchema } from './props';
 import { storableText } from './text';
@@ -79,10 +80,11 @@ export const layoutSchema: z.ZodType<LayoutItem[]> = z
   .superRefine((items, context) => {
     const seen = new Set<string>();
     let count = 0;
-    const checkAll = (some: readonly LayoutItem[], path: PropertyKey[]) =>
+    function checkAll(some: readonly LayoutItem[], path: PropertyKey[]) {
       some.forEach((item, index) => checkItem(item, [...path, index]));
+    }
 
-    const checkItem = (item: LayoutItem, path: PropertyKey[]) => {
+    function checkItem(item: LayoutItem, path: PropertyKey[]) {
       const problem = (key: string, message: string) =>
         context.addIssue({ code: 'custom', path: [...path, key], message });
       count += 1;
@@ -96,13 +98,13 @@ export const layoutSchema: z.ZodType<LayoutItem[]> = z
       if (isContainer(item) && item.props.items !== undefined) {
         checkContainer(item, path, problem);
       }
-    };
+    }
 
-    const checkContainer = (
+    function checkContainer(
       item: LayoutItem,
       path: PropertyKey[],
       problem: (key: string, message: string) => void,
-    ) => {
+    ) {
       const at = [...path, 'props', 'items'];
       if (depthOf(path) > MOCKUP_LIMITS.containerDepth) {
         problem(
@@ -122,9 +124,16 @@ export const layoutSchema: z.ZodType<LayoutItem[]> = z
           } as z.core.$ZodRawIssue),
         );
       }
-    };
+    }
 
     checkAll(items, []);
+    const queries = countQueries(items);
+    if (queries > MOCKUP_LIMITS.layoutQueries) {
+      context.addIssue({
+        code: 'custom',
+        message: `a layout whose live components ask for at most ${MOCKUP_LIMITS.layoutQueries} different things, not ${queries}`,
+      });
+    }
     if (count > MOCKUP_LIMITS.layoutItems) {
       context.addIssue({
         code: 'custom',

@@ -26,6 +26,7 @@ export const pagePathSchema: z.ZodType<string> = z
   .max(MOCKUP_LIMITS.pagePath, { error: PATH })
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, { error: PATH });
 
+const flag = z.boolean({ error: 'true or false' });
 const AUDIENCES = ['everybody', 'role:viewer', 'role:member', 'role:admin'];
 
 const audience = z
@@ -48,7 +49,8 @@ export const publishPageRequestSchema: z.ZodType<PublishPageRequest> =
       versionId: z.uuid({ error: VERSION_ID }),
       audience,
       title: name.optional(),
-      home: z.boolean({ error: 'true or false' }).optional(),
+      home: flag.optional(),
+      template: flag.optional(),
     },
     { error: 'an object with a mockupId, a versionId and an audience' },
   );
@@ -66,6 +68,7 @@ const publication: z.ZodType<PagePublication> = z.strictObject({
 const page = z.strictObject({
   path: pagePathSchema,
   title: name,
+  template: z.literal(true).optional(),
   publication: publication.optional(),
 });
 

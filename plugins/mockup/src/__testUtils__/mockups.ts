@@ -162,6 +162,8 @@ export function mockApi(...mockups: Mockup[]) {
     purgeMockup: method('purgeMockup', async id => {
       trash.delete(id);
     }),
+    listPages: method('listPages', async () => []),
+    getPage: method('getPage', async () => undefined),
     exportMockup: method('exportMockup', async () => new Response('{}')),
     exportMockups: method('exportMockups', async () => new Response('{}')),
     importMockups: method('importMockups', async () => {

@@ -1,6 +1,8 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Select } from '@backstage/ui';
+import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
+import useAsync from 'react-use/esm/useAsync';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog } from './DetailsDialog';
@@ -10,7 +12,8 @@ const CHOICES = [
   'empty',
   ...(Object.keys(TEMPLATES) as TemplateName[]),
 ] as const;
-type Choice = (typeof CHOICES)[number];
+/** What begins the key of a page that is a template: a path has no slash. */
+const PAGE = 'page/';
 
 /** Creates a mockup, empty or with the layout of a template as its first version. */
 export function CreateDialog(props: {
@@ -20,7 +23,24 @@ export function CreateDialog(props: {
   const { onCreated, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const [choice, setChoice] = useState<Choice>('empty');
+  const [choice, setChoice] = useState<string>('empty');
+  const { value: pages = [] } = useAsync(() => api.listPages(), [api]);
+  const choices = [
+    ...CHOICES.map(id => ({ id, label: t(`list.template.${id}`) })),
+    ...pages
+      .filter(({ template }) => template)
+      .map(({ path, title }) => ({ id: `${PAGE}${path}`, label: title })),
+  ];
+  const layoutOf = async (): Promise<LayoutItem[] | undefined> => {
+    if (!choice.startsWith(PAGE)) {
+      return choice === 'empty' ? undefined : TEMPLATES[choice as TemplateName];
+    }
+    const page = await api.getPage(choice.slice(PAGE.length));
+    if (!page) {
+      throw new Error(t('list.template.gone'));
+    }
+    return page.layoutData;
+  };
   // Where the second request fails, it is tried again for the same mockup.
   const created = useRef<{ id: string; name: string }>();
   return (
@@ -28,6 +48,7 @@ export function CreateDialog(props: {
       of="create"
       onClose={onClose}
       onSubmit={async ({ name, description }) => {
+        const layoutData = await layoutOf();
         if (created.current?.name !== name) {
           const { mockup } = await api.createMockup({
             name,
@@ -36,17 +57,17 @@ export function CreateDialog(props: {
           created.current = { id: mockup.id, name };
         }
         const { id } = created.current;
-        if (choice !== 'empty') {
-          await api.saveVersion(id, { layoutData: TEMPLATES[choice] });
+        if (layoutData) {
+          await api.saveVersion(id, { layoutData });
         }
         onCreated(id);
       }}
     >
       <Select
         label={t('list.template.label')}
-        options={CHOICES.map(id => ({ id, label: t(`list.template.${id}`) }))}
+        options={choices}
         value={choice}
-        onChange={next => setChoice(next as Choice)}
+        onChange={next => setChoice(String(next))}
       />
     </DetailsDialog>
   );

@@ -5,7 +5,7 @@ import {
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { layoutSchema, type MockupApi } from 'backstage-plugin-mockup-common';
-import { mockApi, refusal } from '../__testUtils__/mockups';
+import { itemOf, mockApi, refusal } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { liveComponents } from '../components/live/liveComponents';
 import { mockupComponentDataRef } from '../components/registry/MockupComponentBlueprint';
@@ -32,6 +32,36 @@ describe('templates', () => {
       expect(problems.filter(Boolean)).toEqual([]);
     },
   );
+
+  it('are those of the tenant too, which may be gone meanwhile', async () => {
+    const api = mockApi();
+    api.listPages.mockResolvedValue([
+      { path: 'ours', title: 'Our own', template: true },
+      { path: 'start', title: 'No template' },
+    ]);
+    const onCreated = jest.fn();
+    await renderInTestApp(
+      <CreateDialog onCreated={onCreated} onClose={() => {}} />,
+      { apis: [[mockupApiRef, api as unknown as MockupApi]] },
+    );
+    await userEvent.type(screen.getByRole('textbox', { name: /^Name/ }), 'B');
+    await userEvent.click(screen.getByRole('button', { name: /Begin with/ }));
+    await userEvent.click(
+      await screen.findByRole('option', { name: 'Our own' }),
+    );
+    await userEvent.click(screen.getByRole('button', { name: 'Create' }));
+    expect(await screen.findByText(/The template is gone/)).toBeVisible();
+    expect(api.createMockup).not.toHaveBeenCalled();
+    const layoutData = [itemOf('text', { text: 'Ours' })];
+    api.getPage.mockResolvedValue({
+      path: 'ours',
+      title: 'Our own',
+      layoutData,
+    });
+    await userEvent.click(screen.getByRole('button', { name: 'Create' }));
+    await waitFor(() => expect(onCreated).toHaveBeenCalledWith('id-of-B'));
+    expect(api.saveVersion).toHaveBeenCalledWith('id-of-B', { layoutData });
+  });
 
   it('become the first version of a mockup, which is created once', async () => {
     const api = mockApi();

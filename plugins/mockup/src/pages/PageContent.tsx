@@ -6,7 +6,7 @@ import type {
   PublishedPageWithLayout,
 } from 'backstage-plugin-mockup-common';
 import { useMemo } from 'react';
-import { useSearchParams } from 'react-router-dom';
+import { useParams, useSearchParams } from 'react-router-dom';
 import { fillIn } from '../components/live/parameters';
 import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
@@ -18,7 +18,7 @@ import { Audience } from './Audience';
 export function PageContent({ page }: { page: PublishedPageWithLayout }) {
   const { title, layoutData, publication } = page;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [parameters] = useSearchParams();
+  const parameters = useParameters();
   const items = useMemo(
     () => fillIn(layoutData, parameters),
     [layoutData, parameters],
@@ -41,6 +41,19 @@ export function PageContent({ page }: { page: PublishedPageWithLayout }) {
       </Container>
     </>
   );
+}
+
+/** What the address says: `?name=value`, and an entity as `/kind/namespace/name`. */
+function useParameters(): URLSearchParams {
+  const [search] = useSearchParams();
+  const { kind, namespace, name } = useParams();
+  return useMemo(() => {
+    const parameters = new URLSearchParams(search);
+    if (kind && namespace && name) {
+      parameters.set('entity', `${kind}:${namespace}/${name}`);
+    }
+    return parameters;
+  }, [search, kind, namespace, name]);
 }
 
 /** Says where the page comes from to those who may change that. */

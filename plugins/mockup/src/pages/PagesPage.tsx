@@ -25,6 +25,7 @@ export function PagesPage() {
     <Routes>
       <Route path="/" element={<PageList />} />
       <Route path="/:path" element={<PublishedPage />} />
+      <Route path="/:path/:kind/:namespace/:name" element={<PublishedPage />} />
     </Routes>
   );
 }

@@ -40,6 +40,7 @@ export function PublishDialog(props: {
   const [path, setPath] = useState(page?.path ?? slugOf(mockup.name));
   const [title, setTitle] = useState(page?.title ?? mockup.name);
   const [isHome, setHome] = useState(page?.publication?.home ?? false);
+  const [isTemplate, setTemplate] = useState(page?.template ?? false);
   const [isAsked, setAsked] = useState(false);
   const audience = useAudience(page?.publication?.audience);
 
@@ -67,6 +68,7 @@ export function PublishDialog(props: {
             audience: chosen,
             title,
             home: isHome,
+            template: isTemplate,
           }),
         );
         return true;
@@ -120,6 +122,9 @@ export function PublishDialog(props: {
       )}
       <Checkbox isSelected={isHome} onChange={setHome}>
         {t('pages.publish.home')}
+      </Checkbox>
+      <Checkbox isSelected={isTemplate} onChange={setTemplate}>
+        {t('pages.publish.template')}
       </Checkbox>
     </ActionDialog>
   );

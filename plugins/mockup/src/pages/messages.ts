@@ -41,6 +41,7 @@ export const pagesMessages = {
     name: 'Title',
     nameWrong: 'Use 1 to {{most}} characters.',
     home: 'Make it the home page of these people',
+    template: 'Let these people begin mockups with it, as a template',
     submit: 'Publish',
     failed: 'Nothing was published',
     done: '{{title}} is on the page {{path}} now.',

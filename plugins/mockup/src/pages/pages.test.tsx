@@ -172,6 +172,21 @@ describe('a page', () => {
     expect(await seriousProblems()).toEqual([]);
   });
 
+  it.each([
+    ['/pages/start/component/default/website', 'component:default/website'],
+    ['/pages/start?entity=component:default/a', 'component:default/a'],
+    [
+      '/pages/start/component/default/website?entity=x',
+      'component:default/website',
+    ],
+  ])('takes its entity from the address %s', async (address, entity) => {
+    const backend = new Backend();
+    backend.versions[1].layoutData = [itemOf('text', { text: '{{entity}}' })];
+    await backend.publish('start', 'first');
+    await backend.render(address);
+    expect(await screen.findByText(entity)).toBeVisible();
+  });
+
   it('says who has published what to those who may change that', async () => {
     const backend = new Backend();
     await backend.publish('start', 'first', { audience: 'role:admin' });
@@ -274,6 +289,7 @@ describe('the versions of a mockup', () => {
       audience: 'everybody',
       title: backend.mockup.name,
       home: false,
+      template: false,
     });
     expect(await screen.findByText('On the page')).toBeVisible();
     expect(await seriousProblems()).toEqual([]);

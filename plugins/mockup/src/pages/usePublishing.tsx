@@ -60,14 +60,16 @@ export function usePublishing(
       read.retry();
     }
   };
-  const putOn = (version: Named, { path, title, publication }: PublishedPage) =>
+  const putOn = (version: Named, page: PublishedPage) =>
     change(t('pages.publish.failed'), async () => {
+      const { path, title, template, publication } = page;
       const { mockupId, audience, home } = publication!;
       await api.publishPage(path, {
         mockupId,
         versionId: version.id,
         audience,
         home,
+        template,
         title,
       });
       return t('pages.publish.done', { title: titleOf(version), path });

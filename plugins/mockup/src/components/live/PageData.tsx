@@ -5,14 +5,12 @@ import {
 } from '@backstage/catalog-model';
 import { type ApiHolder, useApiHolder } from '@backstage/frontend-plugin-api';
 import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { createContext, type ReactNode, useContext, useMemo } from 'react';
 import type {
   MockupComponent,
   MockupDataSources,
 } from '../registry/MockupComponentBlueprint';
-
-/** What the items of one layout may ask together: a layout comes from somebody else. */
-const MOST_QUESTIONS = 100;
 
 /** More than this a layout asks. */
 export class TooManyQuestionsError extends Error {}
@@ -57,10 +55,10 @@ export class PageData implements MockupDataSources {
     const { data } = component;
     let answer = this.#answers.get(key);
     if (!answer) {
-      if (this.#answers.size >= MOST_QUESTIONS) {
+      if (this.#answers.size >= MOCKUP_LIMITS.layoutQueries) {
         this.#forgetWhatNobodyShows();
       }
-      if (this.#answers.size >= MOST_QUESTIONS) {
+      if (this.#answers.size >= MOCKUP_LIMITS.layoutQueries) {
         return Promise.reject(new TooManyQuestionsError());
       }
       answer = Promise.resolve(data?.query(props, this));

@@ -14,6 +14,7 @@ import {
 import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { countQueries } from 'backstage-plugin-mockup-common';
 import { itemOf, seriousProblems } from '../../__testUtils__/mockups';
 import { containerComponents } from '../containers/containerComponents';
 import { LayoutView } from '../LayoutView';
@@ -330,6 +331,15 @@ it.each([
 ])('a frame with the address %s has %s', (address, expected) => {
   const hosts = ['grafana.example.com', window.location.host];
   expect(frameAddress(address, hosts)).toBe(expected);
+});
+
+it('are all known to the backend, which bounds what a layout asks for', () => {
+  const asking = live
+    .filter(({ data }) => data)
+    .map(({ name }) => itemOf(name));
+  expect(countQueries([...asking, ...asking])).toBe(asking.length);
+  const silent = live.filter(({ data }) => !data);
+  expect(countQueries(silent.map(({ name }) => itemOf(name)))).toBe(0);
 });
 
 it('reads lines of a filter', () => {

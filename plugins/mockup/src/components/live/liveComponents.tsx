@@ -59,7 +59,7 @@ const ENTITY_REF = {
   type: 'string',
   title: 'Entity',
   description:
-    'As kind:namespace/name, or {{entity}} for what the address of the page has as ?entity=',
+    'As kind:namespace/name, or {{entity}} for the one in the address of the page',
   pattern:
     '^([^:/\\s]+:([^:/\\s]+/)?[^:/\\s]+|\\{\\{\\s*[A-Za-z][\\w-]*\\s*\\}\\})$',
 };
