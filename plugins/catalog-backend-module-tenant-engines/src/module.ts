@@ -27,6 +27,7 @@ import {
   tenantMemberStoreServiceRef,
   tenantShareStoreServiceRef,
   tenantStoreServiceRef,
+  tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import { CodeMutations } from './code/CodeMutations';
@@ -215,6 +216,7 @@ export const catalogModuleTenantEngines = (
           tenantDatabase: tenantDatabaseServiceRef,
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
+          usage: tenantUsageServiceRef,
           userInfo: coreServices.userInfo,
         },
         async init({
@@ -237,6 +239,7 @@ export const catalogModuleTenantEngines = (
           tenantDatabase,
           tenancy,
           tenants,
+          usage,
           ...services
         }) {
           const {
@@ -265,6 +268,7 @@ export const catalogModuleTenantEngines = (
             connection,
             ...readPoolSize(config, 'tenancy.engines.pool', 20),
             logger,
+            onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });
           const statusStore = EngineStatusStore.create({ connection, schema });
           const status = new EngineStatusRecorder({

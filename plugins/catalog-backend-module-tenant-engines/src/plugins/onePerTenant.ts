@@ -17,6 +17,7 @@ import {
   tenantPluginsServiceRef,
   type TenantStore,
   tenantStoreServiceRef,
+  tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import type { EngineFeature } from '../engine/TenantEngine';
@@ -222,6 +223,7 @@ function instancesModule(
           scheduler: coreServices.scheduler,
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
+          usage: tenantUsageServiceRef,
           userInfo: coreServices.userInfo,
         },
         async init({
@@ -238,6 +240,7 @@ function instancesModule(
           // Once it is there, the database keeps tenants apart.
           tenancy: _,
           tenants,
+          usage,
           ...services
         }) {
           engines.configs.checkInstances(plugin);
@@ -270,6 +273,7 @@ function instancesModule(
             connection,
             ...readPoolSize(config, 'tenancy.plugins.pool', 10),
             logger,
+            onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });
           const tasksSchema = await schemaOf(database);
           engines.leases.addFence(async lost => {

@@ -128,6 +128,18 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
   beforeAll(async () => connectTo(await newest.create(id)));
   afterAll(async () => client?.end());
 
+  it('tells for how long a tenant has had a connection', async () => {
+    const worked: string[] = [];
+    const pool = createPool({ onWork: each => worked.push(each) });
+    const schema = 'tenant_6f1c0a7e5a0f4d44a8a0c8d2f3b1e9d7';
+    await client.query(`create schema ${schema}; create schema "${schema}_x"`);
+    await pool.forSchema(schema).knex.raw('select 1');
+    await pool.forSchema(`${schema}_x`).knex.raw('select 1');
+    await pool.forSchema('globex').knex.raw('select 1');
+    const tenantId = '6f1c0a7e-5a0f-4d44-a8a0-c8d2f3b1e9d7';
+    expect(worked).toEqual([tenantId, tenantId]);
+  });
+
   it('has each tenant work in its own schema', async () => {
     const { acme, globex, initech, pool } = open(2);
     const notes = await Promise.all(

@@ -14,6 +14,12 @@ function shareOf(max: number): number {
   return Math.max(LEAST_SHARE, Math.floor(max / 2));
 }
 
+/** The tenant of a schema such as `tenant_<id without dashes>_<plugin>`. */
+function tenantOf(schema: string): string | undefined {
+  const parts = /^tenant_(.{8})(.{4})(.{4})(.{4})(.{12})(_|$)/.exec(schema);
+  return parts?.slice(1, 6).join('-');
+}
+
 /** A Knex instance whose unqualified names are those of one schema. */
 export interface SchemaDatabase {
   readonly knex: Knex;
@@ -35,6 +41,8 @@ interface EnginePoolOptions {
   /** Those that one tenant may have in use; half of them by default, and two at least. */
   maxPerTenant?: number;
   logger: LoggerService;
+  /** Hears for how many milliseconds a tenant has had a connection. */
+  onWork?: (tenantId: string, ms: number) => void;
 }
 
 /**
@@ -48,6 +56,7 @@ interface EnginePoolOptions {
 export class EnginePool {
   readonly #connection: ClientConfig;
   readonly #logger: LoggerService;
+  readonly #onWork: EnginePoolOptions['onWork'];
   readonly #sessions: SessionPool;
 
   /** It connects at the first statement. */
@@ -58,6 +67,7 @@ export class EnginePool {
   private constructor(options: EnginePoolOptions) {
     const { applicationName = 'backstage catalog engines' } = options;
     this.#logger = options.logger;
+    this.#onWork = options.onWork;
     // Not enumerable where it was hidden.
     this.#connection = Object.defineProperty(
       { ...options.connection, application_name: applicationName },
@@ -176,9 +186,14 @@ export class EnginePool {
         await this.#sessions.release(session);
         throw waiting.signal.reason;
       }
+      const began = performance.now();
       return {
         session,
         release: async destroy => {
+          const tenantId = tenantOf(schema);
+          if (tenantId) {
+            this.#onWork?.(tenantId, performance.now() - began);
+          }
           await this.#sessions.release(session, { destroy });
           leave?.();
         },

@@ -54,9 +54,7 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
 
   /** Stores what is counted from now on, once a minute. */
   start(): void {
-    this.#pool.onWork((tenantId, ms) => {
-      this.#add(tenantId, { requests: 0, databaseMs: ms });
-    });
+    this.#pool.onWork((tenantId, ms) => this.addWork(tenantId, ms));
     this.#timer = setInterval(() => this.#flushSafely(), FLUSH_MS).unref();
   }
 
@@ -73,6 +71,11 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     if (person !== undefined && people.size < MOST_PEOPLE) {
       people.add(person);
     }
+  }
+
+  /** {@inheritDoc TenantUsageStore.addWork} */
+  addWork(tenantId: string, ms: number): void {
+    this.#add(tenantId, { requests: 0, databaseMs: ms });
   }
 
   /** {@inheritDoc TenantUsageStore.totals} */

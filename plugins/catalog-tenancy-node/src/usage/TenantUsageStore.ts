@@ -29,6 +29,9 @@ export interface TenantUsageStore {
    */
   count(tenant: ActiveTenant, person?: string): void;
 
+  /** Counts for how long, in milliseconds, an operation of a tenant has had a connection. */
+  addWork(tenantId: string, ms: number): void;
+
   /** By slug. */
   totals(): Iterable<[string, TenantUsageTotals]>;
 

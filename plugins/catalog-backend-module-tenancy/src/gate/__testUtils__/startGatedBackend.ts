@@ -139,6 +139,7 @@ export async function startGatedBackend(options: {
         service: tenantUsageServiceRef,
         deps: {},
         factory: () => ({
+          addWork: () => {},
           count: () => {},
           totals: () => [],
           list: async () => [],
