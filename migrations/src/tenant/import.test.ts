@@ -160,7 +160,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   it('are equal, after a purge and in another database', async () => {
     await expect(exportTo(template, 'my-team', file)).resolves.toMatchObject({
       exitCode: 0,
-      stdout: `The tenant "my-team" is in ${file}: 60 entities, 258 rows in all.\n`,
+      stdout: `The tenant "my-team" is in ${file}: 60 entities, 265 rows in all.\n`,
     });
     const before = await contents(template, 'my-team');
     const name = await clones.clone(template);
@@ -211,6 +211,10 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
                 (select count(*)::int from tenancy.entities e where e.tenant_id = t.tenant_id) as entities,
                 (select count(*)::int from plugins.mockups m join plugins.mockup_versions v
                     on v.mockup_id = m.id and v.tenant_id = m.tenant_id
+                  join plugins.mockup_comments c
+                    on c.mockup_id = m.id and c.tenant_id = m.tenant_id and c.author = m.owner
+                  join plugins.mockup_ready_versions r
+                    on r.version_id = v.id and r.tenant_id = m.tenant_id
                   where m.tenant_id = t.tenant_id and m.owner = 'user:' || tenant_slug || '/ann') as mockups
            from tenancy.tenants t where tenant_slug in ('my-team', 'second') order by 1`,
       ),

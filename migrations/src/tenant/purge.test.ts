@@ -26,6 +26,8 @@ const OTHERS = `
     union all select t::text from tenancy.tenants t where tenant_id <> '${TEAM}'
     union all select m::text from plugins.mockups m where tenant_id <> '${TEAM}'
     union all select v::text from plugins.mockup_versions v where tenant_id <> '${TEAM}'
+    union all select c::text from plugins.mockup_comments c where tenant_id <> '${TEAM}'
+    union all select v::text from plugins.mockup_ready_versions v where tenant_id <> '${TEAM}'
   ) others`;
 
 describe.each(databases.eachSupportedId())('purge on %s', id => {

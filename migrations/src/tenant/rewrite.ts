@@ -7,6 +7,8 @@ const OWN_KEYS: Record<string, string[]> = {
   mockups: ['id'],
   mockup_versions: ['id', 'mockup_id', 'restored_from'],
   mockup_pages: ['mockup_id', 'version_id'],
+  mockup_comments: ['id', 'mockup_id'],
+  mockup_ready_versions: ['version_id'],
   mockup_trash: ['id'],
   mockup_trash_versions: ['id', 'mockup_id', 'restored_from'],
   tenant_shares: ['share_id'],
@@ -15,6 +17,7 @@ const OWN_KEYS: Record<string, string[]> = {
 /** Columns with a reference of a person, who may be one of the tenant's own sign-in. */
 const PEOPLE = [
   'accepted_by',
+  'author',
   'config_updated_by',
   'created_by',
   'deleted_by',
@@ -22,6 +25,8 @@ const PEOPLE = [
   'paused_by',
   'principal',
   'published_by',
+  'ready_by',
+  'resolved_by',
   'updated_by',
 ];
 

@@ -38,11 +38,14 @@ function orderOf(table: string): number {
   return ['tenants', 'entities'].indexOf(table) + 1 || 3;
 }
 
-/** Tables of the mockup plugin, without what a trigger keeps. */
+/** Tables of the mockup plugin, without what a trigger keeps and who has an editor open. */
 const MOCKUPS = [
   'mockups',
   'mockup_versions',
   'mockup_pages',
+  'mockup_comments',
+  'mockup_ready_versions',
+  'mockup_settings',
   'mockup_trash',
   'mockup_trash_versions',
 ];

@@ -13,6 +13,7 @@ import type {
 import { policyExtensionPoint } from '@backstage/plugin-permission-node/alpha';
 import {
   mockupReadPermission,
+  mockupReviewPermission,
   mockupUpdatePermission,
 } from 'backstage-plugin-mockup-common';
 import {
@@ -32,7 +33,10 @@ class OwnersAndGroupsPolicy implements PermissionPolicy {
     const claims = user?.info.ownershipEntityRefs ?? [];
     const isOwner = mockupConditions.isOwner({ claims });
     const { isSharedWith } = mockupConditions;
-    if (isPermission(permission, mockupReadPermission)) {
+    if (
+      isPermission(permission, mockupReadPermission) ||
+      isPermission(permission, mockupReviewPermission)
+    ) {
       return createMockupConditionalDecision(permission, {
         anyOf: [isOwner, isSharedWith({ claims, access: 'read' })],
       });

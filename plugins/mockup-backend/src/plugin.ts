@@ -6,6 +6,7 @@ import {
   type RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
+import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import {
   type Mockup,
   MOCKUP_LIMITS,
@@ -35,6 +36,8 @@ import { type ImportBounds, removeLeftFiles } from './http/request/mockupFile';
 import { AuthorizedPages } from './pages/AuthorizedPages';
 import { applyRetention } from './retention/applyRetention';
 import { readRetention } from './retention/readRetention';
+import { AuthorizedReview } from './review/AuthorizedReview';
+import { createNotifyMentioned } from './review/notifyMentioned';
 import { StoreHandover } from './StoreHandover';
 
 const KNOWN_KEYS = {
@@ -71,8 +74,11 @@ function createPlugin(handover: StoreHandover) {
       env.registerInit({
         deps: {
           auditor: coreServices.auditor,
+          auth: coreServices.auth,
+          catalog: catalogServiceRef,
           config: coreServices.rootConfig,
           database: coreServices.database,
+          discovery: coreServices.discovery,
           httpAuth: coreServices.httpAuth,
           httpRouter: coreServices.httpRouter,
           logger: coreServices.logger,
@@ -85,8 +91,11 @@ function createPlugin(handover: StoreHandover) {
         },
         async init({
           auditor,
+          auth,
+          catalog,
           config,
           database,
+          discovery,
           httpAuth,
           httpRouter,
           logger,
@@ -132,6 +141,12 @@ function createPlugin(handover: StoreHandover) {
             mockupPermissionResourceRef,
           );
 
+          const notify = createNotifyMentioned({
+            auth,
+            catalog,
+            discovery,
+            logger,
+          });
           const operations = createOperations({
             auditor,
             httpAuth,
@@ -154,6 +169,12 @@ function createPlugin(handover: StoreHandover) {
                   store: stores.pagesOf(tenantId),
                   userInfo,
                 }),
+                review: new AuthorizedReview({
+                  credentials,
+                  decisions,
+                  store: stores.reviewsOf(tenantId),
+                }),
+                notifyMentioned: created => notify(created, req, credentials),
               };
             },
           });

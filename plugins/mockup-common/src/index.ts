@@ -15,6 +15,7 @@ export {
 } from './containers';
 export * from './differences';
 export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
+export { mentionsOf } from './mentions';
 export { parseInput } from './parseInput';
 export * from './permissions';
 export { countQueries } from './queries';

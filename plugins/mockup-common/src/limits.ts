@@ -37,6 +37,14 @@ export const MOCKUP_LIMITS = {
   pagePath: 100,
   /** Pages of one tenant. */
   pages: 500,
+  /** Characters in a comment, at least one. */
+  comment: 2000,
+  /** Characters in the name of the item that a comment is about. */
+  commentItem: 255,
+  /** Comments on one mockup. */
+  comments: 500,
+  /** Users and names that one comment mentions; others are not notified. */
+  mentions: 20,
   /** Items in one layout, those within containers included. */
   layoutItems: 1000,
   /** Different things that the live components of one layout ask for. */

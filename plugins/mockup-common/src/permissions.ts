@@ -92,6 +92,29 @@ export const mockupPageHomePermission = createPermission({
 });
 
 /**
+ * Marking a version of a mockup as ready, and taking that back. Nobody marks a version that they
+ * have saved themselves, whatever the policy says.
+ *
+ * @public
+ */
+export const mockupReviewPermission = createPermission({
+  name: 'mockup.review',
+  attributes: { action: 'update' },
+  resourceType: RESOURCE_TYPE_MOCKUP,
+});
+
+/**
+ * Deciding whether versions have to be ready before they are published. In a tenant with roles
+ * only its admins may, whatever the policy says.
+ *
+ * @public
+ */
+export const mockupReviewRequirePermission = createPermission({
+  name: 'mockup.review.require',
+  attributes: { action: 'update' },
+});
+
+/**
  * All permissions of the mockup plugin.
  *
  * @public
@@ -106,4 +129,6 @@ export const mockupPermissions: Array<
   mockupSharePermission,
   mockupPagePublishPermission,
   mockupPageHomePermission,
+  mockupReviewPermission,
+  mockupReviewRequirePermission,
 ];

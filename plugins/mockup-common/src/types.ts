@@ -411,3 +411,85 @@ export interface PublishedPageWithLayout extends PublishedPage {
   /** The layout of the published version. */
   layoutData: LayoutItem[];
 }
+
+/**
+ * What somebody says of a mockup.
+ *
+ * @public
+ */
+export interface MockupComment {
+  /** A UUID. */
+  id: string;
+  /** The id of the mockup. */
+  mockupId: string;
+  /** The item that it is about, by its `i`; left out where it is about the whole. */
+  item?: string;
+  /** 1 to 2000 characters. `@user:<namespace>/<name>` or `@<name>` mentions a user. */
+  text: string;
+  /** The user who said it, as `user:<namespace>/<name>`. */
+  author: string;
+  /** When it was said, in ISO 8601 and UTC. */
+  createdAt: string;
+  /** The user who has resolved it; left out while it is open. */
+  resolvedBy?: string;
+  /** When it was resolved, in ISO 8601 and UTC; left out while it is open. */
+  resolvedAt?: string;
+}
+
+/**
+ * What a caller says of a mockup.
+ *
+ * @public
+ */
+export interface CreateCommentRequest {
+  /** 1 to 2000 characters. Users of the tenant's catalog that it mentions are notified. */
+  text: string;
+  /** The item that it is about, by its `i`, at most 255 characters. */
+  item?: string;
+}
+
+/**
+ * What a caller changes of a comment.
+ *
+ * @public
+ */
+export interface UpdateCommentRequest {
+  /** Whether it is resolved, or open again. */
+  resolved: boolean;
+}
+
+/**
+ * A version that a reviewer has marked as ready.
+ *
+ * @public
+ */
+export interface ReadyVersion {
+  /** The id of the version. */
+  versionId: string;
+  /** The reviewer, as `user:<namespace>/<name>`. */
+  readyBy: string;
+  /** When it was marked, in ISO 8601 and UTC. */
+  readyAt: string;
+}
+
+/**
+ * How far the review of a mockup is.
+ *
+ * @public
+ */
+export interface MockupReview {
+  /** Whether a version has to be ready before it is published. */
+  isRequired: boolean;
+  /** The versions that are ready, the last one that was marked first, at most 500. */
+  ready: ReadyVersion[];
+}
+
+/**
+ * What a tenant has decided on its mockups.
+ *
+ * @public
+ */
+export interface MockupSettings {
+  /** Whether a version has to be ready before it is published. */
+  reviewRequired: boolean;
+}

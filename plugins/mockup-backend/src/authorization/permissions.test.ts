@@ -275,6 +275,8 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
       'mockup.page.home',
       'mockup.page.publish',
       'mockup.read',
+      'mockup.review',
+      'mockup.review.require',
       'mockup.share',
       'mockup.update',
     ]);

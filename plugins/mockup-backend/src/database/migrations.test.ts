@@ -62,7 +62,8 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       select c.relname, a.attname
         from pg_class c
         join pg_attribute a on a.attrelid = c.oid and a.attnum >= 0
-       where c.relname in ('mockups', 'mockup_versions', 'mockup_search')
+       where c.relname like 'mockup%' and c.relname not like 'mockup_trash%'
+         and c.relkind = 'r'
          and not a.attisdropped
          and (col_description(c.oid, a.attnum) is null
               or obj_description(c.oid, 'pg_class') is null)

@@ -5,6 +5,7 @@ import type {
 import { ConflictError, InputError } from '@backstage/errors';
 import type { MockupStores } from 'backstage-plugin-mockup-node';
 import { PageStore } from '../pages/PageStore';
+import { ReviewStore } from '../review/ReviewStore';
 import { assertPostgres } from './assertPostgres';
 import { isUuid } from './isUuid';
 import { ImportsUnderWay } from './MockupImport';
@@ -16,9 +17,10 @@ import { PlainStatements, TenantStatements } from './TenantStatements';
 /** Whose mockups there are without tenants, and all that were there before. */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
 
-/** The stores of all tenants, with their pages. */
+/** The stores of all tenants, with their pages and reviews. */
 export interface OpenStores extends MockupStores {
   pagesOf(tenantId: string): PageStore;
+  reviewsOf(tenantId: string): ReviewStore;
 }
 
 /**
@@ -101,5 +103,7 @@ function createStores(options: {
     forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID),
     pagesOf: tenantId =>
       new PageStore({ statements, logger, tenantId: known(tenantId) }),
+    reviewsOf: tenantId =>
+      new ReviewStore({ statements, logger, tenantId: known(tenantId) }),
   };
 }

@@ -16,6 +16,10 @@ const RIGHTS: Record<string, string[]> = {
   mockup_trash: ['select', 'delete'],
   mockup_trash_versions: ['select'],
   mockup_pages: ['select', 'insert', 'update', 'delete'],
+  mockup_comments: ['select', 'insert', 'update', 'delete'],
+  mockup_ready_versions: ['select', 'insert', 'update', 'delete'],
+  mockup_settings: ['select', 'insert', 'update'],
+  mockup_editors: ['select', 'insert', 'update'],
 };
 const TABLES = Object.keys(RIGHTS);
 

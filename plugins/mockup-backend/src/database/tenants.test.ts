@@ -5,12 +5,13 @@ import type { MockupStore, MockupStores } from 'backstage-plugin-mockup-node';
 import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
 import createKnex, { type Knex } from 'knex';
 import { randomBytes } from 'node:crypto';
-import { ALICE, item } from '../__testUtils__/startMockupBackend';
+import { ALICE, BOB, item } from '../__testUtils__/startMockupBackend';
 import { DEFAULT_TENANT_ID, openMockupStores } from './openMockupStores';
 import { PostgresMockupStore } from './PostgresMockupStore';
 import { ImportsUnderWay } from './MockupImport';
 import { TENANT_ROLE } from './rowSecurity';
 import { PageStore } from '../pages/PageStore';
+import { ReviewStore } from '../review/ReviewStore';
 import {
   PlainStatements,
   type Statements,
@@ -30,6 +31,10 @@ const TABLES = [
   'mockup_trash',
   'mockup_trash_versions',
   'mockup_pages',
+  'mockup_comments',
+  'mockup_ready_versions',
+  'mockup_settings',
+  'mockup_editors',
 ];
 
 const logger = mockServices.logger.mock();
@@ -164,9 +169,14 @@ function withoutPredicates(statements: Statements): Statements {
     transaction: (tenantId, work) => statements.transaction(tenantId, work),
     run(tenantId, statement) {
       const { sql, bindings } = statement.toSQL();
-      const names =
-        /(["\w]*\b(?:mockups|mockup_versions|mockup_search|mockup_trash|mockup_trash_versions|mockup_pages)"?\."?tenant_id"?) = \?/g;
-      if (!names.test(sql) && !/^\s*insert into mockups/.test(sql)) {
+      const names = new RegExp(
+        `(["\\w]*\\b(?:${TABLES.join('|')})"?\\."?tenant_id"?) = \\?`,
+        'g',
+      );
+      if (
+        !names.test(sql) &&
+        !/^\s*insert into (mockups|mockup_settings)/.test(sql)
+      ) {
         throw new Error(`This statement has no predicate: ${sql}`);
       }
       return statements.run(
@@ -220,6 +230,62 @@ const NO_PAGES = {
   count: 0,
   isThere: false,
   takenBack: false,
+};
+
+/** What a tenant gets of the review of a mockup of another, which stays as it is. */
+async function reviewSeenBy(
+  own: ReviewStore,
+  others: ReviewStore,
+  { mockup, versionId }: Theirs,
+) {
+  const mockupId = mockup.id;
+  const version = { mockupId, versionId };
+  const bob = { user: BOB, author: BOB, allowed: undefined };
+  const comment = await others.createComment(mockupId, { text: 'x' }, bob);
+  await others.markReady(version, bob);
+  await others.updateSettings({ reviewRequired: true }, BOB);
+  await others.announceEditor(mockupId, bob);
+  const state = async () => [
+    await others.listComments(mockupId, undefined),
+    await others.listReady(mockupId, undefined),
+    await others.getSettings(),
+    await others.announceEditor(mockupId, { ...bob, user: ALICE }),
+  ];
+  const before = await state();
+  expect(before).toEqual([
+    [comment],
+    [expect.objectContaining({ versionId })],
+    { reviewRequired: true },
+    [BOB],
+  ]);
+
+  const its = { mockupId, id: comment!.id };
+  const seen = {
+    name: await own.nameOf(mockupId, undefined),
+    comments: await own.listComments(mockupId, undefined),
+    created: await own.createComment(mockupId, { text: 'y' }, bob),
+    resolved: await own.resolveComment(its, true, bob),
+    deleted: await own.deleteComment(its, { ...bob, mayDelete: undefined }),
+    has: await own.hasComment(its, undefined),
+    ready: await own.listReady(mockupId, undefined),
+    marked: await own.markReady(version, bob),
+    unmarked: await own.unmarkReady(version, undefined),
+    author: await own.authorOf(version, undefined),
+    settings: await own.getSettings(),
+    editors: await own.announceEditor(mockupId, bob),
+  };
+  await own.updateSettings({ reviewRequired: false }, BOB);
+  expect(await state()).toEqual(before);
+  return seen;
+}
+
+const NO_REVIEW = {
+  comments: [],
+  deleted: false,
+  has: false,
+  ready: [],
+  unmarked: false,
+  settings: { reviewRequired: false },
 };
 
 describe('mockup stores in memory', () => {
@@ -302,6 +368,21 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
         NO_PAGES,
       );
       await knex('mockups').delete();
+    }
+  });
+
+  it('have no review in another tenant, by the predicates and by row-level security, each alone', async () => {
+    const plain = new PlainStatements(knex);
+    const bound = withoutPredicates(new TenantStatements(knex, TENANT_ROLE));
+    for (const statements of [plain, bound]) {
+      const reviews = (tenantId: string) =>
+        new ReviewStore({ tenantId, statements, logger });
+      const theirs = await create(stores.forTenant(GLOBEX));
+      expect(
+        await reviewSeenBy(reviews(ACME), reviews(GLOBEX), theirs),
+      ).toEqual(NO_REVIEW);
+      await knex('mockups').delete();
+      await knex('mockup_settings').delete();
     }
   });
 

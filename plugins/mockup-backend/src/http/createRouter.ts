@@ -8,6 +8,7 @@ import { retryAfter } from 'backstage-plugin-catalog-tenancy-node';
 import { addPageRoutes } from './pageRoutes';
 import type { ImportBounds } from './request/mockupFile';
 import { exposeHeaders } from './response/headers';
+import { addReviewRoutes } from './reviewRoutes';
 import { addTrashRoutes } from './trashRoutes';
 import { addVersionRoutes } from './versionRoutes';
 
@@ -23,6 +24,7 @@ export function createRouter(
   addFileRoutes(router, operations, options);
   addTrashRoutes(router, operations);
   addPageRoutes(router, operations);
+  addReviewRoutes(router, operations);
 
   const openApiDocument = createOpenApiDocument();
   router.get('/openapi.json', (_req, res) => {

@@ -9,11 +9,15 @@ import type { JsonObject } from '@backstage/types';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { AuthorizedPages } from '../pages/AuthorizedPages';
+import type { AuthorizedReview, NewComment } from '../review/AuthorizedReview';
 
 /** What a caller may see and change of the request's tenant. */
 interface Authorized {
   mockups: MockupStore;
   pages: AuthorizedPages;
+  review: AuthorizedReview;
+  /** Notifies those whom a comment mentions; it does not fail. */
+  notifyMentioned: (created: NewComment) => Promise<void>;
 }
 
 /** Handles a request that changes nothing. */

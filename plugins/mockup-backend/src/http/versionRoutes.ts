@@ -115,6 +115,6 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
   );
 }
 
-function noSuchVersion(id: string, vid: string): NotFoundError {
+export function noSuchVersion(id: string, vid: string): NotFoundError {
   return new NotFoundError(`No version '${vid}' of a mockup '${id}'`);
 }

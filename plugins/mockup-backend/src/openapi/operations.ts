@@ -226,6 +226,80 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       success: { 200: answer('All of them', listOf('PublishedPage')) },
     },
   },
+  '/mockups/{id}/comments': {
+    get: {
+      summary: 'List the comments of a mockup, the oldest first',
+      success: { 200: answer('All of them', listOf('MockupComment')) },
+      errors: [404],
+    },
+    post: {
+      summary:
+        'Say something of a mockup that the caller may read, and notify the users whom it mentions',
+      body: 'CreateCommentRequest',
+      success: { 201: answer('The comment', schemaRef('MockupComment')) },
+      errors: [403, 404, 409],
+    },
+  },
+  '/mockups/{id}/comments/{cid}': {
+    patch: {
+      summary: 'Resolve a comment, or open it again',
+      body: 'UpdateCommentRequest',
+      success: { 200: answer('The comment', schemaRef('MockupComment')) },
+      errors: [403, 404],
+    },
+    delete: {
+      summary:
+        'Delete an own comment, or one on a mockup that the caller may delete',
+      success: { 204: answer('It is gone') },
+      errors: [403, 404],
+    },
+  },
+  '/mockups/{id}/review': {
+    get: {
+      summary:
+        'Say which versions of a mockup are ready, and whether they have to be',
+      success: { 200: answer('The review', schemaRef('MockupReview')) },
+      errors: [404],
+    },
+  },
+  '/mockups/{id}/versions/{vid}/ready': {
+    put: {
+      summary: 'Mark a version that somebody else has saved as ready',
+      success: { 200: answer('It is ready', schemaRef('ReadyVersion')) },
+      errors: [403, 404],
+    },
+    delete: {
+      summary: 'Take back that a version is ready',
+      success: { 204: answer('It is not ready any more') },
+      errors: [403, 404],
+    },
+  },
+  '/mockups/{id}/editors': {
+    post: {
+      summary:
+        'Say that the caller has the mockup in an editor, which is true for 45 seconds',
+      success: {
+        200: answer('The other users for whom it is', {
+          type: 'array',
+          items: { type: 'string' },
+        }),
+      },
+      errors: [403, 404],
+    },
+  },
+  '/settings': {
+    get: {
+      summary: 'Get what the tenant has decided on its mockups',
+      success: { 200: answer('The settings', schemaRef('MockupSettings')) },
+    },
+    put: {
+      summary:
+        'Decide whether a version has to be ready before it is published',
+      body: 'MockupSettings',
+      success: { 200: answer('The settings', schemaRef('MockupSettings')) },
+      errors: [403],
+    },
+  },
   '/mockups/{id}/export': {
     get: {
       summary: 'Export a mockup with all of its versions as a file',

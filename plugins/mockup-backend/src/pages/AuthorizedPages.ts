@@ -64,7 +64,8 @@ export class AuthorizedPages {
   /**
    * @returns nothing if there is no such version for the caller
    * @throws NotAllowedError if the caller may see the mockup, but not publish it or choose a home
-   * @throws ConflictError if the path is taken by another mockup, or there are too many pages
+   * @throws ConflictError if the path is taken by another mockup, there are too many pages, or the
+   * version has to be reviewed first
    * @throws InputError for a role where there are none, and for a version that asks for too much
    */
   async publish(
@@ -88,6 +89,9 @@ export class AuthorizedPages {
       return undefined;
     }
     refuseTooManyQueries(layout);
+    if (!(await this.#store.isReviewed(request.versionId))) {
+      throw unreviewed(request.versionId);
+    }
     const role = await carriedRole(this.#credentials);
     if (audience.startsWith('role:') && role === undefined) {
       throw new InputError(
@@ -114,7 +118,9 @@ export class AuthorizedPages {
       allowed,
     });
     if (!published && (await this.#store.layoutOf(request, allowed))) {
-      throw taken(path);
+      throw (await this.#store.isReviewed(request.versionId))
+        ? taken(path)
+        : unreviewed(request.versionId);
     }
     return published;
   }
@@ -204,6 +210,12 @@ function refuseTooManyQueries(layout: LayoutItem[]): void {
       `The live components of a page ask for at most ${MOCKUP_LIMITS.layoutQueries} different things, those of this version for ${queries}. Split it into several pages`,
     );
   }
+}
+
+function unreviewed(versionId: string): ConflictError {
+  return new ConflictError(
+    `The version '${versionId}' has not been reviewed. Ask somebody other than its author to mark it as ready first`,
+  );
 }
 
 function taken(path: string): ConflictError {

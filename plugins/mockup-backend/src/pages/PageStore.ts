@@ -110,7 +110,8 @@ export class PageStore {
 
   /**
    * Shows a version of a mockup at a path; nothing where the mockup is not allowed or has no such
-   * version, and where the path has a page of another mockup.
+   * version, where the version has to be reviewed first, and where the path has a page of another
+   * mockup.
    */
   async publish(
     path: string,
@@ -161,6 +162,14 @@ export class PageStore {
       { mockupId, versionId, allowed: this.#condition(allowed) },
     );
     return row?.layout_data;
+  }
+
+  /** Whether a version is ready, or does not have to be before it is published. */
+  async isReviewed(versionId: string): Promise<boolean> {
+    const rows = await this.#query(statements.SELECT_IS_REVIEWED, {
+      versionId,
+    });
+    return rows.length > 0;
   }
 
   /** Whether there is a page at a path for a reader, or of a mockup that is allowed. */

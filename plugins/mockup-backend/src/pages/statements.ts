@@ -62,6 +62,22 @@ export const SELECT_LAYOUT = `
      and mockup_versions.tenant_id = :tenantId
      and mockup_versions.id = :versionId`;
 
+/** Whether the tenant lets a row called `mockup_versions` be published. */
+const REVIEWED = `(
+  not exists (
+    select from mockup_settings
+     where mockup_settings.tenant_id = :tenantId and mockup_settings.review_required)
+  or exists (
+    select from mockup_ready_versions
+     where mockup_ready_versions.tenant_id = :tenantId
+       and mockup_ready_versions.version_id = mockup_versions.id))`;
+
+/** Whether a version may be published as far as reviews go. Bindings: `tenantId`, `versionId`. */
+export const SELECT_IS_REVIEWED = `
+  select from mockup_versions
+   where mockup_versions.tenant_id = :tenantId
+     and mockup_versions.id = :versionId and ${REVIEWED}`;
+
 /** Bindings: `tenantId`, `path`. */
 export const SELECT_PAGE_AT = `
   select mockup_id, is_home, audience from mockup_pages
@@ -87,7 +103,7 @@ export const PUBLISH_PAGE = `
       join mockup_versions on mockup_versions.mockup_id = mockups.id
      where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed
        and mockup_versions.tenant_id = :tenantId
-       and mockup_versions.id = :versionId
+       and mockup_versions.id = :versionId and ${REVIEWED}
   ),
   published as (
     insert into mockup_pages

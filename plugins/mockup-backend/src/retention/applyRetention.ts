@@ -50,6 +50,14 @@ const PURGE_VERSIONS = `
      and not exists (select from mockup_pages where version_id = mockup_versions.id)`;
 
 /**
+ * Locks the rows of editors that were closed long ago, for which nobody waits but a user who opens
+ * one of them again.
+ */
+const FORGET_EDITORS = `
+  delete from mockup_editors
+   where seen_at < clock_timestamp() at time zone 'utc' - interval '1 hour'`;
+
+/**
  * Deletes for good what is beyond its retention, of all tenants, in transactions of a hundred
  * rows. A failure or an abort leaves the rest to the next run.
  */
@@ -72,6 +80,7 @@ export async function applyRetention(options: {
     );
   }
 
+  await knex.raw(FORGET_EDITORS);
   if (trashMs !== undefined) {
     let mockups = 0;
     for (let deleted = BATCH; deleted === BATCH && !signal?.aborted; ) {

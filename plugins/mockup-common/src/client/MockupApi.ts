@@ -1,20 +1,26 @@
 import type { VersionDifference } from '../differences';
 import type {
+  CreateCommentRequest,
   CreateMockupRequest,
   DuplicateMockupRequest,
   ListMockupsQuery,
   ListTrashQuery,
   Mockup,
+  MockupComment,
+  MockupReview,
+  MockupSettings,
   MockupWithLatestVersion,
   Page,
   Pagination,
   PublishedPage,
   PublishedPageWithLayout,
   PublishPageRequest,
+  ReadyVersion,
   RestoreVersionRequest,
   SaveVersionRequest,
   ShareMockupRequest,
   TrashedMockup,
+  UpdateCommentRequest,
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
@@ -219,6 +225,72 @@ export interface MockupApi {
 
   /** Takes a page back: it is gone for everybody. */
   takePageBack(path: string, options?: MockupRequestOptions): Promise<void>;
+
+  /** Lists the comments of a mockup, the oldest first. */
+  listComments(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<MockupComment[]>;
+
+  /** Says something of a mockup or of an item on it, and notifies those whom it mentions. */
+  createComment(
+    mockupId: string,
+    request: CreateCommentRequest,
+    options?: MockupRequestOptions,
+  ): Promise<MockupComment>;
+
+  /** Resolves a comment, or opens it again. */
+  updateComment(
+    mockupId: string,
+    commentId: string,
+    request: UpdateCommentRequest,
+    options?: MockupRequestOptions,
+  ): Promise<MockupComment>;
+
+  /** Deletes a comment, for good. */
+  deleteComment(
+    mockupId: string,
+    commentId: string,
+    options?: MockupRequestOptions,
+  ): Promise<void>;
+
+  /** Says which versions of a mockup are ready, and whether they have to be. */
+  getReview(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<MockupReview>;
+
+  /** Marks a version that somebody else has saved as ready. */
+  markReady(
+    mockupId: string,
+    versionId: string,
+    options?: MockupRequestOptions,
+  ): Promise<ReadyVersion>;
+
+  /** Takes back that a version is ready. A page that shows it stays. */
+  unmarkReady(
+    mockupId: string,
+    versionId: string,
+    options?: MockupRequestOptions,
+  ): Promise<void>;
+
+  /** Gets what the tenant has decided on its mockups. */
+  getSettings(options?: MockupRequestOptions): Promise<MockupSettings>;
+
+  /** Decides for the tenant. */
+  updateSettings(
+    settings: MockupSettings,
+    options?: MockupRequestOptions,
+  ): Promise<MockupSettings>;
+
+  /**
+   * Says that the user has the mockup in an editor, which is true for 45 seconds. Returns the
+   * references of the other users for whom it is, at most 20.
+   */
+  announceEditor(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<string[]>;
 
   /**
    * Exports a mockup with all of its versions. The body of the response is a JSON file, which can be

@@ -5,21 +5,27 @@ import {
 } from '@internal/http-client';
 import type { VersionDifference } from '../differences';
 import type {
+  CreateCommentRequest,
   CreateMockupRequest,
   DuplicateMockupRequest,
   ListMockupsQuery,
   ListTrashQuery,
   Mockup,
+  MockupComment,
+  MockupReview,
+  MockupSettings,
   MockupWithLatestVersion,
   Page,
   Pagination,
   PublishedPage,
   PublishedPageWithLayout,
   PublishPageRequest,
+  ReadyVersion,
   RestoreVersionRequest,
   SaveVersionRequest,
   ShareMockupRequest,
   TrashedMockup,
+  UpdateCommentRequest,
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
@@ -313,6 +319,113 @@ export class MockupClient implements MockupApi {
     await this.#http.fetch(pagePath(path), { ...options, method: 'DELETE' });
   }
 
+  /** {@inheritdoc MockupApi.listComments} */
+  listComments(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<MockupComment[]> {
+    return this.#http.json(commentPath(mockupId), options);
+  }
+
+  /** {@inheritdoc MockupApi.createComment} */
+  createComment(
+    mockupId: string,
+    request: CreateCommentRequest,
+    options?: MockupRequestOptions,
+  ): Promise<MockupComment> {
+    return this.#http.json(commentPath(mockupId), {
+      ...options,
+      method: 'POST',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc MockupApi.updateComment} */
+  updateComment(
+    mockupId: string,
+    commentId: string,
+    request: UpdateCommentRequest,
+    options?: MockupRequestOptions,
+  ): Promise<MockupComment> {
+    return this.#http.json(commentPath(mockupId, commentId), {
+      ...options,
+      method: 'PATCH',
+      body: request,
+    });
+  }
+
+  /** {@inheritdoc MockupApi.deleteComment} */
+  async deleteComment(
+    mockupId: string,
+    commentId: string,
+    options?: MockupRequestOptions,
+  ): Promise<void> {
+    await this.#http.fetch(commentPath(mockupId, commentId), {
+      ...options,
+      method: 'DELETE',
+    });
+  }
+
+  /** {@inheritdoc MockupApi.getReview} */
+  getReview(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<MockupReview> {
+    return this.#http.json(`${mockupPath(mockupId)}/review`, options);
+  }
+
+  /** {@inheritdoc MockupApi.markReady} */
+  markReady(
+    mockupId: string,
+    versionId: string,
+    options?: MockupRequestOptions,
+  ): Promise<ReadyVersion> {
+    return this.#http.json(`${versionPath(mockupId, versionId)}/ready`, {
+      ...options,
+      method: 'PUT',
+    });
+  }
+
+  /** {@inheritdoc MockupApi.unmarkReady} */
+  async unmarkReady(
+    mockupId: string,
+    versionId: string,
+    options?: MockupRequestOptions,
+  ): Promise<void> {
+    await this.#http.fetch(`${versionPath(mockupId, versionId)}/ready`, {
+      ...options,
+      method: 'DELETE',
+    });
+  }
+
+  /** {@inheritdoc MockupApi.getSettings} */
+  getSettings(options?: MockupRequestOptions): Promise<MockupSettings> {
+    return this.#http.json('/settings', options);
+  }
+
+  /** {@inheritdoc MockupApi.updateSettings} */
+  updateSettings(
+    settings: MockupSettings,
+    options?: MockupRequestOptions,
+  ): Promise<MockupSettings> {
+    return this.#http.json('/settings', {
+      ...options,
+      method: 'PUT',
+      body: settings,
+    });
+  }
+
+  /** {@inheritdoc MockupApi.announceEditor} */
+  announceEditor(
+    mockupId: string,
+    options?: MockupRequestOptions,
+  ): Promise<string[]> {
+    return this.#http.json(`${mockupPath(mockupId)}/editors`, {
+      ...options,
+      method: 'POST',
+    });
+  }
+
   /** {@inheritdoc MockupApi.exportMockup} */
   exportMockup(id: string, options?: MockupRequestOptions): Promise<Response> {
     return this.#http.fetch(`${mockupPath(id)}/export`, options);
@@ -338,6 +451,13 @@ export class MockupClient implements MockupApi {
 
 function mockupPath(id: string): string {
   return `/mockups/${encodeURIComponent(id)}`;
+}
+
+function commentPath(mockupId: string, commentId?: string): string {
+  const comments = `${mockupPath(mockupId)}/comments`;
+  return commentId === undefined
+    ? comments
+    : `${comments}/${encodeURIComponent(commentId)}`;
 }
 
 function pagePath(path: string): string {

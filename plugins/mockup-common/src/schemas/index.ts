@@ -29,6 +29,14 @@ export {
   publishPageRequestSchema,
 } from './page';
 export {
+  createCommentRequestSchema,
+  mockupCommentSchema,
+  mockupReviewSchema,
+  mockupSettingsSchema,
+  readyVersionSchema,
+  updateCommentRequestSchema,
+} from './review';
+export {
   compareVersionsQuerySchema,
   listMockupsQuerySchema,
   listTrashQuerySchema,

@@ -1,0 +1,410 @@
+import {
+  coreServices,
+  createBackendPlugin,
+  type PermissionsService,
+} from '@backstage/backend-plugin-api';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  MOCKUP_LIMITS,
+  mockupCommentSchema,
+  mockupReviewSchema,
+} from 'backstage-plugin-mockup-common';
+import {
+  createMockupConditionalDecision,
+  mockupConditions,
+} from 'backstage-plugin-mockup-node';
+import {
+  mockupDeletePermission,
+  mockupReadPermission,
+  mockupReviewPermission,
+  mockupUpdatePermission,
+} from 'backstage-plugin-mockup-common';
+import express from 'express';
+import type { Knex } from 'knex';
+import {
+  ALICE,
+  BOB,
+  type MockupBackend,
+  startMockupBackend,
+  UNKNOWN_ID,
+} from '../__testUtils__/startMockupBackend';
+import { applyRetention } from '../retention/applyRetention';
+import { mockServices } from '@backstage/backend-test-utils';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+const user = (name: string, namespace = 'default') => ({
+  apiVersion: 'backstage.io/v1alpha1',
+  kind: 'User',
+  metadata: { name, namespace },
+  spec: {},
+});
+
+describe.each(databases.eachSupportedId())('reviews on %s', id => {
+  let knex: Knex;
+  let backend: MockupBackend;
+  let mockupId: string;
+  let versionId: string;
+  /** Permissions of which only the owner of a mockup has them. */
+  let ofOwner: string[] = [];
+  let deniesSettings = false;
+  /** What the plugin of notifications was sent. */
+  const notified: any[] = [];
+  let notificationsAnswer = 200;
+
+  const permissions: Partial<PermissionsService> = {
+    authorize: async requests =>
+      requests.map(() => ({
+        result: deniesSettings ? AuthorizeResult.DENY : AuthorizeResult.ALLOW,
+      })),
+    authorizeConditional: async (requests, options) => {
+      const { principal } = options!.credentials as unknown as {
+        principal: { userEntityRef?: string };
+      };
+      return requests.map(({ permission }) =>
+        ofOwner.includes(permission.name)
+          ? createMockupConditionalDecision(
+              permission as typeof mockupReadPermission,
+              mockupConditions.isOwner({
+                claims: [principal.userEntityRef ?? ''],
+              }),
+            )
+          : { result: AuthorizeResult.ALLOW },
+      );
+    },
+  };
+
+  const notifications = createBackendPlugin({
+    pluginId: 'notifications',
+    register(env) {
+      env.registerInit({
+        deps: {
+          httpRouter: coreServices.httpRouter,
+          httpAuth: coreServices.httpAuth,
+        },
+        async init({ httpRouter, httpAuth }) {
+          const router = express.Router();
+          router.post('/notifications', express.json(), (req, res) => {
+            httpAuth.credentials(req, { allow: ['service'] }).then(
+              () => {
+                notified.push(req.body);
+                res.status(notificationsAnswer).json([]);
+              },
+              () => res.status(401).end(),
+            );
+          });
+          httpRouter.use(router);
+        },
+      });
+    },
+  });
+
+  beforeAll(async () => {
+    knex = await databases.init(id);
+    backend = await startMockupBackend({
+      knex,
+      permissions,
+      features: [
+        notifications,
+        catalogServiceMock.factory({
+          entities: [user('alice'), user('bob'), user('bob', 'acme')],
+        }),
+      ],
+    });
+  });
+
+  beforeEach(async () => {
+    ofOwner = [];
+    deniesSettings = false;
+    notificationsAnswer = 200;
+    notified.length = 0;
+    await knex('mockups').delete();
+    await knex('mockup_trash').delete();
+    await knex('mockup_settings').delete();
+    const created = await backend.alice.post('/mockups', { name: 'Start' });
+    mockupId = created.body.id;
+    versionId = await save('alice');
+  });
+
+  async function save(by: 'alice' | 'bob') {
+    const saved = await backend[by].post(`/mockups/${mockupId}/versions`, {
+      layoutData: [],
+    });
+    return saved.body.id as string;
+  }
+  const comments = () => `/mockups/${mockupId}/comments`;
+  const comment = async (
+    text: string,
+    more: object = {},
+    by: 'alice' | 'bob' = 'bob',
+  ) => {
+    const { status, body } = await backend[by].post(comments(), {
+      text,
+      ...more,
+    });
+    expect(status).toBe(201);
+    return body;
+  };
+  const ready = (vid = versionId) =>
+    `/mockups/${mockupId}/versions/${vid}/ready`;
+
+  describe('comments', () => {
+    it('are of the whole or of an item, for all who may read the mockup', async () => {
+      const whole = await comment('Too wide');
+      const ofItem = await comment('No title', { item: 'header-1' }, 'alice');
+      expect(whole).toEqual({
+        id: expect.any(String),
+        mockupId,
+        text: 'Too wide',
+        author: BOB,
+        createdAt: expect.any(String),
+      });
+      expect(ofItem).toMatchObject({ item: 'header-1', author: ALICE });
+      expect(mockupCommentSchema.parse(whole)).toEqual(whole);
+      const { body } = await backend.service.get(comments());
+      expect(body).toEqual([whole, ofItem]);
+    });
+
+    it('are not there where the mockup is none to the caller', async () => {
+      const { id: cid } = await comment('Too wide');
+      ofOwner = [mockupReadPermission.name];
+      const answers = [
+        await backend.bob.get(comments()),
+        await backend.bob.post(comments(), { text: 'Me too' }),
+        await backend.bob.patch(`${comments()}/${cid}`, { resolved: true }),
+        await backend.bob.delete(`${comments()}/${cid}`),
+        await backend.bob.get(`/mockups/${mockupId}/review`),
+        await backend.bob.put(ready()),
+        await backend.bob.post(`/mockups/${mockupId}/editors`),
+        await backend.alice.get(`/mockups/${UNKNOWN_ID}/comments`),
+        await backend.alice.delete(`${comments()}/${UNKNOWN_ID}`),
+        await backend.alice.delete(`${comments()}/none`),
+        await backend.alice.get('/mockups/none/review'),
+      ];
+      expect(answers.map(({ status }) => status)).toEqual(
+        answers.map(() => 404),
+      );
+      expect((await backend.alice.get(comments())).body).toHaveLength(1);
+    });
+
+    it('are resolved, by whom first, and opened again', async () => {
+      const { id: cid } = await comment('Too wide');
+      const resolve = (by: 'alice' | 'bob', resolved: boolean) =>
+        backend[by].patch(`${comments()}/${cid}`, { resolved });
+      const { body } = await resolve('alice', true);
+      expect(mockupCommentSchema.parse(body)).toMatchObject({
+        resolvedBy: ALICE,
+        resolvedAt: expect.any(String),
+      });
+      expect((await resolve('bob', true)).body).toEqual(body);
+      const { body: opened } = await resolve('bob', false);
+      expect(opened).not.toHaveProperty('resolvedBy');
+      expect(opened).not.toHaveProperty('resolvedAt');
+    });
+
+    it('are deleted by their author, and by those who may delete the mockup', async () => {
+      ofOwner = [mockupDeletePermission.name];
+      const remove = async (by: 'alice' | 'bob', cid: string) =>
+        (await backend[by].delete(`${comments()}/${cid}`)).status;
+      const own = await comment('Mine');
+      expect(await remove('bob', own.id)).toBe(204);
+      const hers = await comment('Hers', {}, 'alice');
+      expect(await remove('bob', hers.id)).toBe(403);
+      const his = await comment('His');
+      expect(await remove('alice', his.id)).toBe(204);
+      expect((await backend.bob.get(comments())).body).toEqual([hers]);
+    });
+
+    it.each([
+      [{ text: '' }, 'text must be a string of 1 to 2000 characters'],
+      [{ text: ' ' }, 'text must be a string that is not only blanks'],
+      [{ text: 'x'.repeat(2001) }, 'text must be a string of 1 to 2000'],
+      [{ item: 'x' }, 'text is missing'],
+      [{ text: 'x', item: '' }, 'item must be a string of 1 to 255'],
+      [{ text: 'x', author: ALICE }, 'unknown field "author"'],
+    ])('refuse %j', async (body, message) => {
+      const answer = await backend.bob.post(comments(), body);
+      expect(answer.status).toBe(400);
+      expect(answer.body.error.message).toContain(message);
+    });
+
+    it('are at most 500 on a mockup', async () => {
+      await knex('mockup_comments').insert(
+        Array.from({ length: MOCKUP_LIMITS.comments }, () => ({
+          tenant_id: '00000000-0000-0000-0000-000000000001',
+          mockup_id: mockupId,
+          text: 'x',
+          author: BOB,
+          created_at: '2026-01-01',
+        })),
+      );
+      const answer = await backend.bob.post(comments(), { text: 'x' });
+      expect(answer.status).toBe(409);
+      expect(answer.body.error.message).toContain('Delete some of them first');
+    });
+
+    it('come back with their mockup from the trash, and end with it there', async () => {
+      const said = await comment('Too wide');
+      await backend.alice.delete(`/mockups/${mockupId}`);
+      expect((await backend.bob.get(comments())).status).toBe(404);
+      await backend.alice.post(`/trash/${mockupId}/restore`);
+      expect((await backend.bob.get(comments())).body).toEqual([said]);
+
+      await backend.alice.delete(`/mockups/${mockupId}`);
+      await backend.alice.delete(`/trash/${mockupId}`);
+      expect(await knex('mockup_comments')).toEqual([]);
+    });
+  });
+
+  describe('mentions', () => {
+    it('notify users of the catalog by reference or name, and not the author', async () => {
+      const said = await comment(
+        'See @user:default/Alice and @bob. Not bob@alice, @nobody or @group:default/alice',
+        {},
+        'alice',
+      );
+      expect(notified).toEqual([
+        {
+          recipients: {
+            type: 'entity',
+            entityRef: expect.arrayContaining([BOB, 'user:acme/bob']),
+          },
+          payload: expect.objectContaining({
+            title: `${ALICE} has mentioned you in a comment on “Start”`,
+            description: said.text,
+            link: `/mockups/${mockupId}/comments`,
+          }),
+        },
+      ]);
+      expect(notified[0].recipients.entityRef).toHaveLength(2);
+    });
+
+    it('of nobody notify nobody', async () => {
+      await comment('@nobody @bob', {}, 'bob');
+      expect(notified).toMatchObject([
+        { recipients: { entityRef: ['user:acme/bob'] } },
+      ]);
+      await comment('Nothing');
+      expect(notified).toHaveLength(1);
+    });
+
+    it('lose no comment where notifications fail', async () => {
+      notificationsAnswer = 503;
+      const said = await comment('@bob', {}, 'alice');
+      expect(notified).toHaveLength(1);
+      expect((await backend.bob.get(comments())).body).toEqual([said]);
+    });
+  });
+
+  describe('what is ready', () => {
+    it('is said by somebody other than the author, and taken back', async () => {
+      const refused = await backend.alice.put(ready());
+      expect(refused.status).toBe(403);
+      expect(refused.body.error.message).toContain(
+        'Ask somebody else to review it',
+      );
+      const { body } = await backend.bob.put(ready());
+      expect(body).toEqual({
+        versionId,
+        readyBy: BOB,
+        readyAt: expect.any(String),
+      });
+      expect((await backend.bob.put(ready())).body).toEqual(body);
+      const review = await backend.alice.get(`/mockups/${mockupId}/review`);
+      expect(mockupReviewSchema.parse(review.body)).toEqual({
+        isRequired: false,
+        ready: [body],
+      });
+      // A version of later is another one.
+      const next = await save('bob');
+      expect((await backend.bob.put(ready(next))).status).toBe(403);
+
+      expect((await backend.alice.delete(ready())).status).toBe(204);
+      expect((await backend.alice.delete(ready())).status).toBe(404);
+      expect((await backend.bob.put(ready(UNKNOWN_ID))).status).toBe(404);
+    });
+
+    it('is for those who may review', async () => {
+      ofOwner = [mockupReviewPermission.name];
+      const refused = await backend.bob.put(ready());
+      expect(refused.status).toBe(403);
+      expect(refused.body.error.message).toContain('You may not review');
+      expect((await backend.bob.delete(ready())).status).toBe(403);
+      const his = await save('bob');
+      expect((await backend.alice.put(ready(his))).status).toBe(200);
+    });
+
+    it('is alone published where the tenant wants it', async () => {
+      const publish = (vid = versionId) =>
+        backend.alice.put('/pages/start', {
+          mockupId,
+          versionId: vid,
+          audience: 'everybody',
+        });
+      const require = (reviewRequired: unknown) =>
+        backend.alice.put('/settings', { reviewRequired });
+      expect((await backend.bob.get('/settings')).body).toEqual({
+        reviewRequired: false,
+      });
+      expect((await publish()).status).toBe(200);
+      expect((await require('yes')).status).toBe(400);
+      expect((await require(true)).body).toEqual({ reviewRequired: true });
+      const unreviewed = await publish();
+      expect(unreviewed.status).toBe(409);
+      expect(unreviewed.body.error.message).toContain(
+        'Ask somebody other than its author to mark it as ready first',
+      );
+      // What was published before stays.
+      expect((await backend.bob.get('/pages/start')).status).toBe(200);
+
+      await backend.bob.put(ready());
+      expect((await publish()).status).toBe(200);
+      expect((await publish(await save('alice'))).status).toBe(409);
+      await backend.bob.delete(ready());
+      expect((await publish()).status).toBe(409);
+      await require(false);
+      expect((await publish()).status).toBe(200);
+
+      deniesSettings = true;
+      expect((await require(true)).status).toBe(403);
+      expect((await backend.service.put('/settings', {})).status).toBe(403);
+    });
+  });
+
+  describe('editors', () => {
+    const announce = (by: 'alice' | 'bob' | 'service') =>
+      backend[by].post(`/mockups/${mockupId}/editors`);
+
+    it('know of each other for a while, until retention forgets them', async () => {
+      expect((await announce('alice')).body).toEqual([]);
+      expect((await announce('bob')).body).toEqual([ALICE]);
+      expect((await announce('alice')).body).toEqual([BOB]);
+      await knex('mockup_editors')
+        .where({ editor: BOB })
+        .update({
+          seen_at: knex.raw(
+            "clock_timestamp() at time zone 'utc' - interval '1 minute'",
+          ),
+        });
+      expect((await announce('alice')).body).toEqual([]);
+      await knex('mockup_editors')
+        .where({ editor: BOB })
+        .update({ seen_at: '2026-01-01' });
+      await applyRetention({
+        knex,
+        logger: mockServices.logger.mock(),
+        retention: { trashMs: undefined, versions: undefined },
+      });
+      expect(await knex('mockup_editors').pluck('editor')).toEqual([ALICE]);
+    });
+
+    it('are those alone who may change the mockup', async () => {
+      ofOwner = [mockupUpdatePermission.name];
+      expect((await announce('bob')).status).toBe(403);
+      expect((await announce('service')).status).toBe(403);
+      expect((await announce('alice')).body).toEqual([]);
+    });
+  });
+});

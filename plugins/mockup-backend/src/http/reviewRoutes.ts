@@ -1,0 +1,153 @@
+import { NotFoundError } from '@backstage/errors';
+import {
+  createCommentRequestSchema,
+  mockupSettingsSchema,
+  updateCommentRequestSchema,
+} from 'backstage-plugin-mockup-common';
+import type { Request, Router } from 'express';
+import { noSuchMockup } from './mockupRoutes';
+import type { Operations } from './operations';
+import { parseBody } from './request/body';
+import { noSuchVersion } from './versionRoutes';
+
+/** Adds the operations by which people review mockups before they publish them. */
+export function addReviewRoutes(router: Router, operations: Operations): void {
+  router.get(
+    '/mockups/:id/comments',
+    operations.read('list-comments', async ({ req, res, review }) => {
+      const comments = await review.listComments(req.params.id);
+      if (!comments) {
+        throw noSuchMockup(req.params.id);
+      }
+      res.json(comments);
+    }),
+  );
+
+  router.post(
+    '/mockups/:id/comments',
+    operations.write(
+      'create-comment',
+      async ({ req, res, review, user, notifyMentioned }) => {
+        const request = await parseBody(req, res, createCommentRequestSchema);
+        const created = await review.createComment(
+          req.params.id,
+          request,
+          user,
+        );
+        if (!created) {
+          throw noSuchMockup(req.params.id);
+        }
+        await notifyMentioned(created);
+        res.status(201).json(created.comment);
+        return { cid: created.comment.id };
+      },
+    ),
+  );
+
+  router.patch(
+    '/mockups/:id/comments/:cid',
+    operations.write('resolve-comment', async ({ req, res, review, user }) => {
+      const { resolved } = await parseBody(
+        req,
+        res,
+        updateCommentRequestSchema,
+      );
+      const comment = await review.resolveComment(
+        commentOf(req),
+        resolved,
+        user,
+      );
+      if (!comment) {
+        throw noSuchComment(req);
+      }
+      res.json(comment);
+      return { resolved };
+    }),
+  );
+
+  router.delete(
+    '/mockups/:id/comments/:cid',
+    operations.write('delete-comment', async ({ req, res, review, user }) => {
+      if (!(await review.deleteComment(commentOf(req), user))) {
+        throw noSuchComment(req);
+      }
+      res.status(204).end();
+    }),
+  );
+
+  router.get(
+    '/mockups/:id/review',
+    operations.read('get-review', async ({ req, res, review }) => {
+      const found = await review.getReview(req.params.id);
+      if (!found) {
+        throw noSuchMockup(req.params.id);
+      }
+      res.json(found);
+    }),
+  );
+
+  router.put(
+    '/mockups/:id/versions/:vid/ready',
+    operations.write('mark-version', async ({ req, res, review, user }) => {
+      const { id, vid } = req.params;
+      const version = { mockupId: id, versionId: vid };
+      const ready = await review.markReady(version, user);
+      if (!ready) {
+        throw noSuchVersion(id, vid);
+      }
+      res.json(ready);
+    }),
+  );
+
+  router.delete(
+    '/mockups/:id/versions/:vid/ready',
+    operations.write('unmark-version', async ({ req, res, review }) => {
+      const { id, vid } = req.params;
+      const version = { mockupId: id, versionId: vid };
+      if (!(await review.unmarkReady(version))) {
+        throw new NotFoundError(
+          `No version '${vid}' of a mockup '${id}' that is ready`,
+        );
+      }
+      res.status(204).end();
+    }),
+  );
+
+  router.get(
+    '/settings',
+    operations.read('get-settings', async ({ res, review }) => {
+      res.json(await review.getSettings());
+    }),
+  );
+
+  router.put(
+    '/settings',
+    operations.write('update-settings', async ({ req, res, review, user }) => {
+      const settings = await parseBody(req, res, mockupSettingsSchema);
+      res.json(await review.updateSettings(settings, user));
+      return { ...settings };
+    }),
+  );
+
+  // An editor says so every few seconds, and changes nothing by it: it is no event of an audit.
+  router.post(
+    '/mockups/:id/editors',
+    operations.read('announce-editor', async ({ req, res, review }) => {
+      const others = await review.announceEditor(req.params.id);
+      if (!others) {
+        throw noSuchMockup(req.params.id);
+      }
+      res.json(others);
+    }),
+  );
+}
+
+function commentOf({ params }: Request) {
+  return { mockupId: params.id, id: params.cid };
+}
+
+function noSuchComment({ params }: Request): NotFoundError {
+  return new NotFoundError(
+    `No comment '${params.cid}' on a mockup '${params.id}'`,
+  );
+}

@@ -1,0 +1,269 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
+import {
+  type CreateCommentRequest,
+  MOCKUP_LIMITS,
+  type MockupComment,
+  type MockupSettings,
+  type ReadyVersion,
+} from 'backstage-plugin-mockup-common';
+import type { MockupFilter } from 'backstage-plugin-mockup-node';
+import type { Knex } from 'knex';
+import { withMappedErrors } from '../database/errors';
+import { conditionOf } from '../database/filter';
+import { isUuid } from '../database/isUuid';
+import type { Statements } from '../database/TenantStatements';
+import * as statements from './statements';
+
+/** Which mockups a caller may do something with; all of them where it is undefined. */
+type Allowed = MockupFilter | undefined;
+
+/** A comment of a mockup. */
+export interface CommentOf {
+  mockupId: string;
+  id: string;
+}
+
+/** A version of a mockup. */
+export interface VersionOf {
+  mockupId: string;
+  versionId: string;
+}
+
+interface CommentRow {
+  id: string;
+  mockup_id: string;
+  item: string | null;
+  text: string;
+  author: string;
+  created_at: string;
+  resolved_by: string | null;
+  resolved_at: string | null;
+}
+
+interface ReadyRow {
+  version_id: string;
+  ready_by: string;
+  ready_at: string;
+}
+
+/** The comments on the mockups of a tenant, and what is ready, on PostgreSQL. It asks no permissions. */
+export class ReviewStore {
+  readonly #tenantId: string;
+  readonly #statements: Statements;
+  readonly #logger: LoggerService;
+
+  constructor(options: {
+    tenantId: string;
+    statements: Statements;
+    logger: LoggerService;
+  }) {
+    this.#tenantId = options.tenantId;
+    this.#statements = options.statements;
+    this.#logger = options.logger;
+  }
+
+  /** The name of an allowed mockup. */
+  async nameOf(
+    mockupId: string,
+    allowed: Allowed,
+  ): Promise<string | undefined> {
+    const [row] = await this.#query<{ name: string }>(
+      statements.SELECT_MOCKUP_NAME,
+      { mockupId },
+      allowed,
+    );
+    return row?.name;
+  }
+
+  /** The comments of a mockup, the oldest first. */
+  async listComments(
+    mockupId: string,
+    allowed: Allowed,
+  ): Promise<MockupComment[]> {
+    const rows = await this.#query<CommentRow>(
+      statements.SELECT_COMMENTS,
+      { mockupId },
+      allowed,
+    );
+    return rows.map(toComment);
+  }
+
+  /** Nothing where the mockup is not allowed, or has as many comments as it may. */
+  async createComment(
+    mockupId: string,
+    { text, item }: CreateCommentRequest,
+    { author, allowed }: { author: string; allowed: Allowed },
+  ): Promise<MockupComment | undefined> {
+    const [row] = await this.#query<CommentRow>(
+      statements.INSERT_COMMENT,
+      {
+        mockupId,
+        text,
+        item: item ?? null,
+        author,
+        most: MOCKUP_LIMITS.comments,
+      },
+      allowed,
+    );
+    return row && toComment(row);
+  }
+
+  async resolveComment(
+    comment: CommentOf,
+    resolved: boolean,
+    { user, allowed }: { user: string; allowed: Allowed },
+  ): Promise<MockupComment | undefined> {
+    const [row] = await this.#query<CommentRow>(
+      statements.RESOLVE_COMMENT,
+      { ...comment, resolved, user },
+      allowed,
+    );
+    return row && toComment(row);
+  }
+
+  /** False where there is no such comment, or it is neither the user's nor one they may delete. */
+  async deleteComment(
+    comment: CommentOf,
+    options: { user: string; allowed: Allowed; mayDelete: Allowed },
+  ): Promise<boolean> {
+    const { user, allowed, mayDelete } = options;
+    const rows = await this.#query(
+      statements.DELETE_COMMENT,
+      { ...comment, user, mayDelete: this.#condition(mayDelete) },
+      allowed,
+    );
+    return rows.length > 0;
+  }
+
+  async hasComment(comment: CommentOf, allowed: Allowed): Promise<boolean> {
+    const rows = await this.#query(
+      statements.SELECT_COMMENT_EXISTS,
+      { ...comment },
+      allowed,
+    );
+    return rows.length > 0;
+  }
+
+  /** The versions of a mockup that are ready, the last one that was marked first. */
+  async listReady(mockupId: string, allowed: Allowed): Promise<ReadyVersion[]> {
+    const rows = await this.#query<ReadyRow>(
+      statements.SELECT_READY,
+      { mockupId, most: MOCKUP_LIMITS.pageSize },
+      allowed,
+    );
+    return rows.map(toReady);
+  }
+
+  /** Nothing where there is no such version, or the user has saved it. */
+  async markReady(
+    version: VersionOf,
+    { user, allowed }: { user: string; allowed: Allowed },
+  ): Promise<ReadyVersion | undefined> {
+    const [row] = await this.#query<ReadyRow>(
+      statements.MARK_READY,
+      { ...version, user },
+      allowed,
+    );
+    return row && toReady(row);
+  }
+
+  /** False where the version is not ready. */
+  async unmarkReady(version: VersionOf, allowed: Allowed): Promise<boolean> {
+    const rows = await this.#query(
+      statements.UNMARK_READY,
+      { ...version },
+      allowed,
+    );
+    return rows.length > 0;
+  }
+
+  /** Who has saved a version of an allowed mockup. */
+  async authorOf(
+    version: VersionOf,
+    allowed: Allowed,
+  ): Promise<string | undefined> {
+    const [row] = await this.#query<{ created_by: string }>(
+      statements.SELECT_VERSION_AUTHOR,
+      { ...version },
+      allowed,
+    );
+    return row?.created_by;
+  }
+
+  async getSettings(): Promise<MockupSettings> {
+    const [row] = await this.#run<{ review_required: boolean }>(
+      statements.SELECT_SETTINGS,
+      {},
+    );
+    return { reviewRequired: row?.review_required ?? false };
+  }
+
+  async updateSettings(
+    { reviewRequired }: MockupSettings,
+    user: string,
+  ): Promise<void> {
+    await this.#run(statements.UPDATE_SETTINGS, { reviewRequired, user });
+  }
+
+  /** Who else edits a mockup; nothing where it is not allowed. */
+  async announceEditor(
+    mockupId: string,
+    { user, allowed }: { user: string; allowed: Allowed },
+  ): Promise<string[] | undefined> {
+    const [row] = await this.#query<{ others: string[] }>(
+      statements.ANNOUNCE_EDITOR,
+      { mockupId, user },
+      allowed,
+    );
+    return row?.others;
+  }
+
+  #condition(allowed: Allowed): Knex.Raw {
+    return conditionOf(this.#statements.knex, allowed);
+  }
+
+  /** Runs a statement about one mockup; no rows for what is no id. */
+  async #query<TRow>(
+    sql: string,
+    bindings: Knex.ValueDict & { mockupId: string },
+    allowed: Allowed,
+  ): Promise<TRow[]> {
+    const { mockupId, versionId = mockupId, id = mockupId } = bindings;
+    if (![mockupId, versionId, id].every(each => isUuid(String(each)))) {
+      return [];
+    }
+    return this.#run(sql, { ...bindings, allowed: this.#condition(allowed) });
+  }
+
+  #run<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
+    const { knex } = this.#statements;
+    const tenantId = this.#tenantId;
+    return withMappedErrors(this.#logger, () =>
+      this.#statements.run(tenantId, knex.raw(sql, { ...bindings, tenantId })),
+    );
+  }
+}
+
+function toComment(row: CommentRow): MockupComment {
+  return {
+    id: row.id,
+    mockupId: row.mockup_id,
+    ...(row.item !== null && { item: row.item }),
+    text: row.text,
+    author: row.author,
+    createdAt: row.created_at,
+    ...(row.resolved_by !== null &&
+      row.resolved_at !== null && {
+        resolvedBy: row.resolved_by,
+        resolvedAt: row.resolved_at,
+      }),
+  };
+}
+
+function toReady(row: ReadyRow): ReadyVersion {
+  return {
+    versionId: row.version_id,
+    readyBy: row.ready_by,
+    readyAt: row.ready_at,
+  };
+}

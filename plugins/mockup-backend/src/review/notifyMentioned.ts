@@ -1,0 +1,108 @@
+import type {
+  AuthService,
+  BackstageCredentials,
+  DiscoveryService,
+  LoggerService,
+} from '@backstage/backend-plugin-api';
+import { toError } from '@backstage/errors';
+import type { CatalogService } from '@backstage/plugin-catalog-node';
+import { withTenantOf } from 'backstage-plugin-catalog-tenancy-node';
+import { mentionsOf } from 'backstage-plugin-mockup-common';
+import type { Request } from 'express';
+import type { NewComment } from './AuthorizedReview';
+
+const PATIENCE_MS = 5_000;
+const NOT_FOUND = 404;
+
+/** Notifies those whom a comment mentions. */
+export type NotifyMentioned = (
+  created: NewComment,
+  request: Request,
+  credentials: BackstageCredentials,
+) => Promise<void>;
+
+/**
+ * Notifies the users that a comment mentions, by the notifications of the request's tenant. It
+ * finds them in the catalog of that tenant, as far as the author may see them there: nobody of
+ * another tenant is notified.
+ *
+ * The comment is made already. What fails here is logged, and a portal without notifications is
+ * none that fails.
+ */
+export function createNotifyMentioned(options: {
+  auth: AuthService;
+  catalog: CatalogService;
+  discovery: DiscoveryService;
+  logger: LoggerService;
+}): NotifyMentioned {
+  const { auth, catalog, discovery, logger } = options;
+
+  async function find(
+    text: string,
+    credentials: BackstageCredentials,
+  ): Promise<string[]> {
+    const filter = mentionsOf(text).map(({ namespace, name }) => ({
+      kind: 'user',
+      'metadata.name': name,
+      ...(namespace && { 'metadata.namespace': namespace }),
+    }));
+    if (filter.length === 0) {
+      return [];
+    }
+    const { items } = await catalog.queryEntities(
+      { filter, fields: ['metadata.name', 'metadata.namespace'], limit: 50 },
+      { credentials },
+    );
+    return items.map(({ metadata: { name, namespace = 'default' } }) =>
+      `user:${namespace}/${name}`.toLocaleLowerCase('en-US'),
+    );
+  }
+
+  async function send(request: Request, body: object): Promise<void> {
+    const { token } = await auth.getPluginRequestToken({
+      onBehalfOf: withTenantOf(request, await auth.getOwnServiceCredentials()),
+      targetPluginId: 'notifications',
+    });
+    const response = await fetch(
+      `${await discovery.getBaseUrl('notifications')}/notifications`,
+      {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${token}`,
+          'Content-Type': 'application/json',
+        },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      },
+    );
+    await response.body?.cancel();
+    if (!response.ok && response.status !== NOT_FOUND) {
+      throw new Error(`The notifications answered ${response.status}`);
+    }
+  }
+
+  return async ({ comment, mockupName }, request, credentials) => {
+    const { author, mockupId, text } = comment;
+    try {
+      const mentioned = await find(text, credentials);
+      const recipients = mentioned.filter(each => each !== author);
+      if (recipients.length > 0) {
+        await send(request, {
+          recipients: { type: 'entity', entityRef: recipients },
+          payload: {
+            title: `${author} has mentioned you in a comment on “${mockupName}”`,
+            description: text,
+            link: `/mockups/${mockupId}/comments`,
+            topic: 'mockups',
+            scope: `mockup-comment:${comment.id}`,
+          },
+        });
+      }
+    } catch (error) {
+      logger.warn(
+        `Those whom the comment '${comment.id}' mentions were not notified`,
+        toError(error),
+      );
+    }
+  };
+}
