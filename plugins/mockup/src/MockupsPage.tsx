@@ -4,6 +4,7 @@ import { ComparePage } from './history/ComparePage';
 import { VersionPage } from './history/VersionPage';
 import { VersionsPage } from './history/VersionsPage';
 import { MockupList } from './list/MockupList';
+import { CommentsPage } from './review/CommentsPage';
 import { TrashPage } from './list/TrashPage';
 
 /** The list of mockups, the trash, and the pages of each mockup. */
@@ -13,6 +14,7 @@ export function MockupsPage() {
       <Route path="/" element={<MockupList />} />
       <Route path="/trash" element={<TrashPage />} />
       <Route path="/:id" element={<EditorPage />} />
+      <Route path="/:id/comments" element={<CommentsPage />} />
       <Route path="/:id/versions" element={<VersionsPage />} />
       <Route path="/:id/versions/:versionId" element={<VersionPage />} />
       <Route

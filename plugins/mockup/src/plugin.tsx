@@ -20,6 +20,7 @@ import { stockComponents } from './components/registry/stockComponents';
 import { liveComponents } from './components/live/liveComponents';
 import { isMockupsAvailable } from './entity/annotation';
 import {
+  commentsRouteRef,
   compareRouteRef,
   mockupRouteRef,
   pageRouteRef,
@@ -134,6 +135,7 @@ export const mockupPlugin = createFrontendPlugin({
     root: rootRouteRef,
     trash: trashRouteRef,
     mockup: mockupRouteRef,
+    comments: commentsRouteRef,
     versions: versionsRouteRef,
     version: versionRouteRef,
     compare: compareRouteRef,

@@ -24,6 +24,12 @@ export const versionsRouteRef = createSubRouteRef({
   path: '/:id/versions',
 });
 
+/** What people say of a mockup. */
+export const commentsRouteRef = createSubRouteRef({
+  parent: rootRouteRef,
+  path: '/:id/comments',
+});
+
 /** One version of a mockup, to look at. */
 export const versionRouteRef = createSubRouteRef({
   parent: rootRouteRef,

@@ -6,6 +6,7 @@ import { entityMessages } from './entity/messages';
 import { historyMessages } from './history/messages';
 import { listMessages } from './list/messages';
 import { pagesMessages } from './pages/messages';
+import { reviewMessages } from './review/messages';
 import { sharingMessages } from './sharing/messages';
 
 /**
@@ -22,6 +23,7 @@ export const mockupTranslationRef = createTranslationRef({
     history: historyMessages,
     list: listMessages,
     pages: pagesMessages,
+    review: reviewMessages,
     sharing: sharingMessages,
   },
 });

@@ -10,6 +10,10 @@ export const componentsMessages = {
     tab: 'Tab {{number}}',
     empty: 'Nothing is in it yet.',
   },
+  png: {
+    save: 'Save as PNG',
+    failed: 'The picture was not made',
+  },
   live: {
     failed: 'It could not be read. {{message}}',
     retry: 'Try again',

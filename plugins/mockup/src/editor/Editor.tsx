@@ -29,6 +29,8 @@ import { containersTo, itemsAt, type Level } from './model/levels';
 import { Palette } from './Palette';
 import { Preview } from './Preview';
 import { PublishButton } from '../pages/PublishButton';
+import { CommentsLink } from '../review/CommentsLink';
+import { OtherEditors } from '../review/OtherEditors';
 import { ConflictDialog } from './saving/ConflictDialog';
 import { CopyDialog } from './saving/CopyDialog';
 import { DraftDialog, type OpenedDraft } from './saving/DraftDialog';
@@ -214,6 +216,7 @@ export function Editor(props: {
           announce(t('sharing.saved', { name: content.name }));
         }}
       >
+        <CommentsLink mockupId={mockupId} />
         <PublishButton
           mockup={{ id: mockupId, name: content.name }}
           versionId={saved.versionId}
@@ -226,6 +229,7 @@ export function Editor(props: {
         />
       </EditorHeader>
       <div className={styles.notices}>
+        {!isReadOnly && <OtherEditors mockupId={mockupId} />}
         {isReadOnly && (
           <Alert
             status="info"

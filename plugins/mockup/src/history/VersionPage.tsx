@@ -6,11 +6,14 @@ import {
 import { Button, ButtonLink, Container, Flex, Link, Text } from '@backstage/ui';
 import { Moment, PageHeader } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
+import { useRef, useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { CopyButton } from '../components/CopyButton';
 import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
+import { PngButton } from '../components/PngButton';
+import { useReview } from '../review/useReview';
 import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
@@ -44,6 +47,9 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
   const toVersions = useRouteRef(versionsRouteRef);
   const toComparison = useRouteRef(compareRouteRef);
   const href = toVersion?.({ id: mockupId, versionId: id }) ?? '';
+  const drawing = useRef<HTMLDivElement>(null);
+  const [said, setSaid] = useState('');
+  const review = useReview(mockupId, setSaid);
   return (
     <>
       <PageHeader
@@ -87,12 +93,14 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
         <Flex direction="column" gap="4" mb="6">
           <div role="status">
             {notice}
+            {said && <Text as="p">{said}</Text>}
             {!isRestored && newest && newest.id !== id && (
               <Text as="p" color="secondary">
                 {t('history.notNewest')}
               </Text>
             )}
           </div>
+          {review.notice}
           {message && (
             <Text as="p" className={styles.message}>
               {message}
@@ -103,6 +111,8 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
               label={t('components.copy.link')}
               textOf={() => new URL(href, window.location.href).href}
             />
+            {layoutData.length > 0 && <PngButton of={drawing} name={title} />}
+            {review.actionOf(version)}
             {newest && newest.id !== id && (
               <>
                 <ButtonLink
@@ -125,7 +135,9 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
           </div>
           <section className={styles.drawing} aria-label={title}>
             {layoutData.length > 0 ? (
-              <LayoutView items={layoutData} />
+              <div ref={drawing}>
+                <LayoutView items={layoutData} />
+              </div>
             ) : (
               <Text as="p" color="secondary" className={styles.empty}>
                 {t('history.empty')}

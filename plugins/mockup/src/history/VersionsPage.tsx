@@ -22,7 +22,13 @@ import { useNavigate, useParams, useSearchParams } from 'react-router-dom';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { Person } from '../components/Person';
 import { usePublishing } from '../pages/usePublishing';
-import { compareRouteRef, mockupRouteRef, versionRouteRef } from '../routes';
+import { useReview } from '../review/useReview';
+import {
+  commentsRouteRef,
+  compareRouteRef,
+  mockupRouteRef,
+  versionRouteRef,
+} from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
@@ -60,6 +66,8 @@ function Versions(props: { read: ReadMockup }) {
   const [said, setSaid] = useState('');
   const items = versions?.items ?? [];
   const publishing = usePublishing(mockup, setSaid);
+  const review = useReview(mockup.id, setSaid);
+  const commentsHref = useRouteRef(commentsRouteRef)?.({ id: mockup.id }) ?? '';
 
   const take = (changed: ReadMockup) => {
     setRead(changed);
@@ -71,14 +79,20 @@ function Versions(props: { read: ReadMockup }) {
       <PageHeader
         title={t('history.title', { name: mockup.name })}
         customActions={
-          <ButtonLink variant="secondary" href={mockupHref}>
-            {t('history.toEditor')}
-          </ButtonLink>
+          <Flex gap="2" style={{ flexWrap: 'wrap' }}>
+            <ButtonLink variant="secondary" href={commentsHref}>
+              {t('review.open')}
+            </ButtonLink>
+            <ButtonLink variant="secondary" href={mockupHref}>
+              {t('history.toEditor')}
+            </ButtonLink>
+          </Flex>
         }
       />
       <Container>
         <Flex direction="column" gap="4" mb="6">
           <div role="status">{said && <Text as="p">{said}</Text>}</div>
+          {review.notice}
           {publishing.overview}
           {items.length > 1 && (
             <CompareBar mockupId={mockup.id} items={items} chosen={chosen} />
@@ -113,7 +127,12 @@ function Versions(props: { read: ReadMockup }) {
                     )
                   }
                   read={read}
-                  publishing={publishing.actionOf(version)}
+                  publishing={
+                    <>
+                      {review.actionOf(version)}
+                      {publishing.actionOf(version)}
+                    </>
+                  }
                   onConflict={take}
                   onRenamed={(saved, changed) => {
                     replace(saved);

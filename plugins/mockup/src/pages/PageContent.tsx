@@ -1,15 +1,16 @@
 import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonLink, Container, Link, Text } from '@backstage/ui';
+import { ButtonLink, Container, Flex, Link, Text } from '@backstage/ui';
 import { Moment, PageHeader } from '@internal/pages';
 import type {
   PagePublication,
   PublishedPageWithLayout,
 } from 'backstage-plugin-mockup-common';
-import { useMemo } from 'react';
+import { type ReactNode, useMemo, useRef } from 'react';
 import { useParams, useSearchParams } from 'react-router-dom';
 import { fillIn } from '../components/live/parameters';
 import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
+import { PngButton } from '../components/PngButton';
 import { versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Audience } from './Audience';
@@ -23,16 +24,22 @@ export function PageContent({ page }: { page: PublishedPageWithLayout }) {
     () => fillIn(layoutData, parameters),
     [layoutData, parameters],
   );
+  const drawing = useRef<HTMLDivElement>(null);
+  const png = layoutData.length > 0 && <PngButton of={drawing} name={title} />;
   return (
     <>
       {publication ? (
-        <HeaderOfPublisher title={title} publication={publication} />
+        <HeaderOfPublisher title={title} publication={publication}>
+          {png}
+        </HeaderOfPublisher>
       ) : (
-        <PageHeader title={title} />
+        <PageHeader title={title} customActions={png} />
       )}
       <Container>
         {layoutData.length > 0 ? (
-          <LayoutView items={items} isStacked />
+          <div ref={drawing}>
+            <LayoutView items={items} isStacked />
+          </div>
         ) : (
           <Text as="p" color="secondary">
             {t('pages.empty')}
@@ -60,8 +67,10 @@ function useParameters(): URLSearchParams {
 function HeaderOfPublisher(props: {
   title: string;
   publication: PagePublication;
+  /** More buttons. */
+  children: ReactNode;
 }) {
-  const { title, publication } = props;
+  const { title, publication, children } = props;
   const { mockupId, versionId, versionTag, audience } = publication;
   const { t } = useTranslationRef(mockupTranslationRef);
   const versionHref =
@@ -88,9 +97,12 @@ function HeaderOfPublisher(props: {
         },
       ]}
       customActions={
-        <ButtonLink variant="secondary" href={versionsHref}>
-          {t('pages.edit')}
-        </ButtonLink>
+        <Flex gap="2" style={{ flexWrap: 'wrap' }}>
+          {children}
+          <ButtonLink variant="secondary" href={versionsHref}>
+            {t('pages.edit')}
+          </ButtonLink>
+        </Flex>
       }
     />
   );

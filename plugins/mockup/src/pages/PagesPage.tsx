@@ -16,6 +16,7 @@ import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { pageRouteRef, pagesRouteRef, rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
+import { ReviewSetting } from '../review/ReviewSetting';
 import { PageContent } from './PageContent';
 import styles from './pages.module.css';
 
@@ -75,6 +76,7 @@ function PageList() {
             ))}
           </ul>
         )}
+        <ReviewSetting />
       </Container>
     </>
   );

@@ -73,6 +73,7 @@ export function useWords() {
     };
 
     return {
+      nameOfItem: nameOf,
       nameOf: (difference: ItemDifference) => nameOf(itemOf(difference)),
       sentencesOf: (difference: ItemDifference) =>
         kindsOf(difference).map(kind => sentenceOf(kind, difference)),

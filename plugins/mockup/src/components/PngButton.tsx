@@ -1,0 +1,60 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button } from '@backstage/ui';
+import { Failure } from '@internal/pages';
+import { type RefObject, useState } from 'react';
+import { download } from '../list/files';
+import { mockupTranslationRef } from '../translation';
+
+/** Makes a PNG of what is drawn, in the browser, and hands it to the user as a file. */
+export function PngButton(props: {
+  of: RefObject<HTMLElement>;
+  /** What the file is called, without its ending. */
+  name: string;
+}) {
+  const { of, name } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [isPending, setPending] = useState(false);
+  const [error, setError] = useState<unknown>();
+  const save = async () => {
+    setPending(true);
+    setError(undefined);
+    try {
+      if (of.current) {
+        await download(
+          new Response(await toPng(of.current)),
+          `${name.replace(/[^\p{Letter}\p{Number}]+/gu, '-').slice(0, 80)}.png`,
+        );
+      }
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setPending(false);
+    }
+  };
+  return (
+    <>
+      <Button variant="secondary" isPending={isPending} onPress={save}>
+        {t('components.png.save')}
+      </Button>
+      {error !== undefined && (
+        <Failure title={t('components.png.failed')} error={error} />
+      )}
+    </>
+  );
+}
+
+async function toPng(element: HTMLElement): Promise<Blob> {
+  const { toBlob } = await import('html-to-image');
+  const backgroundColor = getComputedStyle(document.body).backgroundColor;
+  // What is out of sight is not drawn otherwise.
+  element.dataset.capturing = '';
+  try {
+    const blob = await toBlob(element, { backgroundColor, skipFonts: true });
+    if (!blob) {
+      throw new Error('The browser has made no picture');
+    }
+    return blob;
+  } finally {
+    delete element.dataset.capturing;
+  }
+}

@@ -1,0 +1,81 @@
+import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { Button, Select, TextAreaField } from '@backstage/ui';
+import { type LayoutItem, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
+import { useMemo, useState } from 'react';
+import { mockupTranslationRef } from '../translation';
+import styles from './review.module.css';
+
+// No item is called so: it is longer than an item that can be commented on.
+const WHOLE = '-'.repeat(MOCKUP_LIMITS.commentItem + 1);
+
+/** What the user says, of what they choose. */
+export function CommentForm(props: {
+  items: readonly LayoutItem[];
+  nameOf: (item: LayoutItem) => string;
+  chosen: string | undefined;
+  onChoose: (item: string | undefined) => void;
+  isPending: boolean;
+  /** Returns whether it is saved. */
+  onSubmit: (text: string) => Promise<boolean>;
+}) {
+  const { items, nameOf, chosen, onChoose, isPending, onSubmit } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [text, setText] = useState('');
+  const [isAsked, setAsked] = useState(false);
+  const options = useMemo(
+    () => [
+      { id: WHOLE, label: t('review.whole') },
+      ...items
+        .filter(({ i }) => [...i].length <= MOCKUP_LIMITS.commentItem)
+        .map(item => ({ id: item.i, label: nameOf(item) })),
+    ],
+    [items, nameOf, t],
+  );
+  const { length } = [...text];
+  const problem = () => {
+    if (text.trim() === '') {
+      return t('review.textMissing');
+    }
+    return length > MOCKUP_LIMITS.comment
+      ? t('review.textLong', {
+          most: String(MOCKUP_LIMITS.comment),
+          length: String(length),
+        })
+      : undefined;
+  };
+  return (
+    <form
+      className={styles.form}
+      onSubmit={async event => {
+        event.preventDefault();
+        setAsked(true);
+        if (!problem() && (await onSubmit(text))) {
+          setText('');
+          setAsked(false);
+        }
+      }}
+    >
+      <Select
+        label={t('review.about')}
+        options={options}
+        value={chosen ?? WHOLE}
+        onChange={next =>
+          onChoose(next === WHOLE ? undefined : (next as string))
+        }
+      />
+      <TextAreaField
+        label={t('review.text')}
+        description={t('review.textHelp')}
+        value={text}
+        onChange={setText}
+        isRequired
+        validationBehavior="aria"
+        validate={() => (isAsked && problem()) || null}
+        style={{ width: '100%' }}
+      />
+      <Button type="submit" isPending={isPending}>
+        {t('review.submit')}
+      </Button>
+    </form>
+  );
+}

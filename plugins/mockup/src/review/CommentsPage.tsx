@@ -1,0 +1,195 @@
+import {
+  identityApiRef,
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
+import { usePermission } from '@backstage/plugin-permission-react';
+import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
+import { Failure, PageHeader } from '@internal/pages';
+import {
+  type LayoutItem,
+  type MockupComment,
+  mockupDeletePermission,
+} from 'backstage-plugin-mockup-common';
+import { useMemo, useState } from 'react';
+import { useParams } from 'react-router-dom';
+import useAsync from 'react-use/esm/useAsync';
+import { mockupApiRef } from '../api';
+import { LayoutView } from '../components/LayoutView';
+import { useWords } from '../history/difference/useWords';
+import { HistoryFrame, type ReadMockup } from '../history/HistoryFrame';
+import { mockupRouteRef, versionsRouteRef } from '../routes';
+import { mockupTranslationRef } from '../translation';
+import { CommentForm } from './CommentForm';
+import { CommentList } from './CommentList';
+import styles from './review.module.css';
+
+const NO_ITEMS: LayoutItem[] = [];
+
+/** What people say of a mockup, beside its newest version. */
+export function CommentsPage() {
+  const { id = '' } = useParams();
+  const api = useApi(mockupApiRef);
+  return (
+    <HistoryFrame key={id} mockupId={id} load={() => api.listComments(id)}>
+      {({ read, value }) => <Comments read={read} loaded={value} />}
+    </HistoryFrame>
+  );
+}
+
+function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
+  const { mockup } = props.read;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const identityApi = useApi(identityApiRef);
+  const { nameOfItem } = useWords();
+  const editorHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
+  const versionsHref = useRouteRef(versionsRouteRef)?.({ id: mockup.id }) ?? '';
+  const { value: me } = useAsync(
+    async () => (await identityApi.getBackstageIdentity()).userEntityRef,
+    [identityApi],
+  );
+  const { allowed: mayDelete } = usePermission({
+    permission: mockupDeletePermission,
+    resourceRef: mockup.id,
+  });
+  const [comments, setComments] = useState(props.loaded);
+  /** The item that is commented on; the whole where there is none. */
+  const [chosen, setChosen] = useState<string>();
+  const [said, setSaid] = useState('');
+  const [failed, setFailed] = useState<{ title: string; error: unknown }>();
+  const [isPending, setPending] = useState(false);
+  const items = mockup.latestVersion?.layoutData ?? NO_ITEMS;
+
+  /** @returns whether it was done; the page says so either way */
+  const change = async (
+    failure: string,
+    done: string,
+    work: () => Promise<(before: MockupComment[]) => MockupComment[]>,
+  ): Promise<boolean> => {
+    setPending(true);
+    setFailed(undefined);
+    try {
+      setComments(await work());
+      setSaid(done);
+      return true;
+    } catch (error) {
+      setFailed({ title: failure, error });
+      return false;
+    } finally {
+      setPending(false);
+    }
+  };
+  const say = (text: string) =>
+    change(t('review.failedTo.say'), t('review.said'), async () => {
+      const comment = await api.createComment(mockup.id, {
+        text,
+        ...(chosen !== undefined && { item: chosen }),
+      });
+      return before => [...before, comment];
+    });
+  const resolve = ({ id }: MockupComment, resolved: boolean) =>
+    change(
+      t('review.failedTo.resolve'),
+      t(resolved ? 'review.done.resolved' : 'review.done.reopened'),
+      async () => {
+        const changed = await api.updateComment(mockup.id, id, { resolved });
+        return before => before.map(each => (each.id === id ? changed : each));
+      },
+    );
+  const remove = ({ id }: MockupComment) =>
+    change(t('review.failedTo.delete'), t('review.done.deleted'), async () => {
+      await api.deleteComment(mockup.id, id);
+      return before => before.filter(each => each.id !== id);
+    });
+
+  const openOf = useMemo(() => {
+    const counts = new Map<string, number>();
+    for (const { item, resolvedAt } of comments) {
+      if (item !== undefined && !resolvedAt) {
+        counts.set(item, (counts.get(item) ?? 0) + 1);
+      }
+    }
+    return counts;
+  }, [comments]);
+  const overlayOf = useMemo(
+    () => (item: LayoutItem) => {
+      const count = openOf.get(item.i) ?? 0;
+      return (
+        <button
+          type="button"
+          // The list of items in the form is for the keyboard: a thousand stops of Tab are not.
+          tabIndex={-1}
+          className={styles.mark}
+          aria-pressed={chosen === item.i}
+          aria-label={t('review.choose', { item: nameOfItem(item), count })}
+          data-commented={count > 0 || undefined}
+          onClick={() =>
+            setChosen(before => (before === item.i ? undefined : item.i))
+          }
+        >
+          {count > 0 && (
+            <span className={styles.count} aria-hidden>
+              {count}
+            </span>
+          )}
+        </button>
+      );
+    },
+    [chosen, nameOfItem, openOf, t],
+  );
+
+  return (
+    <>
+      <PageHeader
+        title={t('review.title', { name: mockup.name })}
+        customActions={
+          <Flex gap="2" style={{ flexWrap: 'wrap' }}>
+            <ButtonLink variant="secondary" href={versionsHref}>
+              {t('history.toVersions')}
+            </ButtonLink>
+            <ButtonLink variant="secondary" href={editorHref}>
+              {t('history.toEditor')}
+            </ButtonLink>
+          </Flex>
+        }
+      />
+      <Container>
+        <div className={styles.page}>
+          <div className={styles.talk}>
+            <div role="status">{said && <Text as="p">{said}</Text>}</div>
+            {failed && <Failure {...failed} />}
+            <CommentForm
+              items={items}
+              nameOf={nameOfItem}
+              chosen={chosen}
+              onChoose={setChosen}
+              isPending={isPending}
+              onSubmit={say}
+            />
+            <CommentList
+              comments={comments}
+              items={items}
+              nameOf={nameOfItem}
+              mayDelete={({ author }) => mayDelete || author === me}
+              isDisabled={isPending}
+              onChoose={setChosen}
+              onResolve={resolve}
+              onDelete={remove}
+            />
+          </div>
+          <section className={styles.drawing} aria-label={t('review.drawing')}>
+            {items.length > 0 ? (
+              <LayoutView items={items} overlayOf={overlayOf} />
+            ) : (
+              <Text as="p" color="secondary">
+                {t(mockup.latestVersion ? 'history.empty' : 'review.noVersion')}
+              </Text>
+            )}
+          </section>
+        </div>
+      </Container>
+    </>
+  );
+}

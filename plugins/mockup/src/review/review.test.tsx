@@ -1,0 +1,315 @@
+import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
+import { identityApiRef } from '@backstage/frontend-plugin-api';
+import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { permissionApiRef } from '@backstage/plugin-permission-react';
+import { screen, waitFor, within } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import type {
+  CreateCommentRequest,
+  MockupApi,
+  MockupComment,
+  ReadyVersion,
+} from 'backstage-plugin-mockup-common';
+import { Route, Routes } from 'react-router-dom';
+import {
+  itemOf,
+  mockupOf,
+  refusal,
+  seriousProblems,
+} from '../__testUtils__/mockups';
+import { mockupApiRef } from '../api';
+import {
+  collectComponents,
+  mockupComponentsApiRef,
+} from '../components/registry/MockupComponentBlueprint';
+import { MockupsPage } from '../MockupsPage';
+import { PagesPage } from '../pages/PagesPage';
+import { pagesRouteRef, rootRouteRef } from '../routes';
+import { OtherEditors } from './OtherEditors';
+
+const ME = 'user:default/test';
+const ANNA = 'user:default/anna';
+const AT = '2026-11-20T10:00:00.000Z';
+
+const COMPONENTS = collectComponents([
+  {
+    extension: 'header',
+    component: {
+      name: 'header',
+      title: 'Header',
+      schema: { type: 'object' },
+      defaultProps: {},
+      defaultSize: { w: 2, h: 1 },
+      loader:
+        async () =>
+        ({ props: { title } }) =>
+          <>{String(title)}</>,
+    },
+  },
+]);
+
+// Another one in each test: what the browser knows of a permission stays for a while.
+let mockups = 0;
+
+/** A backend with a mockup of one version, and what is said of it. */
+class Backend {
+  readonly mockup = mockupOf(`Start ${(mockups += 1)}`, {
+    id: `0b0d6f2e-6a4b-4a55-9ef1-${String(mockups).padStart(12, '1')}`,
+  });
+  comments: MockupComment[] = [];
+  ready: ReadyVersion[] = [];
+  reviewRequired = false;
+  may = true;
+  readonly version = {
+    id: 'v1',
+    mockupId: this.mockup.id,
+    versionTag: 'first',
+    layoutData: [itemOf('header', { title: 'Welcome' }, { i: 'h' })],
+    createdBy: ANNA,
+    createdAt: AT,
+  };
+
+  readonly api = {
+    getMockup: async () => ({
+      mockup: { ...this.mockup, latestVersion: this.version },
+      etag: '"1"',
+    }),
+    listVersions: async () => ({ items: [this.version], totalItems: 1 }),
+    getVersion: async () => this.version,
+    listPages: async () => [],
+    listPagesOf: async () => [],
+    listComments: async () => this.comments,
+    createComment: jest.fn(
+      async (_: string, request: CreateCommentRequest) => ({
+        ...request,
+        id: `new ${request.text}`,
+        mockupId: this.mockup.id,
+        author: ME,
+        createdAt: AT,
+      }),
+    ),
+    updateComment: jest.fn(
+      async (_: string, id: string, { resolved }: { resolved: boolean }) => ({
+        ...this.comments.find(each => each.id === id)!,
+        ...(resolved && { resolvedBy: ME, resolvedAt: AT }),
+      }),
+    ),
+    deleteComment: jest.fn(async () => {}),
+    getReview: async () => ({
+      isRequired: this.reviewRequired,
+      ready: this.ready,
+    }),
+    markReady: jest.fn(async (_: string, versionId: string) => {
+      this.ready = [{ versionId, readyBy: ME, readyAt: AT }];
+      return this.ready[0];
+    }),
+    unmarkReady: jest.fn(async () => {
+      this.ready = [];
+    }),
+    getSettings: async () => ({ reviewRequired: this.reviewRequired }),
+    updateSettings: jest.fn(async (settings: { reviewRequired: boolean }) => {
+      this.reviewRequired = settings.reviewRequired;
+      return settings;
+    }),
+    announceEditor: jest.fn(async () => [ANNA, 'user:default/peter']),
+  };
+
+  say(text: string, more: Partial<MockupComment> = {}) {
+    const id = `c${this.comments.length + 1}`;
+    const mockupId = this.mockup.id;
+    this.comments = [
+      ...this.comments,
+      { id, mockupId, text, author: ANNA, createdAt: AT, ...more },
+    ];
+  }
+
+  render(at: string) {
+    return renderInTestApp(
+      <Routes>
+        <Route path="/pages/*" element={<PagesPage />} />
+        <Route path="/mockups/*" element={<MockupsPage />} />
+        <Route
+          path="/editing"
+          element={<OtherEditors mockupId={this.mockup.id} />}
+        />
+      </Routes>,
+      {
+        apis: [
+          [mockupApiRef, this.api as unknown as MockupApi],
+          [mockupComponentsApiRef, COMPONENTS],
+          [catalogApiRef, catalogApiMock({ entities: [] })],
+          [identityApiRef, mockApis.identity({ userEntityRef: ME })],
+          [
+            permissionApiRef,
+            mockApis.permission({
+              authorize: this.may
+                ? AuthorizeResult.ALLOW
+                : AuthorizeResult.DENY,
+            }),
+          ],
+        ],
+        mountedRoutes: { '/mockups': rootRouteRef, '/pages': pagesRouteRef },
+        initialRouteEntries: [at],
+      },
+    );
+  }
+
+  renderComments() {
+    return this.render(`/mockups/${this.mockup.id}/comments`);
+  }
+}
+
+const button = (name: string | RegExp) => screen.findByRole('button', { name });
+
+describe('the comments of a mockup', () => {
+  it('are said of the whole, and of an item that is chosen in the drawing', async () => {
+    const backend = new Backend();
+    await backend.renderComments();
+    expect(
+      await screen.findByText('Nobody has said anything yet.'),
+    ).toBeVisible();
+    await userEvent.click(await button('Comment'));
+    expect(await screen.findByText('Say something.')).toBeVisible();
+    const field = screen.getByRole('textbox', { name: /^Comment/ });
+    await userEvent.type(field, 'Too wide');
+    await userEvent.click(await button('Comment'));
+    expect(await screen.findByText('Your comment is saved.')).toBeVisible();
+    expect(screen.getByText('Too wide', { selector: 'p' })).toBeVisible();
+    expect(field).toHaveValue('');
+
+    const item = await button('Comment on Header “Welcome”: 0 open comments');
+    await userEvent.click(item);
+    expect(item).toHaveAttribute('aria-pressed', 'true');
+    await userEvent.type(field, 'No date');
+    await userEvent.click(await button('Comment'));
+    expect(
+      await button('Comment on Header “Welcome”: 1 open comment'),
+    ).toBeVisible();
+    expect(
+      backend.api.createComment.mock.calls.map(([, request]) => request),
+    ).toEqual([{ text: 'Too wide' }, { text: 'No date', item: 'h' }]);
+    expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('are resolved, and then behind the open ones', async () => {
+    const backend = new Backend();
+    backend.say('Too wide', { item: 'gone' });
+    await backend.renderComments();
+    expect(
+      await screen.findByText(
+        'About an item that the newest version does not have',
+      ),
+    ).toBeVisible();
+    await userEvent.click(await button(`Resolve the comment of ${ANNA}`));
+    expect(await screen.findByText('The comment is resolved.')).toBeVisible();
+    expect(screen.getByText('1 resolved comment')).toBeVisible();
+    expect(backend.api.updateComment).toHaveBeenCalledWith(
+      backend.mockup.id,
+      'c1',
+      { resolved: true },
+    );
+  });
+
+  it('are deleted by their author alone, where the user may not delete the mockup', async () => {
+    const backend = new Backend();
+    backend.may = false;
+    backend.say('Hers');
+    backend.say('Mine', { author: ME });
+    await backend.renderComments();
+    await userEvent.click(await button(`Delete the comment of ${ME}`));
+    expect(await screen.findByText('The comment is gone.')).toBeVisible();
+    expect(screen.queryByText('Mine')).not.toBeInTheDocument();
+    expect(
+      screen.queryByRole('button', { name: `Delete the comment of ${ANNA}` }),
+    ).not.toBeInTheDocument();
+  });
+
+  it('keep what was typed where it is not saved', async () => {
+    const backend = new Backend();
+    backend.api.createComment.mockRejectedValue(
+      await refusal(409, 'ConflictError', 'There are 500 comments'),
+    );
+    await backend.renderComments();
+    const field = await screen.findByRole('textbox', { name: /^Comment/ });
+    await userEvent.type(field, 'Too wide');
+    await userEvent.click(await button('Comment'));
+    const alert = await screen.findByRole('alert');
+    expect(alert).toHaveTextContent('The comment was not saved');
+    expect(alert).toHaveTextContent('There are 500 comments');
+    expect(field).toHaveValue('Too wide');
+  });
+});
+
+describe('a version', () => {
+  it.each(['versions', 'versions/v1'])(
+    'is marked as ready and taken back at %s',
+    async page => {
+      const backend = new Backend();
+      backend.reviewRequired = true;
+      await backend.render(`/mockups/${backend.mockup.id}/${page}`);
+      expect(
+        await screen.findByText(/somebody other than their author has marked/),
+      ).toBeVisible();
+      await userEvent.click(await button('Mark first as ready'));
+      expect(await screen.findByText('first is ready.')).toBeVisible();
+      await userEvent.click(await button('Say that first is not ready'));
+      expect(
+        await screen.findByText('first is not ready any more.'),
+      ).toBeVisible();
+      expect(backend.ready).toEqual([]);
+    },
+  );
+
+  it('says why it is not marked, and is not marked by others', async () => {
+    const backend = new Backend();
+    backend.api.markReady.mockRejectedValue(
+      await refusal(403, 'NotAllowedError', 'Ask somebody else to review it'),
+    );
+    await backend.render(`/mockups/${backend.mockup.id}/versions`);
+    await userEvent.click(await button('Mark first as ready'));
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Ask somebody else to review it',
+    );
+  });
+
+  it('has no button for those who may not review', async () => {
+    const backend = new Backend();
+    backend.may = false;
+    backend.ready = [{ versionId: 'v1', readyBy: ANNA, readyAt: AT }];
+    await backend.render(`/mockups/${backend.mockup.id}/versions`);
+    expect(await screen.findByText('Ready')).toBeVisible();
+    expect(
+      screen.queryByRole('button', { name: /ready/ }),
+    ).not.toBeInTheDocument();
+  });
+});
+
+describe('a tenant', () => {
+  it('demands a review where somebody who may decides so', async () => {
+    const backend = new Backend();
+    await backend.render('/pages');
+    const box = await screen.findByRole('checkbox', {
+      name: /^Publish only versions/,
+    });
+    await userEvent.click(box);
+    expect(
+      await screen.findByText(/are reviewed before they are published/),
+    ).toBeVisible();
+    await waitFor(() => expect(box).toBeChecked());
+    expect(backend.api.updateSettings).toHaveBeenCalledWith({
+      reviewRequired: true,
+    });
+  });
+});
+
+describe('an editor', () => {
+  it('says who else has the mockup open', async () => {
+    const backend = new Backend();
+    await backend.render('/editing');
+    const status = await screen.findByText(/have this mockup open, too/);
+    expect(within(status).getByText(/peter/)).toBeVisible();
+    expect(backend.api.announceEditor).toHaveBeenCalledWith(backend.mockup.id);
+  });
+});

@@ -1,0 +1,99 @@
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { usePermission } from '@backstage/plugin-permission-react';
+import { Badge, Button, Text } from '@backstage/ui';
+import { Failure } from '@internal/pages';
+import {
+  mockupReviewPermission,
+  type Version,
+} from 'backstage-plugin-mockup-common';
+import { type ReactNode, useState } from 'react';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { mockupApiRef } from '../api';
+import { Person } from '../components/Person';
+import { useVersionTitle } from '../history/useVersionTitle';
+import { mockupTranslationRef } from '../translation';
+
+/** Says which versions of a mockup are ready, and lets reviewers mark them. */
+export function useReview(mockupId: string, onSaid: (text: string) => void) {
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const api = useApi(mockupApiRef);
+  const titleOf = useVersionTitle();
+  const { allowed } = usePermission({
+    permission: mockupReviewPermission,
+    resourceRef: mockupId,
+  });
+  const read = useAsyncRetry(
+    async () => api.getReview(mockupId),
+    [api, mockupId],
+  );
+  const [error, setError] = useState<unknown>();
+  const [isPending, setPending] = useState(false);
+
+  const mark = async (version: Version, isReady: boolean) => {
+    const title = titleOf(version);
+    setPending(true);
+    setError(undefined);
+    try {
+      if (isReady) {
+        await api.markReady(mockupId, version.id);
+      } else {
+        await api.unmarkReady(mockupId, version.id);
+      }
+      onSaid(t(`review.ready.${isReady ? 'marked' : 'unmarked'}`, { title }));
+    } catch (thrown) {
+      setError(thrown);
+    } finally {
+      setPending(false);
+      read.retry();
+    }
+  };
+
+  /** Whether a version is ready, and what changes that. The backend refuses its author. */
+  const actionOf = (version: Version): ReactNode => {
+    const title = titleOf(version);
+    const ready = read.value?.ready.find(
+      ({ versionId }) => versionId === version.id,
+    );
+    return (
+      <>
+        {ready && (
+          <Text variant="body-small" color="secondary">
+            <Badge size="small">{t('review.ready.badge')}</Badge>{' '}
+            {t('review.ready.by')} <Person entityRef={ready.readyBy} />
+          </Text>
+        )}
+        {allowed && read.value && (
+          <Button
+            size="small"
+            variant="secondary"
+            isDisabled={isPending}
+            aria-label={t(
+              ready ? 'review.ready.unmarkOf' : 'review.ready.markOf',
+              { title },
+            )}
+            onPress={() => mark(version, !ready)}
+          >
+            {t(ready ? 'review.ready.unmark' : 'review.ready.mark')}
+          </Button>
+        )}
+      </>
+    );
+  };
+
+  return {
+    actionOf,
+    /** What the tenant demands, and what has failed. */
+    notice: (
+      <>
+        {read.value?.isRequired && (
+          <Text as="p" color="secondary">
+            {t('review.ready.required')}
+          </Text>
+        )}
+        {error !== undefined && (
+          <Failure title={t('review.failedTo.ready')} error={error} />
+        )}
+      </>
+    ),
+  };
+}
