@@ -433,15 +433,6 @@ describe('several mockups', () => {
   });
 });
 
-// That of jsdom can't be read otherwise.
-File.prototype.text = function text() {
-  return new Promise(resolve => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(String(reader.result));
-    reader.readAsText(this);
-  });
-};
-
 describe('importing a file', () => {
   const file = new File(['{}'], 'mockups.json', { type: 'application/json' });
   const open = async () => {

@@ -1,0 +1,45 @@
+import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { screen } from '@testing-library/react';
+import userEvent from '@testing-library/user-event';
+import type { MockupApi } from 'backstage-plugin-mockup-common';
+import { mockApi } from '../__testUtils__/mockups';
+import { mockupApiRef } from '../api';
+import { ImportDialog } from './files';
+
+describe('the import of a file', () => {
+  it('makes a mockup of a dashboard of Grafana, and names what it does not know', async () => {
+    const api = mockApi();
+    const onDone = jest.fn();
+    await renderInTestApp(<ImportDialog onDone={onDone} onClose={() => {}} />, {
+      apis: [[mockupApiRef, api as unknown as MockupApi]],
+    });
+    const gridPos = { x: 0, y: 0, w: 24, h: 8 };
+    const dashboard = {
+      title: 'Nodes',
+      schemaVersion: 39,
+      panels: [
+        { type: 'timeseries', title: 'CPU', gridPos },
+        { type: 'geomap', title: 'Where', gridPos },
+      ],
+    };
+    await userEvent.upload(
+      screen.getByLabelText('File'),
+      new File([JSON.stringify(dashboard)], 'nodes.json'),
+    );
+    expect(
+      await screen.findByText(
+        'The dashboard “Nodes” of Grafana becomes a mockup with 2 items',
+      ),
+    ).toBeVisible();
+    expect(screen.getByText(/become texts: Where \(geomap\)\./)).toBeVisible();
+
+    await userEvent.click(screen.getByRole('button', { name: 'Import' }));
+    expect(onDone).toHaveBeenCalledWith({ imported: 1, updated: 0 });
+    const [[file]] = api.importMockups.mock.calls;
+    const { schema, mockups } = JSON.parse(await (file as File).text());
+    expect(schema).toBe('backstage-plugin-mockup/mockups');
+    expect(mockups).toMatchObject([
+      { name: 'Nodes', versions: [{ layoutData: [{ y: 0 }, { y: 8 }] }] },
+    ]);
+  });
+});
