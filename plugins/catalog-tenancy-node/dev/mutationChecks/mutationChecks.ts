@@ -365,4 +365,11 @@ export const mutationChecks: MutationCheck[] = [
     replace: 'cast(:audiences as text[]) is not null',
     test: `${MOCKUP}/http/pages.test.ts`,
   },
+  {
+    name: 'that nobody marks their own version as ready',
+    file: `${MOCKUP}/review/statements.ts`,
+    find: 'and mockup_versions.created_by <> :user',
+    replace: '',
+    test: `${MOCKUP}/http/review.test.ts`,
+  },
 ];

@@ -8,6 +8,7 @@ import { usePermission } from '@backstage/plugin-permission-react';
 import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
 import { Failure, PageHeader } from '@internal/pages';
 import {
+  allItems,
   type LayoutItem,
   type MockupComment,
   mockupDeletePermission,
@@ -60,7 +61,11 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   const [said, setSaid] = useState('');
   const [failed, setFailed] = useState<{ title: string; error: unknown }>();
   const [isPending, setPending] = useState(false);
-  const items = mockup.latestVersion?.layoutData ?? NO_ITEMS;
+  const layout = mockup.latestVersion?.layoutData ?? NO_ITEMS;
+  const items = useMemo(
+    () => allItems(layout).map(({ item }) => item),
+    [layout],
+  );
 
   /** @returns whether it was done; the page says so either way */
   const change = async (
@@ -180,8 +185,8 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
             />
           </div>
           <section className={styles.drawing} aria-label={t('review.drawing')}>
-            {items.length > 0 ? (
-              <LayoutView items={items} overlayOf={overlayOf} />
+            {layout.length > 0 ? (
+              <LayoutView items={layout} overlayOf={overlayOf} />
             ) : (
               <Text as="p" color="secondary">
                 {t(mockup.latestVersion ? 'history.empty' : 'review.noVersion')}
