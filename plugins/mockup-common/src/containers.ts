@@ -55,7 +55,9 @@ export function withoutItems(item: LayoutItem): LayoutItem {
  * @public
  */
 export interface PlacedItem {
+  /** The item. */
   item: LayoutItem;
+  /** The `i` of the container that holds it; left out for an item of the layout itself. */
   within?: string;
 }
 
