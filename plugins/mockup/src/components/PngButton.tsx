@@ -48,6 +48,7 @@ async function toPng(element: HTMLElement): Promise<Blob> {
   const backgroundColor = getComputedStyle(document.body).backgroundColor;
   // What is out of sight is not drawn otherwise.
   element.dataset.capturing = '';
+  const restore = inlineDrawings(element);
   try {
     const blob = await toBlob(element, { backgroundColor, skipFonts: true });
     if (!blob) {
@@ -55,6 +56,33 @@ async function toPng(element: HTMLElement): Promise<Blob> {
     }
     return blob;
   } finally {
+    restore();
     delete element.dataset.capturing;
   }
+}
+
+const OF_DRAWINGS = ['fill', 'stroke', 'stroke-width', 'opacity', 'font'];
+
+/**
+ * Gives the shapes of SVG drawings themselves what style sheets give them: the library copies
+ * a drawing without those.
+ *
+ * @returns what takes that back
+ */
+function inlineDrawings(element: HTMLElement): () => void {
+  const shapes = [...element.querySelectorAll<SVGElement>('svg *')];
+  const styles = shapes.map(shape => {
+    const computed = getComputedStyle(shape);
+    return OF_DRAWINGS.map(name => [name, computed.getPropertyValue(name)]);
+  });
+  const before = shapes.map(shape => shape.style.cssText);
+  shapes.forEach((shape, at) => {
+    for (const [name, value] of styles[at]) {
+      shape.style.setProperty(name, value);
+    }
+  });
+  return () =>
+    shapes.forEach((shape, at) => {
+      shape.style.cssText = before[at];
+    });
 }
