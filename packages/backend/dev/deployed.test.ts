@@ -4,7 +4,10 @@ import http from 'http';
 import { text } from 'stream/consumers';
 import { targetPaths } from '@backstage/cli-common';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import {
+  APPLICATION,
+  createTenancyDatabase,
+} from '@internal/catalog-testing/tenancyDatabase';
 import { freePort } from '@internal/postgres';
 import {
   createTestDatabases,
@@ -25,6 +28,13 @@ import { type RunningBackend, startBackend, untilReady } from './deployment';
 const DOMAIN = 'portal.example.com';
 const ACME = `acme.${DOMAIN}`;
 const TOKEN = randomUUID();
+/** Beside the token, what the configuration has that no log may show. */
+const SECRETS = {
+  jwt: `jwt-${randomUUID()}`,
+  session: `session-${randomUUID()}`,
+  source: `source-${randomUUID()}`,
+  webhook: `webhook-${randomUUID()}`,
+};
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
 const HEALTH = '/.backstage/health/v1/readiness';
 
@@ -75,6 +85,7 @@ beforeAll(async () => {
       env: {
         APP_BASE_URL: `https://${DOMAIN}`,
         BACKEND_BASE_URL: `https://${DOMAIN}`,
+        LOG_LEVEL: 'debug',
         OTEL_METRICS_EXPORTER: 'prometheus',
         OTEL_EXPORTER_PROMETHEUS_HOST: 'localhost',
         OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
@@ -82,6 +93,17 @@ beforeAll(async () => {
       settings: {
         ...operatorAccess(TOKEN),
         tenancy_baseDomains: [DOMAIN],
+        tenancy_jwtSecret: SECRETS.jwt,
+        tenancy_audit_webhook: {
+          url: 'http://localhost:1/',
+          secret: SECRETS.webhook,
+        },
+        auth_session_secret: SECRETS.session,
+        tenancy_tenants_acme: {
+          integrations: {
+            github: [{ host: 'github.com', token: SECRETS.source }],
+          },
+        },
         // With which its engine fails.
         tenancy_tenants_initech: { integrations: { github: [{ host: 1 }] } },
       },
@@ -317,6 +339,28 @@ describe('the metrics', () => {
   });
 });
 
+describe('requests with secrets', () => {
+  const INVITED = 'jane@example.com';
+
+  it('are refused or answered, also those that are wrong', async () => {
+    const sent: [string, string, object?][] = [
+      ['PUT', 'tenants/acme/engine/config', { token: SECRETS.source }],
+      ['PUT', 'tenants/acme/sign-in', { client_secret: SECRETS.source }],
+      ['POST', 'tenants/acme/invitations', { email: INVITED, role: 'member' }],
+      ['GET', `catalog/entities?token=${SECRETS.source}`],
+      ['POST', 'catalog/locations', { target: SECRETS.source }],
+    ];
+    for (const [method, path, body] of sent) {
+      expect((await send(method, path, body)).status).toBeLessThan(500);
+    }
+    const wrong = `Bearer ${SECRETS.session}`;
+    const answer = await fetch(`${backend.baseUrl}/api/tenants`, {
+      headers: { authorization: wrong },
+    });
+    expect(answer.status).toBe(401);
+  });
+});
+
 // The last: it ends the process.
 describe('a process that is to stop', () => {
   it('answers what is under way, says that it is not ready, and leaves nothing in the database', async () => {
@@ -361,5 +405,14 @@ describe('a process that is to stop', () => {
       .query('select from tenancy.engine_processes where expires_at > now()')
       .finally(() => tables.end());
     expect(processes).toEqual([]);
+  });
+
+  it('has shown no secret in its log, with all that there is for debugging', () => {
+    const log = backend.log();
+    expect(log).toContain('debug');
+    const shown = [TOKEN, APPLICATION.password, ...Object.values(SECRETS)]
+      .filter(secret => log.includes(secret))
+      .map(secret => log.split('\n').find(line => line.includes(secret)));
+    expect(shown).toEqual([]);
   });
 });
