@@ -132,6 +132,47 @@ describe('a dashboard of Grafana', () => {
     ]);
   });
 
+  it('may be of the schema V2, with elements in grids, rows and tabs', () => {
+    const element = (group: string) => ({
+      kind: 'Panel',
+      spec: { title: group, vizConfig: { kind: 'VizConfig', group } },
+    });
+    const item = (name: string, more: object = {}) => ({
+      spec: { element: { kind: 'ElementReference', name }, ...more },
+    });
+    const grid = (...items: object[]) => ({
+      kind: 'GridLayout',
+      spec: { items },
+    });
+    const rows = (...layouts: object[]) => ({
+      kind: 'RowsLayout',
+      spec: { rows: layouts.map(layout => ({ spec: { title: 'R', layout } })) },
+    });
+    const placesIn = (layout: object) =>
+      placesOf({
+        kind: 'Dashboard',
+        spec: {
+          title: 'New',
+          elements: { a: element('stat'), b: element('timeseries') },
+          layout,
+        },
+      });
+    const placed = item('a', { x: 12, y: 0, width: 12, height: 4 });
+    expect(placesIn(grid(placed))).toEqual([['entity-count', [6, 0, 6, 4]]]);
+    expect(placesIn(rows(grid(placed), grid(item('b'), item('a'))))).toEqual([
+      ['header', [0, 0, 12, 2]],
+      ['entity-count', [6, 2, 6, 4]],
+      ['header', [0, 6, 12, 2]],
+      ['chart', [0, 8, 4, 8]],
+      ['entity-count', [4, 8, 4, 8]],
+    ]);
+    const tabs = { spec: { tabs: [{ spec: { layout: rows(grid(placed)) } }] } };
+    expect(placesIn(tabs)).toEqual([
+      ['header', [0, 0, 12, 2]],
+      ['entity-count', [6, 2, 6, 4]],
+    ]);
+  });
+
   it('has at most as many items as a mockup', () => {
     const panels = Array.from({ length: MOCKUP_LIMITS.layoutItems + 5 }, () =>
       panel('stat', [0, 0, 4, 4]),

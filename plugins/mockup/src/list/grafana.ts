@@ -5,20 +5,16 @@ import {
   type MockupFileVersion,
 } from 'backstage-plugin-mockup-common';
 import { type Box, GRID } from '../components/grid';
+import {
+  fieldOf,
+  isObject,
+  type Panel,
+  panelsOfElements,
+} from './grafanaResource';
 
 const GRAFANA_COLUMNS = 24;
 const TALLEST = 100;
 const SECTION_HEIGHT = 2;
-
-/** What is read of a panel; anything may be in the file. */
-interface Panel {
-  type?: unknown;
-  title?: unknown;
-  gridPos?: unknown;
-  panels?: unknown;
-  options?: { content?: unknown } | null;
-  content?: unknown;
-}
 
 /** A dashboard of Grafana as a layout. */
 export interface Dashboard {
@@ -149,11 +145,18 @@ function modelOf(content: unknown) {
   return undefined;
 }
 
-/** The panels of a model, and those of the rows that dashboards had before they had a grid. */
+/**
+ * The panels of a model: of the schema that has a list of them, of the schema V2, or of that with rows
+ * before there was a grid.
+ */
 function panelsOf(model: unknown): Panel[] | undefined {
   const panels = fieldOf(model, 'panels');
   if (Array.isArray(panels)) {
     return panels.filter(isObject);
+  }
+  const elements = panelsOfElements(model);
+  if (elements) {
+    return elements;
   }
   const rows = fieldOf(model, 'rows');
   if (!Array.isArray(rows) || fieldOf(model, 'schemaVersion') === undefined) {
@@ -251,7 +254,8 @@ function componentOf(
   const type = typeOf(panel);
   const title = titleOf(panel);
   if (type === 'text') {
-    const text = textOf(panel.options?.content) || textOf(panel.content);
+    const text =
+      textOf(fieldOf(panel.options, 'content')) || textOf(panel.content);
     return ['markdown', { ...(title && { title }), text }];
   }
   if (NUMBERS.has(type)) {
@@ -293,14 +297,4 @@ function numberOf(
   return typeof value === 'number' && Number.isFinite(value)
     ? Math.min(Math.max(Math.round(value), least), most)
     : otherwise;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
-}
-
-function fieldOf(value: unknown, name: string): unknown {
-  return isObject(value) && Object.hasOwn(value, name)
-    ? value[name]
-    : undefined;
 }
