@@ -152,9 +152,9 @@ export interface Config {
     permissions?: {
       /**
        * For how long, in milliseconds, what the permission backend has allowed a user to read
-       * of a tenant's catalog holds for further requests with the same token; 60000 at most.
-       * 0 by default: it decides about each request, and a right that is revoked is gone at
-       * once.
+       * of a tenant's catalog holds for further requests with the same token and tenant; 60000
+       * at most, 1000 by default. With 0 it decides about each request, and a right that is
+       * revoked is gone at once.
        */
       maxDecisionAgeMs?: number | string;
     };

@@ -157,6 +157,8 @@ function baseConfig(options: CatalogBackendOptions): JsonObject {
       enabled: options.enabled ?? false,
       // Who may enter a tenant is the subject of the tests of the gate.
       membership: 'open',
+      // Tests change the policy from one request to the next.
+      permissions: { maxDecisionAgeMs: 0 },
       database: { connection: APPLICATION, pool: { max: 5 } },
     },
   } as JsonObject;

@@ -1,3 +1,4 @@
+import { createBackendModule } from '@backstage/backend-plugin-api';
 import type { Entity } from '@backstage/catalog-model';
 import {
   catalogConditions,
@@ -9,6 +10,10 @@ import {
   type PolicyDecision,
 } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type TenantMemberStore,
+  tenantMemberStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import request from 'supertest';
 import { component } from '@internal/catalog-testing/entities';
 import { readPolicy } from '@internal/catalog-testing/readPolicy';
@@ -158,13 +163,32 @@ describe.each(databases.eachSupportedId())(
     it('what a user was allowed holds for the same token and tenant, and for nobody else', async () => {
       let result: AuthorizeResult.ALLOW | AuthorizeResult.DENY =
         AuthorizeResult.ALLOW;
+      let members: TenantMemberStore;
       const backend = await startCatalogBackend({
         connection: await createTenancyDatabase(databases, id),
         enabled: true,
-        features: [...guest.features, readPolicy(() => ({ result }))],
+        features: [
+          ...guest.features,
+          readPolicy(() => ({ result })),
+          createBackendModule({
+            pluginId: 'catalog',
+            moduleId: 'members-of-the-test',
+            register(env) {
+              env.registerInit({
+                deps: { store: tenantMemberStoreServiceRef },
+                async init({ store }) {
+                  members = store;
+                },
+              });
+            },
+          }),
+        ],
         config: {
           ...guest.config,
-          tenancy: { permissions: { maxDecisionAgeMs: 60_000 } },
+          tenancy: {
+            membership: 'required',
+            permissions: { maxDecisionAgeMs: 60_000 },
+          },
         },
       });
       for (const slug of ['acme', 'globex']) {
@@ -172,6 +196,11 @@ describe.each(databases.eachSupportedId())(
           tenant_slug: slug,
           tenant_name: slug,
         });
+        await members!.put(
+          slug,
+          { principal: ALICE, role: 'member' },
+          { by: 'x' },
+        );
         await backend.write(tenant_id, {
           type: 'full',
           entities: [ownedBy('its', ALICE)],
@@ -193,6 +222,9 @@ describe.each(databases.eachSupportedId())(
       // A refusal is not kept.
       result = AuthorizeResult.ALLOW;
       await expect(read('globex', token)).resolves.toBe(200);
+      // Who may enter is no decision of the policy.
+      await members!.remove('acme', ALICE);
+      await expect(read('acme', token)).resolves.toBe(403);
     });
   },
 );

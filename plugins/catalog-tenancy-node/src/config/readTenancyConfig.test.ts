@@ -29,7 +29,7 @@ describe('The configuration of tenancy', () => {
         queue: 500,
         queueTimeoutMs: 10_000,
       },
-      maxDecisionAgeMs: 0,
+      maxDecisionAgeMs: 1_000,
       audit: { keepDays: 90, minSeverity: 'medium' },
     });
   });
@@ -99,7 +99,7 @@ describe('The configuration of tenancy', () => {
           queue: 0,
           queueTimeoutMs: '50',
         },
-        permissions: { maxDecisionAgeMs: '1000' },
+        permissions: { maxDecisionAgeMs: '0' },
         audit: {
           keepDays: '30',
           minSeverity: 'low',
@@ -128,7 +128,7 @@ describe('The configuration of tenancy', () => {
         queue: 0,
         queueTimeoutMs: 50,
       },
-      maxDecisionAgeMs: 1_000,
+      maxDecisionAgeMs: 0,
       audit: {
         keepDays: 30,
         minSeverity: 'low',

@@ -139,7 +139,7 @@ export interface TenancyConfig {
   rateLimits?: RateLimits;
   /**
    * For how long, in milliseconds, what a user may read of a catalog holds for the user's next
-   * requests; 0 by default: the permission backend decides about each.
+   * requests with the same token; with 0 the permission backend decides about each.
    */
   maxDecisionAgeMs: number;
   /** What the audit trails of tenants keep. */
@@ -150,6 +150,8 @@ export interface TenancyConfig {
 
 /** Longer, and who has lost a right would not be shut out within a minute. */
 const MAX_DECISION_AGE_MS = 60_000;
+// The requests of a page come within it.
+const DEFAULT_DECISION_AGE_MS = 1_000;
 
 // As long as a timer of Node.js can be.
 const MILLISECONDS = { min: 1, max: 2 ** 31 - 1 };
@@ -387,7 +389,7 @@ function readMaxDecisionAge(read: ReturnType<typeof readers>): number {
     read.integer(`${key}.maxDecisionAgeMs`, {
       min: 0,
       max: MAX_DECISION_AGE_MS,
-    }) ?? 0
+    }) ?? DEFAULT_DECISION_AGE_MS
   );
 }
 
