@@ -27,7 +27,7 @@ export const FUNCTION_SIGNATURES = [
   'adoption_put_relations(uuid, text, text)',
   'adoption_put_state(uuid, text, text, text, text)',
   'adoption_put_rest(uuid, text, text)',
-  'adoption_put_entity(uuid, text, text, text, text, text, timestamptz)',
+  'adoption_put_entity(uuid, text, text, text, text, text, timestamptz, boolean)',
   'adoption_forget_entity(uuid, text, uuid)',
   'adoption_drop_entity(uuid, text, text)',
   'adoption_clear(uuid, text)',
