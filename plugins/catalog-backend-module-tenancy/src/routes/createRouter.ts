@@ -56,9 +56,11 @@ export function createRouter(operations: Operations): Router {
         const found = entityRefs.length
           ? await catalog.readEntitiesByRefs(tenantId, entityRefs, { filter })
           : [];
-        const items = await workSlices.map(tenantId, found, json =>
-          json === null ? 'null' : projectJson(json, projection),
-        );
+        const items = projection
+          ? await workSlices.map(tenantId, found, json =>
+              json === null ? 'null' : projectJson(json, projection),
+            )
+          : found.map(json => json ?? 'null');
         await sendEntities(res, [items], {
           before: '{"items":',
           after: '}',

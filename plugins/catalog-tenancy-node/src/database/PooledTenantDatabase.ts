@@ -101,19 +101,35 @@ function createTenantScope(uuid: string, knex: Knex): TenantScope {
   };
 }
 
+/** By the prototype that they stand in front of: defining them takes longer than building a statement. */
+const guards = new Map<object, object>();
+
 /**
  * Keeps `… or …` off the conditions of a statement: beside it, the predicate would
  * hold for a part of the rows only. The policy holds for all of them, but
  * PostgreSQL would look at every partition.
  */
 function keepPredicate(builder: Knex.QueryBuilder): Knex.QueryBuilder {
-  const refusals = methodsOf(builder)
+  const prototype: Knex.QueryBuilder = Object.getPrototypeOf(builder);
+  let guard = guards.get(prototype);
+  if (!guard) {
+    guard = guardOf(prototype);
+    guards.set(prototype, guard);
+  }
+  return Object.setPrototypeOf(builder, guard);
+}
+
+function guardOf(prototype: Knex.QueryBuilder): object {
+  const refusals = methodsOf(prototype)
     .filter(name => name === 'or' || name.startsWith('orWhere'))
     .map(name => [name, { get: refuseAlternative }] as const);
-  const { clone } = builder;
-  return Object.defineProperties(builder, {
+  return Object.create(prototype, {
     ...Object.fromEntries(refusals),
-    clone: { value: () => keepPredicate(clone.call(builder)) },
+    clone: {
+      value(this: Knex.QueryBuilder) {
+        return keepPredicate(prototype.clone.call(this));
+      },
+    },
   });
 }
 
@@ -124,20 +140,13 @@ function refuseAlternative(): never {
   );
 }
 
-const methods = new Map<object, string[]>();
-
 /** The names of all public methods, also of those that a plugin of Knex has added. */
-function methodsOf(builder: object): string[] {
-  const prototype: object = Object.getPrototypeOf(builder);
-  let names = methods.get(prototype);
-  if (!names) {
-    names = [];
-    let each: object | null = prototype;
-    while (each) {
-      names.push(...Object.getOwnPropertyNames(each));
-      each = Object.getPrototypeOf(each);
-    }
-    methods.set(prototype, names);
+function methodsOf(prototype: object): string[] {
+  const names: string[] = [];
+  let each: object | null = prototype;
+  while (each) {
+    names.push(...Object.getOwnPropertyNames(each));
+    each = Object.getPrototypeOf(each);
   }
   return names;
 }
