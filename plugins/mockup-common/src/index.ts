@@ -18,6 +18,12 @@ export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { mentionsOf } from './mentions';
 export { parseInput } from './parseInput';
 export * from './permissions';
+export {
+  type PhonePlace,
+  phonePlaceOf,
+  withoutPhonePlace,
+  withPhonePlace,
+} from './phone';
 export { countQueries } from './queries';
 export * from './schemas';
 export type * from './types';

@@ -1,4 +1,5 @@
 import { allItems } from './containers';
+import { withoutPhonePlace } from './phone';
 import type { LayoutItem } from './types';
 
 /** The components of the plugin, and of its app, that ask the portal for what they show. */
@@ -23,6 +24,8 @@ const LIVE_COMPONENTS = new Set([
 export function countQueries(items: readonly LayoutItem[]): number {
   const queries = allItems(items)
     .filter(({ item }) => LIVE_COMPONENTS.has(item.component))
-    .map(({ item }) => JSON.stringify([item.component, item.props]));
+    .map(({ item }) =>
+      JSON.stringify([item.component, withoutPhonePlace(item.props)]),
+    );
   return new Set(queries).size;
 }

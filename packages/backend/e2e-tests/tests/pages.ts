@@ -67,6 +67,7 @@ export function testPages(): void {
         await setRole(portal, 'peter', 'viewer');
         const reader = await visit({ at: TENANT, as: 'peter', ...PHONE });
         reader.traffic.expect([TENANT]);
+        await reader.open('/');
         await reader.page.getByText('What lamp does').first().waitFor();
         expect(new URL(reader.page.url()).pathname).toBe(PATH);
         for (const [who, text] of [

@@ -104,6 +104,15 @@ describe.each(databases.eachSupportedId())(
         },
       ],
       [
+        'places on a phone',
+        {
+          layoutData: [
+            item({ props: { $phone: { order: 1, hidden: true } } }),
+            item({ i: 'b', props: { $phone: {} } }),
+          ],
+        },
+      ],
+      [
         '1000 items',
         {
           layoutData: Array.from({ length: 1000 }, (_, n) =>
@@ -207,6 +216,14 @@ describe.each(databases.eachSupportedId())(
           ],
         },
         'layoutData must be a layout whose live components ask for at most 100 different things, not 101',
+      ],
+      [
+        { layoutData: [item({ props: { $phone: 1 } })] },
+        'layoutData[0].props.$phone must be an object with an order, with hidden, or with both, got 1',
+      ],
+      [
+        { layoutData: [section('a', [item({ props: { $phone: { x: 1 } } })])] },
+        'unknown field "x" in layoutData[0].props.items[0].props.$phone',
       ],
       [
         { layoutData: [item(), item({ i: 'other' }), item()] },

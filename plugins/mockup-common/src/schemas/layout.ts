@@ -66,6 +66,11 @@ export const layoutItemInputSchema: z.ZodType<LayoutItem> = layoutItem
   .transform(({ moved: _moved, placeholder: _placeholder, ...item }) => item);
 
 const TOO_MANY = `a list of at most ${MOCKUP_LIMITS.layoutItems} layout items`;
+const PHONE = 'an object with an order, with hidden, or with both';
+const phonePlace = z.strictObject(
+  { order: gridPosition.optional(), hidden: flag.optional() },
+  { error: PHONE },
+);
 const listOfItems = z.array(layoutItem, { error: 'a list of layout items' });
 
 /**
@@ -91,6 +96,10 @@ export const layoutSchema: z.ZodType<LayoutItem[]> = z
       if (item.y + item.h > MOCKUP_LIMITS.layoutRows) {
         problem('y', `such that y + h is at most ${MOCKUP_LIMITS.layoutRows}`);
       }
+      const { $phone: place } = item.props;
+      if (place !== undefined) {
+        addIssues(phonePlace.safeParse(place), [...path, 'props', '$phone']);
+      }
       if (seen.has(item.i)) {
         problem('i', 'unique within its layout');
       }
@@ -114,16 +123,20 @@ export const layoutSchema: z.ZodType<LayoutItem[]> = z
         return;
       }
       const parsed = listOfItems.safeParse(item.props.items);
-      if (parsed.success) {
-        checkAll(parsed.data, at);
-      } else {
-        parsed.error.issues.forEach(issue =>
-          context.addIssue({
-            ...issue,
-            path: [...at, ...issue.path],
-          } as z.core.$ZodRawIssue),
-        );
-      }
+      addIssues(parsed, at);
+      checkAll(parsed.data ?? [], at);
+    }
+
+    function addIssues(
+      { error }: z.ZodSafeParseResult<unknown>,
+      at: PropertyKey[],
+    ) {
+      error?.issues.forEach(issue =>
+        context.addIssue({
+          ...issue,
+          path: [...at, ...issue.path],
+        } as z.core.$ZodRawIssue),
+      );
     }
 
     checkAll(items, []);

@@ -1,6 +1,9 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Skeleton } from '@backstage/ui';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  type LayoutItem,
+  withoutPhonePlace,
+} from 'backstage-plugin-mockup-common';
 import {
   Component,
   type ComponentType,
@@ -8,6 +11,7 @@ import {
   memo,
   type ReactNode,
   Suspense,
+  useMemo,
 } from 'react';
 import { mockupTranslationRef } from '../translation';
 import styles from './ComponentView.module.css';
@@ -56,7 +60,11 @@ class Boundary extends Component<
 export const ComponentView = memo(function MemoizedComponentView(
   props: Pick<LayoutItem, 'component' | 'props'>,
 ) {
-  const { component: name, props: itemProps } = props;
+  const { component: name } = props;
+  const itemProps = useMemo(
+    () => withoutPhonePlace(props.props),
+    [props.props],
+  );
   const { t } = useTranslationRef(mockupTranslationRef);
   const component = useApi(mockupComponentsApiRef).get(name);
   if (!component) {

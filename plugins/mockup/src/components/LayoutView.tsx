@@ -1,4 +1,9 @@
-import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
+import { useBreakpoint } from '@backstage/ui';
+import {
+  isContainer,
+  type LayoutItem,
+  phonePlaceOf,
+} from 'backstage-plugin-mockup-common';
 import {
   createContext,
   type CSSProperties,
@@ -8,13 +13,15 @@ import {
   useMemo,
 } from 'react';
 import { ComponentView } from './ComponentView';
-import { type Box, drawnBoxes } from './grid';
+import { type Box, drawnBoxes, phoneOrder } from './grid';
 import styles from './LayoutView.module.css';
 import { PageDataProvider } from './live/PageData';
 
 type OverlayOf = (item: LayoutItem) => ReactNode;
 
 const OverlayContext = createContext<OverlayOf | undefined>(undefined);
+
+const PhoneContext = createContext(false);
 
 /** Whether something is drawn above items, such as how they differ: then none of them is hidden. */
 export function useHasOverlays(): boolean {
@@ -30,14 +37,20 @@ export const LayoutView = memo(function MemoizedLayoutView(props: {
   overlayOf?: OverlayOf;
   /** Draws the items one below the other where there is no room for columns. */
   isStacked?: boolean;
+  /** Whether it is read on a phone, whatever this window is. */
+  isPhone?: boolean;
 }) {
   const { items, overlayOf, isStacked } = props;
+  const { breakpoint } = useBreakpoint();
+  const isPhone = props.isPhone ?? (isStacked && breakpoint === 'initial');
   return (
     <PageDataProvider>
       <OverlayContext.Provider value={overlayOf}>
-        <div className={isStacked ? styles.stacked : styles.room}>
-          <LayoutGrid items={items} />
-        </div>
+        <PhoneContext.Provider value={isPhone ?? false}>
+          <div className={isStacked ? styles.stacked : styles.room}>
+            <LayoutGrid items={items} />
+          </div>
+        </PhoneContext.Provider>
       </OverlayContext.Provider>
     </PageDataProvider>
   );
@@ -45,7 +58,13 @@ export const LayoutView = memo(function MemoizedLayoutView(props: {
 
 /** Items in the grid, of a page or within a container. */
 export function LayoutGrid({ items }: { items: readonly LayoutItem[] }) {
-  const boxes = useMemo(() => drawnBoxes(items), [items]);
+  const isPhone = useContext(PhoneContext);
+  const boxes = useMemo(() => {
+    const drawn = drawnBoxes(items);
+    const byItem = new Map(drawn.map(each => [each.item, each]));
+    // In the grid, the order changes nothing that is seen.
+    return isPhone ? phoneOrder(items).map(item => byItem.get(item)!) : drawn;
+  }, [items, isPhone]);
   return (
     <div className={styles.grid}>
       {boxes.map(({ item, box }) => (
@@ -70,6 +89,7 @@ export function ItemView({ item, box }: { item: LayoutItem; box?: Box }) {
       className={styles.item}
       data-item={item.i}
       data-container={isContainer(item) || undefined}
+      data-phone-hidden={phonePlaceOf(item).hidden || undefined}
       style={style}
     >
       <ComponentView component={item.component} props={item.props} />

@@ -1,4 +1,4 @@
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { type LayoutItem, phonePlaceOf } from 'backstage-plugin-mockup-common';
 
 /** The grid of a mockup, as react-grid-layout counts it. */
 export const GRID = {
@@ -28,6 +28,15 @@ export function inOrder(a: Box, b: Box): number {
 /** Items as people read them. */
 export function readingOrder(items: readonly LayoutItem[]): LayoutItem[] {
   return [...items].sort(inOrder);
+}
+
+/** Items in the order of a phone, those without one at the end, as people read them. */
+export function phoneOrder(items: readonly LayoutItem[]): LayoutItem[] {
+  const orderOf = (item: LayoutItem) => phonePlaceOf(item).order ?? Infinity;
+  return readingOrder(items).sort((a, b) =>
+    // Infinity less itself is no number.
+    orderOf(a) === orderOf(b) ? 0 : orderOf(a) - orderOf(b),
+  );
 }
 
 // The API takes any row and height. A drawing of that height is of use to nobody.

@@ -444,6 +444,40 @@ describe('containers', () => {
   });
 });
 
+describe('the arrangement for phones', () => {
+  it('has an order and leaves out items, is undone, and drawn by components as before', async () => {
+    const backend = new Backend(
+      item('a', 0, 0, 'Above'),
+      item('b', 0, 4, 'Below'),
+    );
+    await open(backend);
+    await userEvent.click(screen.getByRole('radio', { name: 'Phone' }));
+    const texts = () =>
+      [...document.querySelectorAll('[data-item]')].map(
+        each => each.textContent,
+      );
+    await waitFor(() => expect(texts()).toEqual(['Above', 'Below']));
+    expect(button('Show all as on the page')).toBeDisabled();
+    await userEvent.click(button('Move Text “Below” up'));
+    expect(texts()).toEqual(['Below', 'Above']);
+    await userEvent.click(screen.getByRole('checkbox', { name: /Above/ }));
+    expect(document.querySelector('[data-item=a]')).toHaveAttribute(
+      'data-phone-hidden',
+    );
+    await expectAccessible();
+    await press('{Control>}s{/Control}');
+    await screen.findByText('All changes are saved.');
+    expect(backend.saved[0].layoutData.map(({ props }) => props)).toEqual([
+      { text: 'Above', $phone: { order: 1, hidden: true } },
+      { text: 'Below', $phone: { order: 0 } },
+    ]);
+    await press('{Control>}z{/Control}');
+    expect(document.querySelector('[data-phone-hidden]')).toBeNull();
+    await userEvent.click(button('Show all as on the page'));
+    expect(texts()).toEqual(['Above', 'Below']);
+  });
+});
+
 describe('a mockup of a thousand items', () => {
   it('draws what is in sight, and what the keyboard comes to', async () => {
     await open(

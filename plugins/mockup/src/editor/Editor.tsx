@@ -27,6 +27,7 @@ import { levelItems, selectedItems } from './model/editorReducer';
 import { bottomOf } from './model/grid';
 import { containersTo, itemsAt, type Level } from './model/levels';
 import { Palette } from './Palette';
+import { PhoneOrder } from './PhoneOrder';
 import { Preview } from './Preview';
 import { PublishButton } from '../pages/PublishButton';
 import { CommentsLink } from '../review/CommentsLink';
@@ -335,7 +336,20 @@ export function Editor(props: {
         />
       )}
       {view !== 'edit' && view !== 'json' && (
-        <Preview items={content.items} view={view} />
+        <Preview items={content.items} view={view}>
+          {view === 'phone' && !isReadOnly && (
+            <PhoneOrder
+              items={content.items}
+              titleOf={titleOf}
+              onChange={next =>
+                dispatch({
+                  type: 'replace',
+                  content: { ...content, items: next },
+                })
+              }
+            />
+          )}
+        </Preview>
       )}
       {draft && (
         <DraftDialog

@@ -1,4 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import type { ReactNode } from 'react';
 import { LayoutView } from '../components/LayoutView';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
@@ -9,8 +10,10 @@ import { PREVIEW_WIDTHS } from './Toolbar';
 export function Preview(props: {
   items: Items;
   view: keyof typeof PREVIEW_WIDTHS;
+  /** Beside it. */
+  children?: ReactNode;
 }) {
-  const { items, view } = props;
+  const { items, view, children } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <section
@@ -24,8 +27,9 @@ export function Preview(props: {
         className={styles.preview}
         style={{ width: PREVIEW_WIDTHS[view] ?? '100%' }}
       >
-        <LayoutView items={items} isStacked />
+        <LayoutView items={items} isStacked isPhone={view === 'phone'} />
       </div>
+      {children}
     </section>
   );
 }

@@ -125,6 +125,13 @@ export const editorMessages = {
     moveDown: 'Move down',
     copyEntry: 'Copy the entry',
   },
+  phone: {
+    title: 'On phones',
+    help: 'What is checked is shown, in this order. Items that you do not arrange come as on the page.',
+    up: 'Move {{item}} up',
+    down: 'Move {{item}} down',
+    reset: 'Show all as on the page',
+  },
   levels: {
     label: 'Where you are',
     page: 'Page',

@@ -53,6 +53,9 @@ function isInDialog(target: EventTarget | null): boolean {
 export function isEditable(target: EventTarget | null): boolean {
   return (
     target instanceof HTMLElement &&
-    (target.isContentEditable || target.matches('input, textarea, select'))
+    (target.isContentEditable ||
+      target.matches(
+        'input:not([type=checkbox], [type=radio]), textarea, select',
+      ))
   );
 }
