@@ -22,11 +22,11 @@ export const pagesTranslationRef = createTranslationRef({
       signIn: 'Sign in again',
     },
     selection: {
-      label: 'What is chosen',
-      count_one: '{{count}} is chosen',
-      count_other: '{{count}} are chosen',
-      clear: 'Choose none',
-      failed: 'Not done for all',
+      label: 'Selection',
+      count_one: '{{count}} selected',
+      count_other: '{{count}} selected',
+      clear: 'Clear selection',
+      failed: 'Some were not changed',
     },
     list: {
       search: 'Search',

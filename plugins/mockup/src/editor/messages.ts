@@ -238,7 +238,7 @@ export const editorMessages = {
     space: 'Toggle selection',
     enter: 'Open the properties',
     ctrlEnter: 'Open a container',
-    escape: 'Select nothing; end a drag; leave a container',
+    escape: 'Clear the selection; cancel a drag; leave a container',
     delete: 'Delete what is selected',
     all: 'Select all',
     copy: 'Copy, cut, paste',

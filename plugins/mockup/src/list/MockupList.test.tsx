@@ -425,7 +425,7 @@ describe('several mockups', () => {
         await screen.findByRole('checkbox', { name: `Choose ${name}` }),
       );
     }
-    const bar = within(screen.getByRole('group', { name: 'What is chosen' }));
+    const bar = within(screen.getByRole('group', { name: 'Selection' }));
     await userEvent.click(bar.getByRole('button', { name: 'Restore' }));
     const dialog = within(await screen.findByRole('dialog'));
     await userEvent.click(dialog.getByRole('button', { name: 'Restore' }));

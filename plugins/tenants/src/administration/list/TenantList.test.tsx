@@ -145,7 +145,7 @@ describe('the list of tenants', () => {
       const row = await rowOf(name);
       await userEvent.click(within(row).getByRole('checkbox'));
     }
-    expect(screen.getByText('2 are chosen')).toBeVisible();
+    expect(screen.getByText('2 selected')).toBeVisible();
     await userEvent.click(
       screen.getByRole('button', { name: 'Pause engines' }),
     );
@@ -164,7 +164,7 @@ describe('the list of tenants', () => {
     await userEvent.click(
       within(dialog).getByRole('button', { name: 'Cancel' }),
     );
-    expect(await screen.findByText('1 is chosen')).toBeVisible();
+    expect(await screen.findByText('1 selected')).toBeVisible();
   });
 
   it('deletes several only once their number is typed, and restores deleted ones', async () => {

@@ -48,7 +48,7 @@ export const membersMessages = {
     asService: 'The service {{text}}',
     unclear:
       'Choose somebody from the list. If this is the subject of a service, choose “The service {{text}}” there.',
-    nobody: 'Nobody of this name is in the catalog of the portal',
+    nobody: 'The catalog of the portal has nobody with this name',
     more: '{{shown}} of {{total}}: type more to find others',
     refused:
       'You may not read the catalog of the default tenant, which has the people and groups. Type the principal of whom you want to add.',
@@ -88,7 +88,7 @@ export const membersMessages = {
     link: {
       sent: 'The invitation was sent to {{email}}',
       made: 'Send this link to the person',
-      once: 'The link is shown this once. It makes one person a member.',
+      once: 'The link is shown only once. It makes one person a member.',
       copy: 'Copy the link',
       copied: 'Copied',
       notCopied: 'The browser did not copy it. Select the link, and copy it.',
@@ -97,8 +97,8 @@ export const membersMessages = {
       action: 'Remove the invitation of {{name}}',
       title: 'Remove the invitation?',
       open: 'Nobody can accept it then. If it was sent already, tell the person.',
-      accepted: 'It goes from this list. The person stays a member.',
-      expired: 'It goes from this list.',
+      accepted: 'It is removed from this list. The person stays a member.',
+      expired: 'It is removed from this list.',
       confirm: 'Remove',
       failed: 'Not removed',
     },
@@ -141,14 +141,14 @@ export const membersMessages = {
       roles:
         'One group on each line, such as staff: member. The highest role counts, and is given at each sign-in.',
       scopes: 'Beside openid, profile and email, such as offline_access.',
-      name_claim: 'preferred_username where it is empty.',
-      email_claim: 'email where it is empty.',
-      groups_claim: 'groups where it is empty.',
+      name_claim: 'Default: preferred_username.',
+      email_claim: 'Default: email.',
+      groups_claim: 'Default: groups.',
     },
     dialog: {
       add: 'Add a provider',
       change: 'Change the provider',
-      text: 'It counts from the next sign-in on. With another issuer or client, all sessions end.',
+      text: 'It applies from the next sign-in. With another issuer or client, all sessions end.',
       submit: 'Save',
       failed: 'Not saved',
     },

@@ -25,7 +25,7 @@ export const sharesMessages = {
   create: {
     open: 'Share entities',
     title: 'Share entities',
-    text: 'The copies name no other entity of this tenant that is not shared as well.',
+    text: 'The copies refer to no entity of this tenant that is not shared too.',
     filter: 'Entities',
     filterHint:
       'As a filter of the catalog, such as kind=template or kind=api,spec.type=openapi. Several are separated by semicolons.',

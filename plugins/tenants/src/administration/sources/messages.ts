@@ -64,7 +64,7 @@ export const sourcesMessages = {
     targetDescription:
       'The address of a catalog-info.yaml, at a host that the operator allows.',
     targetMissing: 'Type the URL of a file.',
-    targetTaken: 'This location is there already.',
+    targetTaken: 'This location is already in the list.',
     allow: 'Only these kinds',
     allowDescription:
       'Separated by commas, such as User, Group. Empty: what the rules allow.',
@@ -73,7 +73,7 @@ export const sourcesMessages = {
     notTried: 'The location could not be tried',
     trying: 'Reading the location…',
     slow: 'The location has not answered yet',
-    slowText: 'It is waited for. You can add it without.',
+    slowText: 'It may still answer. You can add it without waiting.',
     addAnyway: 'Add anyway',
     addedWith_one:
       '{{target}} has {{count}} entity, and was added. Save to have the engine read it.',

@@ -55,7 +55,7 @@ describe('UsageSection', () => {
     await screen.findByText('no way');
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
     expect(
-      await screen.findByText('Nothing was used on the last 30 days.'),
+      await screen.findByText('Nothing was used in the last 30 days.'),
     ).toBeInTheDocument();
   });
 });

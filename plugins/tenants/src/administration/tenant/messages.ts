@@ -47,7 +47,7 @@ export const tenantMessages = {
   usage: {
     title: 'Use by day',
     failed: 'The use could not be read',
-    none: 'Nothing was used on the last 30 days.',
+    none: 'Nothing was used in the last 30 days.',
     measure: 'Shown',
     measures: {
       requests: 'Requests',
@@ -72,13 +72,13 @@ export const tenantMessages = {
     number: 'Enter a number.',
     concurrency: 'Operations at once',
     concurrencyDescription:
-      'At most so many run in the database for each process; further ones wait. Empty: the default of the portal.',
+      'The most that run in the database for each process; others wait. Leave it empty for the default of the portal.',
     rate: 'Requests a second',
     rateDescription:
-      'For each process; further ones are refused. Empty: the default of the portal.',
+      'For each process; others are refused. Leave it empty for the default of the portal.',
     burst: 'Requests at once',
     burstDescription:
-      'How many may arrive at once. Empty: as many as in a second.',
+      'How many may arrive at once. Leave it empty for as many as in a second.',
     burstAlone: 'Set the requests a second too, or leave this empty.',
     submit: 'Save',
     failed: 'Nothing was saved',
