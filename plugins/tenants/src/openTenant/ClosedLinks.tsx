@@ -68,6 +68,9 @@ export function worksIn(open: OpenTenant, pluginId: string): boolean {
       );
     case 'catalog-import':
       return open.takes_locations;
+    case 'user-settings':
+      // Of its backend it needs nothing but settings, which the browser keeps otherwise.
+      return true;
     default:
       return !open.closed_plugins.includes(pluginId);
   }

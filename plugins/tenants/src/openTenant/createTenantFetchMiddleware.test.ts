@@ -15,7 +15,7 @@ describe('the fetch middleware of tenants', () => {
   ) => {
     const pageTenant: PageTenant = {
       slug,
-      closedPlugins: ['kubernetes'],
+      closedPlugins: ['kubernetes', 'user-settings'],
       refuse,
       onRefusal: () => () => {},
       onOther: () => () => {},
@@ -133,6 +133,35 @@ describe('the fetch middleware of tenants', () => {
       expect(next).toHaveBeenCalledTimes(3);
     },
   );
+
+  it('keeps settings in the browser, of each tenant its own, where the tenant has no plugin for them', async () => {
+    const settings = (slug: string, path: string, init?: RequestInit) =>
+      middleware(slug)(
+        `https://portal.example/base/api/user-settings/${path}`,
+        init,
+      );
+    const star = 'buckets/default.stars/keys/refs';
+    expect((await settings('acme', star)).status).toBe(404);
+    const value = ['component:default/app'];
+    const set = { method: 'PUT', body: JSON.stringify({ value }) };
+    const kept = { bucket: 'default.stars', key: 'refs', value };
+    expect(await (await settings('acme', star, set)).json()).toEqual(kept);
+    const many = {
+      method: 'POST',
+      body: JSON.stringify({
+        items: [kept, { bucket: 'default.stars', key: 'other' }],
+      }),
+    };
+    expect(await (await settings('acme', 'multiget', many)).json()).toEqual({
+      items: [kept, null],
+    });
+    expect(await (await settings('initech', 'multiget', many)).json()).toEqual({
+      items: [null, null],
+    });
+    await settings('acme', star, { method: 'DELETE' });
+    expect((await settings('acme', star)).status).toBe(404);
+    expect(next).not.toHaveBeenCalled();
+  });
 
   it.each([
     [403, REFUSAL, 1],

@@ -1,5 +1,6 @@
 import type { ConfigApi } from '@backstage/frontend-plugin-api';
 import type { PageTenant } from './PageTenant';
+import { settingsOfBrowser } from './settingsOfBrowser';
 
 const HEADER = 'X-Tenant-Slug';
 const PLUGIN_ID = /\{\{\s*pluginId\s*\}\}/g;
@@ -14,7 +15,7 @@ const REFUSAL = '{"error":"Invalid tenant"}';
  * It sends the tenant of the page to the backend, at the URLs that Backstage sends the token
  * of the user to, and to no other host. A header that the caller has set stays. It tells the
  * page where the portal refuses the tenant, and does not ask for plugins that the tenant does not
- * have: it answers as the portal would.
+ * have: it answers as the portal would, and keeps what `user-settings` would in the browser.
  *
  * @public
  */
@@ -41,7 +42,9 @@ export function createTenantFetchMiddleware(options: {
       const { pathname } = new URL(url, document.baseURI);
       const pluginId = /\/api\/([^/]+)/.exec(pathname)?.[1] ?? '';
       if (pageTenant.closedPlugins.includes(pluginId)) {
-        return refusalOf(pluginId);
+        return pluginId === 'user-settings'
+          ? settingsOfBrowser(pageTenant.slug, new Request(input, init))
+          : refusalOf(pluginId);
       }
       let response: Response;
       if (pageTenant.slug === undefined) {
