@@ -2,18 +2,20 @@
 // `create-app` has just made, without our lock file and age gate, and takes that through
 // docs/integrators/mounting.md, on a throw-away PostgreSQL: without tenants, through
 // the migration by the package's own commands, through a start that has to fail, with
-// and without the lines that end the process then, and with tenants, up to the first entity of
-// a tenant on a page. It prints which versions were taken.
+// and without the lines that end the process then, and with tenants: up to the first entity of
+// a tenant, every page that the stock sidebar leads its member to, and every tab of the entity. It
+// prints which versions were taken.
 
 import assert from 'assert';
 import { randomUUID } from 'crypto';
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
-import { chromium } from 'playwright-core';
 import { targetPaths } from '@backstage/cli-common';
+import { Chromium } from '../e2e-tests/harness/Chromium';
 import { findChromium } from '../e2e-tests/harness/findChromium';
 import { SourceServer } from '../e2e-tests/harness/SourceServer';
+import { walk } from '../e2e-tests/harness/walk';
 import { createApplicationUser, databaseEnvironment } from './database';
 import {
   callMockups,
@@ -49,6 +51,18 @@ const CONFIG = [
   'app-config.production.yaml',
   'app-config.smoke.yaml',
 ].flatMap(file => ['--config', file]);
+
+const TENANT_COMPONENT = 'smoke-of-acme';
+const PAGE_OF_COMPONENT = `/catalog/default/component/${TENANT_COMPONENT}`;
+
+/** Pages of plugins that know no tenants. */
+const PAGES_OF_INSTANCES = [
+  '/create',
+  '/docs',
+  '/notifications',
+  `${PAGE_OF_COMPONENT}/docs`,
+  `${PAGE_OF_COMPONENT}/kubernetes`,
+];
 
 /** What `npm run pack` prints. */
 interface Snippet {
@@ -358,7 +372,7 @@ async function takeThrough(portal: string): Promise<void> {
         await callMockups(backend.baseUrl, token);
         await callTenants(backend.baseUrl, token);
         await addEntity(backend.baseUrl, token, sources);
-        await openPage(backend.baseUrl);
+        await expectPages(backend.baseUrl);
       });
     });
   } finally {
@@ -367,8 +381,6 @@ async function takeThrough(portal: string): Promise<void> {
     await sources.stop();
   }
 }
-
-const TENANT_COMPONENT = 'smoke-of-acme';
 
 /** The first entity of the tenant that `callTenants` has made, and a member. */
 async function addEntity(
@@ -392,7 +404,11 @@ async function addEntity(
     { role: 'member' },
   );
   assert(added.ok, `members: ${added.status} ${await added.text()}`);
-  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT);
+  const target = sources.serveComponent('/acme.json', TENANT_COMPONENT, {
+    // Its page has tabs of these plugins.
+    'backstage.io/kubernetes-id': TENANT_COMPONENT,
+    'backstage.io/techdocs-ref': 'dir:.',
+  });
   await until('the engine of the tenant takes a location', async () => {
     const { status } = await call('POST', 'catalog/locations', {
       type: 'url',
@@ -405,34 +421,46 @@ async function addEntity(
   await untilIngested(baseUrl, token, 'acme', TENANT_COMPONENT);
 }
 
-/** A guest signs in, opens the tenant, and sees its entity. */
-async function openPage(baseUrl: string): Promise<void> {
-  const executablePath = findChromium();
-  if (!executablePath) {
+/** A member of the tenant meets no error wherever the portal leads, and no page of a closed plugin. */
+async function expectPages(baseUrl: string): Promise<void> {
+  if (!findChromium()) {
     process.stderr.write(
-      'The page is left out: there is no Chromium in the path, and CHROMIUM names none.\n',
+      'The pages are left out: there is no Chromium in the path, and CHROMIUM names none.\n',
     );
     return;
   }
-  const browser = await chromium.launch({
-    executablePath,
-    // The sandbox needs rights that it must not have as root.
-    chromiumSandbox: process.getuid?.() !== 0,
-  });
+  const visited = await walkThroughTenant(baseUrl);
+  // Closed to the tenant: it has no instance of any plugin.
+  assert.deepStrictEqual(
+    PAGES_OF_INSTANCES.filter(path => visited.includes(path)),
+    [],
+  );
+}
+
+/** A guest signs in, opens the tenant, sees its entity, and goes wherever the stock portal leads. */
+async function walkThroughTenant(baseUrl: string): Promise<string[]> {
+  const chromium = await Chromium.start({ url: () => baseUrl });
   try {
-    const page = await browser.newPage({ locale: 'en-GB' });
+    const visitor = await chromium.visit({});
+    const { page } = visitor;
     page.setDefaultTimeout(STARTUP_PATIENCE_MS);
-    const errors: string[] = [];
-    page.on('pageerror', error => errors.push(error.message));
-    await page.goto(baseUrl);
+    // Such as the jokes of the stock home page: this machine need not reach them.
+    await page.route(
+      ({ origin }) => origin !== baseUrl,
+      route => route.fulfill({ json: [{}] }),
+    );
+    await page.goto('/');
     await page.getByRole('button', { name: 'Enter' }).click();
-    await page.getByRole('button', { name: 'Open another tenant' }).click();
-    await page.getByRole('option', { name: 'Acme' }).click();
-    await page.getByLabel('Tenant Acme').first().waitFor();
+    await visitor.switchTo('Acme');
+    await visitor.tenantName.waitFor();
     await page.getByRole('link', { name: TENANT_COMPONENT }).waitFor();
-    assert.deepStrictEqual(errors, []);
+    await visitor.untilQuiet();
+    const { visited, problems } = await walk(visitor, PAGE_OF_COMPONENT);
+    process.stdout.write(`Pages of the tenant: ${visited.join(', ')}\n`);
+    assert.deepStrictEqual(problems, []);
+    return visited;
   } finally {
-    await browser.close();
+    await chromium.stop();
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { shareOnePortal } from './harness/inBrowser';
 import { testAdministration } from './tests/administration';
+import { testFailures } from './tests/failures';
 import { testMockups } from './tests/mockups';
 import {
   testLosses,
@@ -35,4 +36,5 @@ testShares();
 testKeyboard();
 testPhone();
 testLosses();
+testFailures();
 testRestarts();

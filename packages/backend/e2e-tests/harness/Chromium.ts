@@ -25,12 +25,12 @@ export interface VisitOptions {
 /** The browser of this machine, used by several people. */
 export class Chromium {
   readonly #browser: Browser;
-  readonly #portal: Portal;
+  readonly #portal: Pick<Portal, 'url'>;
 
   /** What the browsers of those have kept who have signed in: pages, and who they are. */
   readonly #signedIn = new Map<string, Promise<BrowserContext>>();
 
-  static async start(portal: Portal): Promise<Chromium> {
+  static async start(portal: Pick<Portal, 'url'>): Promise<Chromium> {
     const browser = await chromium.launch({
       executablePath: findChromium(),
       // The sandbox needs rights that it must not have as root.
@@ -39,7 +39,7 @@ export class Chromium {
     return new Chromium(browser, portal);
   }
 
-  private constructor(browser: Browser, portal: Portal) {
+  private constructor(browser: Browser, portal: Pick<Portal, 'url'>) {
     this.#browser = browser;
     this.#portal = portal;
   }

@@ -1,38 +1,38 @@
 import type { Page } from 'playwright-core';
+import type { Visitor } from './Visitor';
 
-const NOT_FOUND = /page not found|not found error|no such page|404/i;
+/** What stock pages say where an address leads nowhere, or all of them has failed. */
+const FAILED = /^(error \d{3}|.*page not found|.*not found error).*$/im;
+
+const MESSAGES = '[role=alert]:visible, [role=alertdialog]:visible';
 
 /**
- * Follows every link of the sidebar that is shown, and every tab of an entity, by clicks.
+ * Follows every link of the sidebar that is shown, and every tab of an entity that the catalog, the
+ * first page, lists.
  *
  * @returns where it was, and what a person would complain about: answers with an error, dead links,
  * messages of failures
  */
 export async function walk(
-  page: Page,
-  entity: { link: string; path: string },
+  visitor: Visitor,
+  entityPath: string,
 ): Promise<{ visited: string[]; problems: string[] }> {
+  const { page, traffic } = visitor;
   const visited: string[] = [];
-  const problems: string[] = [];
-  page.on('response', response => {
-    if (response.status() >= 400 && response.url().includes('/api/')) {
-      problems.push(`${response.status()} ${response.url()}`);
-    }
-  });
-  page.on('pageerror', error => problems.push(`Uncaught: ${error.message}`));
+  const problems = new Set<string>();
+  const before = traffic.calls.length;
+  page.on('pageerror', error => problems.add(`Uncaught: ${error.message}`));
 
   const follow = async (scope: string, href: string) => {
-    await page.locator(`${scope} a[href="${href}"]`).first().click();
-    // Answers first, then what they show.
-    await page.waitForLoadState('networkidle');
+    const link = page.locator(`${scope} a[href="${href}"]:visible`).first();
+    // Not by the mouse: the logo of a stock sidebar lies below the page for it.
+    await link.evaluate(element => (element as HTMLElement).click());
+    await visitor.untilQuiet();
     visited.push(href);
-    const says = await page.locator('[role=alert]:visible').allInnerTexts();
-    const headings = await page.locator('h1:visible').allInnerTexts();
-    for (const text of [
-      ...says,
-      ...headings.filter(each => NOT_FOUND.test(each)),
-    ]) {
-      problems.push(`${href} says: ${text}`);
+    const messages = await page.locator(MESSAGES).allInnerTexts();
+    const failed = FAILED.exec(await page.locator('body').innerText());
+    for (const text of [...messages, ...(failed ? [failed[0]] : [])]) {
+      problems.add(`${href} says: ${text}`);
     }
   };
 
@@ -40,16 +40,22 @@ export async function walk(
   for (const href of await linksIn(page, sidebar)) {
     await follow(sidebar, href);
   }
-  await follow(sidebar, entity.link);
-  await page.locator(`a[href$="${entity.path}"]:visible`).first().click();
-  await page.waitForLoadState('networkidle');
-  const tabs = (await linksIn(page, 'body')).filter(href =>
-    href.startsWith(`${entity.path}/`),
+  await follow(sidebar, '/');
+  const [entity] = (await linksIn(page, 'body')).filter(href =>
+    href.endsWith(entityPath),
   );
-  for (const href of tabs) {
-    await follow('body', href);
+  await follow('body', entity);
+  for (const href of await linksIn(page, 'body')) {
+    if (href.startsWith(`${entityPath}/`)) {
+      await follow('body', href);
+    }
   }
-  return { visited, problems: [...new Set(problems)] };
+  for (const { status, method, url } of traffic.calls.slice(before)) {
+    if (status >= 400) {
+      problems.add(`${status} ${method} ${url}`);
+    }
+  }
+  return { visited, problems: [...problems] };
 }
 
 /** The addresses of this portal that somebody sees. */

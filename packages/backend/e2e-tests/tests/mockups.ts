@@ -473,7 +473,7 @@ export function testMockups(): void {
 }
 
 /** A mockup of Anna's with these versions, and Anna in its editor. */
-async function openMockup(
+export async function openMockup(
   { portal, visit }: Scene,
   { versions }: { versions: object[][] },
   size: { width?: number; height?: number } = {},

@@ -28,6 +28,22 @@ export function testSignIn(): void {
       }
     });
 
+    inBrowser('asks the catalog first at the next visit', async scene => {
+      const visitor = await scene.visit({ at: 'acme', as: 'anna' });
+      const { page } = visitor;
+      const asked: string[] = [];
+      page.on('request', request => {
+        const [, plugin] =
+          /\/api\/(catalog|tenants)\//.exec(request.url()) ?? [];
+        asked.push(...(plugin ? [plugin] : []));
+      });
+      await page.goto('/');
+      await page.getByRole('link', { name: 'Routes' }).waitFor();
+      await visitor.untilQuiet();
+      expect(asked[0]).toBe('catalog');
+      expect(asked.filter(plugin => plugin === 'tenants')).toHaveLength(1);
+    });
+
     inBrowser('takes an administrator to the default tenant', async scene => {
       const visitor = await scene.visit();
       visitor.traffic.expect(['default']);
@@ -143,10 +159,10 @@ export function testWalk(): void {
     visitor.traffic.expect(['acme']);
     await visitor.open('/');
     await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
-    const { visited, problems } = await walk(visitor.page, {
-      link: '/',
-      path: '/catalog/default/component/route-planner',
-    });
+    const { visited, problems } = await walk(
+      visitor,
+      '/catalog/default/component/route-planner',
+    );
     expect(problems).toEqual([]);
     expect(visited).toEqual(
       expect.arrayContaining(

@@ -142,10 +142,7 @@ export function testRestarts(): void {
         await visitor.open('/');
         await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
         const entity = '/catalog/default/component/route-planner';
-        const { visited, problems } = await walk(visitor.page, {
-          link: '/',
-          path: entity,
-        });
+        const { visited, problems } = await walk(visitor, entity);
         expect(problems).toEqual([]);
         expect(visited).toEqual(
           expect.arrayContaining(['/api-docs', '/mockups', '/settings']),
