@@ -3,7 +3,7 @@ import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase
 import { freePort } from '@internal/postgres';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -29,13 +29,16 @@ const entities = (title: string): Entity[] =>
     spec: { type: 'service', lifecycle: 'production', owner: 'team' },
   }));
 
-// Export, import and purge by the command line, beside a backend whose engines work.
+// What docs/operators/tenants.md says of export, import, move and purge, by the command line and
+// beside backends whose engines work.
 
 describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
   let connection: ClientConfig;
   let client: Client;
   let backend: BackendProcess;
   let folder: string;
+  /** The database of another deployment. */
+  let elsewhere: ClientConfig | undefined;
 
   const query = async (text: string, values: unknown[] = []) =>
     (await client.query(text, values)).rows;
@@ -65,8 +68,10 @@ describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
       [tenantId],
     );
 
+  const urlOf = ({ host, port, user, password, database }: ClientConfig) =>
+    `postgresql://${user}:${password}@${host}:${port}/${database}`;
+
   const tenant = async (...args: string[]): Promise<string> => {
-    const { host, port, user, password, database } = connection;
     const { stdout } = await promisify(execFile)(
       process.execPath,
       [CLI, 'tenant', ...args],
@@ -74,7 +79,8 @@ describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
         cwd: ROOT,
         env: {
           ...process.env,
-          MIGRATION_DATABASE_URL: `postgresql://${user}:${password}@${host}:${port}/${database}`,
+          MIGRATION_DATABASE_URL: urlOf(connection),
+          MIGRATION_TO_URL: elsewhere && urlOf(elsewhere),
         },
       },
     );
@@ -146,5 +152,50 @@ describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
       entities: entities('three'),
     });
     await backend.until('the changes', () => titled('acme', 'three'));
+  });
+
+  it('goes back to an export of the night, and moves to another deployment', async () => {
+    const acme = await idOf('acme');
+    await expect(
+      tenant('export', '--all', '--to', folder, '--keep', '1'),
+    ).resolves.toMatch(/^\d tenants exported to /);
+    const [file] = (await readdir(folder)).filter(name =>
+      /^acme-\d{8}T\d{6}Z\.gz$/.test(name),
+    );
+    const night = await contents(acme);
+    backend.send({
+      action: 'feed',
+      tenantId: acme,
+      entities: entities('broken'),
+    });
+    await backend.until('the changes', () => titled('acme', 'broken'));
+    await tenant('import', join(folder, file), '--replace', '--yes');
+    expect(await contents(acme)).toEqual(night);
+
+    elsewhere = await createTenancyDatabase(databases, id);
+    const other = BackendProcess.start({
+      baseUrl: `http://127.0.0.1:${await freePort()}`,
+      connection: elsewhere,
+      config: { shareCommands: true },
+    });
+    try {
+      await expect(tenant('move', 'acme')).resolves.toContain(
+        'The tenant "acme" is in use at the destination.',
+      );
+      await tenant('purge', 'acme', '--now', '--yes');
+      expect(await contents(acme)).toEqual([]);
+      await client.end();
+      client = new Client(elsewhere);
+      await client.connect();
+      expect(await contents(acme)).toEqual(night);
+      other.send({
+        action: 'feed',
+        tenantId: acme,
+        entities: entities('moved'),
+      });
+      await other.until('the changes', () => titled('acme', 'moved'));
+    } finally {
+      await other.kill();
+    }
   });
 });
