@@ -438,6 +438,69 @@ export function testMockups(): void {
       },
     );
 
+    inBrowser(
+      'a mockup is commented on, reviewed by somebody else, and saved as a picture',
+      async ({ portal, visit }) => {
+        const path = await createMockup(portal, [[HEADER, TEXT]]);
+        const by = (method: string, body: unknown) => ({
+          method,
+          tenant: 'acme',
+          body,
+        });
+        const shares = [{ group: 'group:default/logistics', access: 'read' }];
+        await portal.call(
+          'anna',
+          `mockup${path}/shares`,
+          by('PUT', { shares }),
+        );
+        const comment = { text: '@anna It is too wide', item: 'header' };
+        await portal.call(
+          'guest',
+          `mockup${path}/comments`,
+          by('POST', comment),
+        );
+        const notified = await portal.call(
+          'anna',
+          'notifications/notifications',
+          { tenant: 'acme' },
+        );
+        expect(JSON.stringify(notified)).toContain(comment.text);
+
+        const author = await visit({ ...ANNA, width: 390, height: 844 });
+        author.traffic.expect(['acme']);
+        const { page } = author;
+        await author.open(`${path}/comments`);
+        const said = page.getByText(comment.text);
+        await said.waitFor();
+        await author.expectNoSidewaysScroll();
+        await author.expectAccessible(() => said.waitFor());
+        const resolve = page.getByRole('button', { name: /^Resolve/ });
+        await author.tabTo(resolve);
+        await page.keyboard.press('Enter');
+        await page.getByText('1 resolved comment').waitFor();
+
+        author.expectProblem(/status of 403 .*\/ready/);
+        await author.open(`${path}/versions`);
+        const ready = { name: /^Mark .* as ready$/ };
+        await page.getByRole('button', ready).click();
+        await page.getByText(/Ask somebody else to review it/).waitFor();
+        const reviewer = await visit({ at: 'acme', as: 'guest' });
+        reviewer.traffic.expect(['acme']);
+        await reviewer.open(`${path}/versions`);
+        await reviewer.page.getByRole('button', ready).click();
+        await reviewer.page.getByText(/ is ready\.$/).waitFor();
+
+        await reviewer.page.getByRole('link', { name: /^Version of/ }).click();
+        await reviewer.page.getByText('Our old page').waitFor();
+        const [picture] = await Promise.all([
+          reviewer.page.waitForEvent('download'),
+          reviewer.page.getByRole('button', { name: 'Save as PNG' }).click(),
+        ]);
+        const bytes = await readFile(await picture.path());
+        expect(bytes.subarray(1, 4).toString()).toBe('PNG');
+      },
+    );
+
     inBrowser('the editor fits a phone, and has no barriers', async scene => {
       const { visitor } = await openMockup(
         scene,

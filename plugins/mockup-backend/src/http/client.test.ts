@@ -3,6 +3,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { MockupClient } from 'backstage-plugin-mockup-common';
 import {
   ALICE,
+  BOB,
   item,
   type MockupBackend,
   startMockupBackend,
@@ -149,6 +150,41 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
       items: [],
       totalItems: 0,
     });
+  });
+
+  it('reaches what reviews a mockup', async () => {
+    const bob = { token: mockCredentials.user.token(BOB) };
+    const { mockup } = await client.createMockup({ name: 'Reviewed' }, alice);
+    const { id } = mockup;
+    const { version } = await client.saveVersion(
+      id,
+      { layoutData: [item()] },
+      alice,
+    );
+    const said = await client.createComment(id, { text: 'Too wide' }, bob);
+    const resolved = await client.updateComment(
+      id,
+      said.id,
+      { resolved: true },
+      alice,
+    );
+    expect(resolved).toMatchObject({ ...said, resolvedBy: ALICE });
+    await expect(client.listComments(id, alice)).resolves.toEqual([resolved]);
+    await client.deleteComment(id, said.id, bob);
+    await expect(client.listComments(id, alice)).resolves.toEqual([]);
+
+    const ready = await client.markReady(id, version.id, bob);
+    await expect(client.getReview(id, alice)).resolves.toEqual({
+      isRequired: false,
+      ready: [ready],
+    });
+    await client.unmarkReady(id, version.id, bob);
+    const settings = { reviewRequired: true };
+    await client.updateSettings(settings, alice);
+    await expect(client.getSettings(bob)).resolves.toEqual(settings);
+
+    await expect(client.announceEditor(id, alice)).resolves.toEqual([]);
+    await expect(client.announceEditor(id, bob)).resolves.toEqual([ALICE]);
   });
 
   it('returns nothing for what does not exist', async () => {
