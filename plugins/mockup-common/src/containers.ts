@@ -50,7 +50,7 @@ export function withoutItems(item: LayoutItem): LayoutItem {
 }
 
 /**
- * An item, and the `i` of the container that it is in, if it is in one.
+ * An item, and where it is.
  *
  * @public
  */
