@@ -77,8 +77,12 @@ export class PageData implements MockupDataSources {
     }
   }
 
-  /** {@inheritDoc MockupDataSources.entity} */
-  async entity(entityRef: string): Promise<Entity | undefined> {
+  /**
+   * {@inheritDoc MockupDataSources.entity}
+   *
+   * Components take it out of the sources, so it is bound to them.
+   */
+  readonly entity = async (entityRef: string): Promise<Entity | undefined> => {
     const ref = stringifyEntityRef(parseEntityRef(entityRef));
     let found = this.#entities.get(ref);
     if (!found) {
@@ -87,7 +91,7 @@ export class PageData implements MockupDataSources {
       found.catch(() => this.#entities.delete(ref));
     }
     return found;
-  }
+  };
 
   async #inBatch(ref: string): Promise<Entity | undefined> {
     const place = this.#next.push(ref) - 1;

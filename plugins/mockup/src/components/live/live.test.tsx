@@ -217,6 +217,17 @@ describe('live components', () => {
     ]);
   });
 
+  it('may take out of the sources what they ask by', async () => {
+    const catalogApi = catalogApiMock({ entities: ENTITIES });
+    const sources = new PageData({
+      get: () => catalogApi,
+    } as unknown as ConstructorParameters<typeof PageData>[0]);
+    const { entity } = sources;
+    await expect(entity('component:default/website')).resolves.toMatchObject({
+      metadata: { name: 'website' },
+    });
+  });
+
   it('ask together with those within containers', async () => {
     const { byRefs } = await render(
       [
