@@ -15,7 +15,13 @@ import { compare, type Comparison, measureInTurn } from '../harness/comparison';
 import { QUIET_SETTINGS } from '../harness/database';
 import { startTogether } from '../harness/servers';
 import { LinkedEntities } from './entities';
-import { assertSameViews, nothingViews, views, Visitors } from './views';
+import {
+  assertSameViews,
+  isStockPage,
+  nothingViews,
+  views,
+  Visitors,
+} from './views';
 
 const FULL: CatalogSize[] = [
   { entities: 5_000 },
@@ -131,7 +137,9 @@ async function compareSize(
   ];
   const comparisons: Comparison[] = [];
   for (const { kind, viewers } of rows) {
-    const name = `${kind}, ${viewers === 1 ? 'one user' : `${viewers} users`}`;
+    const name = `${nameOf(kind)}, ${
+      viewers === 1 ? 'one user' : `${viewers} users`
+    }`;
     if (name.includes(settings.only ?? '')) {
       const what = `${description}: ${name}`;
       const target = size.entities >= TARGET_FROM ? TARGET : undefined;
@@ -155,7 +163,9 @@ async function compareViews(
 ): Promise<Comparison[]> {
   const { what, kind, viewers, target } = options;
   const seen = (all: RecordedView[]) =>
-    all.filter(view => kind === EVERYTHING || view.what === kind);
+    all.filter(view =>
+      kind === EVERYTHING ? isStockPage(view) : view.what === kind,
+    );
   const [alternative, ...ours] = await measureInTurn(
     [
       ...visitors.map(each => each.viewing(seen(views), viewers)),
@@ -173,6 +183,14 @@ async function compareViews(
       target: each.name === NOTHING ? undefined : target,
     }),
   );
+}
+
+/** A kind of page, and how many requests one has at most. */
+function nameOf(kind: string): string {
+  const counts = views
+    .filter(({ what }) => what === kind)
+    .map(({ requests }) => requests.length);
+  return counts.length > 0 ? `${kind} (${Math.max(...counts)} requests)` : kind;
 }
 
 function usersOf({ short }: BenchmarkContext['settings']): number {

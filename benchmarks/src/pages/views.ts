@@ -8,8 +8,22 @@ import { type CatalogServer, NOTHING } from '../harness/CatalogServer';
 import type { Contestant } from '../harness/comparison';
 import { ask, keepBusy, type LoadRequest } from '../harness/load';
 
+/**
+ * A published page with eight items that show entities, six lists, four numbers and two charts, and
+ * what its components ask for.
+ */
+const [livePage] = readRecorded(require.resolve('./livePage.txt'));
+
 /** What Chromium has recorded of the portal, addressed within the plugin. */
-export const views = readRecorded(require.resolve('./recorded.txt'));
+const recorded = readRecorded(require.resolve('./recorded.txt'));
+
+/** The pages of the stock frontend, and one of ours. */
+export const views = [...recorded, livePage];
+
+/** Whether a page is one of the stock frontend. */
+export function isStockPage({ what }: RecordedView): boolean {
+  return what !== livePage.what;
+}
 
 /** The same views, whose requests go to the route that does nothing. */
 export const nothingViews = views.map(({ what, requests }) => ({
