@@ -1,6 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { QUOTA_SEQUENCE } from './quota';
 import { column, differences } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
@@ -148,30 +147,6 @@ describe.each(databases.eachSupportedId())(
       expect(await retry()).toMatchObject({ faults: 21 });
       expect(await live()).toBe(20);
       expect(await differences(catalog)).toEqual([]);
-    });
-
-    it('counts once where there is room for long, and not for each that has none', async () => {
-      await setUp(3);
-      const value = async () =>
-        Number(
-          (
-            await column<string>(
-              catalog,
-              `select last_value from ${acme.schema}.${QUOTA_SEQUENCE}`,
-            )
-          )[0],
-        );
-      await ingest(1, 2);
-      expect(await value()).toBe(2);
-      await ingest(3, 4);
-      const full = await value();
-      expect(full).toBeGreaterThan(1e15);
-      await acme.engine.remove(ref(4));
-      expect(await value()).toBe(full);
-      await acme.engine.remove(ref(3));
-      expect(await value()).toBeLessThan(full);
-      await ingest(5);
-      expect(await names()).toEqual(['1', '2', '5']);
     });
   },
 );

@@ -7,14 +7,11 @@ import { silentReporter } from '../Reporter';
 import type { PhaseNumber } from '../engine/Step';
 import { rollback } from '../rollback/rollback';
 import { CatalogServer } from './__testUtils__/CatalogServer';
-import { CopyIn } from './__testUtils__/CopyIn';
 
-// What writers of the live traffic do not do, because it takes more than statements:
-// two-phase commits, COPY, and cursors that outlive their transaction.
+// What writers of the live traffic do not do, because it takes more than statements: two-phase
+// commits.
 
 const PHASES: PhaseNumber[] = [1, 2, 3, 4, 5];
-const COLUMNS =
-  '(originating_entity_id, source_entity_ref, type, target_entity_ref)';
 
 describe.each(testedVersions({ versions: 'newest' }))(
   'an application on PostgreSQL %s',
@@ -95,27 +92,6 @@ describe.each(testedVersions({ versions: 'newest' }))(
         return rows.map(({ type }) => type);
       });
 
-    /** Runs a phase in the middle of a COPY, which it has to wait for. */
-    async function copyDuring(phase: PhaseNumber) {
-      const writer = new Client(server.oldApplication().login);
-      await writer.connect();
-      const copy = await CopyIn.begin(
-        writer,
-        `copy relations ${COLUMNS} from stdin`,
-      );
-      copy.send(entity, 'a', `during phase ${phase}`, 'b');
-      await expect(
-        migrate(
-          migration => migration.runPhase(phase),
-          async () => {
-            copy.send(entity, 'a', `during phase ${phase}`, 'c');
-            await copy.end();
-          },
-        ),
-      ).resolves.toBe(true);
-      await writer.end();
-    }
-
     it('may have prepared transactions open: each phase waits for them, and loses none', async () => {
       let tenant: string | undefined;
       for (const phase of PHASES) {
@@ -143,42 +119,6 @@ describe.each(testedVersions({ versions: 'newest' }))(
       await expect(typesOf()).resolves.toEqual(types);
       await migrate(migration => rollback(migration));
       await expect(typesOf()).resolves.toEqual(types);
-    });
-
-    it('may be in the middle of a COPY up to phase 3, and of a cursor all the time', async () => {
-      await application.query('begin');
-      await application.query(
-        'declare everything cursor with hold for select entity_ref from entities order by 1',
-      );
-      await application.query('commit');
-      const { rows: refs } = await application.query(
-        'select entity_ref from entities order by 1',
-      );
-      const fetched: unknown[] = [];
-      const fetch = async () =>
-        fetched.push(...(await application.query('fetch everything')).rows);
-
-      await fetch();
-      for (const phase of PHASES) {
-        if (phase <= 3) {
-          await copyDuring(phase);
-        } else {
-          await migrate(migration => migration.runPhase(phase));
-        }
-        await fetch();
-      }
-      expect(fetched).toEqual(refs.slice(0, 6));
-      await expect(typesOf()).resolves.toEqual(
-        [1, 2, 3].flatMap(phase => [
-          `during phase ${phase}`,
-          `during phase ${phase}`,
-        ]),
-      );
-      await expect(
-        server.query(client =>
-          client.query('select from relations where tenant_id is null'),
-        ),
-      ).resolves.toMatchObject({ rowCount: 0 });
     });
   },
 );
