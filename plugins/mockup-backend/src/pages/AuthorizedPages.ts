@@ -108,7 +108,11 @@ export class AuthorizedPages {
       );
     }
     const isHomeAlready = now?.home && now.audience === audience;
-    if (home && !isHomeAlready && !(await this.#mayChooseHome(role))) {
+    if (
+      home &&
+      !isHomeAlready &&
+      !(await this.#decisions.mayAsAdmin(mockupPageHomePermission))
+    ) {
       throw new NotAllowedError(
         'You may not choose the home page. Publish the page without "home", or ask an admin of the tenant',
       );
@@ -142,14 +146,6 @@ export class AuthorizedPages {
       throw new NotAllowedError(`You may not take back the page '${path}'`);
     }
     return false;
-  }
-
-  /** A policy can refuse the home to an admin, and not allow it to others. */
-  async #mayChooseHome(role: string | undefined): Promise<boolean> {
-    return (
-      (role === undefined || role === 'admin') &&
-      (await this.#decisions.may(mockupPageHomePermission))
-    );
   }
 
   async #reader(): Promise<PageReader> {

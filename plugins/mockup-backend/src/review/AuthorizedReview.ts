@@ -170,11 +170,7 @@ export class AuthorizedReview {
     settings: MockupSettings,
     user: string,
   ): Promise<MockupSettings> {
-    const role = await carriedRole(this.#credentials);
-    if (
-      (role !== undefined && role !== 'admin') ||
-      !(await this.#decisions.may(mockupReviewRequirePermission))
-    ) {
+    if (!(await this.#decisions.mayAsAdmin(mockupReviewRequirePermission))) {
       throw new NotAllowedError(
         'You may not decide whether pages have to be reviewed. Ask an admin of the tenant',
       );
