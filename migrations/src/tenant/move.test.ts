@@ -50,6 +50,11 @@ const CHANGES = `
     select id from plugins.mockups where tenant_id = '${TEAM}' limit 1);
   update plugins.mockups set owner = 'user:default/new' where tenant_id = '${TEAM}'`;
 
+/** An operation of before whose outcome is stored late. */
+const RECORDED = `
+  insert into tenancy.tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome)
+  values ('${TEAM}', gen_random_uuid(), now(), 'tenants', 'late', 'medium', 'succeeded')`;
+
 describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   let clones: Clones;
   let full: string;
@@ -190,7 +195,11 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
         done.push(query(from, CHANGES));
       }
       passes += text === 'Copying engine' ? 1 : 0;
-      if (passes === 3 && text === 'Copying registry') {
+      if (passes === 3 && text === 'Copying mockups') {
+        done.push(query(from, RECORDED));
+      }
+      const isLast = passes === 3 && refused.length === 0;
+      if (isLast && text === 'Copying registry') {
         refused.push(
           query(
             from,
@@ -207,6 +216,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     await expect(Promise.all(refused)).resolves.toEqual(['55P03', '55P03']);
     const after = await contents(to);
     await expect(contents(from)).resolves.toEqual(after);
+    expect(after.rows.join()).toContain('"late"');
     expect(after.rows.join()).toContain('"Moving"');
     expect(after.rows.join()).toContain('user:default/new');
   });

@@ -42,6 +42,9 @@ export interface MoveOptions {
   makeTables: MakeTables;
 }
 
+/** What was done before the last copy may be recorded during it. */
+const TRAIL = 'tenant_audit';
+
 /** For how long the tenant stays read-only at most, where the command is killed. */
 const READ_ONLY_FOR = '10 minutes';
 
@@ -100,6 +103,9 @@ export async function moveToDeployment(
         await setReadOnly(from, target, false).catch(() => undefined);
         throw error;
       }
+      await inSnapshots([context.executor], () =>
+        copyRegistry(from, into, target, [TRAIL]),
+      );
       await open(into, target);
     }),
   );
@@ -174,19 +180,30 @@ async function inSnapshots(
 
 /** The registry last: its tenant is there when what belongs to it is. */
 async function copyAll(from: Side, into: Side, target: Target): Promise<void> {
-  const { executor, settings } = from.context;
   for (const { executor: reader } of from.places) {
     await copyParts(from.context, reader, into, target, [
       ...(await schemaSections(reader, target.tenantId)),
       ...(await mockupSections(reader)),
     ]);
   }
+  await copyRegistry(from, into, target);
+}
+
+/** @param tables - all by default */
+async function copyRegistry(
+  { context }: Side,
+  into: Side,
+  target: Target,
+  tables?: string[],
+): Promise<void> {
+  const { executor, settings } = context;
+  const sections = await registrySections(executor, settings.schema);
   await copyParts(
-    from.context,
+    context,
     executor,
     into,
     target,
-    await registrySections(executor, settings.schema),
+    sections.filter(({ table }) => tables?.includes(table) ?? true),
   );
 }
 
