@@ -17,7 +17,7 @@ const FILE = join(
 );
 
 /** The functions that the file creates, by their signatures. */
-export const FUNCTION_SIGNATURES = [
+const FUNCTION_SIGNATURES = [
   'adoption_note(uuid, text, text, text, text, text)',
   'adoption_check_snapshot()',
   'adoption_json(text)',
@@ -42,6 +42,13 @@ export const FUNCTION_SIGNATURES = [
   'adoption_on_refresh_state_references()',
 ];
 
+/** Of an earlier version. A trigger that runs while it goes leaves a fault, which is retried. */
+const FORMER_SIGNATURE =
+  'adoption_put_entity(uuid, text, text, text, text, text, timestamptz)';
+
+/** The functions that may be there. */
+export const DROPPED_SIGNATURES = [...FUNCTION_SIGNATURES, FORMER_SIGNATURE];
+
 /** What the file creates. */
 export const ADOPTION_CREATIONS = [
   FAULTS,
@@ -53,7 +60,7 @@ export const ADOPTION_CREATIONS = [
 
 /** The statements that undo {@link prepareAdoption}. */
 export const DROP_ADOPTION = [
-  ...FUNCTION_SIGNATURES.map(
+  ...DROPPED_SIGNATURES.map(
     signature => `drop function if exists ${signature}`,
   ),
   `drop table if exists ${FAULTS}, ${ADOPTION_STATE}`,
@@ -86,6 +93,7 @@ export async function prepareAdoption(
       'with the one that it calls.',
     statements: [
       readSql(settings.schema),
+      `drop function if exists ${FORMER_SIGNATURE}`,
       // Faults name entities, and no policy protects the table.
       ...[FAULTS, ADOPTION_STATE].map(revokeAllStatement),
       ...FUNCTION_SIGNATURES.map(revokeAllOnFunctionStatement),

@@ -1,6 +1,6 @@
 import { readState } from '../adopt/state';
 import { unadoptAll } from '../adopt/unadopt';
-import { FUNCTION_SIGNATURES } from '../adopt/functions';
+import { DROPPED_SIGNATURES } from '../adopt/functions';
 import { dropChangeLog } from '../copy/changeLog';
 import { FENCE_FUNCTION } from '../copy/fence';
 import { REPLAY_FUNCTION } from '../copy/replay';
@@ -24,7 +24,7 @@ import { dropTenantSchemas } from './tenantSchemas';
 const TABLES = OWN_TABLES.map(({ name }) => name);
 
 const FUNCTIONS = [
-  ...FUNCTION_SIGNATURES,
+  ...DROPPED_SIGNATURES,
   ...TERM_FUNCTIONS,
   TENANT_REQUIRED,
   REPLAY_FUNCTION,
