@@ -85,9 +85,6 @@ export function testPages(): void {
         expect(await reader.page.getByText('Published by').count()).toBe(0);
         await reader.expectNoSidewaysScroll();
         await reader.expectAccessible();
-        if (process.env.PICTURE) {
-          await page.screenshot({ path: process.env.PICTURE, fullPage: true });
-        }
 
         // What is saved later is seen once it is put there, and what has changed at once.
         await designer.open(PATH);
