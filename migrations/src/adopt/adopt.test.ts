@@ -201,6 +201,29 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     expect(await differences(catalog)).toEqual([]);
   });
 
+  it('carries an entity that is new to the engine over rows that are left of its id and of its ref', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { engine, connection, client } = catalog;
+    await adopt({ connection });
+    const [mine, others] = [
+      '11111111-1111-4111-8111-111111111111',
+      '22222222-2222-4222-8222-222222222222',
+    ];
+    const leave = (entityId: string, name: string, deletedAt: string | null) =>
+      client.query(
+        `insert into entities (tenant_id, entity_id, entity_ref, entity_kind, entity_namespace,
+           entity_name, final_entity, hash, deleted_at)
+         values ('00000000-0000-0000-0000-000000000001', $1, 'component:default/' || $2,
+           'component', 'default', $2, '{}', 'h', $3)`,
+        [entityId, name, deletedAt],
+      );
+    await leave(mine, 'was', '2026-01-01');
+    await leave(others, 'is', null);
+    await engine.ingest({ ...service('is'), id: mine });
+    expect(await differences(catalog)).toEqual([]);
+    expect(await faultsOf(catalog)).toEqual([]);
+  });
+
   it('carries what a session writes that plays a replica, without foreign keys', async () => {
     catalog = await createStockCatalog(databases, id);
     const { engine, connection, knex } = catalog;
