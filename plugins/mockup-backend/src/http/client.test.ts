@@ -154,37 +154,45 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
 
   it('reaches what reviews a mockup', async () => {
     const bob = { token: mockCredentials.user.token(BOB) };
-    const { mockup } = await client.createMockup({ name: 'Reviewed' }, alice);
-    const { id } = mockup;
+    const reviewed = await client.createMockup({ name: 'Reviewed' }, alice);
+    const mockupId = reviewed.mockup.id;
     const { version } = await client.saveVersion(
-      id,
+      mockupId,
       { layoutData: [item()] },
       alice,
     );
-    const said = await client.createComment(id, { text: 'Too wide' }, bob);
+    const said = await client.createComment(
+      mockupId,
+      { text: 'Too wide' },
+      bob,
+    );
     const resolved = await client.updateComment(
-      id,
+      mockupId,
       said.id,
       { resolved: true },
       alice,
     );
     expect(resolved).toMatchObject({ ...said, resolvedBy: ALICE });
-    await expect(client.listComments(id, alice)).resolves.toEqual([resolved]);
-    await client.deleteComment(id, said.id, bob);
-    await expect(client.listComments(id, alice)).resolves.toEqual([]);
+    await expect(client.listComments(mockupId, alice)).resolves.toEqual([
+      resolved,
+    ]);
+    await client.deleteComment(mockupId, said.id, bob);
+    await expect(client.listComments(mockupId, alice)).resolves.toEqual([]);
 
-    const ready = await client.markReady(id, version.id, bob);
-    await expect(client.getReview(id, alice)).resolves.toEqual({
+    const ready = await client.markReady(mockupId, version.id, bob);
+    await expect(client.getReview(mockupId, alice)).resolves.toEqual({
       isRequired: false,
       ready: [ready],
     });
-    await client.unmarkReady(id, version.id, bob);
+    await client.unmarkReady(mockupId, version.id, bob);
     const settings = { reviewRequired: true };
     await client.updateSettings(settings, alice);
     await expect(client.getSettings(bob)).resolves.toEqual(settings);
 
-    await expect(client.announceEditor(id, alice)).resolves.toEqual([]);
-    await expect(client.announceEditor(id, bob)).resolves.toEqual([ALICE]);
+    await expect(client.announceEditor(mockupId, alice)).resolves.toEqual([]);
+    await expect(client.announceEditor(mockupId, bob)).resolves.toEqual([
+      ALICE,
+    ]);
   });
 
   it('returns nothing for what does not exist', async () => {
