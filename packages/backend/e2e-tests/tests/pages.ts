@@ -59,6 +59,8 @@ export function testPages(): void {
             await page.getByRole('textbox', { name: field }).fill(text);
           }
         }
+        await fillSection(page);
+        await leaveOutOnPhones(page);
         await publishAsHome(page);
         await designer.expectAccessible();
 
@@ -77,6 +79,10 @@ export function testPages(): void {
           await who.open(PATH);
           await who.page.getByText('What lamp does').first().waitFor();
           await who.page.getByText('Typed by hand').waitFor();
+          await who.page.getByText('Text of the page.').waitFor();
+          expect(await who.page.locator('[data-item^=image]').isVisible()).toBe(
+            who === designer,
+          );
           await who.page.getByText(text).first().waitFor();
           await who.untilQuiet();
           await expectNothingFailed(who.page);
@@ -130,6 +136,25 @@ export function testPages(): void {
       },
     );
   });
+}
+
+/** Puts a text into a section, by the keyboard. */
+async function fillSection(page: Page): Promise<void> {
+  await add(page, 'Section');
+  await page.keyboard.press('Control+Enter');
+  await page.getByRole('navigation', { name: 'Where you are' }).waitFor();
+  await add(page, 'Text');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
+  await item(page, /^Section/).waitFor();
+}
+
+/** Adds an image that phones do not show. */
+async function leaveOutOnPhones(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Add Image' }).click();
+  await page.getByText('Phone', { exact: true }).click();
+  await page.getByText('Image', { exact: true }).last().click();
+  await page.getByText('Edit', { exact: true }).click();
 }
 
 async function publishAsHome(page: Page): Promise<void> {
