@@ -7,7 +7,7 @@ import { ServerProcess } from '../harness/servers';
 import type { EnginesBackendSettings, Provision } from './backend';
 
 // Of hundreds of tenants, those that are fed last.
-const LIMIT_MS = 1_800_000;
+const LIMIT_MS = 3_600_000;
 const POLL_MS = 50;
 
 /** Of a server that is too busy to say what it serves. */
