@@ -3,8 +3,9 @@
 // docs/integrators/mounting.md, on a throw-away PostgreSQL: without tenants, through
 // the migration by the package's own commands, through a start that has to fail, with
 // and without the lines that end the process then, and with tenants: up to the first entity of
-// a tenant, every page that the stock sidebar leads its member to, and every tab of the entity. It
-// prints which versions were taken.
+// a tenant, every page that the stock sidebar leads its member to, and every tab of the entity, with
+// the plugins of the portal closed to the tenant, and with an instance of each for it. It prints
+// which versions were taken.
 
 import assert from 'assert';
 import { randomUUID } from 'crypto';
@@ -17,6 +18,7 @@ import { findChromium } from '../e2e-tests/harness/findChromium';
 import { SourceServer } from '../e2e-tests/harness/SourceServer';
 import { walk } from '../e2e-tests/harness/walk';
 import { createApplicationUser, databaseEnvironment } from './database';
+import { publishDocument } from './sampleContents';
 import {
   callMockups,
   callTenants,
@@ -260,6 +262,20 @@ async function createMendedEntry(portal: string): Promise<string> {
   return entry;
 }
 
+/** The same, which gives each tenant an instance of all plugins of a stock portal that can be one. */
+async function createEntryWithInstances(portal: string): Promise<string> {
+  const source = await readFile(join(portal, BACKEND), 'utf8');
+  const entry = 'packages/backend/src/withInstances.ts';
+  await writeFile(
+    join(portal, entry),
+    source.replace(
+      'tenantEngines()',
+      () => "tenantEngines({ onePerTenant: 'default' })",
+    ),
+  );
+  return entry;
+}
+
 /** What Backstage does by itself: the process goes on without serving. */
 async function expectToLiveOn(backend: RunningBackend): Promise<void> {
   const health = `${backend.baseUrl}/.backstage/health/v1`;
@@ -312,10 +328,12 @@ function migrate(portal: string, env: Record<string, string>): void {
 
 async function takeThrough(portal: string): Promise<void> {
   const mended = await createMendedEntry(portal);
+  const withInstances = await createEntryWithInstances(portal);
   const appIsBuilt = buildApp(portal);
   // It is waited for below.
   appIsBuilt.catch(() => {});
   const token = randomUUID();
+  const documents = join(portal, 'documents');
   const sources = await SourceServer.start();
   try {
     await withServer(async postgres => {
@@ -324,6 +342,7 @@ async function takeThrough(portal: string): Promise<void> {
         ...database,
         SMOKE_TOKEN: token,
         SMOKE_SOURCES: sources.host,
+        SMOKE_DOCUMENTS: documents,
       };
       const serve = (
         entry: string,
@@ -371,8 +390,12 @@ async function takeThrough(portal: string): Promise<void> {
         await untilReady(backend);
         await callMockups(backend.baseUrl, token);
         await callTenants(backend.baseUrl, token);
-        await addEntity(backend.baseUrl, token, sources);
-        await expectPages(backend.baseUrl);
+        await addEntity(backend.baseUrl, token, sources, documents);
+        await expectPages(backend.baseUrl, { none: PAGES_OF_INSTANCES });
+      });
+      await serve(withInstances, asApplication, async backend => {
+        await untilReady(backend);
+        await expectPages(backend.baseUrl, { all: PAGES_OF_INSTANCES });
       });
     });
   } finally {
@@ -382,13 +405,14 @@ async function takeThrough(portal: string): Promise<void> {
   }
 }
 
-/** The first entity of the tenant that `callTenants` has made, and a member. */
+/** The first entity of the tenant that `callTenants` has made, its document, and a member. */
 async function addEntity(
   baseUrl: string,
   token: string,
   sources: SourceServer,
+  documents: string,
 ): Promise<void> {
-  const call = (method: string, path: string, body: object) =>
+  const call = (method: string, path: string, body?: object) =>
     fetch(`${baseUrl}/api/${path}`, {
       method,
       headers: {
@@ -398,6 +422,14 @@ async function addEntity(
       },
       body: JSON.stringify(body),
     });
+  const { tenant_id: tenantId } = await (
+    await call('GET', 'tenants/acme')
+  ).json();
+  await publishDocument(
+    documents,
+    { tenantId },
+    { component: TENANT_COMPONENT, title: 'Smoke', text: 'To be read.' },
+  );
   const added = await call(
     'PUT',
     `tenants/acme/members/${encodeURIComponent('user:development/guest')}`,
@@ -421,19 +453,25 @@ async function addEntity(
   await untilIngested(baseUrl, token, 'acme', TENANT_COMPONENT);
 }
 
-/** A member of the tenant meets no error wherever the portal leads, and no page of a closed plugin. */
-async function expectPages(baseUrl: string): Promise<void> {
+/** Where a member of the tenant gets to, without an error, and where they must or must not. */
+async function expectPages(
+  baseUrl: string,
+  expected: { all?: string[]; none?: string[] },
+): Promise<void> {
   if (!findChromium()) {
     process.stderr.write(
       'The pages are left out: there is no Chromium in the path, and CHROMIUM names none.\n',
     );
     return;
   }
-  const visited = await walkThroughTenant(baseUrl);
-  // Closed to the tenant: it has no instance of any plugin.
+  const visited = new Set(await walkThroughTenant(baseUrl));
+  const { all = [], none = [] } = expected;
   assert.deepStrictEqual(
-    PAGES_OF_INSTANCES.filter(path => visited.includes(path)),
-    [],
+    {
+      missing: all.filter(path => !visited.has(path)),
+      dead: none.filter(path => visited.has(path)),
+    },
+    { missing: [], dead: [] },
   );
 }
 

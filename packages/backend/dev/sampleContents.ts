@@ -23,8 +23,8 @@ export interface SampleContents {
 /** Publishes a document, as TechDocs finds it for a component of the tenant. */
 export async function publishDocument(
   publishDirectory: string,
-  { tenantId }: ActiveTenant,
-  { component, title, text }: SampleContents,
+  { tenantId }: Pick<ActiveTenant, 'tenantId'>,
+  { component, title, text }: Omit<SampleContents, 'recipient'>,
 ): Promise<void> {
   const folder = join(
     tenantId === DEFAULT_TENANT_ID

@@ -30,7 +30,7 @@ export async function walk(
     await visitor.untilQuiet();
     visited.push(href);
     const messages = await page.locator(MESSAGES).allInnerTexts();
-    const failed = FAILED.exec(await page.locator('body').innerText());
+    const failed = FAILED.exec(await page.locator('body').first().innerText());
     for (const text of [...messages, ...(failed ? [failed[0]] : [])]) {
       problems.add(`${href} says: ${text}`);
     }

@@ -175,12 +175,11 @@ export function testPlugins(): void {
       )) as { tenant_id: string };
       await publishDocument(
         portal.documents,
-        { tenantId, tenantSlug: tenant },
+        { tenantId },
         {
           component: 'app',
           title: `Document ${markOf(tenant)}`,
           text: 'To be read.',
-          recipient: '',
         },
       );
       await visitor.open('/docs/default/component/app');
