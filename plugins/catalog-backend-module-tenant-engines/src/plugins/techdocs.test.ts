@@ -10,6 +10,7 @@ import {
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { spawnSync } from 'node:child_process';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -40,31 +41,46 @@ const entity = (name: string, annotations: Record<string, string>): Entity => ({
   spec: { type: 'website' },
 });
 
-/** Builds documents of what the url of an entity says, without a server or MkDocs. */
-const stubs = createBackendModule({
+/** Has a document say what the url of its entity says, without a server. */
+const sources = createBackendModule({
   pluginId: 'techdocs',
-  moduleId: 'stubs',
+  moduleId: 'sources',
   register(env) {
     env.registerInit({
-      deps: {
-        generators: techdocsGeneratorExtensionPoint,
-        preparers: techdocsPreparerExtensionPoint,
-      },
-      async init({ generators, preparers }) {
+      deps: { preparers: techdocsPreparerExtensionPoint },
+      async init({ preparers }) {
         preparers.registerPreparer('url', {
           shouldCleanPreparedDirectory: () => true,
           async prepare({ metadata }) {
             const preparedDir = await mkdtemp(join(tmpdir(), 'prepared-'));
+            await mkdir(join(preparedDir, 'docs'));
             await writeFile(
-              join(preparedDir, 'index.html'),
-              `<html>${metadata.annotations?.['backstage.io/techdocs-ref']}</html>`,
+              join(preparedDir, 'docs/index.md'),
+              `Of ${metadata.annotations?.['backstage.io/techdocs-ref']}`,
             );
+            await writeFile(join(preparedDir, 'mkdocs.yml'), 'site_name: Docs');
             return { preparedDir, etag: '1' };
           },
         });
+      },
+    });
+  },
+});
+
+/** Stands in for MkDocs. */
+const generator = createBackendModule({
+  pluginId: 'techdocs',
+  moduleId: 'generator',
+  register(env) {
+    env.registerInit({
+      deps: { generators: techdocsGeneratorExtensionPoint },
+      async init({ generators }) {
         generators.setTechdocsGenerator({
           async run({ inputDir, outputDir }) {
-            await cp(inputDir, outputDir, { recursive: true });
+            await cp(
+              join(inputDir, 'docs/index.md'),
+              join(outputDir, 'index.html'),
+            );
             await writeFile(
               join(outputDir, 'techdocs_metadata.json'),
               JSON.stringify({ site_name: 'x', site_description: 'x' }),
@@ -75,6 +91,20 @@ const stubs = createBackendModule({
     });
   },
 });
+
+const hasMkDocs = spawnSync('mkdocs', ['--version']).status === 0;
+if (!hasMkDocs) {
+  process.stderr.write(
+    'MkDocs builds no documents in these tests: there is no mkdocs in the path.\n',
+  );
+}
+
+/** Publishers, and what builds. */
+const WAYS: [string, string][] = [
+  ['local', 'a stand-in'],
+  ['awsS3', 'a stand-in'],
+  ...(hasMkDocs ? [['local', 'MkDocs'] as [string, string]] : []),
+];
 
 /** Where documents are published, with the root `docs` of the default tenant. */
 interface Place {
@@ -123,8 +153,8 @@ const PLACES: Record<string, () => Promise<Place>> = {
 describe.each(
   databases
     .eachSupportedId()
-    .flatMap(([id]) => Object.keys(PLACES).map(type => [type, id] as const)),
-)('TechDocs by the publisher %s on %s', (type, id) => {
+    .flatMap(([id]) => WAYS.map(way => [...way, id] as const)),
+)('TechDocs by the publisher %s, built by %s, on %s', (type, builder, id) => {
   const EXTERNAL = 'static/docs/default/component/written-outside/index.html';
   const BUILT = 'default/component/built-here';
   let place: Place;
@@ -141,13 +171,25 @@ describe.each(
 
   beforeAll(async () => {
     place = await PLACES[type]();
+    const features = [
+      ...[techdocsPlugin, sources],
+      ...(builder === 'MkDocs' ? [] : [generator]),
+    ];
     portal = await startThreeTenants({
       connection: await createTenancyDatabase(databases, id),
       config: {
-        techdocs: { builder: 'local', publisher: place.publisher },
+        techdocs: {
+          builder: 'local',
+          generator: {
+            runIn: 'local',
+            // Another package than MkDocs.
+            mkdocs: { omitTechdocsCorePlugin: true },
+          },
+          publisher: place.publisher,
+        },
       },
-      features: [techdocsPlugin, stubs],
-      plugins: { techdocs: [techdocsPlugin, stubs] },
+      features,
+      plugins: { techdocs: features },
       entitiesOf: tenant =>
         ['written-outside', 'built-here'].map(name =>
           entity(name, {
