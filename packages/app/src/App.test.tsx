@@ -105,7 +105,7 @@ function session(name: string, expiresInSeconds = 3600): object {
   };
 }
 
-const answers = new Map<string, () => Response>();
+const answers = new Map<string, () => Response | Promise<Response>>();
 const calls: string[] = [];
 const originalFetch = global.fetch;
 
@@ -213,6 +213,20 @@ describe('signing in', () => {
     render(createPortalApp().createRoot());
     await button('Anna, of Acme');
     expect(refreshesOf('anna')).toBe(2);
+  });
+
+  it('says what it waits for where the backend does not answer', async () => {
+    configure({ providers: GUESTS });
+    localStorage.setItem('portal:guest', 'anna');
+    answers.set(`${AUTH}/anna/refresh`, () => new Promise(() => {}));
+    render(createPortalApp().createRoot());
+    expect(
+      await screen.findByText(
+        'The backend has not answered yet. The portal opens as soon as it does.',
+        {},
+        { timeout: 60_000 },
+      ),
+    ).toBeVisible();
   });
 
   it('says after a reload that the backend is away, and goes on when it is back', async () => {

@@ -31,6 +31,7 @@ export const portalTranslationRef = createTranslationRef({
       },
       failed: 'Signing in failed',
       notResumed: 'The portal could not sign you in again',
+      slow: 'The backend has not answered yet. The portal opens as soon as it does.',
       unreachable: 'The backend does not answer. Try again when it is back.',
       retry: 'Try again',
       windowClosed:

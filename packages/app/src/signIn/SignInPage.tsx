@@ -11,6 +11,9 @@ import { useEffect, useId, useState } from 'react';
 import { portalTranslationRef } from '../translation';
 import { isOpenId, type SignInProvider, useSignInProviders } from './providers';
 
+/** After this time, the page says what it waits for. */
+const SLOW_MS = 4_000;
+
 /** What is going on: the provider that signs in now, or what the last one ended with. */
 type State =
   | { resuming: true }
@@ -49,7 +52,7 @@ export function SignInPage({
   }, [isResuming, providers, onSignInSuccess]);
 
   if (isResuming) {
-    return <Progress />;
+    return <Resuming />;
   }
 
   const signIn = async (provider: SignInProvider) => {
@@ -128,6 +131,24 @@ export function SignInPage({
   );
 }
 
+/** In the place of the portal, until it is known who somebody is. */
+function Resuming() {
+  const { t } = useTranslationRef(portalTranslationRef);
+  const [isSlow, setSlow] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setSlow(true), SLOW_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <>
+      <Progress />
+      <Flex role="status" justify="center" p="4">
+        {isSlow && <Text as="p">{t('signIn.slow')}</Text>}
+      </Flex>
+    </>
+  );
+}
+
 function ProviderButton({
   id,
   ...props
@@ -187,8 +208,11 @@ function Failure(props: {
     if (failure.name === 'PopupRejectedError') {
       return t('signIn.windowClosed');
     }
-    // What fetch rejects with when there is no answer.
-    if (failure instanceof TypeError) {
+    // What fetch rejects with when there is no answer, and what stands for a database that has none.
+    if (
+      failure instanceof TypeError ||
+      (failure instanceof ResponseError && failure.statusCode > 500)
+    ) {
       return t('signIn.unreachable');
     }
     // The backend's own words, where it answered.
