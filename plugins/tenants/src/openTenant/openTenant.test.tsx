@@ -589,6 +589,7 @@ describe('a page', () => {
     ['catalog', {}, true],
     ['search', { closed_plugins: ['search'] }, false],
     ['search', { closed_plugins: ['scaffolder'] }, true],
+    ['user-settings', { closed_plugins: ['user-settings'] }, true],
     ['catalog-import', {}, true],
     ['catalog-import', { takes_locations: false }, false],
     ['devtools', {}, false],
