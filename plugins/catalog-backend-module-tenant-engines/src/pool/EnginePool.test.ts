@@ -73,7 +73,7 @@ function open(
   const pool = createPool({
     max,
     maxPerTenant,
-    limits: { keepMs: AGES, turnMs: 0, lingerMs: 0, ...limits },
+    limits: { keepMs: AGES, turnMs: AGES, turnUses: 0, lingerMs: 0, ...limits },
   });
   const [acme, globex, initech] = TENANTS.map(
     tenant => pool.forSchema(tenant).knex,
@@ -229,8 +229,8 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
   });
 
   describe('goes on with a session for the tenant whose turn it is', () => {
-    async function orderOf(turnMs: number) {
-      const { acme, globex, pool } = open(1, { turnMs });
+    async function orderOf(limits: Partial<SessionLimits>) {
+      const { acme, globex, pool } = open(1, limits);
       const { release } = await hold(acme);
       const served: string[] = [];
       const waiting = [globex, acme, globex, acme].map(knex =>
@@ -243,18 +243,21 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
     }
 
     it('so that it goes to another schema less often', async () => {
-      expect(await orderOf(AGES)).toEqual({
+      expect(await orderOf({ turnUses: 9 })).toEqual({
         served: ['acme', 'acme', 'globex', 'globex'],
         switches: 1,
       });
     });
 
-    it('and to the others when that is over', async () => {
-      expect(await orderOf(0)).toEqual({
-        served: ['globex', 'acme', 'globex', 'acme'],
-        switches: 4,
-      });
-    });
+    it.each([{ turnUses: 1 }, { turnUses: 9, turnMs: 0 }])(
+      'and to the others when that is over: %j',
+      async limits => {
+        expect(await orderOf(limits)).toEqual({
+          served: ['globex', 'acme', 'globex', 'acme'],
+          switches: 4,
+        });
+      },
+    );
   });
 
   describe('keeps sessions from a tenant that has its share in use', () => {

@@ -34,9 +34,10 @@ export interface SessionLimits {
    */
   keepMs: number;
   /**
-   * For how long a session goes on for a tenant that has more to do, while others wait: what
-   * it has learnt of a schema serves more than one transaction.
+   * How often, and for how long at most, a session is given to a tenant that has more to do,
+   * while others wait: what it has learnt of a schema serves more than one transaction.
    */
+  turnUses: number;
   turnMs: number;
   /** For how long it waits for the tenant's next transaction meanwhile. */
   lingerMs: number;
@@ -53,7 +54,8 @@ const LIMITS: SessionLimits = {
   waitMs: 60_000,
   idleMs: 30_000,
   keepMs: 200,
-  turnMs: 500,
+  turnUses: 50,
+  turnMs: 3_000,
   lingerMs: 20,
   schemas: 20,
   ageMs: 1_800_000,
@@ -106,7 +108,9 @@ class Waiter {
 /** Whose turn it is with a session. */
 interface Turn {
   schema: Schema;
-  /** By the clock of `performance`. */
+  /** How often it has been given out. */
+  uses: number;
+  /** When it began, by the clock of `performance`. */
   since: number;
 }
 
@@ -291,7 +295,7 @@ export class SessionPool {
       const turn =
         idle && idle.turn.schema === schema && this.#goesOn(idle.turn)
           ? idle.turn
-          : { schema, since: performance.now() };
+          : { schema, uses: 0, since: performance.now() };
       this.#give(waiter, idle?.session, turn);
     }
   }
@@ -300,13 +304,15 @@ export class SessionPool {
     return this.#queue.next(other => other === schema);
   }
 
-  #goesOn({ since }: Turn): boolean {
-    return performance.now() - since < this.#limits.turnMs;
+  #goesOn({ since, uses }: Turn): boolean {
+    const { turnMs, turnUses } = this.#limits;
+    return uses < turnUses && performance.now() - since < turnMs;
   }
 
   /** @param session - or a new one is opened */
   #give(waiter: Waiter, session: Session | undefined, turn: Turn): void {
     this.#counts.set(turn.schema, this.#countOf(turn.schema) + 1);
+    turn.uses += 1;
     this.#serve(waiter, session, turn).catch(error => waiter.reject(error));
   }
 
