@@ -44,7 +44,10 @@ export function testPages(): void {
         designer.traffic.expect([TENANT]);
         const { page } = designer;
         await designer.open('/mockups');
-        await page.getByRole('button', { name: 'Create mockup' }).click();
+        await page
+          .getByRole('button', { name: 'Create mockup' })
+          .first()
+          .click();
         await page.getByRole('textbox', { name: 'Name' }).fill('Glance');
         await page.getByRole('button', { name: 'Create', exact: true }).click();
         await page.getByRole('listbox', { name: 'Canvas' }).waitFor();
