@@ -1,4 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,6 +56,14 @@ const RECORDED = `
   insert into tenancy.tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome)
   values ('${TEAM}', gen_random_uuid(), now(), 'tenants', 'late', 'medium', 'succeeded')`;
 
+/** Runs statements in a process of its own, and prints the code of what has failed. */
+const STATEMENTS = `
+  const { connection, pg, sql } = JSON.parse(process.env.STATEMENTS);
+  const client = new (require(pg).Client)(connection);
+  client.connect().then(() => client.query(sql)).then(
+    () => '', error => error.code,
+  ).then(code => { process.stdout.write(code); return client.end(); });`;
+
 describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   let clones: Clones;
   let full: string;
@@ -71,6 +80,20 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       await client.end();
     }
   };
+
+  /** The command goes on when they have ended. Returns why they have failed, if so. */
+  const meanwhile = (database: string, sql: string): string =>
+    execFileSync(process.execPath, ['-e', STATEMENTS], {
+      encoding: 'utf8',
+      env: {
+        ...process.env,
+        STATEMENTS: JSON.stringify({
+          connection: { ...connection, database },
+          pg: require.resolve('pg'),
+          sql,
+        }),
+      },
+    });
 
   beforeAll(async () => {
     const database = await createCatalogDatabase(databases, id, {
@@ -107,7 +130,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     ),
   );
 
-  /** @param onInfo - is awaited before the command goes on */
+  /** @param onInfo - the command goes on when it has returned */
   const move = async (
     from: string,
     to: string,
@@ -185,35 +208,57 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     ).resolves.toEqual([{ id: '4' }]);
   });
 
+  it('refuses rows that the destination has changed, and leaves the tenant in use', async () => {
+    const { from, to } = await pair();
+    await query(
+      to,
+      `create function plugins.change() returns trigger language plpgsql as
+         'begin new.owner := ''user:default/other''; return new; end';
+       create trigger change before insert or update on plugins.mockups
+         for each row execute function plugins.change()`,
+    );
+    await expect(move(from, to)).rejects.toThrow(
+      'The rows of mockups mockups are not those of the source. The tenant stays there.',
+    );
+    expect(await isActive(from)).toBe(true);
+    expect(await isActive(to)).toBe(false);
+    await expect(
+      query(
+        from,
+        `select from tenancy.tenants where read_only_until is not null`,
+      ),
+    ).resolves.toEqual([]);
+  });
+
   it('brings what was written meanwhile, and lets nothing be written at the end', async () => {
     const { from, to } = await pair();
-    const done: Promise<unknown>[] = [];
-    const refused: Promise<unknown>[] = [];
+    const done: string[] = [];
+    const refused: string[] = [];
     let passes = 0;
     await move(from, to, text => {
       if (text === 'Copying what has changed. The tenant is read-only') {
-        done.push(query(from, CHANGES));
+        done.push(meanwhile(from, CHANGES));
       }
       passes += text === 'Copying engine' ? 1 : 0;
       if (passes === 3 && text === 'Copying mockups') {
-        done.push(query(from, RECORDED));
+        done.push(meanwhile(from, RECORDED));
       }
       const isLast = passes === 3 && refused.length === 0;
       if (isLast && text === 'Copying registry') {
         refused.push(
-          query(
+          meanwhile(
             from,
             `set lock_timeout = 50; insert into tenant_${HEX}.edges (source) values ('b')`,
-          ).catch(error => error.code),
-          query(
+          ),
+          meanwhile(
             from,
             `set lock_timeout = 50; update tenancy.tenants set burst = 1 where tenant_id = '${TEAM}'`,
-          ).catch(error => error.code),
+          ),
         );
       }
     });
-    await Promise.all(done);
-    await expect(Promise.all(refused)).resolves.toEqual(['55P03', '55P03']);
+    expect(done).toEqual(['', '']);
+    expect(refused).toEqual(['55P03', '55P03']);
     const after = await contents(to);
     await expect(contents(from)).resolves.toEqual(after);
     expect(after.rows.join()).toContain('"late"');
