@@ -35,7 +35,14 @@ describe.each(testedVersions({ versions: 'every' }))(
     });
     afterAll(() => servers?.stop());
 
-    const argumentsOf = ({ arguments: names, options }: CommandDefinition) => [
+    const wordsOf = ({
+      name,
+      subcommand,
+      arguments: names,
+      options,
+    }: CommandDefinition) => [
+      name,
+      ...(subcommand ? [subcommand] : []),
       ...(names ? ['acme'] : []),
       ...options
         .filter(({ mandatory }) => mandatory)
@@ -46,8 +53,8 @@ describe.each(testedVersions({ versions: 'every' }))(
       commands
         .filter(({ access }) => access === 'change')
         .flatMap(command => [
-          [command.name, ...argumentsOf(command)],
-          [command.name, ...argumentsOf(command), '--dry-run'],
+          wordsOf(command),
+          [...wordsOf(command), '--dry-run'],
         ])
         .map(command => [command.join(' '), command]),
     )('%s is refused', async (_, command) => {
@@ -63,7 +70,7 @@ describe.each(testedVersions({ versions: 'every' }))(
 
     it.each(
       commands
-        .filter(({ access }) => access === 'read')
+        .filter(({ access, subcommand }) => access === 'read' && !subcommand)
         .map(({ name }) => [name]),
     )('%s says so', async name => {
       const { exitCode, stderr, stdout } = await runInProcess(

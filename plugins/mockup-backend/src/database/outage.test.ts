@@ -18,7 +18,7 @@ describe.each(databases.eachSupportedId())('an error of our own on %s', id => {
   it('is answered with 500 that says nothing of the statement', async () => {
     const knex = await databases.init(id);
     const backend = await startMockupBackend({ knex });
-    await knex.schema.dropTable('mockup_versions');
+    await knex.raw('drop table mockup_versions cascade');
     const response = await backend.alice.get(`/mockups/${UNKNOWN_ID}`);
     expect(response.status).toBe(500);
     expect(response.text).not.toMatch(/select|mockup_versions|\.ts:/);
