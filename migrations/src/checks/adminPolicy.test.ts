@@ -1,3 +1,4 @@
+import { Client } from 'pg';
 import {
   CHECKED,
   ManagedServer,
@@ -5,6 +6,7 @@ import {
   query,
   run,
 } from '../__testUtils__/ManagedServer';
+import { seedCatalog } from '../__testUtils__/seed';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 
@@ -19,13 +21,11 @@ describe.each(managedServers())(
 
     it('finds each hole of the policy for portal_admin, and works on no table that it hides', async () => {
       const connection = await server.createDatabase();
+      const client = new Client(connection);
+      await client.connect();
+      await seedCatalog(client, { entities: 1000, around: false });
+      await client.end();
       await run(connection, 'all', ...CHECKED);
-      await query(
-        connection,
-        `insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
-         select '00000000-0000-0000-0000-000000000001', 'component:default/' || i, 'component', i, '{}', ''
-           from generate_series(1, 1000) i`,
-      );
       const verify = () => runInProcess(connection, 'verify');
       const plan = () =>
         query(
