@@ -17,8 +17,10 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { adoptCatalog } from './adoption/adoptCatalog';
 import { scheduleRetries } from './adoption/scheduleRetries';
-import { AuthorizedCatalogStore } from './authorization/AuthorizedCatalogStore';
-import { SharedDecisions } from './authorization/SharedDecisions';
+import {
+  AuthorizedCatalogStore,
+  SharedDecisions,
+} from './authorization/AuthorizedCatalogStore';
 import { countReads } from './replica/countReads';
 import { scheduleSending } from './audit/scheduleSending';
 import { catalogRouterServiceRef } from './catalogRouter';

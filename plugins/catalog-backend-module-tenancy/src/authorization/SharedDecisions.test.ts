@@ -8,7 +8,7 @@ import {
 } from '@backstage/plugin-permission-common';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import type { BackstageCredentials } from '@backstage/backend-plugin-api';
-import { SharedDecisions } from './SharedDecisions';
+import { SharedDecisions } from './AuthorizedCatalogStore';
 
 const TENANT = '11111111-1111-4111-8111-111111111111';
 const OTHER = '22222222-2222-4222-8222-222222222222';

@@ -4,7 +4,7 @@ import {
   examined,
   readTenancyConfig,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { HostnameTenants } from '../resolution/HostnameTenants';
+import { HostnameTenants } from '../resolution/hostnames';
 import { assertRestrictedAccess } from '../resolution/tenantTokenHandler';
 import { TenantTokens } from '../resolution/TenantTokens';
 

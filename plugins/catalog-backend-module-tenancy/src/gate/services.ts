@@ -32,7 +32,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
 import { createTenantMiddleware } from '../resolution/createTenantMiddleware';
-import { HostnameTenants } from '../resolution/HostnameTenants';
+import { HostnameTenants } from '../resolution/hostnames';
 import { TenantTokens } from '../resolution/TenantTokens';
 import { Admission, type Credentials } from './Admission';
 import { recordEvents } from '../audit/recordEvents';

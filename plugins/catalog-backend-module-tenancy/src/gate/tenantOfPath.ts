@@ -1,5 +1,5 @@
 import type { RequestHandler } from 'express';
-import { headerValues } from '../resolution/requestHost';
+import { headerValues } from '../resolution/hostnames';
 
 const HEADER = 'X-Tenant-Slug';
 const PREFIX = /^\/\.tenant\/([^/?]+)(?=\/)/;

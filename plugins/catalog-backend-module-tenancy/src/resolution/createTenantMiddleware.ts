@@ -13,13 +13,13 @@ import {
   type TenantSource,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
-import { HostnameTenants } from './HostnameTenants';
 import {
   headerValues,
   type HostedRequest,
+  HostnameTenants,
   quoted,
   requestHost,
-} from './requestHost';
+} from './hostnames';
 import { type TenantToken, TenantTokens } from './TenantTokens';
 
 /** What the answer to a request depends on beside its URL. */

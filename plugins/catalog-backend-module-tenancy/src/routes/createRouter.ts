@@ -1,15 +1,16 @@
-import type { Router } from 'express';
+import { stringifyEntityRef } from '@backstage/catalog-model';
+import { NotFoundError } from '@backstage/errors';
+import type { Request, Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { listEntities } from './listEntities';
 import type { Operations } from './operations';
 import { mountEntityPages } from './entityPages';
 import { mountFacets } from './facets';
-import { mountSingleEntities } from './singleEntities';
 import { parseEntityRefs } from './request/parseEntityRefs';
 import { parseFields, projectJson } from './request/parseFields';
 import { parseFilter } from './request/parseFilter';
 import { parseQuery } from './request/parseQuery';
-import { sendEntities, setNextLink } from './response';
+import { sendEntities, sendJson, setNextLink } from './response';
 import { workSlices } from './workSlices';
 import { allOf } from '../predicates';
 
@@ -77,4 +78,74 @@ export function createRouter(operations: Operations): Router {
   mountSingleEntities(router, operations);
   mountFacets(router, operations);
   return router;
+}
+
+/** The routes for one entity, and for what it comes from. */
+function mountSingleEntities(router: Router, operations: Operations): void {
+  router.get(
+    '/entities/by-uid/:uid',
+    operations.read(
+      req => ({ queryType: 'by-uid', uid: req.params.uid }),
+      async ({ req, res, tenantId, catalog }) => {
+        const { uid } = req.params;
+        parseQuery(req.query, {});
+        const [json] = await catalog.readEntities(tenantId, {
+          filter: { 'metadata.uid': uid },
+          limit: 1,
+        });
+        if (json === undefined) {
+          throw new NotFoundError(`No entity with uid ${uid}`);
+        }
+        sendJson(res, json);
+        return { entities: [stringifyEntityRef(JSON.parse(json))] };
+      },
+    ),
+  );
+
+  router.get(
+    '/entities/by-name/:kind/:namespace/:name',
+    operations.read(
+      req => ({ queryType: 'by-name', entityRef: refOf(req) }),
+      async ({ req, res, tenantId, catalog }) => {
+        const { kind, namespace, name } = req.params;
+        parseQuery(req.query, {});
+        const [json] = await catalog.readEntitiesByRefs(tenantId, [refOf(req)]);
+        if (json === null) {
+          throw new NotFoundError(
+            `No entity named '${name}' found, with kind '${kind}' in namespace '${namespace}'`,
+          );
+        }
+        sendJson(res, json);
+      },
+    ),
+  );
+
+  router.get(
+    '/entities/by-name/:kind/:namespace/:name/ancestry',
+    operations.read(
+      req => ({ actionType: 'ancestry', entityRef: refOf(req) }),
+      async ({ req, res, tenantId, catalog }) => {
+        parseQuery(req.query, {});
+        const entityRef = refOf(req);
+        const ancestry = await catalog.getAncestry(tenantId, entityRef);
+        if (!ancestry) {
+          throw new NotFoundError(`No such entity ${entityRef}`);
+        }
+        res.json(ancestry);
+        const { rootEntityRef, items } = ancestry;
+        return {
+          rootEntityRef,
+          ancestry: items.map(({ entity, parentEntityRefs }) => ({
+            entityRef: stringifyEntityRef(entity),
+            parentEntityRefs,
+          })),
+        };
+      },
+    ),
+  );
+}
+
+function refOf(req: Request): string {
+  const { kind, namespace, name } = req.params;
+  return stringifyEntityRef({ kind, namespace, name });
 }

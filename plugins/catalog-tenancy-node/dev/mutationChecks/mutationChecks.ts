@@ -105,7 +105,7 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the end of the tenant setting with its transaction',
-    file: `${NODE}/pool/context.ts`,
+    file: `${NODE}/pool/statements.ts`,
     find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = '${role}' and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
     replace: "select '${tenantId}', '${role}'",
     test: `${NODE}/database/statements.test.ts`,
@@ -126,14 +126,14 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the user and tenant of a decision that requests share',
-    file: `${MODULE}/authorization/SharedDecisions.ts`,
+    file: `${MODULE}/authorization/AuthorizedCatalogStore.ts`,
     find: '[tenantId, token, principal, queries]',
     replace: '[queries]',
     test: `${MODULE}/authorization/SharedDecisions.test.ts`,
   },
   {
     name: 'the look for tables that were taken back',
-    file: `${NODE}/pool/context.ts`,
+    file: `${NODE}/pool/statements.ts`,
     find: '`with ready as (select from ${escapeIdentifier(schema)}.${READY_TABLE}) `',
     replace:
       '`with ready as (select from ${escapeIdentifier(schema)}.tenants) `',
@@ -172,14 +172,14 @@ export const mutationChecks: MutationCheck[] = [
   // Which tenant a request belongs to.
   {
     name: 'the refusal of hosts below no base domain',
-    file: `${MODULE}/resolution/HostnameTenants.ts`,
+    file: `${MODULE}/resolution/hostnames.ts`,
     find: '!this.#baseDomains.has(domain)) {\n      return FOREIGN;',
     replace: '!this.#baseDomains.has(domain)) {\n      return SHARED;',
     test: `${MODULE}/resolution/hostnames.test.ts`,
   },
   {
     name: 'the refusal of a second header Host',
-    file: `${MODULE}/resolution/requestHost.ts`,
+    file: `${MODULE}/resolution/hostnames.ts`,
     find: 'if (hosts.length > 1) {',
     replace: 'if (hosts.length > 3) {',
     test: `${MODULE}/resolution/requestHost.test.ts`,

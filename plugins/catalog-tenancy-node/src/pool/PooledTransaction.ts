@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 import { DatabaseError, type PoolClient, type QueryResult } from 'pg';
 import type { Canceller, RunningTransaction } from './Canceller';
-import { compileStatement, type Statement } from './compileStatement';
 import {
   begin,
+  compileStatement,
   CONTEXT_CHANGED,
   type Entered,
   enterOnNodes,
@@ -11,7 +11,8 @@ import {
   isContextChange,
   leaveAndCommit,
   type SessionContext,
-} from './context';
+  type Statement,
+} from './statements';
 import { type Failure, isUnusable } from './errors';
 
 const ROLLBACK: Statement = { text: 'rollback' };

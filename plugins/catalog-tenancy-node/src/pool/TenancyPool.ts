@@ -16,7 +16,6 @@ import {
 } from './errors';
 import { Canceller } from './Canceller';
 import { PooledTransaction } from './PooledTransaction';
-import { compileStatement } from './compileStatement';
 import {
   NO_TENANT,
   type OperationCounts,
@@ -24,7 +23,12 @@ import {
   type TurnOptions,
 } from './TenantConcurrency';
 import type { TenantLimits } from './TenantLimits';
-import { createContext, isDirect, type SessionContext } from './context';
+import {
+  compileStatement,
+  createContext,
+  isDirect,
+  type SessionContext,
+} from './statements';
 
 // No reader waits longer for a page, and a costly filter would keep its connection from
 // all tenants. Transactions write, and may wait for each other.

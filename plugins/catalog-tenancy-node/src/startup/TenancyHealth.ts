@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '@backstage/types';
 import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
-import { READY_TABLE } from '../pool/context';
+import { READY_TABLE } from '../pool/statements';
 import { faultCode, withClient } from './catalogConnection';
 import { hasTable } from './layout';
 import {
