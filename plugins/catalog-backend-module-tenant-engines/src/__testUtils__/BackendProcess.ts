@@ -1,5 +1,5 @@
 import { APPLICATION } from '@internal/catalog-testing/tenancyDatabase';
-import { waitUntil } from '@internal/postgres/testUtils';
+import { waitUntil, type WaitOptions } from '@internal/postgres/testUtils';
 import type { JsonObject } from '@backstage/types';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -91,11 +91,12 @@ export class BackendProcess {
   }
 
   /** Waits for something to see; a backend that has ended will never show it. */
-  async until<T>(what: string, look: () => Promise<T>) {
-    return waitUntil(what, async () => {
+  async until<T>(what: string, look: () => Promise<T>, options?: WaitOptions) {
+    const lookWhileItRuns = async () => {
       this.throwIfEnded();
       return look();
-    }).catch(error => {
+    };
+    return waitUntil(what, lookWhileItRuns, options).catch(error => {
       throw new Error(`${error.message}; the backend's log:\n${this.#log}`, {
         cause: error,
       });

@@ -17,8 +17,11 @@ jest.setTimeout(3_600_000);
 
 const TENANTS = Number(process.env.ENGINE_UPGRADES_TENANTS ?? 8);
 const ENTITIES = Number(process.env.ENGINE_UPGRADES_ENTITIES ?? 5);
+const PROCESSES = Number(process.env.ENGINE_UPGRADES_PROCESSES ?? 2);
 const WRITERS = 2;
 const READERS = 2;
+/** Nearly a second for each tenant: 2,000 of them in half an hour. */
+const ENOUGH = { withinMs: 300_000 + TENANTS * 900 };
 /** Of a writer or reader between two statements, at most: less where times are measured. */
 const PAUSE_MS = process.env.ENGINE_UPGRADES_TENANTS ? 10 : 100;
 
@@ -32,7 +35,7 @@ describe.each(databases.eachSupportedId())(
   id => {
     let connection: ClientConfig;
     let pool: Pool;
-    let backend: BackendProcess | undefined;
+    const backends: BackendProcess[] = [];
     const older = migrationsFolder({ before: MIGRATION });
     const logger = mockServices.logger.mock();
 
@@ -44,7 +47,7 @@ describe.each(databases.eachSupportedId())(
     });
 
     afterEach(async () => {
-      await backend?.kill();
+      await Promise.all(backends.splice(0).map(each => each.kill()));
       await pool.end();
     });
 
@@ -230,7 +233,7 @@ describe.each(databases.eachSupportedId())(
       expect(versions).toEqual(['current', 'current', 'current']);
     });
 
-    it(`are upgraded under load by a backend that is killed twice, with ${TENANTS} tenants`, async () => {
+    it(`are upgraded under load by ${PROCESSES} backends, of which one is killed twice, with ${TENANTS} tenants`, async () => {
       const tenants = await olderTenants(TENANTS);
       const broken = tenants[Math.floor(Math.random() * TENANTS)];
       await breakTables(broken.tenantId);
@@ -239,24 +242,30 @@ describe.each(databases.eachSupportedId())(
       const countCurrent = async () =>
         (await tables.list()).filter(({ version }) => version === 'current')
           .length;
-      const baseUrl = `http://127.0.0.1:${await freePort()}`;
       const startedAt = performance.now();
+      const others = await Promise.all(
+        Array.from({ length: PROCESSES - 1 }, () => start()),
+      );
       // At random moments, at which some are done and others are not.
       const moments = [1, 2].map(part =>
         Math.floor((TENANTS * (part - Math.random())) / 3),
       );
       for (const moment of moments) {
-        await start(baseUrl).until(
+        const { backend } = await start();
+        await backend.until(
           `${moment} tenants to be upgraded`,
           async () => (await countCurrent()) >= moment,
+          ENOUGH,
         );
-        await backend?.kill();
+        await backend.kill();
       }
-      const survivor = start(baseUrl);
+      const { backend: survivor, baseUrl } = await start();
       await survivor.until(
         'all tenants but one to be upgraded',
         async () => (await countCurrent()) === TENANTS - 1,
+        ENOUGH,
       );
+      others.forEach(({ backend }) => backend.throwIfEnded());
       const tookMs = performance.now() - startedAt;
       const call = (slug: string, path: string, init: RequestInit = {}) =>
         fetch(`${baseUrl}/api/catalog${path}`, {
@@ -273,6 +282,9 @@ describe.each(databases.eachSupportedId())(
           method: 'POST',
           body: JSON.stringify({ type: 'url', target }),
         });
+      await survivor.until('the last backend to answer', () =>
+        register(broken.tenantSlug).catch(() => undefined),
+      );
       await survivor.until('the failure', async () => {
         const answer = await register(broken.tenantSlug);
         const text = await answer.text();
@@ -314,7 +326,7 @@ describe.each(databases.eachSupportedId())(
       expect(await query('select from tenancy.adoption_faults')).toEqual([]);
       if (process.env.ENGINE_UPGRADES_TENANTS) {
         process.stdout.write(
-          `${TENANTS} tenants of ${ENTITIES} entities: ${
+          `${TENANTS} tenants of ${ENTITIES} entities, ${PROCESSES} processes: ${
             Math.round(tookMs / 100) / 10
           } s from the first start to the last upgrade, killed at ${moments.join(
             ' and ',
@@ -403,9 +415,11 @@ describe.each(databases.eachSupportedId())(
       };
     }
 
-    function start(baseUrl: string): BackendProcess {
-      backend = BackendProcess.start({ baseUrl, connection });
-      return backend;
+    async function start() {
+      const baseUrl = `http://127.0.0.1:${await freePort()}`;
+      const backend = BackendProcess.start({ baseUrl, connection });
+      backends.push(backend);
+      return { backend, baseUrl };
     }
   },
 );
