@@ -7,7 +7,7 @@ import {
   type TenantMutation,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SupervisedEngine } from '../manager/SupervisedEngine';
+import type { SupervisedEngine } from '../engine/SupervisedEngine';
 import { runningEngine, toEngineError } from '../routes/engineErrors';
 import { DEFAULT_SOURCE } from './CodeSources';
 import { STAMP, stamped, stampsOf } from './stamp';

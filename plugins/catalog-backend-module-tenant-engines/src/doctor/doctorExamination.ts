@@ -3,7 +3,7 @@ import { examined } from 'backstage-plugin-catalog-tenancy-node';
 import { join } from 'node:path';
 import { readOperatorConfig } from '../config/operatorConfig';
 import { logPackages, readEnginePackages } from '../engine/packages';
-import { readPoolSize } from '../pool/readPoolSize';
+import { readPoolSize } from '../work/readPoolSize';
 
 /**
  * What `doctor` finds of the configuration of engines, and of the versions that they run with.

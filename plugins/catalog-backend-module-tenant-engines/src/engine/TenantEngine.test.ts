@@ -20,7 +20,7 @@ import { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
-import { EnginePool } from '../pool/EnginePool';
+import { EnginePool } from '../work/EnginePool';
 import { UPSTREAM } from '../tables/__testUtils__/EngineDatabase';
 import { TablesSession } from '../tables/TablesSession';
 import { migrateTenant } from '../tables/upstreamMigrations';

@@ -16,7 +16,7 @@ import type {
 import { Router } from 'express';
 import type { Duplex } from 'node:stream';
 import type { CodeSources } from '../code/CodeSources';
-import type { SchemaDatabase } from '../pool/EnginePool';
+import type { SchemaDatabase } from '../work/EnginePool';
 import type { WithinReach } from '../reach/Reach';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { decorate } from './decorate';

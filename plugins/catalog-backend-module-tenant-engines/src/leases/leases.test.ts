@@ -7,7 +7,7 @@ import {
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { EnginePool } from '../pool/EnginePool';
+import { EnginePool } from '../work/EnginePool';
 import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
 import { BackgroundWork } from '../work/BackgroundWork';
 import {

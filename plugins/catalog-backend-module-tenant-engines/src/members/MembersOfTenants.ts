@@ -7,7 +7,7 @@ import {
   type TenantDatabase,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { describeFailure } from '../engine/failures';
-import type { EnginePool } from '../pool/EnginePool';
+import type { EnginePool } from '../work/EnginePool';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { MemberEntities, PROVIDER_NAME } from './MemberEntities';
 import { type MemberSources, readMemberEntities } from './readMemberEntities';

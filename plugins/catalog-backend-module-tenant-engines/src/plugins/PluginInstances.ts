@@ -15,8 +15,8 @@ import {
   SupervisedEngine,
   SUPERVISION_TIMING,
   type SupervisionTiming,
-} from '../manager/SupervisedEngine';
-import type { EnginePool } from '../pool/EnginePool';
+} from '../engine/SupervisedEngine';
+import type { EnginePool } from '../work/EnginePool';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import type { KnownPlugin } from './known/KnownPlugin';
 import type { PluginSchemas } from './PluginSchemas';

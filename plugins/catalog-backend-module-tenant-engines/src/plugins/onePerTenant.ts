@@ -23,8 +23,8 @@ import type { RequestHandler } from 'express';
 import type { EngineFeature } from '../engine/TenantEngine';
 import { endSessions, freeTasks } from '../leases/LeaseStore';
 import { enginesServiceRef, redact, schemaOf } from '../module';
-import { EnginePool } from '../pool/EnginePool';
-import { readPoolSize } from '../pool/readPoolSize';
+import { EnginePool } from '../work/EnginePool';
+import { readPoolSize } from '../work/readPoolSize';
 import {
   type FindUpgrade,
   findUpgrade,

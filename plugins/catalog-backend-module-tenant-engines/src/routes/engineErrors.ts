@@ -7,7 +7,7 @@ import {
 import type { TenantEngineStatus } from 'backstage-plugin-catalog-tenancy-node';
 import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
 import type { TenantEngine } from '../engine/TenantEngine';
-import type { SupervisedEngine } from '../manager/SupervisedEngine';
+import type { SupervisedEngine } from '../engine/SupervisedEngine';
 
 // A start takes less than a second where the tables are there.
 const LONGEST_WAIT_MS = 10_000;

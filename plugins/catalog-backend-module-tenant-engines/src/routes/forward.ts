@@ -6,7 +6,7 @@ import {
   type TenantUpgradeHandler,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
-import type { SupervisedEngine } from '../manager/SupervisedEngine';
+import type { SupervisedEngine } from '../engine/SupervisedEngine';
 import { boundDryRun } from '../sources/dryRuns';
 import { CATALOG_ENGINE, runningEngine, toEngineError } from './engineErrors';
 

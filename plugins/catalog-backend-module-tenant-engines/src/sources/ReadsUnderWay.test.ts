@@ -3,7 +3,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
-import { EnginePool } from '../pool/EnginePool';
+import { EnginePool } from '../work/EnginePool';
 import { READS_TABLE, ReadsUnderWay, SET_ASIDE } from './ReadsUnderWay';
 
 const databases = createTestDatabases({ versions: 'newest' });

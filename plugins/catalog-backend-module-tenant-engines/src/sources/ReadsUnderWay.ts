@@ -4,7 +4,7 @@ import createLimit, { type Limit } from 'p-limit';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sqlStateOf } from '../engine/failures';
-import type { EnginePool } from '../pool/EnginePool';
+import type { EnginePool } from '../work/EnginePool';
 
 /** In the schema of each engine: it goes with that. */
 export const READS_TABLE = 'tenancy_reads_under_way';

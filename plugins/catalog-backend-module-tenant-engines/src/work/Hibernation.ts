@@ -1,4 +1,4 @@
-import type { StatementGate } from '../pool/StatementGate';
+import type { StatementGate } from './LazyConnection';
 import type { BackgroundWork } from './BackgroundWork';
 
 /** Of polls, by what they look for. */

@@ -1,5 +1,5 @@
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
-import type { EnginePool, SchemaDatabase } from '../pool/EnginePool';
+import type { EnginePool, SchemaDatabase } from './EnginePool';
 import type { BackgroundWork } from './BackgroundWork';
 import { type Due, Hibernation } from './Hibernation';
 

@@ -17,7 +17,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
 import { TenantEngine } from '../engine/TenantEngine';
-import { EnginePool } from '../pool/EnginePool';
+import { EnginePool } from './EnginePool';
 import { BackgroundWork } from './BackgroundWork';
 import { SleepingEngines } from './SleepingEngines';
 

@@ -302,10 +302,10 @@ export const mutationChecks: MutationCheck[] = [
   // Engines, and what tenants configure.
   {
     name: 'the search path of a session that another engine has used',
-    file: `${ENGINES}/pool/SessionPool.ts`,
+    file: `${ENGINES}/work/SessionPool.ts`,
     find: 'if (schema !== undefined && !session.isIn(schema)) {',
     replace: 'if (schema !== undefined && session.schemaCount === 0) {',
-    test: `${ENGINES}/pool/EnginePool.test.ts`,
+    test: `${ENGINES}/work/EnginePool.test.ts`,
   },
   {
     name: 'the end of a lease by the clock of its process',

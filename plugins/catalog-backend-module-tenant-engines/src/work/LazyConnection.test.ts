@@ -8,7 +8,7 @@ import type { Knex } from 'knex';
 import { once } from 'node:events';
 import { Client, type ClientConfig, Query, type QueryResult } from 'pg';
 import { EnginePool, type SchemaDatabase } from './EnginePool';
-import type { StatementGate } from './StatementGate';
+import type { StatementGate } from './LazyConnection';
 
 const databases = createTestDatabases({ versions: 'newest' });
 

@@ -5,8 +5,8 @@ import type {
   TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describeFailure } from '../engine/failures';
-import type { TenantEngine } from '../engine/TenantEngine';
+import { describeFailure } from './failures';
+import type { TenantEngine } from './TenantEngine';
 import type { StartQueue } from '../work/StartQueue';
 
 /** Pauses and deadlines, in milliseconds. */

@@ -7,7 +7,7 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
-import { BackgroundWork } from '../work/BackgroundWork';
+import { BackgroundWork } from './BackgroundWork';
 import { EnginePool } from './EnginePool';
 import type { SessionLimits } from './SessionPool';
 

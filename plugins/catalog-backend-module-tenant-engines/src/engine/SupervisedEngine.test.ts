@@ -1,7 +1,7 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
-import type { TenantEngine } from '../engine/TenantEngine';
+import type { TenantEngine } from './TenantEngine';
 import { StartQueue } from '../work/StartQueue';
 import { SupervisedEngine, SUPERVISION_TIMING } from './SupervisedEngine';
 

@@ -13,15 +13,11 @@ import type {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { CodeSources } from '../code/CodeSources';
 import type { EngineConfigs } from '../config/EngineConfigs';
-import { describeFailure, withoutSecrets } from '../engine/failures';
-import type { PluginServices } from '../engine/services';
-import {
-  type EngineFeature,
-  quiet,
-  TenantEngine,
-} from '../engine/TenantEngine';
+import { describeFailure, withoutSecrets } from './failures';
+import type { PluginServices } from './services';
+import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
 import { SleepingEngines } from '../work/SleepingEngines';
-import type { EnginePool } from '../pool/EnginePool';
+import type { EnginePool } from '../work/EnginePool';
 import type { TenantLeases } from '../leases/TenantLeases';
 import type {
   EngineStatusRecorder,

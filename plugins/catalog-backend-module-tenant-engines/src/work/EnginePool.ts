@@ -3,10 +3,13 @@ import { ServiceUnavailableError } from '@backstage/errors';
 import createKnex, { type Knex } from 'knex';
 import { setMaxListeners } from 'node:events';
 import type { ClientConfig } from 'pg';
-import { BackgroundWork } from '../work/BackgroundWork';
-import { LazyConnection, type TakenSession } from './LazyConnection';
+import { BackgroundWork } from './BackgroundWork';
+import {
+  LazyConnection,
+  type StatementGate,
+  type TakenSession,
+} from './LazyConnection';
 import { type PoolStats, type SessionLimits, SessionPool } from './SessionPool';
-import type { StatementGate } from './StatementGate';
 
 const LEAST_SHARE = 2;
 
