@@ -174,7 +174,7 @@ function createPlugin(handover: StoreHandover) {
                   decisions,
                   store: stores.reviewsOf(tenantId),
                 }),
-                notifyMentioned: created => notify(created, req, credentials),
+                notifyMentioned: comment => notify(comment, req, credentials),
               };
             },
           });

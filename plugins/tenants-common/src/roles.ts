@@ -40,6 +40,9 @@ const OF_THE_PORTAL = new Set(
   ].map(({ name }) => name),
 );
 
+/** What other plugins have that concerns everybody in a tenant. */
+const OF_ADMINS = new Set(['mockup.page.home', 'mockup.review.require']);
+
 /**
  * Whether a role leaves it to the portal's policy to allow what a permission is for; otherwise it is
  * denied in the tenant, whatever the policy says. It holds for every permission, also for those of
@@ -54,7 +57,7 @@ export function isWithinRole(
   if (OF_THE_PORTAL.has(name)) {
     return true;
   }
-  if (name.startsWith('tenancy.')) {
+  if (name.startsWith('tenancy.') || OF_ADMINS.has(name)) {
     return role === 'admin';
   }
   return role !== 'viewer' || attributes.action === 'read';

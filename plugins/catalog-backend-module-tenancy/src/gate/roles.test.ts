@@ -15,16 +15,18 @@ const CREATE = permission('catalog.location.create', 'create');
 const EXECUTE = permission('scaffolder.action.execute');
 const MEMBERS = permission('tenancy.member.update', 'update');
 const REGISTRY = permission('tenancy.tenant.create', 'create');
-const ASKED = [READ, CREATE, EXECUTE, MEMBERS, REGISTRY];
+const HOME = permission('mockup.page.home', 'update');
+const REVIEWS = permission('mockup.review.require', 'update');
+const ASKED = [READ, CREATE, EXECUTE, MEMBERS, REGISTRY, HOME, REVIEWS];
 
 function permission(name: string, action?: string) {
   return { type: 'basic', name, attributes: { action } };
 }
 
 /** What a backend allows, in the order of {@link ASKED}. */
-const ALL = ['ALLOW', 'ALLOW', 'ALLOW', 'ALLOW', 'ALLOW'];
-const OF_MEMBER = ['ALLOW', 'ALLOW', 'ALLOW', 'DENY', 'ALLOW'];
-const OF_VIEWER = ['ALLOW', 'DENY', 'DENY', 'DENY', 'ALLOW'];
+const ALL = ASKED.map(() => 'ALLOW');
+const OF_MEMBER = ['ALLOW', 'ALLOW', 'ALLOW', 'DENY', 'ALLOW', 'DENY', 'DENY'];
+const OF_VIEWER = ['ALLOW', 'DENY', 'DENY', 'DENY', 'ALLOW', 'DENY', 'DENY'];
 
 describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
   type Backend = Awaited<ReturnType<typeof startPeopleBackend>>;

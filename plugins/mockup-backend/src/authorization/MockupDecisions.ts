@@ -12,7 +12,6 @@ import {
   createConditionTransformer,
   type PermissionRuleset,
 } from '@backstage/plugin-permission-node';
-import { carriedRole } from 'backstage-plugin-catalog-tenancy-node';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type {
   MockupCondition,
@@ -53,15 +52,6 @@ export class MockupDecisions {
       credentials: this.#credentials,
     });
     return result === AuthorizeResult.ALLOW;
-  }
-
-  /**
-   * The same, where a tenant with roles leaves it to its admins: a policy can refuse it to them, and
-   * not allow it to others.
-   */
-  async mayAsAdmin(permission: BasicPermission): Promise<boolean> {
-    const role = await carriedRole(this.#credentials);
-    return (role === undefined || role === 'admin') && this.may(permission);
   }
 
   #toOptions(decision: PolicyDecision): MockupReadOptions {

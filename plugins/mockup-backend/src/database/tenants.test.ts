@@ -261,7 +261,7 @@ async function reviewSeenBy(
 
   const its = { mockupId, id: comment!.id };
   const seen = {
-    name: await own.nameOf(mockupId, undefined),
+    hasMockup: await own.hasMockup(mockupId, undefined),
     comments: await own.listComments(mockupId, undefined),
     created: await own.createComment(mockupId, { text: 'y' }, bob),
     resolved: await own.resolveComment(its, true, bob),
@@ -280,6 +280,7 @@ async function reviewSeenBy(
 }
 
 const NO_REVIEW = {
+  hasMockup: false,
   comments: [],
   deleted: false,
   has: false,

@@ -122,6 +122,61 @@ describe.each(databases.eachSupportedId())('operations on %s', id => {
     expect(fail).not.toHaveBeenCalled();
   });
 
+  it('audits pages and reviews, by what is published and decided', async () => {
+    const { body } = await backend.alice.post('/mockups', { name: 'x' });
+    const { id: mockupId } = body;
+    const path = `/mockups/${mockupId}`;
+    const { body: version } = await backend.alice.post(`${path}/versions`, {
+      layoutData: [],
+    });
+    const vid = version.id;
+    const ready = `${path}/versions/${vid}/ready`;
+    jest.clearAllMocks();
+
+    const said = await backend.bob.post(`${path}/comments`, { text: 'Wide' });
+    const cid = said.body.id;
+    await backend.alice.patch(`${path}/comments/${cid}`, { resolved: true });
+    await backend.bob.delete(`${path}/comments/${cid}`);
+    await backend.bob.put(ready);
+    await backend.alice.put('/settings', { reviewRequired: true });
+    await backend.alice.put('/pages/start', {
+      mockupId,
+      versionId: vid,
+      audience: 'everybody',
+    });
+    await backend.alice.delete('/pages/start');
+    await backend.alice.delete(ready);
+
+    const events = auditor.createEvent.mock.calls.map(
+      ([{ eventId, meta }], call) => [
+        eventId,
+        meta,
+        success.mock.calls[call][0]?.meta,
+      ],
+    );
+    expect(events).toEqual([
+      ['create-comment', { id: mockupId }, { cid }],
+      ['resolve-comment', { id: mockupId, cid }, { resolved: true }],
+      ['delete-comment', { id: mockupId, cid }, undefined],
+      ['mark-version', { id: mockupId, vid }, undefined],
+      ['update-settings', {}, { reviewRequired: true }],
+      [
+        'publish-page',
+        { path: 'start' },
+        {
+          id: mockupId,
+          vid,
+          audience: 'everybody',
+          home: false,
+          template: false,
+        },
+      ],
+      ['take-page-back', { path: 'start' }, undefined],
+      ['unmark-version', { id: mockupId, vid }, undefined],
+    ]);
+    expect(fail).not.toHaveBeenCalled();
+  });
+
   it('closes the audit event of every write that fails', async () => {
     await backend.alice.post('/mockups', { name: '' });
     await backend.alice.patch(`/mockups/${UNKNOWN_ID}`, { name: 'x' });

@@ -6,10 +6,11 @@ import type {
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { audited, measureOperations } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
+import type { MockupComment } from 'backstage-plugin-mockup-common';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { AuthorizedPages } from '../pages/AuthorizedPages';
-import type { AuthorizedReview, NewComment } from '../review/AuthorizedReview';
+import type { AuthorizedReview } from '../review/AuthorizedReview';
 
 /** What a caller may see and change of the request's tenant. */
 interface Authorized {
@@ -17,7 +18,7 @@ interface Authorized {
   pages: AuthorizedPages;
   review: AuthorizedReview;
   /** Notifies those whom a comment mentions; it does not fail. */
-  notifyMentioned: (created: NewComment) => Promise<void>;
+  notifyMentioned: (comment: MockupComment) => Promise<void>;
 }
 
 /** Handles a request that changes nothing. */

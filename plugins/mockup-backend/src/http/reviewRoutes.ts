@@ -38,8 +38,8 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
           throw noSuchMockup(req.params.id);
         }
         await notifyMentioned(created);
-        res.status(201).json(created.comment);
-        return { cid: created.comment.id };
+        res.status(201).json(created);
+        return { cid: created.id };
       },
     ),
   );

@@ -111,7 +111,7 @@ export class AuthorizedPages {
     if (
       home &&
       !isHomeAlready &&
-      !(await this.#decisions.mayAsAdmin(mockupPageHomePermission))
+      !(await this.#decisions.may(mockupPageHomePermission))
     ) {
       throw new NotAllowedError(
         'You may not choose the home page. Publish the page without "home", or ask an admin of the tenant',

@@ -17,12 +17,6 @@ import {
 import { both, type MockupDecisions } from '../authorization/MockupDecisions';
 import type { CommentOf, ReviewStore, VersionOf } from './ReviewStore';
 
-/** A comment that was made, with the name of its mockup. */
-export interface NewComment {
-  comment: MockupComment;
-  mockupName: string;
-}
-
 /** The reviews of a tenant's mockups as one caller may see and change them. */
 export class AuthorizedReview {
   readonly #store: ReviewStore;
@@ -42,10 +36,9 @@ export class AuthorizedReview {
   /** Nothing if there is no such mockup for the caller. */
   async listComments(mockupId: string): Promise<MockupComment[] | undefined> {
     const allowed = await this.#readable();
-    const name = await this.#store.nameOf(mockupId, allowed);
-    return name === undefined
-      ? undefined
-      : this.#store.listComments(mockupId, allowed);
+    return (await this.#store.hasMockup(mockupId, allowed))
+      ? this.#store.listComments(mockupId, allowed)
+      : undefined;
   }
 
   /**
@@ -56,21 +49,14 @@ export class AuthorizedReview {
     mockupId: string,
     request: CreateCommentRequest,
     author: string,
-  ): Promise<NewComment | undefined> {
+  ): Promise<MockupComment | undefined> {
     const allowed = await this.#readable();
-    const mockupName = await this.#store.nameOf(mockupId, allowed);
-    if (mockupName === undefined) {
-      return undefined;
-    }
     const comment = await this.#store.createComment(mockupId, request, {
       author,
       allowed,
     });
-    if (comment) {
-      return { comment, mockupName };
-    }
-    if ((await this.#store.nameOf(mockupId, allowed)) === undefined) {
-      return undefined;
+    if (comment || !(await this.#store.hasMockup(mockupId, allowed))) {
+      return comment;
     }
     throw new ConflictError(
       `The mockup '${mockupId}' has ${MOCKUP_LIMITS.comments} comments, which is the most. Delete some of them first`,
@@ -116,8 +102,7 @@ export class AuthorizedReview {
   /** Nothing if there is no such mockup for the caller. */
   async getReview(mockupId: string): Promise<MockupReview | undefined> {
     const allowed = await this.#readable();
-    const name = await this.#store.nameOf(mockupId, allowed);
-    if (name === undefined) {
+    if (!(await this.#store.hasMockup(mockupId, allowed))) {
       return undefined;
     }
     const [ready, { reviewRequired }] = await Promise.all([
@@ -165,12 +150,12 @@ export class AuthorizedReview {
     return this.#store.getSettings();
   }
 
-  /** @throws NotAllowedError for those who are no admins, where there are roles */
+  /** @throws NotAllowedError if the caller may not decide that; a tenant's roles leave it to admins */
   async updateSettings(
     settings: MockupSettings,
     user: string,
   ): Promise<MockupSettings> {
-    if (!(await this.#decisions.mayAsAdmin(mockupReviewRequirePermission))) {
+    if (!(await this.#decisions.may(mockupReviewRequirePermission))) {
       throw new NotAllowedError(
         'You may not decide whether pages have to be reviewed. Ask an admin of the tenant',
       );
@@ -200,7 +185,7 @@ export class AuthorizedReview {
         user,
         allowed: both(read, update).filter,
       }));
-    if (!others && (await this.#store.nameOf(mockupId, read.filter))) {
+    if (!others && (await this.#store.hasMockup(mockupId, read.filter))) {
       throw new NotAllowedError(`You may not update the mockup '${mockupId}'`);
     }
     return others || undefined;

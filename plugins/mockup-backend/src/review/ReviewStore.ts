@@ -62,17 +62,14 @@ export class ReviewStore {
     this.#logger = options.logger;
   }
 
-  /** The name of an allowed mockup. */
-  async nameOf(
-    mockupId: string,
-    allowed: Allowed,
-  ): Promise<string | undefined> {
-    const [row] = await this.#query<{ name: string }>(
-      statements.SELECT_MOCKUP_NAME,
+  /** Whether there is a mockup that is allowed. */
+  async hasMockup(mockupId: string, allowed: Allowed): Promise<boolean> {
+    const rows = await this.#query(
+      statements.SELECT_MOCKUP_EXISTS,
       { mockupId },
       allowed,
     );
-    return row?.name;
+    return rows.length > 0;
   }
 
   /** The comments of a mockup, the oldest first. */

@@ -7,16 +7,15 @@ import type {
 import { toError } from '@backstage/errors';
 import type { CatalogService } from '@backstage/plugin-catalog-node';
 import { withTenantOf } from 'backstage-plugin-catalog-tenancy-node';
-import { mentionsOf } from 'backstage-plugin-mockup-common';
+import { mentionsOf, type MockupComment } from 'backstage-plugin-mockup-common';
 import type { Request } from 'express';
-import type { NewComment } from './AuthorizedReview';
 
 const PATIENCE_MS = 5_000;
 const NOT_FOUND = 404;
 
 /** Notifies those whom a comment mentions. */
 export type NotifyMentioned = (
-  created: NewComment,
+  comment: MockupComment,
   request: Request,
   credentials: BackstageCredentials,
 ) => Promise<void>;
@@ -81,7 +80,7 @@ export function createNotifyMentioned(options: {
     }
   }
 
-  return async ({ comment, mockupName }, request, credentials) => {
+  return async (comment, request, credentials) => {
     const { author, mockupId, text } = comment;
     try {
       const mentioned = await find(text, credentials);
@@ -90,8 +89,8 @@ export function createNotifyMentioned(options: {
         await send(request, {
           recipients: { type: 'entity', entityRef: recipients },
           payload: {
-            title: `${author} has mentioned you in a comment on “${mockupName}”`,
-            description: text,
+            // Nothing of the mockup: nobody can be asked whether somebody else may read it.
+            title: `${author} has mentioned you in a comment on a mockup`,
             link: `/mockups/${mockupId}/comments`,
             topic: 'mockups',
             scope: `mockup-comment:${comment.id}`,

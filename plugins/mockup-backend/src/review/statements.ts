@@ -17,9 +17,9 @@ const COMMENT_COLUMNS = `
 const OF_MOCKUP = `
   mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed`;
 
-/** The name of a mockup. Bindings: those of a mockup. */
-export const SELECT_MOCKUP_NAME = `
-  select mockups.name from mockups where ${OF_MOCKUP}`;
+/** Bindings: those of a mockup. */
+export const SELECT_MOCKUP_EXISTS = `
+  select from mockups where ${OF_MOCKUP}`;
 
 /** Bindings: those of a mockup. */
 export const SELECT_COMMENTS = `

@@ -1,8 +1,10 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { usePermission } from '@backstage/plugin-permission-react';
 import { Checkbox, Select, TextField } from '@backstage/ui';
 import { ActionDialog, NOTHING_PICKED, type Picked } from '@internal/pages';
 import {
   MOCKUP_LIMITS,
+  mockupPageHomePermission,
   type PageAudience,
   pagePathSchema,
   type PublishedPage,
@@ -42,6 +44,9 @@ export function PublishDialog(props: {
   const [isHome, setHome] = useState(page?.publication?.home ?? false);
   const [isTemplate, setTemplate] = useState(page?.template ?? false);
   const [isAsked, setAsked] = useState(false);
+  const { allowed: mayChooseHome } = usePermission({
+    permission: mockupPageHomePermission,
+  });
   const audience = useAudience(page?.publication?.audience);
 
   const isPath = pagePathSchema.safeParse(path).success;
@@ -120,9 +125,11 @@ export function PublishDialog(props: {
           problem={audience.problem}
         />
       )}
-      <Checkbox isSelected={isHome} onChange={setHome}>
-        {t('pages.publish.home')}
-      </Checkbox>
+      {(mayChooseHome || page?.publication?.home) && (
+        <Checkbox isSelected={isHome} onChange={setHome}>
+          {t('pages.publish.home')}
+        </Checkbox>
+      )}
       <Checkbox isSelected={isTemplate} onChange={setTemplate}>
         {t('pages.publish.template')}
       </Checkbox>

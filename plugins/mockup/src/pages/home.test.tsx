@@ -1,10 +1,13 @@
-import { renderInTestApp } from '@backstage/frontend-test-utils';
+import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
+import { permissionApiRef } from '@backstage/plugin-permission-react';
 import { screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type { MockupApi } from 'backstage-plugin-mockup-common';
 import { Link, useLocation } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { pagesRouteRef } from '../routes';
+import { PublishDialog } from './PublishDialog';
 import { useHomePage } from './useHomePage';
 
 function Frame() {
@@ -53,5 +56,30 @@ describe('the home page', () => {
     await render(getHomePage, '/');
     expect(await screen.findByText('No home')).toBeVisible();
     expect(screen.getByText('At /')).toBeVisible();
+  });
+});
+
+describe('the dialog that publishes', () => {
+  it('does not offer the home page to those who may not choose it', async () => {
+    const { DENY } = AuthorizeResult;
+    await renderInTestApp(
+      <PublishDialog
+        mockup={{ id: 'one', name: 'Start' }}
+        versionId="v1"
+        versionTitle="first"
+        onPublished={() => {}}
+        onClose={() => {}}
+      />,
+      {
+        apis: [
+          [mockupApiRef, {} as MockupApi],
+          [permissionApiRef, mockApis.permission({ authorize: DENY })],
+        ],
+      },
+    );
+    await screen.findByRole('checkbox', { name: /as a template/ });
+    expect(
+      screen.queryByRole('checkbox', { name: /Make it the home page/ }),
+    ).not.toBeInTheDocument();
   });
 });

@@ -106,6 +106,7 @@ function Comment(props: CommentListProps & { comment: MockupComment }) {
         {mayDelete(comment) && (
           <Button
             {...action}
+            destructive
             aria-label={t('review.deleteOf', { author })}
             onPress={() => onDelete(comment)}
           >
