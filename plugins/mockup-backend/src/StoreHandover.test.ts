@@ -13,13 +13,11 @@ describe('StoreHandover', () => {
     const early = handover.stores
       .forDefaultTenant()
       .create({ name: 'x' }, OWNER);
-    await handover.open(async () => mockupStoreServiceMock());
-    await expect(early).resolves.toMatchObject({ mockup: { name: 'x' } });
-    await expect(
-      handover.stores.forDefaultTenant().list(),
-    ).resolves.toMatchObject({
-      totalItems: 1,
-    });
+    const created = { mockup: { name: 'x' }, etag: '1' } as any;
+    const stores = mockupStoreServiceMock.mock({ create: async () => created });
+    await handover.open(async () => stores);
+    await expect(early).resolves.toBe(created);
+    expect(stores.store.create).toHaveBeenCalledWith({ name: 'x' }, OWNER);
   });
 
   it('rejects calls with the reason why the store could not be opened', async () => {

@@ -5,31 +5,23 @@ import type {
 } from '@internal/postgres/testUtils';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
-import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
 import type { Knex } from 'knex';
 import { openMockupStores } from '../database/openMockupStores';
 import { ALICE } from './startMockupBackend';
 
-/**
- * Every implementation of the mockup store, by name, with a way to get an empty
- * one. They share one contract: other plugins test against the one in memory, so it
- * has to behave like the real one.
- */
+/** The mockup store without tenants and with them, by name, with a way to get an empty one. */
 export function mockupStores(
   databases: TestDatabases,
 ): [string, () => Promise<MockupStore>][] {
-  return [
-    ...databases
-      .eachSupportedId()
-      .flatMap(([id]): [string, () => Promise<MockupStore>][] => [
-        [id, emptyStoreOn(databases, id, { multiTenant: false })],
-        [
-          `${id} with tenants`,
-          emptyStoreOn(databases, id, { multiTenant: true }),
-        ],
-      ]),
-    ['in memory', async () => mockupStoreServiceMock().forDefaultTenant()],
-  ];
+  return databases
+    .eachSupportedId()
+    .flatMap(([id]): [string, () => Promise<MockupStore>][] => [
+      [id, emptyStoreOn(databases, id, { multiTenant: false })],
+      [
+        `${id} with tenants`,
+        emptyStoreOn(databases, id, { multiTenant: true }),
+      ],
+    ]);
 }
 
 function emptyStoreOn(

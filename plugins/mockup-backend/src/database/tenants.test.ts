@@ -2,7 +2,6 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { MockupStore, MockupStores } from 'backstage-plugin-mockup-node';
-import { mockupStoreServiceMock } from 'backstage-plugin-mockup-node/testUtils';
 import createKnex, { type Knex } from 'knex';
 import { randomBytes } from 'node:crypto';
 import { ALICE, BOB, item } from '../__testUtils__/startMockupBackend';
@@ -288,15 +287,6 @@ const NO_REVIEW = {
   unmarked: false,
   settings: { reviewRequired: false },
 };
-
-describe('mockup stores in memory', () => {
-  it('keep tenants apart', async () => {
-    const stores = mockupStoreServiceMock();
-    expect(
-      await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
-    ).toEqual(NOTHING);
-  });
-});
 
 describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
   let knex: Knex;

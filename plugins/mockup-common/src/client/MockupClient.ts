@@ -30,18 +30,45 @@ import type {
   UpdateVersionRequest,
   Version,
 } from '../types';
-import type {
-  MockupApi,
-  MockupRequestOptions,
-  MockupWriteOptions,
-} from './MockupApi';
+
+/**
+ * Options of every call.
+ *
+ * @public
+ */
+export interface MockupRequestOptions {
+  /** A Backstage token, if the `fetchApi` of the client adds none. */
+  token?: string;
+}
+
+/**
+ * Options of calls that change a mockup.
+ *
+ * @public
+ */
+export interface MockupWriteOptions extends MockupRequestOptions {
+  /**
+   * The entity tag that the mockup had when the caller last saw it. The call fails
+   * with status 412 if the mockup changed since.
+   */
+  ifMatch?: string;
+}
+
+/**
+ * The HTTP interface of the mockup plugin. Every failure rejects with a
+ * `ResponseError` of `@backstage/errors`, except that `getMockup` and `getVersion`
+ * return `undefined` for a missing one.
+ *
+ * @public
+ */
+export type MockupApi = Pick<MockupClient, keyof MockupClient>;
 
 /**
  * Calls the mockup plugin over HTTP, from a frontend or from another backend.
  *
  * @public
  */
-export class MockupClient implements MockupApi {
+export class MockupClient {
   readonly #http: HttpClient;
 
   /**
@@ -57,7 +84,7 @@ export class MockupClient implements MockupApi {
     this.#http = new HttpClient('mockup', options);
   }
 
-  /** {@inheritdoc MockupApi.listMockups} */
+  /** Lists mockups, the most recently changed first. */
   async listMockups(
     query: ListMockupsQuery = {},
     options?: MockupRequestOptions,
@@ -69,7 +96,7 @@ export class MockupClient implements MockupApi {
     return readPage(response);
   }
 
-  /** {@inheritdoc MockupApi.getMockup} */
+  /** Gets a mockup with its newest version, or `undefined`. */
   async getMockup(
     id: string,
     options?: MockupRequestOptions,
@@ -80,7 +107,7 @@ export class MockupClient implements MockupApi {
     );
   }
 
-  /** {@inheritdoc MockupApi.createMockup} */
+  /** Creates a mockup that the caller owns. */
   async createMockup(
     request: CreateMockupRequest,
     options?: MockupRequestOptions,
@@ -93,7 +120,10 @@ export class MockupClient implements MockupApi {
     return { mockup: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.duplicateMockup} */
+  /**
+   * Copies a mockup, with all its versions or with the newest layout alone. The caller
+   * owns the copy.
+   */
   async duplicateMockup(
     id: string,
     request: DuplicateMockupRequest = {},
@@ -107,7 +137,7 @@ export class MockupClient implements MockupApi {
     return { mockup: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.updateMockup} */
+  /** Changes the name or the description of a mockup. */
   async updateMockup(
     id: string,
     request: UpdateMockupRequest,
@@ -121,7 +151,10 @@ export class MockupClient implements MockupApi {
     return { mockup: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.shareMockup} */
+  /**
+   * Shares a mockup with these groups, instead of those that it was shared with. What they
+   * may do is for the permission policy to decide.
+   */
   async shareMockup(
     id: string,
     request: ShareMockupRequest,
@@ -135,12 +168,12 @@ export class MockupClient implements MockupApi {
     return { mockup: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.deleteMockup} */
+  /** Moves a mockup and its versions to the trash. */
   async deleteMockup(id: string, options?: MockupWriteOptions): Promise<void> {
     await this.#http.fetch(mockupPath(id), { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc MockupApi.listTrash} */
+  /** Lists the mockups in the trash, the most recently deleted first. */
   async listTrash(
     query: ListTrashQuery = {},
     options?: MockupRequestOptions,
@@ -152,7 +185,7 @@ export class MockupClient implements MockupApi {
     return readPage(response);
   }
 
-  /** {@inheritdoc MockupApi.restoreMockup} */
+  /** Takes a mockup out of the trash, with its versions. */
   async restoreMockup(
     id: string,
     options?: MockupRequestOptions,
@@ -164,12 +197,15 @@ export class MockupClient implements MockupApi {
     return { mockup: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.purgeMockup} */
+  /** Deletes a mockup in the trash for good. */
   async purgeMockup(id: string, options?: MockupRequestOptions): Promise<void> {
     await this.#http.fetch(trashPath(id), { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc MockupApi.saveVersion} */
+  /**
+   * Saves a layout as the next version of a mockup. The result has the mockup's new
+   * entity tag.
+   */
   async saveVersion(
     mockupId: string,
     request: SaveVersionRequest,
@@ -186,7 +222,10 @@ export class MockupClient implements MockupApi {
     return { version: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.restoreVersion} */
+  /**
+   * Saves the layout of a version as the next version of its mockup, whose
+   * `restoredFrom` names that version. The result has the mockup's new entity tag.
+   */
   async restoreVersion(
     mockupId: string,
     versionId: string,
@@ -200,7 +239,10 @@ export class MockupClient implements MockupApi {
     return { version: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.updateVersion} */
+  /**
+   * Changes or removes the tag of a version. The result has the mockup's new entity
+   * tag.
+   */
   async updateVersion(
     mockupId: string,
     versionId: string,
@@ -215,7 +257,7 @@ export class MockupClient implements MockupApi {
     return { version: await response.json(), etag: readETag(response) };
   }
 
-  /** {@inheritdoc MockupApi.listVersions} */
+  /** Lists the versions of a mockup, the newest first. */
   async listVersions(
     mockupId: string,
     query: Pagination = {},
@@ -225,7 +267,10 @@ export class MockupClient implements MockupApi {
     return readPage(await this.#http.fetch(path, options));
   }
 
-  /** {@inheritdoc MockupApi.pagesOfMockups} */
+  /**
+   * Reads all mockups, page after page, with `for await`. Every mockup that is there from the
+   * first page to the last comes exactly once, whatever others change meanwhile.
+   */
   pagesOfMockups(
     query: ListMockupsQuery = {},
     options?: MockupRequestOptions,
@@ -233,7 +278,10 @@ export class MockupClient implements MockupApi {
     return readPages(query, each => this.listMockups(each, options));
   }
 
-  /** {@inheritdoc MockupApi.pagesOfVersions} */
+  /**
+   * Reads all versions of a mockup, page after page, with `for await`. Those that are saved
+   * meanwhile do not come, every other exactly once.
+   */
   pagesOfVersions(
     mockupId: string,
     query: Pagination = {},
@@ -242,7 +290,7 @@ export class MockupClient implements MockupApi {
     return readPages(query, each => this.listVersions(mockupId, each, options));
   }
 
-  /** {@inheritdoc MockupApi.getVersion} */
+  /** Gets one version of a mockup, or `undefined`. */
   async getVersion(
     mockupId: string,
     versionId: string,
@@ -255,7 +303,10 @@ export class MockupClient implements MockupApi {
     return response?.json();
   }
 
-  /** {@inheritdoc MockupApi.compareVersions} */
+  /**
+   * Compares two versions of a mockup: what became of the items from one to the other.
+   * Layouts at hand, such as a draft, are compared by `compareLayouts`.
+   */
   async compareVersions(
     mockupId: string,
     from: string,
@@ -268,12 +319,12 @@ export class MockupClient implements MockupApi {
     return this.#http.json(`${version}/diff${toSearch({ to })}`, options);
   }
 
-  /** {@inheritdoc MockupApi.listPages} */
+  /** Lists the pages that there are for the caller, by path. */
   listPages(options?: MockupRequestOptions): Promise<PublishedPage[]> {
     return this.#http.json('/pages', options);
   }
 
-  /** {@inheritdoc MockupApi.getPage} */
+  /** Gets a page, or `undefined` where there is none for the caller. */
   async getPage(
     path: string,
     options?: MockupRequestOptions,
@@ -282,7 +333,7 @@ export class MockupClient implements MockupApi {
     return response?.json();
   }
 
-  /** {@inheritdoc MockupApi.getHomePage} */
+  /** Gets the home page of the caller, or `undefined` where there is none. */
   async getHomePage(
     options?: MockupRequestOptions,
   ): Promise<PublishedPageWithLayout | undefined> {
@@ -290,7 +341,7 @@ export class MockupClient implements MockupApi {
     return response.status === 204 ? undefined : response.json();
   }
 
-  /** {@inheritdoc MockupApi.listPagesOf} */
+  /** Lists the pages of a mockup that the caller may read, by path. */
   listPagesOf(
     mockupId: string,
     options?: MockupRequestOptions,
@@ -298,7 +349,7 @@ export class MockupClient implements MockupApi {
     return this.#http.json(`${mockupPath(mockupId)}/pages`, options);
   }
 
-  /** {@inheritdoc MockupApi.publishPage} */
+  /** Shows a version of a mockup at a path that is free, or has a page of the same mockup. */
   publishPage(
     path: string,
     request: PublishPageRequest,
@@ -311,7 +362,7 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.takePageBack} */
+  /** Takes a page back: it is gone for everybody. */
   async takePageBack(
     path: string,
     options?: MockupRequestOptions,
@@ -319,7 +370,7 @@ export class MockupClient implements MockupApi {
     await this.#http.fetch(pagePath(path), { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc MockupApi.listComments} */
+  /** Lists the comments of a mockup, the oldest first. */
   listComments(
     mockupId: string,
     options?: MockupRequestOptions,
@@ -327,7 +378,7 @@ export class MockupClient implements MockupApi {
     return this.#http.json(commentPath(mockupId), options);
   }
 
-  /** {@inheritdoc MockupApi.createComment} */
+  /** Says something of a mockup or of an item on it, and notifies those whom it mentions. */
   createComment(
     mockupId: string,
     request: CreateCommentRequest,
@@ -340,7 +391,7 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.updateComment} */
+  /** Resolves a comment, or opens it again. */
   updateComment(
     mockupId: string,
     commentId: string,
@@ -354,7 +405,7 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.deleteComment} */
+  /** Deletes a comment, for good. */
   async deleteComment(
     mockupId: string,
     commentId: string,
@@ -366,7 +417,7 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.getReview} */
+  /** Says which versions of a mockup are ready, and whether they have to be. */
   getReview(
     mockupId: string,
     options?: MockupRequestOptions,
@@ -374,7 +425,7 @@ export class MockupClient implements MockupApi {
     return this.#http.json(`${mockupPath(mockupId)}/review`, options);
   }
 
-  /** {@inheritdoc MockupApi.markReady} */
+  /** Marks a version that somebody else has saved as ready. */
   markReady(
     mockupId: string,
     versionId: string,
@@ -386,7 +437,7 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.unmarkReady} */
+  /** Takes back that a version is ready. A page that shows it stays. */
   async unmarkReady(
     mockupId: string,
     versionId: string,
@@ -398,12 +449,12 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.getSettings} */
+  /** Gets what the tenant has decided on its mockups. */
   getSettings(options?: MockupRequestOptions): Promise<MockupSettings> {
     return this.#http.json('/settings', options);
   }
 
-  /** {@inheritdoc MockupApi.updateSettings} */
+  /** Decides for the tenant. */
   updateSettings(
     settings: MockupSettings,
     options?: MockupRequestOptions,
@@ -415,7 +466,10 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.announceEditor} */
+  /**
+   * Says that the user has the mockup in an editor, which is true for 45 seconds. Returns the
+   * references of the other users for whom it is, at most 20.
+   */
   announceEditor(
     mockupId: string,
     options?: MockupRequestOptions,
@@ -426,17 +480,23 @@ export class MockupClient implements MockupApi {
     });
   }
 
-  /** {@inheritdoc MockupApi.exportMockup} */
+  /**
+   * Exports a mockup with all of its versions. The body of the response is a JSON file, which can be
+   * read as it comes in; where it breaks off, reading it rejects.
+   */
   exportMockup(id: string, options?: MockupRequestOptions): Promise<Response> {
     return this.#http.fetch(`${mockupPath(id)}/export`, options);
   }
 
-  /** {@inheritdoc MockupApi.exportMockups} */
+  /** Exports all mockups that the caller may read, otherwise like `exportMockup`. */
   exportMockups(options?: MockupRequestOptions): Promise<Response> {
     return this.#http.fetch('/export', options);
   }
 
-  /** {@inheritdoc MockupApi.importMockups} */
+  /**
+   * Imports the mockups of an exported file, all or none. They are new ones, which the
+   * caller owns.
+   */
   async importMockups(
     file: string | Blob,
     options?: MockupRequestOptions,

@@ -1,6 +1,6 @@
-export type {
-  MockupApi,
-  MockupRequestOptions,
-  MockupWriteOptions,
-} from './MockupApi';
-export { MockupClient } from './MockupClient';
+export {
+  type MockupApi,
+  MockupClient,
+  type MockupRequestOptions,
+  type MockupWriteOptions,
+} from './MockupClient';

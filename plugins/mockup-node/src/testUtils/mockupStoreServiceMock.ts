@@ -1,8 +1,4 @@
 import {
-  createServiceFactory,
-  type ServiceFactory,
-} from '@backstage/backend-plugin-api';
-import {
   createServiceMock,
   type ServiceMock,
 } from '@backstage/backend-test-utils';
@@ -11,26 +7,6 @@ import {
   type MockupStores,
   mockupStoreServiceRef,
 } from 'backstage-plugin-mockup-node';
-import { InMemoryMockupStore } from './InMemoryMockupStore';
-
-const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
-
-/**
- * Creates mockup stores that keep everything in memory, one for each tenant. With valid
- * input they behave like the plugin's.
- *
- * @public
- */
-export function mockupStoreServiceMock(): MockupStores {
-  const stores = new Map<string, MockupStore>();
-  const forTenant = (tenantId: string) => {
-    const key = tenantId.toLowerCase();
-    const store = stores.get(key) ?? new InMemoryMockupStore();
-    stores.set(key, store);
-    return store;
-  };
-  return { forTenant, forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID) };
-}
 
 /**
  * Stand-ins for the mockup stores in tests of other backend plugins.
@@ -39,21 +15,8 @@ export function mockupStoreServiceMock(): MockupStores {
  */
 export namespace mockupStoreServiceMock {
   /**
-   * A service factory for `startTestBackend`, around the given stores or new ones in
-   * memory.
-   */
-  export const factory = (
-    options: { stores?: MockupStores } = {},
-  ): ServiceFactory<MockupStores, 'root'> =>
-    createServiceFactory({
-      service: mockupStoreServiceRef,
-      deps: {},
-      factory: () => options.stores ?? mockupStoreServiceMock(),
-    });
-
-  /**
    * Stores whose operations are `jest.fn()`s: those of `store`, whatever the tenant.
-   * `forTenant` tells for which it was called.
+   * `forTenant` tells for which it was called, and `factory` adds them to a backend.
    */
   export const mock = (
     partialImpl: Partial<MockupStore> = {},

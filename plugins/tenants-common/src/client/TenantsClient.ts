@@ -35,18 +35,47 @@ import type {
   TenantUsageDay,
   UpdateTenant,
 } from '../types';
-import type {
-  TenantsApi,
-  TenantsRequestOptions,
-  TenantsWriteOptions,
-} from './TenantsApi';
+
+/**
+ * Options of every call.
+ *
+ * @public
+ */
+export interface TenantsRequestOptions {
+  /** A Backstage token, if the `fetchApi` of the client adds none. */
+  token?: string;
+  /**
+   * The tenant that the request belongs to, where neither a hostname nor a token names one;
+   * otherwise the one that the `fetchApi` of the client names, or the default tenant.
+   */
+  tenantSlug?: string;
+}
+
+/**
+ * Options of a write that must not undo what somebody else has written meanwhile.
+ *
+ * @public
+ */
+export interface TenantsWriteOptions extends TenantsRequestOptions {
+  /** The `etag` of what was read: the write fails with status 412 once that has changed. */
+  ifMatch?: string;
+}
+
+/**
+ * The HTTP interface of the registry of tenants, of their members and engines. Every failure
+ * rejects with a `ResponseError` of `@backstage/errors`, except that `getTenant`,
+ * `getMember` and `getEngine` return `undefined` where there is none.
+ *
+ * @public
+ */
+export type TenantsApi = Pick<TenantsClient, keyof TenantsClient>;
 
 /**
  * Calls the registry of tenants over HTTP, from a frontend or from another backend.
  *
  * @public
  */
-export class TenantsClient implements TenantsApi {
+export class TenantsClient {
   readonly #http: HttpClient;
 
   /**
@@ -62,7 +91,7 @@ export class TenantsClient implements TenantsApi {
     this.#http = new HttpClient('tenants', options);
   }
 
-  /** {@inheritdoc TenantsApi.listOwnTenants} */
+  /** Lists the tenants that the caller may enter, ordered by slug. */
   async listOwnTenants(
     query: ListMembers = {},
     options?: TenantsRequestOptions,
@@ -70,12 +99,15 @@ export class TenantsClient implements TenantsApi {
     return readPage(await this.#http.fetch(`/mine${toSearch(query)}`, options));
   }
 
-  /** {@inheritdoc TenantsApi.getOpenTenant} */
+  /**
+   * Gets the tenant that this request belongs to. It rejects with status 403 where the
+   * caller may not enter it.
+   */
   async getOpenTenant(options?: TenantsRequestOptions): Promise<OpenTenant> {
     return this.#http.json('/mine/current', options);
   }
 
-  /** {@inheritdoc TenantsApi.listTenants} */
+  /** Lists tenants, ordered by slug. */
   async listTenants(
     query: ListTenants = {},
     options?: TenantsRequestOptions,
@@ -83,7 +115,10 @@ export class TenantsClient implements TenantsApi {
     return readPage(await this.#http.fetch(toSearch(query), options));
   }
 
-  /** {@inheritdoc TenantsApi.listTenantSummaries} */
+  /**
+   * Lists tenants as {@link TenantsApi.listTenants} does, with what each holds and what feeds
+   * it: at most 100 at once.
+   */
   async listTenantSummaries(
     query: ListTenantSummaries = {},
     options?: TenantsRequestOptions,
@@ -92,7 +127,7 @@ export class TenantsClient implements TenantsApi {
     return readPage(await this.#http.fetch(path, options));
   }
 
-  /** {@inheritdoc TenantsApi.getTenant} */
+  /** Gets a tenant, also a deleted one, or `undefined`. */
   async getTenant(
     slug: string,
     options?: TenantsRequestOptions,
@@ -100,7 +135,7 @@ export class TenantsClient implements TenantsApi {
     return this.#getIfThere(tenantPath(slug), options);
   }
 
-  /** {@inheritdoc TenantsApi.createTenant} */
+  /** Creates a tenant. */
   async createTenant(
     request: CreateTenant,
     options?: TenantsRequestOptions,
@@ -108,7 +143,7 @@ export class TenantsClient implements TenantsApi {
     return this.#http.json('', { ...options, method: 'POST', body: request });
   }
 
-  /** {@inheritdoc TenantsApi.updateTenant} */
+  /** Changes the name or the limits of a tenant. */
   async updateTenant(
     slug: string,
     request: UpdateTenant,
@@ -121,7 +156,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.deleteTenant} */
+  /** Deletes a tenant, which keeps its rows and can be restored. */
   async deleteTenant(
     slug: string,
     options?: TenantsRequestOptions,
@@ -129,7 +164,7 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(tenantPath(slug), { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc TenantsApi.restoreTenant} */
+  /** Makes a deleted tenant active again. */
   async restoreTenant(
     slug: string,
     options?: TenantsRequestOptions,
@@ -140,7 +175,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.getTenantUsage} */
+  /** Counts what a tenant holds. */
   async getTenantUsage(
     slug: string,
     options?: TenantsRequestOptions,
@@ -148,7 +183,7 @@ export class TenantsClient implements TenantsApi {
     return this.#http.json(`${tenantPath(slug)}/usage`, options);
   }
 
-  /** {@inheritdoc TenantsApi.listUsage} */
+  /** Lists what a tenant has used, by day. */
   async listUsage(
     slug: string,
     query: ListTenantUsage = {},
@@ -160,7 +195,7 @@ export class TenantsClient implements TenantsApi {
     );
   }
 
-  /** {@inheritdoc TenantsApi.listAudit} */
+  /** Lists who did what in a tenant, the newest events first. */
   async listAudit(
     slug: string,
     query: ListTenantAudit = {},
@@ -172,7 +207,7 @@ export class TenantsClient implements TenantsApi {
     );
   }
 
-  /** {@inheritdoc TenantsApi.listShares} */
+  /** Lists what a tenant shares with others, and what it receives. */
   async listShares(
     slug: string,
     options?: TenantsRequestOptions,
@@ -180,7 +215,7 @@ export class TenantsClient implements TenantsApi {
     return this.#http.json(sharePath(slug), options);
   }
 
-  /** {@inheritdoc TenantsApi.createShare} */
+  /** Shares entities of a tenant with others. */
   async createShare(
     slug: string,
     request: CreateShare,
@@ -193,7 +228,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.updateShare} */
+  /** Changes what is shared, or with whom. */
   async updateShare(
     slug: string,
     shareId: string,
@@ -207,7 +242,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.deleteShare} */
+  /** Ends a share. The other tenants lose its copies within seconds. */
   async deleteShare(
     slug: string,
     shareId: string,
@@ -219,7 +254,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.listMembers} */
+  /** Lists the members of a tenant, ordered by principal. */
   async listMembers(
     slug: string,
     query: ListMembers = {},
@@ -229,7 +264,7 @@ export class TenantsClient implements TenantsApi {
     return readPage(await this.#http.fetch(path, options));
   }
 
-  /** {@inheritdoc TenantsApi.getMember} */
+  /** Gets a member of a tenant, or `undefined`. */
   async getMember(
     slug: string,
     principal: string,
@@ -238,7 +273,7 @@ export class TenantsClient implements TenantsApi {
     return this.#getIfThere(memberPath(slug, principal), options);
   }
 
-  /** {@inheritdoc TenantsApi.putMember} */
+  /** Adds a member to a tenant, or changes the role of one. */
   async putMember(
     slug: string,
     principal: string,
@@ -252,7 +287,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.removeMember} */
+  /** Removes a member of a tenant. */
   async removeMember(
     slug: string,
     principal: string,
@@ -262,7 +297,7 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc TenantsApi.listInvitations} */
+  /** Lists the invitations of a tenant, the newest first. */
   async listInvitations(
     slug: string,
     query: ListMembers = {},
@@ -272,7 +307,7 @@ export class TenantsClient implements TenantsApi {
     return readPage(await this.#http.fetch(path, options));
   }
 
-  /** {@inheritdoc TenantsApi.createInvitation} */
+  /** Invites somebody into a tenant. */
   async createInvitation(
     slug: string,
     request: CreateInvitation,
@@ -285,7 +320,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.revokeInvitation} */
+  /** Removes an invitation, which nobody can accept then. */
   async revokeInvitation(
     slug: string,
     id: string,
@@ -295,7 +330,10 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc TenantsApi.acceptInvitation} */
+  /**
+   * Makes the caller a member of the tenant that somebody invites into. It rejects with status
+   * 404 for whatever is wrong with the invitation.
+   */
   async acceptInvitation(
     request: AcceptInvitation,
     options?: TenantsRequestOptions,
@@ -307,7 +345,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.getSignIn} */
+  /** Gets the OpenID provider of a tenant, or `undefined`. */
   async getSignIn(
     slug: string,
     options?: TenantsRequestOptions,
@@ -317,7 +355,7 @@ export class TenantsClient implements TenantsApi {
     return signIn ?? undefined;
   }
 
-  /** {@inheritdoc TenantsApi.putSignIn} */
+  /** Gives a tenant an OpenID provider, in place of an earlier one. */
   async putSignIn(
     slug: string,
     request: PutTenantSignIn,
@@ -330,7 +368,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.removeSignIn} */
+  /** Takes the OpenID provider away: sessions by it end. */
   async removeSignIn(
     slug: string,
     options?: TenantsRequestOptions,
@@ -339,7 +377,13 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc TenantsApi.findPrincipals} */
+  /**
+   * Finds users and groups of the identity catalog, which is the default tenant's, that the
+   * caller may read there: who can become a member of the tenant. Ordered by name.
+   *
+   * It rejects with status 403 and the error name `IdentityCatalogNotAllowedError` where the
+   * caller may change the members, but may not read that catalog.
+   */
   async findPrincipals(
     slug: string,
     { principals: principal, ...query }: FindPrincipals = {},
@@ -350,7 +394,7 @@ export class TenantsClient implements TenantsApi {
     return readPage(await this.#http.fetch(path, options));
   }
 
-  /** {@inheritdoc TenantsApi.getTenantStatus} */
+  /** Gets what feeds a tenant, how far that is behind, and what failed last. */
   async getTenantStatus(
     slug: string,
     options?: TenantsRequestOptions,
@@ -358,7 +402,7 @@ export class TenantsClient implements TenantsApi {
     return this.#http.json(`${tenantPath(slug)}/status`, options);
   }
 
-  /** {@inheritdoc TenantsApi.getEngine} */
+  /** Gets the engine of a tenant, or `undefined` for the default tenant, and where there is none. */
   async getEngine(
     slug: string,
     options?: TenantsRequestOptions,
@@ -366,7 +410,10 @@ export class TenantsClient implements TenantsApi {
     return this.#getIfThere(`${tenantPath(slug)}/engine`, options);
   }
 
-  /** {@inheritdoc TenantsApi.pauseEngine} */
+  /**
+   * Pauses the engine of a tenant: it ingests nothing and runs no scheduled task, in any
+   * process, until it is resumed. An earlier pause stays as it is.
+   */
   async pauseEngine(
     slug: string,
     options?: TenantsRequestOptions,
@@ -377,7 +424,7 @@ export class TenantsClient implements TenantsApi {
     });
   }
 
-  /** {@inheritdoc TenantsApi.resumeEngine} */
+  /** Ends the pause of a tenant's engine, if there is one. */
   async resumeEngine(
     slug: string,
     options?: TenantsRequestOptions,
@@ -386,7 +433,7 @@ export class TenantsClient implements TenantsApi {
     await this.#http.fetch(path, { ...options, method: 'DELETE' });
   }
 
-  /** {@inheritdoc TenantsApi.getCatalogConfig} */
+  /** Gets the configuration of a tenant's engine. */
   async getCatalogConfig(
     slug: string,
     options?: TenantsRequestOptions,
@@ -395,7 +442,7 @@ export class TenantsClient implements TenantsApi {
     return readTagged(await this.#http.fetch(path, options));
   }
 
-  /** {@inheritdoc TenantsApi.putCatalogConfig} */
+  /** Replaces the configuration of a tenant's engine, which restarts that engine alone. */
   async putCatalogConfig(
     slug: string,
     request: CatalogConfig,

@@ -1,6 +1,6 @@
-export type {
-  TenantsApi,
-  TenantsRequestOptions,
-  TenantsWriteOptions,
-} from './TenantsApi';
-export { TenantsClient } from './TenantsClient';
+export {
+  type TenantsApi,
+  TenantsClient,
+  type TenantsRequestOptions,
+  type TenantsWriteOptions,
+} from './TenantsClient';
