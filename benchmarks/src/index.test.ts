@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { sampleOf } from '@internal/postgres/sample';
 import type { BenchmarkResult } from './harness/Benchmark';
 import type { Comparison } from './harness/comparison';
+import { findNginx } from './processes/nginx';
 import type { Report } from './harness/report';
 
 const run = promisify(execFile);
@@ -20,6 +21,7 @@ const ROWS: Record<string, number> = {
   engines: 2,
   // Figures alone.
   shares: 0,
+  ...(findNginx() && { processes: 3 }),
 };
 
 /** How many of the others a text in `BENCHMARKS` chooses. */

@@ -11,6 +11,7 @@ import { describeMachine, toJson, toText } from './harness/report';
 import { migrationBenchmark } from './migration';
 import { type GivenSettings, parseOptions } from './options';
 import { pagesBenchmark } from './pages';
+import { processesBenchmark } from './processes';
 import { scopeBenchmark } from './scope';
 import { sharesBenchmark } from './shares';
 
@@ -23,6 +24,7 @@ const benchmarks: Benchmark[] = [
   fairnessBenchmark,
   enginesBenchmark,
   sharesBenchmark,
+  processesBenchmark,
 ];
 
 async function main(): Promise<void> {

@@ -13,15 +13,22 @@ const POLL_MS = 50;
 /** Of a server that is too busy to say what it serves. */
 const REFUSED = /: (429|503), /;
 
-/** Starts a backend on an empty catalog. */
+/** Starts a backend on an empty catalog, or on that of another backend. */
 export async function startServer(
   { connection, postgres }: BenchmarkContext,
   name: string,
-  options: Pick<EnginesBackendSettings, 'withEngines' | 'withPlugins'>,
+  {
+    exists = false,
+    ...options
+  }: Pick<EnginesBackendSettings, 'withEngines' | 'withPlugins'> & {
+    exists?: boolean;
+  },
 ): Promise<ServerProcess> {
-  const database = await createEmptyCatalog({ postgres, name });
-  if (options.withEngines) {
-    await adoptCatalog(database);
+  if (!exists) {
+    const database = await createEmptyCatalog({ postgres, name });
+    if (options.withEngines) {
+      await adoptCatalog(database);
+    }
   }
   const settings: EnginesBackendSettings = {
     connection: { ...connection, database: name },
