@@ -14,6 +14,7 @@ const LIMIT_MS = 590_000;
 /** How many rows of a comparison each has in short. */
 const ROWS: Record<string, number> = {
   catalog: 12,
+  battery: 15,
   pages: 30,
   scope: 28,
   migration: 1,

@@ -1,6 +1,7 @@
 // What `npm run bench` runs.
 
 import { Postgres, type PostgresConnection } from '@internal/postgres';
+import { batteryBenchmark } from './battery';
 import { catalogBenchmark } from './catalog';
 import { enginesBenchmark } from './engines';
 import { fairnessBenchmark } from './fairness';
@@ -18,6 +19,7 @@ import { sharesBenchmark } from './shares';
 /** All benchmarks, in the order in which they run. */
 const benchmarks: Benchmark[] = [
   catalogBenchmark,
+  batteryBenchmark,
   pagesBenchmark,
   scopeBenchmark,
   migrationBenchmark,

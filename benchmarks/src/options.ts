@@ -39,11 +39,11 @@ export function parseOptions(args: string[], available: string[]): Options {
     )
     .option(
       '--only <text>',
-      'of the catalog, the pages and the shares: only what has this text in its name',
+      'of the catalog, the battery, the pages and the shares: only what has this text in its name',
     )
     .option(
       '--entities <list>',
-      'of the pages: how many entities the catalogs have, such as 5000,50000',
+      'of the battery and the pages: how many entities the catalogs have, such as 5000,50000',
       positiveIntegers,
     )
     .parse(args, { from: 'user' });

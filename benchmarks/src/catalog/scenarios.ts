@@ -1,27 +1,7 @@
 import type { Entity } from '@backstage/catalog-model';
-import { isDeepStrictEqual } from 'node:util';
-import {
-  type CatalogRequest,
-  type CatalogServer,
-  get,
-  pathByName,
-  post,
-  type Query,
-} from '../harness/CatalogServer';
+import { get, pathByName, post, type Query } from '../harness/CatalogServer';
 import { createEntity } from '../harness/entities';
-
-/** Some requests of a kind, and how many items the answer to each must have. */
-export interface Scenario {
-  what: string;
-  /** Our least throughput, in that of the stock catalog. */
-  target?: number;
-  /** Sent in turn. Ours may read once for equal ones at the same time. */
-  requests: CatalogRequest[];
-  /** Of the items that were asked for, how many an answer has. */
-  countOf(answer: any): number;
-  /** How many there must be; at least one otherwise. */
-  expected?: number;
-}
+import type { Scenario } from '../harness/scenarios';
 
 interface Page {
   items: Entity[];
@@ -155,38 +135,4 @@ function facets(): Scenario[] {
     scenario('facets', {}),
     scenario('facets of a kind', { filter: 'kind=component' }),
   ];
-}
-
-/**
- * Makes sure that all servers do the same work.
- *
- * @throws Error that names the server whose answer differs, or has other items than expected
- */
-export async function assertSameAnswers(
-  [reference, ...others]: CatalogServer[],
-  { what, requests, countOf, expected }: Scenario,
-): Promise<void> {
-  for (const request of requests) {
-    const answer = await reference.answer(request);
-    const count = countOf(answer);
-    if (count === 0 || (expected !== undefined && count !== expected)) {
-      throw new Error(
-        `${what}: ${count} items, ${expected ?? 'some'} expected`,
-      );
-    }
-    for (const server of others) {
-      const other = await server.answer(request);
-      if (!isDeepStrictEqual(other, answer)) {
-        const [a, b] = [other, answer].map(excerpt);
-        throw new Error(
-          `${what}: "${server.name}" and "${reference.name}" answer ` +
-            `${request.path} differently: ${a}, ${b}`,
-        );
-      }
-    }
-  }
-}
-
-function excerpt(answer: unknown): string {
-  return JSON.stringify(answer).slice(0, 500);
 }
