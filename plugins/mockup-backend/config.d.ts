@@ -11,7 +11,7 @@ export interface Config {
       hosts?: string[];
     };
     import?: {
-      /** How many bytes a file to import may have; 104857600 (100 MiB) by default. */
+      /** How many bytes a file to import may have; 33554432 (32 MiB) by default. */
       maxBytes?: number;
       /** How many versions all mockups of a file may have; 50000 by default. */
       maxVersions?: number;

@@ -32,7 +32,7 @@ import { MockupDecisions } from './authorization/MockupDecisions';
 import { openMockupStores } from './database/openMockupStores';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
-import { type ImportBounds, removeLeftFiles } from './http/request/mockupFile';
+import type { ImportBounds } from './http/request/mockupFile';
 import { AuthorizedPages } from './pages/AuthorizedPages';
 import { applyRetention } from './retention/applyRetention';
 import { readRetention } from './retention/readRetention';
@@ -110,7 +110,6 @@ function createPlugin(handover: StoreHandover) {
           tenantGate.declareTenantAware();
           const multiTenant = readTenancyConfig(config).enabled;
           const retention = readRetention(config);
-          await removeLeftFiles();
           const stores = await handover.open(() =>
             openMockupStores({
               database,
@@ -211,7 +210,7 @@ function readImportBounds(config: RootConfigService): ImportBounds {
     return bound;
   };
   return {
-    maxBytes: read('maxBytes', 100 * 1024 * 1024),
+    maxBytes: read('maxBytes', 32 * 1024 * 1024),
     maxVersions: read('maxVersions', 50_000),
   };
 }

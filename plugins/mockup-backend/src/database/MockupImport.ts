@@ -10,14 +10,15 @@ import * as statements from './statements';
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 1024 * 1024;
 
-/** Another import of the tenant is under way. */
+/** Imports in one process, each of which holds its file in memory. */
+const MOST_AT_ONCE = 4;
+
+/** Another import of the tenant is under way, or several of other tenants. */
 class ImportUnderWayError extends CustomErrorBase {
   name = 'ImportUnderWayError' as const;
 
   constructor() {
-    super(
-      'Another import of this tenant is under way: send this one again when it has ended',
-    );
+    super('Another import is under way: send this one again when it has ended');
   }
 
   // Getters, for other properties would be part of the body of a response.
@@ -38,10 +39,10 @@ export class ImportsUnderWay {
 
   /**
    * @returns what ends it
-   * @throws ImportUnderWayError where the tenant imports already
+   * @throws ImportUnderWayError where the tenant imports already, or too many others do
    */
   begin(tenantId: string): () => void {
-    if (this.#tenantIds.has(tenantId)) {
+    if (this.#tenantIds.has(tenantId) || this.#tenantIds.size >= MOST_AT_ONCE) {
       throw new ImportUnderWayError();
     }
     this.#tenantIds.add(tenantId);

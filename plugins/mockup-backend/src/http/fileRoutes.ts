@@ -1,7 +1,10 @@
 import type { Router } from 'express';
 import { noSuchMockup } from './mockupRoutes';
 import type { Operations } from './operations';
-import { type ImportBounds, receiveMockupFile } from './request/mockupFile';
+import {
+  createMockupFileReader,
+  type ImportBounds,
+} from './request/mockupFile';
 import { allMockups, sendMockupFile } from './response/mockupFile';
 
 /**
@@ -14,6 +17,8 @@ export function addFileRoutes(
   operations: Operations,
   options: { importBounds: ImportBounds },
 ): void {
+  const readFile = createMockupFileReader(options.importBounds);
+
   router.get(
     '/export',
     operations.read('export-mockups', async ({ res, mockups }) => {
@@ -43,10 +48,9 @@ export function addFileRoutes(
   router.post(
     '/import',
     operations.write('import-mockups', async ({ req, res, mockups, user }) => {
-      const imported = await mockups.importMockups(
-        receiveMockupFile(req, options.importBounds),
-        { owner: user },
-      );
+      const imported = await mockups.importMockups(readFile(req, res), {
+        owner: user,
+      });
       res.status(201).json({ mockups: imported });
       return { mockups: imported.length };
     }),
