@@ -1,5 +1,9 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
+const {
+  createTenantPolicy,
+  DEFAULT_TENANT,
+} = require('./support/tenantPolicy');
 
 /**
  * Gives each mockup a tenant.
@@ -19,13 +23,6 @@ const { briefly } = require('./support/briefly');
  * short, has done.
  */
 exports.config = { transaction: false };
-
-const DEFAULT_TENANT = '00000000-0000-0000-0000-000000000001';
-
-/** Where no tenant is set, as for versions that know none, it is the default one. */
-const SESSION_TENANT = `cast(
-  coalesce(nullif(current_setting('app.tenant_id', true), ''), '${DEFAULT_TENANT}')
-  as uuid)`;
 
 const TABLES = ['mockups', 'mockup_versions', 'mockup_search'];
 
@@ -95,10 +92,7 @@ exports.up = async function up(knex) {
       await transaction.raw(
         `drop policy if exists ${table}_tenant on ${table}`,
       );
-      await transaction.raw(`
-        create policy ${table}_tenant on ${table}
-          using (tenant_id = ${SESSION_TENANT})
-          with check (tenant_id = ${SESSION_TENANT})`);
+      await createTenantPolicy(transaction, table);
     }
   });
 

@@ -1,5 +1,7 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
+const { createTenantPolicy, forceAsOthers } = require('./support/tenantPolicy');
+const { putToTrash } = require('./support/toTrash');
 
 /**
  * Keeps what is deleted: a trigger copies a mockup and its versions to the trash.
@@ -15,18 +17,6 @@ const { briefly } = require('./support/briefly');
  */
 exports.config = { transaction: false };
 
-const DEFAULT_TENANT = '00000000-0000-0000-0000-000000000001';
-
-/** As the policies of the other tables have it. */
-const SESSION_TENANT = `cast(
-  coalesce(nullif(current_setting('app.tenant_id', true), ''), '${DEFAULT_TENANT}')
-  as uuid)`;
-
-const MOCKUP_COLUMNS =
-  'tenant_id, id, name, description, owner, created_at, updated_at';
-const VERSION_COLUMNS =
-  'tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at, restored_from';
-
 /**
  * @param {import('knex').Knex} knex
  * @returns {Promise<void>}
@@ -34,7 +24,10 @@ const VERSION_COLUMNS =
 exports.up = async function up(knex) {
   await briefly(knex, async transaction => {
     await createTables(transaction);
-    await createTrigger(transaction);
+    await putToTrash(transaction, {});
+    await transaction.raw(`
+      create trigger mockup_to_trash before delete on mockups
+        for each row execute function mockup_to_trash()`);
   });
 };
 
@@ -85,50 +78,9 @@ async function createTables(knex) {
     comment on column mockup_trash.deleted_by is
       'The user who deleted it, as user:<namespace>/<name>. Unknown where it was not deleted by a request, or by an earlier version of the plugin'`);
   for (const table of ['mockup_trash', 'mockup_trash_versions']) {
-    await knex.raw(`
-      create policy ${table}_tenant on ${table}
-        using (tenant_id = ${SESSION_TENANT})
-        with check (tenant_id = ${SESSION_TENANT})`);
+    await createTenantPolicy(knex, table);
+    await forceAsOthers(knex, table);
   }
-  // An administrator may have had the policies bind the owner of the other tables.
-  await knex.raw(`
-    do $$ begin
-      if (select relforcerowsecurity from pg_class
-           where oid = 'mockups'::regclass) then
-        alter table mockup_trash force row level security;
-        alter table mockup_trash_versions force row level security;
-      end if;
-    end $$`);
-}
-
-/** @param {import('knex').Knex} knex */
-async function createTrigger(knex) {
-  const { rows } = await knex.raw(
-    'select quote_ident(current_schema()) as schema',
-  );
-  // It holds the lock of the deleted row, and its queries see what was committed before it
-  // got that: a version that is saved at the same time is either in the trash or refused.
-  // The temporary schema comes last, where no caller can put tables of these names before.
-  await knex.raw(`
-    create function mockup_to_trash() returns trigger language plpgsql
-      security definer set search_path = ${rows[0].schema}, pg_temp as $$
-    begin
-      insert into mockup_trash (${MOCKUP_COLUMNS}, deleted_at, deleted_by)
-      values (
-        ${MOCKUP_COLUMNS.split(', ')
-          .map(column => `old.${column}`)
-          .join(', ')},
-        clock_timestamp() at time zone 'utc',
-        nullif(current_setting('mockup.deleted_by', true), ''));
-      insert into mockup_trash_versions (${VERSION_COLUMNS})
-      select ${VERSION_COLUMNS} from mockup_versions
-       where tenant_id = old.tenant_id and mockup_id = old.id;
-      return old;
-    end
-    $$`);
-  await knex.raw(`
-    create trigger mockup_to_trash before delete on mockups
-      for each row execute function mockup_to_trash()`);
 }
 
 /**

@@ -1,5 +1,6 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
+const { MOCKUP_COLUMNS, putToTrash } = require('./support/toTrash');
 
 /**
  * Says of a mockup with which groups it is shared.
@@ -14,11 +15,6 @@ const { briefly } = require('./support/briefly');
  * a second at a time. What the version before restores from the trash is shared with nobody.
  */
 exports.config = { transaction: false };
-
-const COLUMNS =
-  'tenant_id, id, name, description, owner, created_at, updated_at';
-const VERSION_COLUMNS =
-  'tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at, restored_from';
 
 /**
  * @param {import('knex').Knex} knex
@@ -38,40 +34,11 @@ exports.up = async function up(knex) {
     await transaction.raw(`
       comment on column mockups.writers is
         'Groups that it is shared with to be read and changed, as group:<namespace>/<name>'`);
-    await replaceTrigger(transaction, `${COLUMNS}, readers, writers`);
+    await putToTrash(transaction, {
+      mockup: `${MOCKUP_COLUMNS}, readers, writers`,
+    });
   });
 };
-
-/**
- * The function of the trigger keeps its owner, with whose rights it acts. It takes no lock on
- * mockups: deletions that run use the one or the other.
- *
- * @param {import('knex').Knex} knex
- * @param {string} columns those of a mockup that go to the trash
- */
-async function replaceTrigger(knex, columns) {
-  const { rows } = await knex.raw(
-    'select quote_ident(current_schema()) as schema',
-  );
-  await knex.raw(`
-    create or replace function mockup_to_trash() returns trigger language plpgsql
-      security definer set search_path = ${rows[0].schema}, pg_temp as $$
-    begin
-      insert into mockup_trash (${columns}, deleted_at, deleted_by)
-      values (
-        ${columns
-          .split(', ')
-          .map(column => `old.${column}`)
-          .join(', ')},
-        clock_timestamp() at time zone 'utc',
-        nullif(current_setting('mockup.deleted_by', true), ''));
-      insert into mockup_trash_versions (${VERSION_COLUMNS})
-      select ${VERSION_COLUMNS} from mockup_versions
-       where tenant_id = old.tenant_id and mockup_id = old.id;
-      return old;
-    end
-    $$`);
-}
 
 /**
  * Forgets with whom mockups are shared, with the same lock.
@@ -81,7 +48,7 @@ async function replaceTrigger(knex, columns) {
  */
 exports.down = async function down(knex) {
   await briefly(knex, async transaction => {
-    await replaceTrigger(transaction, COLUMNS);
+    await putToTrash(transaction, {});
     for (const table of ['mockups', 'mockup_trash']) {
       await transaction.raw(`
         alter table ${table}

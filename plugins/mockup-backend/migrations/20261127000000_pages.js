@@ -1,5 +1,6 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
+const { createTenantPolicy, forceAsOthers } = require('./support/tenantPolicy');
 
 /**
  * Says which versions of mockups are shown as pages, at which paths and to whom.
@@ -13,13 +14,6 @@ const { briefly } = require('./support/briefly');
  * for it no longer than a second at a time, so that writers do not pile up behind them.
  */
 exports.config = { transaction: false };
-
-const DEFAULT_TENANT = '00000000-0000-0000-0000-000000000001';
-
-/** As the policies of the other tables have it. */
-const SESSION_TENANT = `cast(
-  coalesce(nullif(current_setting('app.tenant_id', true), ''), '${DEFAULT_TENANT}')
-  as uuid)`;
 
 const COLUMNS = {
   tenant_id: 'The tenant of the mockup',
@@ -83,18 +77,8 @@ exports.up = async function up(knex) {
         `comment on column mockup_pages.${column} is '${text}'`,
       );
     }
-    await transaction.raw(`
-      create policy mockup_pages_tenant on mockup_pages
-        using (tenant_id = ${SESSION_TENANT})
-        with check (tenant_id = ${SESSION_TENANT})`);
-    // An administrator may have had the policies bind the owner of the other tables.
-    await transaction.raw(`
-      do $$ begin
-        if (select relforcerowsecurity from pg_class
-             where oid = 'mockups'::regclass) then
-          alter table mockup_pages force row level security;
-        end if;
-      end $$`);
+    await createTenantPolicy(transaction, 'mockup_pages');
+    await forceAsOthers(transaction, 'mockup_pages');
   });
 };
 

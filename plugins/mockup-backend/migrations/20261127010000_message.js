@@ -1,5 +1,10 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
+const {
+  MOCKUP_COLUMNS,
+  putToTrash,
+  VERSION_COLUMNS,
+} = require('./support/toTrash');
 
 /**
  * Says of a version what has changed in it.
@@ -12,10 +17,7 @@ const { briefly } = require('./support/briefly');
  */
 exports.config = { transaction: false };
 
-const COLUMNS =
-  'tenant_id, id, name, description, owner, created_at, updated_at, readers, writers';
-const VERSION_COLUMNS =
-  'tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at, restored_from';
+const MOCKUP = `${MOCKUP_COLUMNS}, readers, writers`;
 const CHECK = 'mockup_versions_message_check';
 
 /**
@@ -37,40 +39,13 @@ exports.up = async function up(knex) {
     await transaction.raw(`
       alter table mockup_versions add constraint ${CHECK}
         check (char_length(message) <= 1000) not valid`);
-    await replaceTrigger(transaction, `${VERSION_COLUMNS}, message`);
+    await putToTrash(transaction, {
+      mockup: MOCKUP,
+      version: `${VERSION_COLUMNS}, message`,
+    });
   });
   await knex.raw(`alter table mockup_versions validate constraint ${CHECK}`);
 };
-
-/**
- * The function of the trigger keeps its owner, with whose rights it acts. It takes no lock on
- * mockups: deletions that run use the one or the other.
- *
- * @param {import('knex').Knex} knex
- * @param {string} columns those of a version that go to the trash
- */
-async function replaceTrigger(knex, columns) {
-  const { rows } = await knex.raw(
-    'select quote_ident(current_schema()) as schema',
-  );
-  await knex.raw(`
-    create or replace function mockup_to_trash() returns trigger language plpgsql
-      security definer set search_path = ${rows[0].schema}, pg_temp as $$
-    begin
-      insert into mockup_trash (${COLUMNS}, deleted_at, deleted_by)
-      values (
-        ${COLUMNS.split(', ')
-          .map(column => `old.${column}`)
-          .join(', ')},
-        clock_timestamp() at time zone 'utc',
-        nullif(current_setting('mockup.deleted_by', true), ''));
-      insert into mockup_trash_versions (${columns})
-      select ${columns} from mockup_versions
-       where tenant_id = old.tenant_id and mockup_id = old.id;
-      return old;
-    end
-    $$`);
-}
 
 /**
  * Forgets what has changed in versions, with the same lock.
@@ -80,7 +55,7 @@ async function replaceTrigger(knex, columns) {
  */
 exports.down = async function down(knex) {
   await briefly(knex, async transaction => {
-    await replaceTrigger(transaction, VERSION_COLUMNS);
+    await putToTrash(transaction, { mockup: MOCKUP });
     for (const table of ['mockup_versions', 'mockup_trash_versions']) {
       await transaction.raw(
         `alter table ${table} drop column if exists message`,

@@ -1,5 +1,6 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
+const { createTenantPolicy, forceAsOthers } = require('./support/tenantPolicy');
 
 /**
  * Keeps what people say of mockups, which versions a reviewer has marked as ready, whether a tenant
@@ -14,13 +15,6 @@ const { briefly } = require('./support/briefly');
  * do not pile up behind them.
  */
 exports.config = { transaction: false };
-
-const DEFAULT_TENANT = '00000000-0000-0000-0000-000000000001';
-
-/** As the policies of the other tables have it. */
-const SESSION_TENANT = `cast(
-  coalesce(nullif(current_setting('app.tenant_id', true), ''), '${DEFAULT_TENANT}')
-  as uuid)`;
 
 const USER = `~ '^user:[^/]+/.+$'`;
 
@@ -126,18 +120,8 @@ exports.up = async function up(knex) {
           `comment on column ${table}.${column} is '${text}'`,
         );
       }
-      await transaction.raw(`
-        create policy ${table}_tenant on ${table}
-          using (tenant_id = ${SESSION_TENANT})
-          with check (tenant_id = ${SESSION_TENANT})`);
-      // An administrator may have had the policies bind the owner of the other tables.
-      await transaction.raw(`
-        do $$ begin
-          if (select relforcerowsecurity from pg_class
-               where oid = 'mockups'::regclass) then
-            alter table ${table} force row level security;
-          end if;
-        end $$`);
+      await createTenantPolicy(transaction, table);
+      await forceAsOthers(transaction, table);
     }
     await transaction.raw(
       'create index mockup_comments_mockup_idx on mockup_comments (tenant_id, mockup_id, created_at)',
