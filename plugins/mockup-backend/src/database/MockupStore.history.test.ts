@@ -33,51 +33,7 @@ describe.each(mockupStores(databases))(
       return saved!;
     }
 
-    describe('restoring a version', () => {
-      it('saves its layout as the newest version, which says where it is from', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version: first } = await save(id, 'first');
-        const { version: second } = await save(id, 'second');
-        const restored = await store.restoreVersion(
-          id,
-          first.id,
-          {},
-          { createdBy: BOB },
-        );
-        expect(restored?.version).toEqual({
-          id: expect.any(String),
-          mockupId: id,
-          layoutData: first.layoutData,
-          createdBy: BOB,
-          createdAt: expect.any(String),
-          restoredFrom: first.id,
-        });
-        const { version, revision } = restored!;
-        await expect(store.get(id)).resolves.toMatchObject({
-          mockup: { latestVersion: version, updatedAt: version.createdAt },
-          revision,
-        });
-        await expect(store.listVersions(id)).resolves.toEqual({
-          items: [version, second, first],
-          totalItems: 3,
-        });
-      });
-    });
-
     describe('changing the tag of a version', () => {
-      it('changes the tag alone, and the revision of the mockup', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version, revision } = await save(id, 'first');
-        const renamed = await store.updateVersion(id, version.id, {
-          versionTag: 'renamed',
-        });
-        expect(renamed?.version).toEqual({ ...version, versionTag: 'renamed' });
-        const found = await store.get(id);
-        expect(found?.mockup.latestVersion).toEqual(renamed?.version);
-        expect(found?.revision).toBe(renamed?.revision);
-        expect(found?.revision).not.toBe(revision);
-      });
-
       it('keeps the order of versions', async () => {
         const [{ id }] = await createMockups(store, 'x');
         const { version: first } = await save(id, 'first');
@@ -134,38 +90,6 @@ describe.each(mockupStores(databases))(
         );
         return (await store.get(mockup.id))!;
       }
-
-      it('copies the newest layout, as a version of the new owner', async () => {
-        const before = await original();
-        const copy = await store.duplicate(
-          before.mockup.id,
-          {},
-          { owner: BOB },
-        );
-        const { mockup } = copy!;
-        expect(mockup).toEqual({
-          id: expect.any(String),
-          name: 'Checkout (copy)',
-          description: 'The last step',
-          owner: BOB,
-          createdAt: expect.any(String),
-          updatedAt: expect.any(String),
-          latestVersion: {
-            id: expect.any(String),
-            mockupId: mockup.id,
-            layoutData: before.mockup.latestVersion?.layoutData,
-            createdBy: BOB,
-            createdAt: mockup.updatedAt,
-          },
-        });
-        expect(mockup.id).not.toBe(before.mockup.id);
-        await expect(store.get(mockup.id)).resolves.toEqual(copy);
-        await expect(store.listVersions(mockup.id)).resolves.toEqual({
-          items: [mockup.latestVersion],
-          totalItems: 1,
-        });
-        await expect(store.get(before.mockup.id)).resolves.toEqual(before);
-      });
 
       it('copies all versions where the history is asked for', async () => {
         const before = await original();

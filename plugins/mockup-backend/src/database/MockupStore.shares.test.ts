@@ -49,37 +49,6 @@ describe.each(mockupStores(databases))(
       versionId = saved!.version.id;
     });
 
-    it('are part of the mockup, by the name of the group, and change its state', async () => {
-      const before = (await store.get(id))!;
-      expect(before.mockup).not.toHaveProperty('shares');
-      const shared = await store.share(id, { shares: [...SHARES].reverse() });
-      expect(shared).toEqual({
-        mockup: {
-          ...before.mockup,
-          latestVersion: undefined,
-          shares: SHARES,
-          updatedAt: expect.any(String),
-        },
-        revision: expect.any(String),
-      });
-      expect(shared!.revision).not.toBe(before.revision);
-      await expect(store.get(id)).resolves.toMatchObject({
-        mockup: { shares: SHARES },
-        revision: shared!.revision,
-      });
-      const { items } = await store.list();
-      expect(items).toEqual([shared!.mockup]);
-    });
-
-    it('are replaced whole', async () => {
-      await store.share(id, { shares: SHARES });
-      const others: MockupShare[] = [{ group: DESIGNERS, access: 'read' }];
-      await store.share(id, { shares: others });
-      expect((await store.get(id))?.mockup.shares).toEqual(others);
-      const unshared = await store.share(id, { shares: [] });
-      expect(unshared?.mockup).not.toHaveProperty('shares');
-    });
-
     it('are set at the revision that the caller asks for, and of what there is', async () => {
       const { revision } = (await store.get(id))!;
       await store.update(id, { name: 'y' });

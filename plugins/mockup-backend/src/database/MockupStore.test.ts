@@ -1,12 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
-import {
-  ALICE,
-  BOB,
-  item,
-  UNKNOWN_ID,
-} from '../__testUtils__/startMockupBackend';
+import { ALICE, BOB, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases();
 
@@ -19,177 +14,119 @@ describe.each(mockupStores(databases))(
       store = await createStore();
     });
 
-    describe('create', () => {
-      it('returns the mockup with a new id, its owner and equal timestamps', async () => {
-        const { mockup } = await store.create(
-          { name: 'Checkout', description: 'The last step' },
-          { owner: ALICE },
-        );
-        expect(mockup).toEqual({
-          id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-          name: 'Checkout',
-          description: 'The last step',
-          owner: ALICE,
-          createdAt: expect.stringMatching(
-            /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/,
-          ),
-          updatedAt: mockup.createdAt,
-        });
-      });
-    });
-
-    describe('get', () => {
-      it('returns null as latestVersion while there is no version', async () => {
-        const { mockup, revision } = await store.create(
-          { name: 'x' },
-          { owner: ALICE },
-        );
-        await expect(store.get(mockup.id)).resolves.toEqual({
-          mockup: { ...mockup, latestVersion: null },
-          revision,
-        });
-      });
-
-      it('returns the newest of several versions', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        await store.saveVersion(id, { layoutData: [] }, { createdBy: ALICE });
-        const second = await store.saveVersion(
-          id,
-          { layoutData: [item()], versionTag: 'v2' },
-          { createdBy: BOB },
-        );
-        const found = await store.get(id);
-        expect(found?.mockup.latestVersion).toEqual(second?.version);
-        expect(found?.revision).toBe(second?.revision);
-      });
-
-      it.each([UNKNOWN_ID, 'no-uuid', ''])(
-        'returns nothing for the id %j',
-        async id => {
-          await expect(store.get(id)).resolves.toBeUndefined();
-        },
+    it('removes the description for null', async () => {
+      const { mockup } = await store.create(
+        { name: 'x', description: 'goes' },
+        { owner: ALICE },
       );
+      const updated = await store.update(mockup.id, { description: null });
+      expect(updated?.mockup).not.toHaveProperty('description');
     });
 
-    describe('update', () => {
-      it('changes only what is given and moves updatedAt', async () => {
-        const { mockup, revision } = await store.create(
-          { name: 'x', description: 'kept' },
-          { owner: ALICE },
-        );
-        const updated = await store.update(mockup.id, { name: 'y' });
-        expect(updated?.mockup).toEqual({
-          ...mockup,
-          name: 'y',
-          updatedAt: expect.any(String),
-        });
-        expect(updated?.revision).not.toBe(revision);
-        const found = await store.get(mockup.id);
-        expect(found?.mockup).toEqual({
-          ...updated?.mockup,
-          latestVersion: null,
-        });
-      });
-
-      it('removes the description for null', async () => {
-        const { mockup } = await store.create(
-          { name: 'x', description: 'goes' },
-          { owner: ALICE },
-        );
-        const updated = await store.update(mockup.id, { description: null });
-        expect(updated?.mockup).not.toHaveProperty('description');
-      });
-
-      it('returns nothing where there is no such mockup', async () => {
-        const change = { name: 'y' };
-        await expect(store.update(UNKNOWN_ID, change)).resolves.toBeUndefined();
-        await expect(store.update('no-uuid', change)).resolves.toBeUndefined();
-        await expect(
-          store.update(UNKNOWN_ID, change, { ifRevisionIn: ['1'] }),
-        ).resolves.toBeUndefined();
-      });
+    it('changes nothing where there is no such mockup', async () => {
+      const change = { name: 'y' };
+      await expect(store.update(UNKNOWN_ID, change)).resolves.toBeUndefined();
+      await expect(store.update('no-uuid', change)).resolves.toBeUndefined();
+      await expect(
+        store.update(UNKNOWN_ID, change, { ifRevisionIn: ['1'] }),
+      ).resolves.toBeUndefined();
     });
 
-    describe('revisions', () => {
-      it('let a write through at the revision it names, and only then', async () => {
-        const { mockup, revision } = await store.create(
-          { name: 'x' },
-          { owner: ALICE },
-        );
-        const condition = { ifRevisionIn: ['0', revision] };
-        await expect(
-          store.update(mockup.id, { name: 'y' }, condition),
-        ).resolves.toBeDefined();
-
-        const refused = {
-          name: 'PreconditionFailedError',
-          statusCode: 412,
-        };
-        await expect(
-          store.update(mockup.id, { name: 'z' }, condition),
-        ).rejects.toMatchObject(refused);
-        await expect(
-          store.saveVersion(
-            mockup.id,
-            { layoutData: [] },
-            { createdBy: ALICE, ...condition },
-          ),
-        ).rejects.toMatchObject(refused);
-        await expect(store.delete(mockup.id, condition)).rejects.toMatchObject(
-          refused,
-        );
-        const found = await store.get(mockup.id);
-        expect(found?.mockup).toMatchObject({ name: 'y', latestVersion: null });
-      });
-
-      it('refuse every write where none is named', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        await expect(
-          store.update(id, { name: 'y' }, { ifRevisionIn: [] }),
-        ).rejects.toMatchObject({ statusCode: 412 });
-      });
-
-      it('let exactly one of two racing writers through', async () => {
-        const { mockup, revision } = await store.create(
-          { name: 'x' },
-          { owner: ALICE },
-        );
-        const outcomes = await Promise.allSettled(
-          ['one', 'two', 'three', 'four'].map(name =>
-            store.update(mockup.id, { name }, { ifRevisionIn: [revision] }),
-          ),
-        );
-        const statuses = outcomes.map(({ status }) => status).sort();
-        expect(statuses).toEqual([
-          'fulfilled',
-          'rejected',
-          'rejected',
-          'rejected',
-        ]);
-      });
+    it('refuses every write where no revision is named', async () => {
+      const [{ id }] = await createMockups(store, 'x');
+      await expect(
+        store.update(id, { name: 'y' }, { ifRevisionIn: [] }),
+      ).rejects.toMatchObject({ statusCode: 412 });
     });
 
-    describe('delete', () => {
-      it('removes the mockup with its versions, once', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const saved = await store.saveVersion(
-          id,
-          { layoutData: [] },
-          { createdBy: ALICE },
-        );
-        await expect(store.delete(id)).resolves.toBe(true);
-        await expect(store.delete(id)).resolves.toBe(false);
-        await expect(store.get(id)).resolves.toBeUndefined();
-        await expect(store.listVersions(id)).resolves.toBeUndefined();
-        await expect(
-          store.getVersion(id, saved!.version.id),
-        ).resolves.toBeUndefined();
-        await expect(store.getLatestVersion(id)).resolves.toBeUndefined();
-      });
+    const namesOf = (page: { items: { name: string }[] }) =>
+      page.items.map(({ name }) => name);
 
-      it.each([UNKNOWN_ID, 'no-uuid'])('says false for %j', async id => {
-        await expect(store.delete(id)).resolves.toBe(false);
-      });
+    it('returns only the mockups of an owner', async () => {
+      await createMockups(store, 'hers');
+      await store.create({ name: 'his' }, { owner: BOB });
+      const page = await store.list({ owner: BOB });
+      expect(namesOf(page)).toEqual(['his']);
+      expect(page.totalItems).toBe(1);
+    });
+
+    it.each([
+      ['name,asc', ['a', 'b', 'c']],
+      ['name,desc', ['c', 'b', 'a']],
+      ['createdAt,asc', ['b', 'c', 'a']],
+      ['createdAt,desc', ['a', 'c', 'b']],
+      ['updatedAt,asc', ['c', 'a', 'b']],
+      ['updatedAt,desc', ['b', 'a', 'c']],
+    ] as const)('orders by %s', async (orderBy, expected) => {
+      const [b] = await createMockups(store, 'b', 'c', 'a');
+      await store.update(b.id, { description: 'changed last' });
+      expect(namesOf(await store.list({ orderBy }))).toEqual(expected);
+    });
+
+    it('finds text in names and descriptions in any case', async () => {
+      await createMockups(store, 'Checkout', 'Basket');
+      await store.create(
+        { name: 'x', description: 'before the CHECKOUT' },
+        { owner: ALICE },
+      );
+      const page = await store.list({ search: 'checkOut' });
+      expect(namesOf(page).sort()).toEqual(['Checkout', 'x']);
+    });
+
+    it.each(['%', '_', '\\', "'"])(
+      'takes %j in a search for itself',
+      async character => {
+        await createMockups(store, 'plain', `with ${character} in it`);
+        const page = await store.list({ search: character });
+        expect(namesOf(page)).toEqual([`with ${character} in it`]);
+      },
+    );
+
+    it('pages without losing or repeating a mockup', async () => {
+      await createMockups(store, 'a', 'b', 'c', 'd', 'e');
+      const pages = await Promise.all(
+        [0, 2, 4, 6].map(offset =>
+          store.list({ orderBy: 'name,asc', limit: 2, offset }),
+        ),
+      );
+      expect(pages.map(namesOf)).toEqual([['a', 'b'], ['c', 'd'], ['e'], []]);
+      expect(pages.map(page => page.totalItems)).toEqual([5, 5, 5, 5]);
+    });
+
+    it('applies a filter of nested conditions', async () => {
+      await createMockups(store, 'hers');
+      await store.create({ name: 'his' }, { owner: BOB });
+      await store.create({ name: 'theirs' }, { owner: 'user:default/carol' });
+
+      const filtered = (filter: Parameters<MockupStore['list']>[0]) =>
+        store.list({ orderBy: 'name,asc', ...filter }).then(namesOf);
+
+      await expect(
+        filtered({ filter: { not: { owner: [BOB] } } }),
+      ).resolves.toEqual(['hers', 'theirs']);
+      await expect(
+        filtered({
+          filter: { anyOf: [{ owner: [ALICE] }, { owner: [BOB] }] },
+        }),
+      ).resolves.toEqual(['hers', 'his']);
+      await expect(
+        filtered({
+          filter: {
+            allOf: [{ owner: [ALICE, BOB] }, { not: { owner: [ALICE] } }],
+          },
+        }),
+      ).resolves.toEqual(['his']);
+      await expect(filtered({ filter: { owner: [] } })).resolves.toEqual([]);
+      const { items } = await store.list({ orderBy: 'name,asc' });
+      const ids = ['no-uuid', items[0].id, items[2].id, UNKNOWN_ID];
+      await expect(filtered({ filter: { id: ids } })).resolves.toEqual([
+        'hers',
+        'theirs',
+      ]);
+      await expect(filtered({ filter: { id: [] } })).resolves.toEqual([]);
+      await expect(
+        filtered({ owner: ALICE, filter: { owner: [BOB] } }),
+      ).resolves.toEqual([]);
     });
   },
 );

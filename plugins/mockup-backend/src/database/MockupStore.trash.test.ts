@@ -1,12 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
-import {
-  ALICE,
-  BOB,
-  item,
-  UNKNOWN_ID,
-} from '../__testUtils__/startMockupBackend';
+import { ALICE, BOB, item } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases();
 
@@ -34,24 +29,6 @@ describe.each(mockupStores(databases))(
     const namesInTrash = async (
       options?: Parameters<MockupStore['listTrash']>[0],
     ) => (await store.listTrash(options)).items.map(({ name }) => name);
-
-    it('has a mockup that was deleted, with when and by whom', async () => {
-      const { mockup } = await store.create(
-        { name: 'x', description: 'y' },
-        { owner: ALICE },
-      );
-      await expect(store.delete(mockup.id, { deletedBy: BOB })).resolves.toBe(
-        true,
-      );
-      const { items, totalItems } = await store.listTrash();
-      expect(totalItems).toBe(1);
-      expect(items).toEqual([
-        { ...mockup, deletedAt: expect.any(String), deletedBy: BOB },
-      ]);
-      expect(
-        Math.abs(Date.parse(items[0].deletedAt) - Date.now()),
-      ).toBeLessThan(3_600_000);
-    });
 
     it('keeps what is in it from every other operation', async () => {
       const [{ id }] = await createMockups(store, 'x');
@@ -110,17 +87,6 @@ describe.each(mockupStores(databases))(
       ).rejects.toMatchObject({ name: 'PreconditionFailedError' });
     });
 
-    it('is emptied for good, one mockup at a time', async () => {
-      const [{ id }, other] = await createMockups(store, 'x', 'other');
-      await save(id, 'first');
-      await store.delete(id);
-      await store.delete(other.id);
-      await expect(store.purge(id)).resolves.toBe(true);
-      await expect(store.restore(id)).resolves.toBeUndefined();
-      await expect(store.purge(id)).resolves.toBe(false);
-      await expect(namesInTrash()).resolves.toEqual(['other']);
-    });
-
     it('lists the most recently deleted first, page by page', async () => {
       const mockups = await createMockups(store, 'a', 'b', 'c');
       for (const index of [1, 0, 2]) {
@@ -162,11 +128,6 @@ describe.each(mockupStores(databases))(
         );
         expect([options, found]).toEqual([options, names]);
       }
-    });
-
-    it.each([UNKNOWN_ID, 'no-uuid'])('has no mockup %p', async id => {
-      await expect(store.restore(id)).resolves.toBeUndefined();
-      await expect(store.purge(id)).resolves.toBe(false);
     });
 
     it('is not touched by a deletion that asks for another state', async () => {

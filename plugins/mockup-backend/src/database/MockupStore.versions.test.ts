@@ -3,14 +3,9 @@ import {
   compareLayouts,
   type LayoutItem,
 } from 'backstage-plugin-mockup-common';
-import type { ImportedPart, MockupStore } from 'backstage-plugin-mockup-node';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
-import {
-  ALICE,
-  BOB,
-  item,
-  UNKNOWN_ID,
-} from '../__testUtils__/startMockupBackend';
+import { ALICE, item, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases();
 
@@ -21,31 +16,6 @@ describe.each(mockupStores(databases))(
 
     beforeEach(async () => {
       store = await createStore();
-    });
-
-    it('come back as they were saved', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      const saved = await store.saveVersion(
-        id,
-        { layoutData: [item()], versionTag: 'first', message: 'Hello' },
-        { createdBy: BOB },
-      );
-      expect(saved?.version).toEqual({
-        id: expect.any(String),
-        mockupId: id,
-        versionTag: 'first',
-        message: 'Hello',
-        layoutData: [item()],
-        createdBy: BOB,
-        createdAt: expect.any(String),
-      });
-      const { version } = saved!;
-      await expect(store.getVersion(id, version.id)).resolves.toEqual(version);
-      await expect(store.getLatestVersion(id)).resolves.toEqual(version);
-      await expect(store.listVersions(id)).resolves.toEqual({
-        items: [version],
-        totalItems: 1,
-      });
     });
 
     it('are compared, older with newer and back', async () => {
@@ -95,42 +65,6 @@ describe.each(mockupStores(databases))(
       }
     });
 
-    it('are imported with their mockups, all or none', async () => {
-      const at = '2026-01-31T12:00:00.000Z';
-      const head = { name: 'x', createdAt: at, updatedAt: at };
-      const version = { layoutData: [item()], createdBy: BOB, createdAt: at };
-      async function* parts(fails: boolean): AsyncGenerator<ImportedPart> {
-        yield { mockup: head };
-        yield { version: { ...version, versionTag: 'first', message: 'Hi' } };
-        yield { version: { ...version, restoredFrom: 0 } };
-        if (fails) {
-          throw new Error('No more of it');
-        }
-        yield { mockup: { ...head, name: 'y' } };
-      }
-      await expect(
-        store.importMockups(parts(true), { owner: ALICE }),
-      ).rejects.toThrow('No more of it');
-      await expect(store.list()).resolves.toMatchObject({ totalItems: 0 });
-
-      const imported = await store.importMockups(parts(false), {
-        owner: ALICE,
-      });
-      expect(imported).toEqual([
-        { ...head, id: expect.any(String), owner: ALICE },
-        { ...head, id: expect.any(String), owner: ALICE, name: 'y' },
-      ]);
-      const oldestFirst = await store.listVersions(imported[0].id, {
-        oldestFirst: true,
-      });
-      expect(oldestFirst?.items).toMatchObject([
-        { versionTag: 'first', message: 'Hi', createdBy: BOB, createdAt: at },
-        { restoredFrom: oldestFirst?.items[0].id },
-      ]);
-      const latest = await store.getLatestVersion(imported[0].id);
-      expect(latest).toEqual(oldestFirst?.items[1]);
-    });
-
     it('saved at once have a definite order, in which the last is the latest', async () => {
       const [{ id }] = await createMockups(store, 'x');
       const saved = await Promise.all(
@@ -155,33 +89,6 @@ describe.each(mockupStores(databases))(
       expect(first?.items.map(version => version.id)).toEqual(newestFirst);
       const latest = await store.getLatestVersion(id);
       expect(latest?.id).toBe(newestFirst[0]);
-    });
-
-    it('are listed newest first, a page at a time', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      for (const versionTag of ['a', 'b', 'c']) {
-        await store.saveVersion(
-          id,
-          { layoutData: [], versionTag },
-          { createdBy: ALICE },
-        );
-      }
-      const tagsOf = async (offset: number) => {
-        const page = await store.listVersions(id, { limit: 2, offset });
-        expect(page?.totalItems).toBe(3);
-        return page?.items.map(({ versionTag }) => versionTag);
-      };
-      await expect(tagsOf(0)).resolves.toEqual(['c', 'b']);
-      await expect(tagsOf(2)).resolves.toEqual(['a']);
-      await expect(tagsOf(4)).resolves.toEqual([]);
-    });
-
-    it('are an empty list for a mockup without any', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      await expect(store.listVersions(id)).resolves.toEqual({
-        items: [],
-        totalItems: 0,
-      });
     });
 
     it('are nothing for a mockup that does not exist', async () => {
