@@ -2,7 +2,6 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { cleanup } from '../cleanup/cleanup';
-import { operatorCommand } from '../operatorCommand';
 import { backfill } from '../phases/phase2_backfill/20_backfill';
 import { readStatus } from './readStatus';
 import { renderStatus } from '../cli/commands/status';
@@ -70,16 +69,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     });
   });
 
-  it('says first where it stands and which command is next', async () => {
-    await database.migrate(migration => migration.runPhase(1));
-    const [phase, next, back] = renderStatus(await read()).split('\n');
-    expect([phase, next, back]).toEqual([
-      'Schema "tenancy": phase 1 is complete.',
-      `Next: Phase 2: Backfill (${operatorCommand('phase2')})`,
-      `Or back: phase 1 is undone (${operatorCommand('rollback')})`,
-    ]);
-  });
-
   it('tells which phase has begun', async () => {
     await database.migrate(async migration => {
       await migration.runPhase(1);
@@ -89,17 +78,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     const status = await read();
     expect(status).toMatchObject({ phase: 1, phaseBegun: 2 });
     expect(renderStatus(status)).toContain('Phase 2 has begun.');
-  });
-
-  it('names who is at work', async () => {
-    await database.migrate(
-      async () => {
-        const status = await read();
-        expect(status.operator?.name).toMatch(/^catalog-tenancy phase5 .+@.+/);
-        expect(renderStatus(status)).toContain('At work: "catalog-tenancy');
-      },
-      { command: 'phase5' },
-    );
   });
 
   it('tells since when the tables are swapped, and when the old ones may go', async () => {

@@ -105,7 +105,6 @@ const LONG_FILES = [
   'plugins/catalog-backend-module-tenant-engines/src/plugins/onePerTenant.test.ts',
   'plugins/catalog-tenancy-node/src/startup/CatalogAdoption.test.ts',
   'plugins/catalog-backend-module-tenancy/src/routes/deletion.test.ts',
-  'plugins/catalog-backend-module-tenant-engines/src/routes/importWizard.test.ts',
   'migrations/src/cli/rollback.test.ts',
   'plugins/catalog-tenancy-node/src/replica/replica.test.ts',
   'migrations/src/phases/phase2_backfill/concurrency.test.ts',

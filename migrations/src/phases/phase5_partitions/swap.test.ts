@@ -5,7 +5,6 @@ import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { asLogin, connectionOf } from '../../__testUtils__/roles';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
-import { ApplicationConnectedError } from '../../errors';
 import { readApplicationSessions } from '../../rollback/applicationSessions';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';
@@ -66,26 +65,6 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     await runPhase5();
     await expect(contents()).resolves.toEqual(before);
     await expect(contents('_old')).resolves.toEqual(before);
-  });
-
-  it('tells of replays only where there is something to replay', async () => {
-    const told: string[] = [];
-    const reporter = {
-      ...silentReporter,
-      progress: (what: string) => {
-        told.push(what);
-        return silentReporter.progress('', 0);
-      },
-    };
-    await database.migrate(migration => migration.runPhase(5), { reporter });
-    expect(told).toEqual([
-      'Copy entities',
-      'Copy relations',
-      'Copy refresh_state',
-    ]);
-    await query(CHANGES);
-    await database.migrate(migration => rollback(migration), { reporter });
-    expect(told.slice(3)).toEqual(['Replay changes']);
   });
 
   it('is undone without losing a write of the default tenant', async () => {
@@ -221,18 +200,6 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
       } finally {
         await session.end();
       }
-    });
-
-    it('the way back is refused while it is connected, by whoever calls it', async () => {
-      await runPhase5();
-      await asApplication(async () => {
-        await expect(
-          database.migrate(migration => rollback(migration)),
-        ).rejects.toThrow(ApplicationConnectedError);
-      });
-      await expect(
-        query(`select relkind from pg_class where oid = 'entities'::regclass`),
-      ).resolves.toEqual([{ relkind: 'p' }]);
     });
 
     it('a login without rights to see sessions sees those of the application nevertheless', async () => {

@@ -132,6 +132,28 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     }
     const locations = await backend.as('globex').get('/locations');
     expect(locations.body).toEqual([]);
+
+    const path = `/locations/${created.body.location.id}`;
+    for (const slug of ['globex', 'default']) {
+      expect((await backend.as(slug).send('DELETE', path)).status).toBe(404);
+    }
+    expect(await statusOf('acme', 'component/default/website')).toBe(200);
+    expect((await backend.as('acme').send('DELETE', path)).status).toBe(204);
+    await waitUntil(
+      'the entity to be gone',
+      async () => (await statusOf('acme', 'component/default/website')) === 404,
+    );
+  });
+
+  it('analyze a repository for its tenant', async () => {
+    const { status, body } = await backend
+      .as('acme')
+      .post('/analyze-location', {
+        location: { type: 'url', target: `http://${source.host}/acme/skates` },
+      });
+    expect(status).toBe(200);
+    expect(body.existingEntityFiles).toEqual([]);
+    expect(body.generateEntities[0].entity.metadata.name).toBe('skates');
   });
 
   it('take a location of a tenant at the moment in which it was created', async () => {
