@@ -13,7 +13,7 @@ import {
   useMemo,
 } from 'react';
 import { ComponentView } from './ComponentView';
-import { type Box, drawnBoxes, phoneOrder } from './grid';
+import { type Box, drawnBoxes, phoneOrder, readingOrder } from './grid';
 import styles from './LayoutView.module.css';
 import { PageDataProvider } from './live/PageData';
 
@@ -56,15 +56,28 @@ export const LayoutView = memo(function MemoizedLayoutView(props: {
   );
 });
 
+/** Whether items are drawn as on a phone. */
+export function useIsPhone(): boolean {
+  return useContext(PhoneContext);
+}
+
+/** Items in the order in which they are drawn, which on a phone may be another one. */
+export function useOrdered(items: readonly LayoutItem[]): LayoutItem[] {
+  const isPhone = useIsPhone();
+  return useMemo(
+    () => (isPhone ? phoneOrder(items) : readingOrder(items)),
+    [items, isPhone],
+  );
+}
+
 /** Items in the grid, of a page or within a container. */
 export function LayoutGrid({ items }: { items: readonly LayoutItem[] }) {
-  const isPhone = useContext(PhoneContext);
+  const ordered = useOrdered(items);
   const boxes = useMemo(() => {
     const drawn = drawnBoxes(items);
     const byItem = new Map(drawn.map(each => [each.item, each]));
-    // In the grid, the order changes nothing that is seen.
-    return isPhone ? phoneOrder(items).map(item => byItem.get(item)!) : drawn;
-  }, [items, isPhone]);
+    return ordered.map(item => byItem.get(item)!);
+  }, [items, ordered]);
   return (
     <div className={styles.grid}>
       {boxes.map(({ item, box }) => (
@@ -77,11 +90,10 @@ export function LayoutGrid({ items }: { items: readonly LayoutItem[] }) {
 /** An item with what is drawn above it; in its place in the grid, or in the room that is there. */
 export function ItemView({ item, box }: { item: LayoutItem; box?: Box }) {
   const overlayOf = useContext(OverlayContext);
+  // Without a place, it must not take that of the container, which it would inherit.
   const style = {
-    ...(box && {
-      '--item-column': `${box.x + 1} / span ${box.w}`,
-      '--item-row': `${box.y + 1} / span ${box.h}`,
-    }),
+    '--item-column': box ? `${box.x + 1} / span ${box.w}` : 'auto',
+    '--item-row': box ? `${box.y + 1} / span ${box.h}` : 'auto',
     '--item-rows': box?.h ?? item.h,
   } as CSSProperties;
   return (

@@ -478,6 +478,42 @@ describe('the arrangement for phones', () => {
   });
 });
 
+describe('the arrangement for phones of what containers hold', () => {
+  it('is like that of the page, and drawn in their order', async () => {
+    const held = [item('a', 0, 0, 'First'), item('b', 6, 0, 'Second')];
+    const backend = new Backend({
+      ...item('c', 0, 0, ''),
+      component: 'container-columns',
+      props: { title: 'Both', items: held },
+    });
+    await open(backend);
+    await userEvent.click(screen.getByRole('radio', { name: 'Phone' }));
+    await screen.findByText('First');
+    await userEvent.click(button('Move Text “Second” up'));
+    await userEvent.click(screen.getByRole('checkbox', { name: /First/ }));
+    expect(
+      [...document.querySelectorAll('[data-item] [data-item]')].map(
+        each => each.textContent,
+      ),
+    ).toEqual(['Second', 'First']);
+    expect(document.querySelector('[data-item=a]')).toHaveAttribute(
+      'data-phone-hidden',
+    );
+    await press('{Control>}s{/Control}');
+    await screen.findByText('All changes are saved.');
+    const [{ props }] = backend.saved[0].layoutData;
+    expect(props.items).toEqual([
+      {
+        ...held[0],
+        props: { text: 'First', $phone: { order: 1, hidden: true } },
+      },
+      { ...held[1], props: { text: 'Second', $phone: { order: 0 } } },
+    ]);
+    await userEvent.click(button('Show all as on the page'));
+    expect(document.querySelector('[data-phone-hidden]')).toBeNull();
+  });
+});
+
 describe('a mockup of a thousand items', () => {
   it('draws what is in sight, and what the keyboard comes to', async () => {
     await open(

@@ -3,9 +3,10 @@ import { Button } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
+import { levelAttribute } from './canvas/dropTarget';
 import type { Level } from './model/levels';
 
-/** The containers that are open, and the way out of them. */
+/** The containers that are open, and the way out of them: items are dropped here, too. */
 export function Levels(props: {
   /** The outermost first. */
   containers: readonly LayoutItem[];
@@ -20,7 +21,7 @@ export function Levels(props: {
   return (
     <nav className={styles.levels} aria-label={t('editor.levels.label')}>
       <ol>
-        <li>
+        <li {...levelAttribute(undefined)}>
           <Button
             size="small"
             variant="tertiary"
@@ -32,7 +33,11 @@ export function Levels(props: {
         {containers.map((container, at) => {
           const isOpen = at === containers.length - 1;
           return (
-            <li key={container.i} aria-current={isOpen || undefined}>
+            <li
+              key={container.i}
+              aria-current={isOpen || undefined}
+              {...(!isOpen && levelAttribute(container.i))}
+            >
               {isOpen ? (
                 titleOf(container)
               ) : (

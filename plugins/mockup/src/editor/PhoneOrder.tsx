@@ -2,8 +2,11 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonIcon, Checkbox, Text } from '@backstage/ui';
 import { RiArrowDownLine, RiArrowUpLine } from '@remixicon/react';
 import {
+  allItems,
+  itemsWithin,
   type LayoutItem,
   phonePlaceOf,
+  withItems,
   withPhonePlace,
 } from 'backstage-plugin-mockup-common';
 import { phoneOrder } from '../components/grid';
@@ -11,47 +14,19 @@ import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { Items } from './model/grid';
 
-/** In which order the items of a page come on a phone, and which of them. */
-export function PhoneOrder(props: {
+interface PhoneOrderProps {
   items: Items;
   titleOf: (item: LayoutItem) => string;
   onChange: (items: Items) => void;
-}) {
-  const { items, titleOf, onChange } = props;
+}
+
+/** In which order the items of a page come on a phone, and which of them; those of containers too. */
+export function PhoneOrder(props: PhoneOrderProps) {
+  const { items, onChange } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const ordered = phoneOrder(items);
-  const isArranged = items.some(
-    item => Object.keys(phonePlaceOf(item)).length > 0,
+  const isArranged = allItems(items).some(
+    ({ item }) => Object.keys(phonePlaceOf(item)).length > 0,
   );
-
-  const change = (toNext: (item: LayoutItem) => LayoutItem) =>
-    onChange(items.map(toNext));
-  const move = (at: number, by: number) => {
-    const next = ordered.map(({ i }) => i);
-    next.splice(at + by, 0, ...next.splice(at, 1));
-    change(item =>
-      withPhonePlace(item, {
-        ...phonePlaceOf(item),
-        order: next.indexOf(item.i),
-      }),
-    );
-  };
-  const hide = (hidden: LayoutItem, isHidden: boolean) =>
-    change(item => {
-      if (item !== hidden) {
-        return item;
-      }
-      const { order } = phonePlaceOf(item);
-      const place = {
-        ...(order !== undefined && { order }),
-        ...(isHidden && { hidden: true }),
-      };
-      return withPhonePlace(
-        item,
-        Object.keys(place).length > 0 ? place : undefined,
-      );
-    });
-
   return (
     <section className={styles.phone} aria-labelledby="mockup-phone">
       <h2 id="mockup-phone" className={styles.heading}>
@@ -60,11 +35,56 @@ export function PhoneOrder(props: {
       <Text as="p" color="secondary">
         {t('editor.phone.help')}
       </Text>
-      <ol>
-        {ordered.map((item, at) => {
-          const title = titleOf(item);
-          return (
-            <li key={item.i}>
+      <OrderedItems {...props} />
+      <Button
+        variant="secondary"
+        isDisabled={!isArranged}
+        onPress={() => onChange(items.map(withoutPlaces))}
+      >
+        {t('editor.phone.reset')}
+      </Button>
+    </section>
+  );
+}
+
+/** The items of the page or of a container, each with those that it holds. */
+function OrderedItems(props: PhoneOrderProps) {
+  const { items, titleOf, onChange } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const ordered = phoneOrder(items);
+
+  const change = (item: LayoutItem, next: LayoutItem) =>
+    onChange(items.map(each => (each === item ? next : each)));
+  const move = (at: number, by: number) => {
+    const next = ordered.map(({ i }) => i);
+    next.splice(at + by, 0, ...next.splice(at, 1));
+    onChange(
+      items.map(item =>
+        withPhonePlace(item, {
+          ...phonePlaceOf(item),
+          order: next.indexOf(item.i),
+        }),
+      ),
+    );
+  };
+  const hide = (item: LayoutItem, isHidden: boolean) => {
+    const { order } = phonePlaceOf(item);
+    const place = {
+      ...(order !== undefined && { order }),
+      ...(isHidden && { hidden: true }),
+    };
+    const isPlaced = Object.keys(place).length > 0;
+    change(item, withPhonePlace(item, isPlaced ? place : undefined));
+  };
+
+  return (
+    <ol>
+      {ordered.map((item, at) => {
+        const title = titleOf(item);
+        const within = itemsWithin(item);
+        return (
+          <li key={item.i}>
+            <div>
               <Checkbox
                 isSelected={!phonePlaceOf(item).hidden}
                 onChange={isShown => hide(item, !isShown)}
@@ -87,17 +107,24 @@ export function PhoneOrder(props: {
                 isDisabled={at === ordered.length - 1}
                 onPress={() => move(at, 1)}
               />
-            </li>
-          );
-        })}
-      </ol>
-      <Button
-        variant="secondary"
-        isDisabled={!isArranged}
-        onPress={() => change(item => withPhonePlace(item, undefined))}
-      >
-        {t('editor.phone.reset')}
-      </Button>
-    </section>
+            </div>
+            {within.length > 0 && (
+              <OrderedItems
+                items={within}
+                titleOf={titleOf}
+                onChange={next => change(item, withItems(item, next))}
+              />
+            )}
+          </li>
+        );
+      })}
+    </ol>
   );
+}
+
+/** An item as it comes on the page, with those that it holds. */
+function withoutPlaces(item: LayoutItem): LayoutItem {
+  const within = itemsWithin(item);
+  const own = withPhonePlace(item, undefined);
+  return within.length > 0 ? withItems(own, within.map(withoutPlaces)) : own;
 }

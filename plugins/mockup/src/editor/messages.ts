@@ -245,6 +245,7 @@ export const editorMessages = {
     undo: 'Undo, redo',
     save: 'Save',
     help: 'Show these shortcuts',
-    mouse: 'Shift or Ctrl and a click select several items.',
+    mouse:
+      'Shift or Ctrl and a click select several items. Drop items on a container to put them in, and on a name above the canvas to take them out.',
   },
 } as const;

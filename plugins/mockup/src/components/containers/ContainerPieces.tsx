@@ -1,10 +1,15 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Tab, TabList, TabPanel, Tabs, Text } from '@backstage/ui';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { type LayoutItem, phonePlaceOf } from 'backstage-plugin-mockup-common';
 import type { CSSProperties, ReactNode } from 'react';
 import { mockupTranslationRef } from '../../translation';
-import { readingOrder } from '../grid';
-import { ItemView, LayoutGrid, useHasOverlays } from '../LayoutView';
+import {
+  ItemView,
+  LayoutGrid,
+  useHasOverlays,
+  useIsPhone,
+  useOrdered,
+} from '../LayoutView';
 import type { MockupComponentProps } from '../registry/MockupComponentBlueprint';
 import styles from './ContainerPieces.module.css';
 
@@ -12,6 +17,8 @@ export interface ContainerProps {
   title?: string;
   items?: LayoutItem[];
 }
+
+const NO_ITEMS: LayoutItem[] = [];
 
 /** A title, and a grid of its own. */
 export function SectionPiece({ props }: MockupComponentProps<ContainerProps>) {
@@ -25,12 +32,12 @@ export function SectionPiece({ props }: MockupComponentProps<ContainerProps>) {
 
 /** Items side by side, each as wide as the others. */
 export function ColumnsPiece({ props }: MockupComponentProps<ContainerProps>) {
-  const { items = [] } = props;
-  const style = { '--columns': items.length } as CSSProperties;
+  const ordered = useOrdered(props.items ?? NO_ITEMS);
+  const style = { '--columns': ordered.length } as CSSProperties;
   return (
     <Frame {...props}>
       <div className={styles.columns} style={style}>
-        {readingOrder(items).map(item => (
+        {ordered.map(item => (
           <ItemView key={item.i} item={item} />
         ))}
       </div>
@@ -40,10 +47,14 @@ export function ColumnsPiece({ props }: MockupComponentProps<ContainerProps>) {
 
 /** Items of which one is shown. */
 export function TabsPiece({ props }: MockupComponentProps<ContainerProps>) {
-  const { title, items = [] } = props;
+  const { title, items = NO_ITEMS } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const showsAll = useHasOverlays();
-  const ordered = readingOrder(items);
+  const isPhone = useIsPhone();
+  const ordered = useOrdered(items).filter(
+    // What a phone does not show has no tab there.
+    item => !isPhone || !phonePlaceOf(item).hidden,
+  );
   return (
     <Frame {...props}>
       {showsAll ? (

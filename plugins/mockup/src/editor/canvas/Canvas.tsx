@@ -21,6 +21,7 @@ import {
 } from '../model/editorReducer';
 import { bottomOf, type Items } from '../model/grid';
 import { CanvasItem, elementId } from './CanvasItem';
+import { dropAt } from './dropTarget';
 import { positionParams } from './positionParams';
 import { useDrop } from './useDrop';
 import { useEdgeScroll } from './useEdgeScroll';
@@ -83,6 +84,10 @@ export function Canvas(props: {
   const { gestures, drag, cancel } = useGestures({
     state,
     dispatch,
+    dropAt: (event, ids) =>
+      container.current
+        ? dropAt(event, { canvas: container.current, ids, state })
+        : undefined,
     onOpen: open,
     onFocus: setCurrentId,
   });
@@ -210,7 +215,10 @@ export function Canvas(props: {
     event.preventDefault();
   };
 
-  const draggedBox = drag && shown.find(({ i }) => i === drag.id);
+  const isTakenIn = ['moveInto', 'moveOut'].includes(drag?.action?.type ?? '');
+  const targetId =
+    drag?.action?.type === 'moveInto' ? drag.action.id : undefined;
+  const draggedBox = drag && !isTakenIn && shown.find(({ i }) => i === drag.id);
   return (
     <div className={styles.scroller}>
       <div
@@ -247,6 +255,7 @@ export function Canvas(props: {
             isSelected={state.selection.has(item.i)}
             isCurrent={item.i === current}
             isReadOnly={isReadOnly}
+            isTarget={item.i === targetId}
             position={positions?.get(item.i)}
             count={items.length}
             gestures={gestures}

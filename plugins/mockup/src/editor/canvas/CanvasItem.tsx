@@ -24,13 +24,15 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
   /** Whether the focus comes to it when it comes to the canvas. */
   isCurrent: boolean;
   isReadOnly: boolean;
+  /** Whether it takes in what is dragged, once that is dropped. */
+  isTarget: boolean;
   /** Which of how many items it is, where not all are drawn. */
   position: number | undefined;
   count: number;
   gestures: Gestures;
 }) {
   const { item, labelOf, width, isSelected, isCurrent, isReadOnly } = props;
-  const { position, count, gestures } = props;
+  const { isTarget, position, count, gestures } = props;
   const { i } = item;
   const box = boxOf(item);
   // The grid item keeps where the pointer is, but is drawn by its parent.
@@ -57,8 +59,8 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
       dragThreshold={3}
       resizeHandles={item.resizeHandles ?? ['se']}
       onDragStart={() => gestures.startMove(i)}
-      onDrag={(_, x, y) => {
-        gestures.moveTo(x, y);
+      onDrag={(_, x, y, { e }) => {
+        gestures.moveTo(x, y, e);
         redraw();
       }}
       onDragStop={gestures.stop}
@@ -74,6 +76,7 @@ export const CanvasItem = memo(function MemoizedCanvasItem(props: {
       <div
         id={elementId(i)}
         data-item={i}
+        data-target={isTarget || undefined}
         role="option"
         aria-selected={isSelected}
         aria-label={labelOf(item)}

@@ -6,6 +6,7 @@ import {
   type EditorState,
   levelItems,
 } from '../model/editorReducer';
+import { isSameValue } from '../model/content';
 import { type Items, moveItems, resizeItems } from '../model/grid';
 
 /** What is pressed while something is clicked. */
@@ -24,7 +25,8 @@ export interface Gestures {
   open(id: string): void;
   focus(id: string): void;
   startMove(id: string): void;
-  moveTo(x: number, y: number): void;
+  /** @param event - that of the pointer, which may be over what takes the item in */
+  moveTo(x: number, y: number, event: Event): void;
   startResize(id: string): void;
   resizeTo(w: number, h: number, handle: ResizeHandle): void;
   stop(): void;
@@ -48,6 +50,8 @@ export interface Drag {
 export function useGestures(options: {
   state: EditorState;
   dispatch: Dispatch<EditorAction>;
+  /** What becomes of items that are dropped where the pointer is, other than moving there. */
+  dropAt: (event: Event, ids: ReadonlySet<string>) => EditorAction | undefined;
   onOpen: (id: string) => void;
   onFocus: (id: string) => void;
 }): { gestures: Gestures; drag: Drag | undefined; cancel: () => void } {
@@ -104,18 +108,21 @@ export function useGestures(options: {
       open: id => latest.current.onOpen(id),
       focus: id => latest.current.onFocus(id),
       startMove: start,
-      moveTo(x, y) {
+      moveTo(x, y, event) {
         if (!current) {
           return;
         }
         const { ids, origin, action: last } = current;
         const dx = x - origin.x;
         const dy = y - origin.y;
-        if (last?.type !== 'move' || last.dx !== dx || last.dy !== dy) {
+        const items = levelItems(latest.current.state);
+        const drop = latest.current.dropAt(event, ids);
+        const action = drop ?? { type: 'move', dx, dy };
+        if (!isSameValue(action, last)) {
           show({
             ...current,
-            items: moveItems(levelItems(latest.current.state), ids, dx, dy),
-            action: { type: 'move', dx, dy },
+            items: drop ? items : moveItems(items, ids, dx, dy),
+            action,
           });
         }
       },

@@ -108,7 +108,8 @@ export const Inspector = forwardRef<
   );
 
   function renderMoves() {
-    const container = containersTo(state.content.items, state.level).at(-1);
+    const containers = containersTo(state.content.items, state.level);
+    const container = containers.at(-1);
     const others = levelItems(state).filter(
       each => isContainer(each) && !state.selection.has(each.i),
     );
@@ -117,7 +118,9 @@ export const Inspector = forwardRef<
         {container && (
           <Button
             variant="secondary"
-            onPress={() => dispatch({ type: 'moveOut' })}
+            onPress={() =>
+              dispatch({ type: 'moveOut', to: containers.at(-2)?.i })
+            }
           >
             {t('editor.levels.out', { item: titleOf(container) })}
           </Button>

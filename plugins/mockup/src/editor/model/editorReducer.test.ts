@@ -106,7 +106,10 @@ const someAction: fc.Arbitrary<EditorAction> = fc.oneof(
     type: fc.constant('moveInto' as const),
     id: fc.constantFrom(...sections, ...ids),
   }),
-  fc.constant<EditorAction>({ type: 'moveOut' }),
+  fc.record({
+    type: fc.constant('moveOut' as const),
+    to: fc.constantFrom(undefined, ...sections),
+  }),
   fc.record({
     type: fc.constant('toggle' as const),
     id: fc.constantFrom(...ids),

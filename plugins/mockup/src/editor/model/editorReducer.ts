@@ -56,8 +56,8 @@ export type EditorAction =
   | { type: 'open'; level: Level }
   /** Puts the selection into a container beside it, below what that holds. */
   | { type: 'moveInto'; id: string }
-  /** Puts the selection below the container that it is in. */
-  | { type: 'moveOut' }
+  /** Puts the selection into a level around it, below the container there that it was in. */
+  | { type: 'moveOut'; to: Level }
   /** Adds items, whose ids are new, and selects them. */
   | { type: 'add'; items: Items }
   | { type: 'remove' }
@@ -109,7 +109,7 @@ export function editorReducer(
     case 'moveInto':
       return moveInto(state, action.id);
     case 'moveOut':
-      return moveOut(state);
+      return moveOut(state, action.to);
     case 'add':
       return action.items.length === 0 ||
         !hasRoom(content.items, action.items) ||
@@ -247,11 +247,14 @@ function moveInto(state: EditorState, id: string): EditorState {
   );
 }
 
-function moveOut(state: EditorState): EditorState {
+function moveOut(state: EditorState, to: Level): EditorState {
   const { content, level, selection } = state;
   const moved = selectedItems(state);
-  const [container, around] = containersTo(content.items, level).reverse();
-  if (!container || moved.length === 0) {
+  const containers = containersTo(content.items, level);
+  const around = containers.findIndex(({ i }) => i === to);
+  const container = containers[around + 1];
+  const isThere = to === undefined || around >= 0;
+  if (!isThere || !container || moved.length === 0) {
     return state;
   }
   const left = withItemsAt(
@@ -259,15 +262,14 @@ function moveOut(state: EditorState): EditorState {
     level,
     levelItems(state).filter(({ i }) => !selection.has(i)),
   );
-  const above = around?.i;
   const next = insertItems(
-    itemsAt(left, above),
+    itemsAt(left, to),
     atRow(moved, container.y + container.h),
   );
   return change(
     state,
-    { ...content, items: withItemsAt(left, above, next) },
-    { level: above, selection },
+    { ...content, items: withItemsAt(left, to, next) },
+    { level: to, selection },
   );
 }
 

@@ -1,0 +1,73 @@
+import { isContainer } from 'backstage-plugin-mockup-common';
+import { boxOf, GRID } from '../../components/grid';
+import {
+  type EditorAction,
+  type EditorState,
+  levelItems,
+  selectedItems,
+} from '../model/editorReducer';
+import { isShallowEnough, type Level } from '../model/levels';
+
+const ATTRIBUTE = 'data-level';
+
+/** Marks an element of which the items of a level are dropped on to come there. */
+export function levelAttribute(level: Level): Record<string, string> {
+  return { [ATTRIBUTE]: level ?? '' };
+}
+
+/**
+ * What takes items in that are dropped where the pointer is: the name of a level around them, or a
+ * container beside them. Over the first row of a container they make room instead.
+ */
+export function dropAt(
+  event: Event,
+  options: {
+    canvas: HTMLElement;
+    /** What is dragged. */
+    ids: ReadonlySet<string>;
+    state: EditorState;
+  },
+): EditorAction | undefined {
+  const { canvas, ids, state } = options;
+  const point = pointOf(event);
+  if (!point) {
+    return undefined;
+  }
+  // The item is between the pointer and what is below it.
+  const named = document
+    .elementsFromPoint?.(point.clientX, point.clientY)
+    .map(element => element.closest(`[${ATTRIBUTE}]`))
+    .find(Boolean);
+  if (named) {
+    const to = named.getAttribute(ATTRIBUTE) || undefined;
+    return { type: 'moveOut', to };
+  }
+  const { left, top, width } = canvas.getBoundingClientRect();
+  const column = ((point.clientX - left) / width) * GRID.cols;
+  const row = (point.clientY - top) / (GRID.rowHeight + GRID.margin[1]);
+  const target = levelItems(state).find(item => {
+    const { x, y, w, h } = boxOf(item);
+    return (
+      isContainer(item) &&
+      !ids.has(item.i) &&
+      x < column &&
+      column < x + w &&
+      y + 1 < row &&
+      row < y + h
+    );
+  });
+  return target &&
+    isShallowEnough(state.content.items, target.i, selectedItems(state))
+    ? { type: 'moveInto', id: target.i }
+    : undefined;
+}
+
+/** Where a mouse or finger is. */
+function pointOf(
+  event: Event,
+): { clientX: number; clientY: number } | undefined {
+  if ('touches' in event) {
+    return (event as TouchEvent).touches[0];
+  }
+  return 'clientX' in event ? (event as MouseEvent) : undefined;
+}
