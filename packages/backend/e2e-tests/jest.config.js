@@ -6,7 +6,7 @@ module.exports = {
   testMatch: ['<rootDir>/**/*.test.ts'],
   testEnvironment: 'node',
   // More than any deadline within a test, whose failure names what was waited for.
-  testTimeout: 300_000,
+  testTimeout: 600_000,
   transform: {
     '\\.ts$': [
       require.resolve('@backstage/cli/config/jestSwcTransform'),

@@ -68,6 +68,7 @@ const PAGES_OF_A_MOCKUP: Picture[] = [
     then: press('Share'),
   },
   { name: 'page', ...anna, path: () => '/pages/start' },
+  { name: 'comments', ...anna, path: mockup => `/mockups/${mockup}/comments` },
   { name: 'versions', ...anna, path: mockup => `/mockups/${mockup}/versions` },
   {
     name: 'version',

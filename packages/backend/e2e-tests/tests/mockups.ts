@@ -23,6 +23,16 @@ const TEXT = {
   props: { text: 'Our old page' },
 };
 
+const SECTION = {
+  i: 'section',
+  x: 0,
+  y: 2,
+  w: 12,
+  h: 6,
+  component: 'container-section',
+  props: { title: 'Section', items: [] },
+};
+
 const ANNA = { at: 'acme', as: 'anna' } as const;
 const PHONE = { width: 360, height: 740 };
 
@@ -295,19 +305,29 @@ export function testMockups(): void {
       await save(page);
     });
 
-    inBrowser('an item is dragged further than one sees', async scene => {
-      const { page } = await openMockup(scene, {
-        versions: [[HEADER, { ...TEXT, y: 60 }]],
-      });
-      const box = (await item(page, /^Header/).boundingBox())!;
-      await page.mouse.move(box.x + 100, box.y + 20);
-      await page.mouse.down();
-      await page.mouse.move(box.x + 100, 795, { steps: 5 });
-      await item(page, /^Header.*row [4-9]\d,/).waitFor();
-      await page.mouse.up();
-      await item(page, /^Header.*row [4-9]\d,/).waitFor();
-      await save(page);
-    });
+    inBrowser(
+      'an item is dragged into a container, out of it, and further than one sees',
+      async scene => {
+        const { page } = await openMockup(scene, {
+          versions: [[HEADER, SECTION, { ...TEXT, y: 60 }]],
+        });
+        await drag(page, item(page, /^Header/), item(page, /^Section/));
+        await item(page, /^Header/).waitFor({ state: 'detached' });
+        await item(page, /^Section/).dblclick();
+        const levels = page.getByRole('navigation', { name: 'Where you are' });
+        await drag(page, item(page, /^Header/), levels.getByText('Page'));
+        await levels.waitFor({ state: 'detached' });
+        await item(page, /^Header.*row 9,/).waitFor();
+        const box = (await item(page, /^Header/).boundingBox())!;
+        await page.mouse.move(box.x + 100, box.y + 20);
+        await page.mouse.down();
+        await page.mouse.move(box.x + 100, 795, { steps: 5 });
+        await item(page, /^Header.*row [4-9]\d,/).waitFor();
+        await page.mouse.up();
+        await item(page, /^Header.*row [4-9]\d,/).waitFor();
+        await save(page);
+      },
+    );
 
     inBrowser('a deleted mockup is undone, and restored', async scene => {
       const path = await createMockup(scene.portal, [[TEXT]], 'Winter sale');
@@ -438,69 +458,6 @@ export function testMockups(): void {
       },
     );
 
-    inBrowser(
-      'a mockup is commented on, reviewed by somebody else, and saved as a picture',
-      async ({ portal, visit }) => {
-        const path = await createMockup(portal, [[HEADER, TEXT]]);
-        const by = (method: string, body: unknown) => ({
-          method,
-          tenant: 'acme',
-          body,
-        });
-        const shares = [{ group: 'group:default/logistics', access: 'read' }];
-        await portal.call(
-          'anna',
-          `mockup${path}/shares`,
-          by('PUT', { shares }),
-        );
-        const comment = { text: '@anna It is too wide', item: 'header' };
-        await portal.call(
-          'guest',
-          `mockup${path}/comments`,
-          by('POST', comment),
-        );
-        const notified = await portal.call(
-          'anna',
-          'notifications/notifications',
-          { tenant: 'acme' },
-        );
-        expect(JSON.stringify(notified)).toContain(comment.text);
-
-        const author = await visit({ ...ANNA, width: 390, height: 844 });
-        author.traffic.expect(['acme']);
-        const { page } = author;
-        await author.open(`${path}/comments`);
-        const said = page.getByText(comment.text);
-        await said.waitFor();
-        await author.expectNoSidewaysScroll();
-        await author.expectAccessible(() => said.waitFor());
-        const resolve = page.getByRole('button', { name: /^Resolve/ });
-        await author.tabTo(resolve);
-        await page.keyboard.press('Enter');
-        await page.getByText('1 resolved comment').waitFor();
-
-        author.expectProblem(/status of 403 .*\/ready/);
-        await author.open(`${path}/versions`);
-        const ready = { name: /^Mark .* as ready$/ };
-        await page.getByRole('button', ready).click();
-        await page.getByText(/Ask somebody else to review it/).waitFor();
-        const reviewer = await visit({ at: 'acme', as: 'guest' });
-        reviewer.traffic.expect(['acme']);
-        await reviewer.open(`${path}/versions`);
-        await reviewer.page.getByRole('button', ready).click();
-        await reviewer.page.getByText(/ is ready\.$/).waitFor();
-
-        await reviewer.page.getByRole('link', { name: /^Version of/ }).click();
-        await reviewer.page.getByText('Our old page').waitFor();
-        const [picture] = await Promise.all([
-          reviewer.page.waitForEvent('download'),
-          reviewer.page.getByRole('button', { name: 'Save as PNG' }).click(),
-        ]);
-        const bytes = await readFile(await picture.path());
-        expect(bytes.subarray(1, 4).toString()).toBe('PNG');
-      },
-    );
-
     inBrowser('the editor fits a phone, and has no barriers', async scene => {
       const { visitor } = await openMockup(
         scene,
@@ -589,6 +546,20 @@ async function addByDragging(
   await page
     .getByRole('button', { name: `Add ${component}` })
     .dragTo(page.getByRole('listbox', { name: 'Canvas' }), { targetPosition });
+}
+
+/** Presses an item near its corner, and lets go of it in the middle of something. */
+async function drag(page: Page, from: Locator, to: Locator): Promise<void> {
+  const pressed = (await from.boundingBox())!;
+  const target = (await to.boundingBox())!;
+  await page.mouse.move(pressed.x + 20, pressed.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(
+    target.x + target.width / 2,
+    target.y + target.height / 2,
+    { steps: 5 },
+  );
+  await page.mouse.up();
 }
 
 export async function save(page: Page): Promise<void> {

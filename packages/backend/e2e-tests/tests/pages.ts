@@ -1,13 +1,18 @@
-import type { Page } from 'playwright-core';
+import { readFile } from 'fs/promises';
+import type { Locator, Page } from 'playwright-core';
 import { waitUntil } from '@internal/postgres/testUtils';
 import { inBrowser } from '../harness/inBrowser';
 import type { Portal, User } from '../harness/Portal';
+import type { Visitor } from '../harness/Visitor';
 import { add, item, save } from './mockups';
 
 const TENANT = 'glance';
 const PATH = '/pages/glance';
 const LAMP = 'component:default/lamp';
+const DESKTOP = { width: 1300, height: 800 };
 const PHONE = { width: 390, height: 740 };
+const COMMENT = '@anna It is too wide';
+const UNREVIEWED = /Ask somebody other than its author/;
 
 /** What shows something by itself, and what is typed for it. */
 const LIVE: [component: string, field?: string, text?: string][] = [
@@ -24,25 +29,30 @@ const LIVE: [component: string, field?: string, text?: string][] = [
   ['Recently visited'],
 ];
 
-/** The pages that mockups become, for those who make, read and do not reach them. */
+/** The pages that mockups become, for those who make, review, read and do not reach them. */
 export function testPages(): void {
   describe('pages', () => {
+    /** The path of what the first test makes, and the second one goes on with. */
+    let mockup = '';
+
     inBrowser(
-      'an empty mockup becomes a home with live data, which is taken back',
+      'an empty mockup of live components is commented on, reviewed and published',
       async ({ portal, visit }) => {
         await portal.createTenant({
           slug: TENANT,
           name: 'Glance',
           component: 'lamp',
-          members: ['user:default/anna'],
+          members: ['user:default/anna', 'group:default/guests'],
         });
+        await portal.addComponents(TENANT, 4_999);
         await setRole(portal, 'anna', 'admin');
         await portal.notify(TENANT, 'user:default/anna', 'The lamp is on');
         await portal.untilSearchFinds(TENANT, 'lamp');
 
-        const designer = await visit({ at: TENANT, as: 'anna', width: 1300 });
+        const designer = await visit({ at: TENANT, as: 'anna', ...DESKTOP });
         designer.traffic.expect([TENANT]);
         const { page } = designer;
+        await demandReviews(designer);
         await designer.open('/mockups');
         await page
           .getByRole('button', { name: 'Create mockup' })
@@ -51,6 +61,7 @@ export function testPages(): void {
         await page.getByRole('textbox', { name: 'Name' }).fill('Glance');
         await page.getByRole('button', { name: 'Create', exact: true }).click();
         await page.getByRole('listbox', { name: 'Canvas' }).waitFor();
+        mockup = new URL(page.url()).pathname;
         for (const [component, field, text] of LIVE) {
           await page
             .getByRole('button', { name: `Add ${component}`, exact: true })
@@ -62,10 +73,46 @@ export function testPages(): void {
             await page.getByRole('textbox', { name: field }).fill(text);
           }
         }
-        await fillSection(page);
+        await fillColumns(page);
         await leaveOutOnPhones(page);
+
+        // Nobody has reviewed it.
+        designer.expectProblem(/status of 409 .*\/pages\//);
+        const dialog = page.getByRole('dialog');
+        await page.getByRole('button', { name: 'Publish' }).click();
+        await dialog.getByRole('button', { name: 'Publish' }).click();
+        await dialog.getByText(UNREVIEWED).waitFor();
+        await dialog.getByRole('button', { name: 'Cancel' }).click();
+
+        const shares = [{ group: 'group:default/guests', access: 'read' }];
+        await portal.call('anna', `mockup${mockup}/shares`, {
+          method: 'PUT',
+          tenant: TENANT,
+          body: { shares },
+        });
+        const reviewer = await visit({ at: TENANT, as: 'guest' });
+        reviewer.traffic.expect([TENANT]);
+        await comment(reviewer, mockup);
+        await expectMentioned(portal);
+        await answer(designer, mockup);
+        await markReady(reviewer, mockup);
+        await savePicture(reviewer);
+
+        await designer.open(mockup);
         await publishAsHome(page);
         await designer.expectAccessible();
+      },
+    );
+
+    inBrowser(
+      'a home with live data of 5,000 entities is for its readers, follows changes, and is taken back',
+      async ({ portal, visit }) => {
+        const designer = await visit({ at: TENANT, as: 'anna', ...DESKTOP });
+        designer.traffic.expect([TENANT]);
+        designer.expectProblem(/status of 409 .*\/pages\//);
+        const { page } = designer;
+        const reviewer = await visit({ at: TENANT, as: 'guest' });
+        reviewer.traffic.expect([TENANT]);
 
         // No member yet.
         expect(await statusFor(portal, 'peter')).toBe(403);
@@ -81,8 +128,9 @@ export function testPages(): void {
         ] as const) {
           await who.open(PATH);
           await who.page.getByText('What lamp does').first().waitFor();
+          await who.page.getByText('5,000').waitFor();
           await who.page.getByText('Typed by hand').waitFor();
-          await who.page.getByText('Text of the page.').waitFor();
+          expect(await areSideBySide(who.page)).toBe(who === designer);
           expect(await who.page.locator('[data-item^=image]').isVisible()).toBe(
             who === designer,
           );
@@ -125,6 +173,9 @@ export function testPages(): void {
         ).toBe(0);
         await page.getByRole('link', { name: 'Versions' }).click();
         await page.getByRole('button', { name: /^Put/ }).click();
+        await page.getByText(UNREVIEWED).waitFor();
+        await markReady(reviewer, mockup);
+        await page.getByRole('button', { name: /^Put/ }).click();
         await page.getByText('On the page', { exact: true }).waitFor();
         await designer.untilQuiet();
         await reader.page.reload();
@@ -143,15 +194,31 @@ export function testPages(): void {
   });
 }
 
-/** Puts a text into a section, by the keyboard. */
-async function fillSection(page: Page): Promise<void> {
-  await add(page, 'Section');
+async function demandReviews(admin: Visitor): Promise<void> {
+  await admin.open('/pages');
+  await admin.page.getByText(/^Publish only versions/).click();
+  await admin.page.getByText(/are reviewed before they are/).waitFor();
+}
+
+/** Puts two texts side by side, by the keyboard. */
+async function fillColumns(page: Page): Promise<void> {
+  await add(page, 'Columns');
   await page.keyboard.press('Control+Enter');
   await page.getByRole('navigation', { name: 'Where you are' }).waitFor();
   await add(page, 'Text');
+  await add(page, 'Button');
   await page.keyboard.press('Escape');
   await page.keyboard.press('Escape');
-  await item(page, /^Section/).waitFor();
+  await item(page, /^Columns/).waitFor();
+}
+
+async function areSideBySide(page: Page): Promise<boolean> {
+  const [text, button] = await Promise.all(
+    ['text', 'button'].map(name =>
+      page.locator(`[data-container] [data-item^=${name}]`).boundingBox(),
+    ),
+  );
+  return text!.x + text!.width < button!.x && text!.y === button!.y;
 }
 
 /** Adds an image that phones do not show. */
@@ -160,6 +227,73 @@ async function leaveOutOnPhones(page: Page): Promise<void> {
   await page.getByText('Phone', { exact: true }).click();
   await page.getByText('Image', { exact: true }).last().click();
   await page.getByText('Edit', { exact: true }).click();
+}
+
+/** Says something of an item, by a click on the drawing. */
+async function comment(reviewer: Visitor, mockup: string): Promise<void> {
+  const { page } = reviewer;
+  await reviewer.open(`${mockup}/comments`);
+  await page.getByRole('button', { name: /^Comment on Image/ }).click();
+  await page.getByRole('textbox', { name: /^Comment/ }).fill(COMMENT);
+  await page.getByRole('button', { name: 'Comment', exact: true }).click();
+  await page.getByText('Your comment is saved.').waitFor();
+}
+
+/** Anna learns that she was mentioned, and not of what. */
+async function expectMentioned(portal: Portal): Promise<void> {
+  const notified = JSON.stringify(
+    await portal.call('anna', 'notifications/notifications', {
+      tenant: TENANT,
+    }),
+  );
+  expect(notified).toContain('mentioned you in a comment');
+  expect(notified).not.toMatch(/too wide|Glance/);
+}
+
+/** Resolves the comment on a phone, and is refused to review the own version. */
+async function answer(designer: Visitor, mockup: string): Promise<void> {
+  const { page } = designer;
+  await page.setViewportSize(PHONE);
+  await designer.open(`${mockup}/comments`);
+  const said = page.getByText(COMMENT);
+  await said.waitFor();
+  await designer.expectNoSidewaysScroll();
+  await designer.expectAccessible(() => said.waitFor());
+  await designer.tabTo(page.getByRole('button', { name: /^Resolve/ }));
+  await page.keyboard.press('Enter');
+  await page.getByText('1 resolved comment').waitFor();
+
+  designer.expectProblem(/status of 403 .*\/ready/);
+  await designer.open(`${mockup}/versions`);
+  await readyButton(page).click();
+  await page.getByText(/Ask somebody else to review it/).waitFor();
+  await page.setViewportSize(DESKTOP);
+}
+
+async function markReady(reviewer: Visitor, mockup: string): Promise<void> {
+  const { page } = reviewer;
+  await reviewer.open(`${mockup}/versions`);
+  await readyButton(page).click();
+  await page.getByText(/ is ready\.$/).waitFor();
+}
+
+/** Of the newest version. */
+function readyButton(page: Page): Locator {
+  return page.getByRole('button', { name: /^Mark .* as ready$/ }).first();
+}
+
+async function savePicture({ page }: Visitor): Promise<void> {
+  await page
+    .getByRole('link', { name: /^Version of/ })
+    .first()
+    .click();
+  await page.getByText('Typed by hand').waitFor();
+  const [picture] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Save as PNG' }).click(),
+  ]);
+  const bytes = await readFile(await picture.path());
+  expect(bytes.subarray(1, 4).toString()).toBe('PNG');
 }
 
 async function publishAsHome(page: Page): Promise<void> {
