@@ -8,6 +8,7 @@ import { EntityContentBlueprint } from '@backstage/plugin-catalog-react/alpha';
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type { MockupApi } from 'backstage-plugin-mockup-common';
+import { componentThatShows } from '../__testUtils__/components';
 import {
   itemOf,
   mockApi,
@@ -16,10 +17,7 @@ import {
   seriousProblems,
 } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
-import {
-  collectComponents,
-  mockupComponentsApiRef,
-} from '../components/registry/MockupComponentBlueprint';
+import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
 import { rootRouteRef } from '../routes';
 import { entityMockupsContent } from '../plugin';
 import { MOCKUPS_ANNOTATION } from './annotation';
@@ -121,22 +119,7 @@ describe('the mockups of an entity', () => {
 });
 
 describe('the page of the kind of an entity', () => {
-  const components = collectComponents([
-    {
-      extension: 'text',
-      component: {
-        name: 'text',
-        title: 'Text',
-        schema: { type: 'object' },
-        defaultProps: {},
-        defaultSize: { w: 1, h: 1 },
-        loader:
-          async () =>
-          ({ props: { text } }) =>
-            <>{String(text)}</>,
-      },
-    },
-  ]);
+  const components = componentThatShows('text', 'Text');
   const renderPage = async (getPage: MockupApi['getPage']) =>
     renderInTestApp(
       <EntityProvider entity={entityOf()}>

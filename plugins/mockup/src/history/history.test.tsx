@@ -6,11 +6,10 @@ import type {
   MockupApi,
   Version,
 } from 'backstage-plugin-mockup-common';
+import { componentThatShows } from '../__testUtils__/components';
 import { refusal, seriousProblems } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import {
-  collectComponents,
-  type MockupComponentsApi,
   mockupComponentsApiRef,
 } from '../components/registry/MockupComponentBlueprint';
 import { MockupsPage } from '../MockupsPage';
@@ -24,22 +23,7 @@ const MOCKUP = {
   updatedAt: '2026-11-20T10:00:00.000Z',
 };
 
-const COMPONENTS: MockupComponentsApi = collectComponents([
-  {
-    extension: 'button',
-    component: {
-      name: 'button',
-      title: 'Button',
-      schema: { type: 'object' },
-      defaultProps: {},
-      defaultSize: { w: 2, h: 1 },
-      loader:
-        async () =>
-        ({ props: { text } }) =>
-          <>{String(text)}</>,
-    },
-  },
-]);
+const COMPONENTS = componentThatShows('text', 'Button');
 
 const item = (i: string, more: Partial<LayoutItem> = {}): LayoutItem => ({
   i,

@@ -13,6 +13,7 @@ import type {
   Version,
 } from 'backstage-plugin-mockup-common';
 import { Route, Routes } from 'react-router-dom';
+import { componentThatShows } from '../__testUtils__/components';
 import {
   itemOf,
   mockupOf,
@@ -20,31 +21,13 @@ import {
   seriousProblems,
 } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
-import {
-  collectComponents,
-  mockupComponentsApiRef,
-} from '../components/registry/MockupComponentBlueprint';
+import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
 import { MockupsPage } from '../MockupsPage';
 import { pagesRouteRef, rootRouteRef } from '../routes';
 import { PagesPage } from './PagesPage';
 import { slugOf } from './PublishDialog';
 
-const COMPONENTS = collectComponents([
-  {
-    extension: 'text',
-    component: {
-      name: 'text',
-      title: 'Text',
-      schema: { type: 'object' },
-      defaultProps: {},
-      defaultSize: { w: 2, h: 1 },
-      loader:
-        async () =>
-        ({ props: { text } }) =>
-          <>{String(text)}</>,
-    },
-  },
-]);
+const COMPONENTS = componentThatShows('text', 'Text');
 
 // Another one in each test: what the browser knows of a permission stays for a while.
 let mockups = 0;

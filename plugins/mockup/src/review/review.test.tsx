@@ -13,6 +13,7 @@ import type {
   ReadyVersion,
 } from 'backstage-plugin-mockup-common';
 import { Route, Routes } from 'react-router-dom';
+import { componentThatShows } from '../__testUtils__/components';
 import {
   itemOf,
   mockupOf,
@@ -20,10 +21,7 @@ import {
   seriousProblems,
 } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
-import {
-  collectComponents,
-  mockupComponentsApiRef,
-} from '../components/registry/MockupComponentBlueprint';
+import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
 import { MockupsPage } from '../MockupsPage';
 import { PagesPage } from '../pages/PagesPage';
 import { pagesRouteRef, rootRouteRef } from '../routes';
@@ -33,22 +31,7 @@ const ME = 'user:default/test';
 const ANNA = 'user:default/anna';
 const AT = '2026-11-20T10:00:00.000Z';
 
-const COMPONENTS = collectComponents([
-  {
-    extension: 'header',
-    component: {
-      name: 'header',
-      title: 'Header',
-      schema: { type: 'object' },
-      defaultProps: {},
-      defaultSize: { w: 2, h: 1 },
-      loader:
-        async () =>
-        ({ props: { title } }) =>
-          <>{String(title)}</>,
-    },
-  },
-]);
+const COMPONENTS = componentThatShows('title', 'Header');
 
 // Another one in each test: what the browser knows of a permission stays for a while.
 let mockups = 0;
