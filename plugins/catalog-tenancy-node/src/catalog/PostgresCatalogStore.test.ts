@@ -404,6 +404,28 @@ describe('reads of PostgresCatalogStore', () => {
         );
       });
 
+      it('counts those that have a name, also where rows of others have none or several', async () => {
+        const metadata = [
+          '"name":"a"',
+          '"name":"b","Name":"c"',
+          '"name":null,"Name":"d"',
+          '"name":null',
+          '',
+        ];
+        await catalog.adopt(
+          tenantId,
+          metadata.map((each, index) => ({
+            name: `n${index}`,
+            finalEntity: `{"metadata":{${each}}}`,
+          })),
+        );
+        await expect(read({ order: byName })).resolves.toMatchObject({
+          rows: ['a', 'b', 'c', 'd'].map(value => ({ value })),
+          totalItems: 3,
+        });
+        await expect(read({})).resolves.toMatchObject({ totalItems: 5 });
+      });
+
       itOnOneServer(
         'plans many conditions apart, which takes too long together',
         async () => {

@@ -46,6 +46,27 @@ export function matchingIds(
   );
 }
 
+/** How many live entities a condition holds for, as a query of `total`. */
+export function matchingCount(
+  scope: TenantScope,
+  condition: Condition,
+): Knex.Raw {
+  const { knex } = scope;
+  if (condition.type === 'term' && !condition.negated && isGiven(condition)) {
+    // Next to all have it, as each list in the order of names asks. To count all, and those
+    // without, compares no ids.
+    return knex.raw('(select ((?) - (?))::int as total)', [
+      liveEntities(scope, 'd').select(knex.raw('count(*)')),
+      onlyNull(scope, condition.keys[0]).select(
+        knex.raw('count(distinct n.entity_id)'),
+      ),
+    ]);
+  }
+  return knex.raw('(select count(*)::int as total from ? matching)', [
+    matchingIds(scope, condition),
+  ]);
+}
+
 /** Nothing where entities without any of the terms may match. */
 function idsOfTerms(
   scope: TenantScope,
@@ -168,19 +189,21 @@ function hasTerm(
   condition: TermCondition,
   idColumn: string,
 ): Knex.Raw {
-  const { keys, test } = condition;
-  if (
-    test.type === 'present' &&
-    keys.length === 1 &&
-    GIVEN_KEYS.includes(keys[0])
-  ) {
-    return hasNotOnlyNull(scope, keys[0], idColumn);
+  if (isGiven(condition)) {
+    return hasNotOnlyNull(scope, condition.keys[0], idColumn);
   }
   return scope.knex.raw('exists ?', [
     termRows(scope, condition, 'f')
       .whereRaw('f.entity_id = ??', [idColumn])
       .select(scope.knex.raw('1')),
   ]);
+}
+
+/** Whether it asks for any value at a key at which each entity has a term. */
+function isGiven({ keys, test }: TermCondition): boolean {
+  return (
+    test.type === 'present' && keys.length === 1 && GIVEN_KEYS.includes(keys[0])
+  );
 }
 
 /**
@@ -193,21 +216,26 @@ function hasNotOnlyNull(
   idColumn: string,
 ): Knex.Raw {
   const { knex } = scope;
-  const termKey = toTermKey(key);
   return knex.raw('not exists ?', [
-    scope
-      .table('entity_terms', 'n')
-      .whereRaw('n.key = ? and n.value is null', [termKey])
+    onlyNull(scope, key)
       .whereRaw('n.entity_id = ??', [idColumn])
-      .whereRaw('not exists ?', [
-        scope
-          .table('entity_terms', 'o')
-          .whereRaw('o.key = ? and o.value is not null', [termKey])
-          .whereRaw('o.entity_id = n.entity_id')
-          .select(knex.raw('1')),
-      ])
       .select(knex.raw('1')),
   ]);
+}
+
+/** The terms `n` of entities that have no other value than null at a key. */
+function onlyNull(scope: TenantScope, key: string): Knex.QueryBuilder {
+  const termKey = toTermKey(key);
+  return scope
+    .table('entity_terms', 'n')
+    .whereRaw('n.key = ? and n.value is null', [termKey])
+    .whereRaw('not exists ?', [
+      scope
+        .table('entity_terms', 'o')
+        .whereRaw('o.key = ? and o.value is not null', [termKey])
+        .whereRaw('o.entity_id = n.entity_id')
+        .select(scope.knex.raw('1')),
+    ]);
 }
 
 /**

@@ -11,7 +11,12 @@ import {
   storedKeys,
   term,
 } from '../conditions';
-import { holds, liveEntities, matchingIds } from './conditionSql';
+import {
+  holds,
+  liveEntities,
+  matchingCount,
+  matchingIds,
+} from './conditionSql';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -60,7 +65,7 @@ export function selectPage(
   return knex.raw(
     `with ?, counted as ?
      select r.*, counted.total from counted left join ? r on true order by ${order}`,
-    [page, countOf(scope, plan.counted), rows],
+    [page, matchingCount(scope, plan.counted), rows],
   );
 }
 
@@ -186,11 +191,4 @@ function comesAfter(
         value,
         entityId,
       ]);
-}
-
-function countOf(scope: TenantScope, condition: Condition): Knex.Raw {
-  const { knex } = scope;
-  return knex.raw('(select count(*)::int as total from ? matching)', [
-    matchingIds(scope, condition),
-  ]);
 }
