@@ -53,6 +53,13 @@ export interface Config {
       role?: 'all' | 'none';
 
       /**
+       * Whether engines run all the time; `false` by default: one without work, requests and
+       * scheduled tasks is stopped until it is due. Set it where a module of yours works by
+       * timers or connections of its own.
+       */
+      keepRunning?: boolean;
+
+      /**
        * After how many seconds other processes take the tenants of one that is gone, paused
        * or cut off from the database: a whole number from 5 to 300; 15 by default. The same in
        * all processes.

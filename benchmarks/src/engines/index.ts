@@ -13,6 +13,7 @@ import { QUIET_SETTINGS } from '../harness/database';
 import { type ServerProcess, startTogether } from '../harness/servers';
 import type { Provision } from './backend';
 import { measurePlugins } from './plugins';
+import { measureSilent } from './silent';
 import { addTenant, send, startServer, untilServed } from './servers';
 
 interface Size {
@@ -22,17 +23,21 @@ interface Size {
   atWork: number[];
   /** How many tenants there are where all plugins are listed, and how many use them. */
   plugins: { tenants: number; inUse: number };
+  /** How many tenants do nothing, and how many of them have tables. */
+  silent: { withTables: number; registered: number[] };
 }
 
 const FULL: Size = {
   entities: 500,
   atWork: [1, 10, 50],
   plugins: { tenants: 200, inUse: 10 },
+  silent: { withTables: 50, registered: [50, 1_000, 5_000] },
 };
 const SHORT: Size = {
   entities: 12,
   atWork: [1, 2],
   plugins: { tenants: 2, inUse: 1 },
+  silent: { withTables: 8, registered: [8, 20] },
 };
 
 /** The engines of several tenants, beside one stock engine on the same entities. */
@@ -88,9 +93,23 @@ class Ingestion implements Contestant {
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   const { settings } = context;
-  const { atWork, entities, plugins } = settings.short ? SHORT : FULL;
+  const { atWork, entities, plugins, silent } = settings.short ? SHORT : FULL;
+  if (settings.only === 'silent') {
+    return {
+      circumstances: 'no tenant at work',
+      comparisons: [],
+      notes: [],
+      figures: [await measureSilent(context, silent)],
+    };
+  }
   const ingestion = await measureIngestion(context, { atWork, entities });
-  return { ...ingestion, figures: [await measurePlugins(context, plugins)] };
+  return {
+    ...ingestion,
+    figures: [
+      await measurePlugins(context, plugins),
+      await measureSilent(context, silent),
+    ],
+  };
 }
 
 async function measureIngestion(

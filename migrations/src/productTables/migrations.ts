@@ -395,6 +395,25 @@ alter table tenants add column read_only_until timestamptz;
 comment on column tenants.read_only_until is 'Until when nothing of the tenant is changed, as it moves elsewhere; null for most';`,
     creates: { columns: { tenants: ['read_only_until'] } },
   },
+  {
+    name: '14_engine_wakes',
+    title: 'Add the columns wake_at and slept_with to engine_status',
+    locks:
+      'ACCESS EXCLUSIVE on engine_status, for a change of the catalog and an index of a row for ' +
+      'each tenant. Blocks only what writes and reads the status of engines meanwhile.',
+    tables: ['engine_status'],
+    sql: `
+alter table engine_status add column wake_at timestamptz, add column slept_with text;
+-- What is due for whom is one look-up for all tenants. Engines write it when they fall asleep
+-- and when they wake; all other updates stay HOT.
+create index engine_status_wake_at_idx on engine_status (wake_at);
+comment on column engine_status.wake_at is 'When the engine, which no process runs, is next to be started; null while one is to run it';
+comment on column engine_status.slept_with is 'The digest of what the engine ran with: with another configuration or release it is started';`,
+    creates: {
+      columns: { engine_status: ['wake_at', 'slept_with'] },
+      indexes: ['engine_status_wake_at_idx'],
+    },
+  },
 ];
 
 function newTable(): string {

@@ -21,7 +21,7 @@ interface NoticedEngine {
 /** What the engines of active tenants do. */
 export interface EnginesStatus {
   engines: number;
-  /** How many are in each state: `running`, `failed`, `paused`, `unassigned` and others. */
+  /** How many are in each state: `running`, `asleep`, `failed`, `paused` and others. */
   states: Record<string, number>;
   /** The live processes, and of how many tenants each does the background work. */
   processes: { name: string; tenants: number }[];
@@ -66,6 +66,8 @@ export async function readEngines(
             case when e.paused_at is not null then 'paused'
                  when p.process_id is null and (s.tenant_id is null or s.process_id is not null)
                    then 'unassigned'
+                 -- An earlier version of the table lacks the column.
+                 when to_jsonb(s) ->> 'wake_at' is not null then 'asleep'
                  when s.process_id is distinct from p.process_id then 'starting'
                  else s.state end as state,
             case when s.state = 'failed' then s.reason end as reason

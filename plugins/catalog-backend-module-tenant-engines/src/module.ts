@@ -30,17 +30,19 @@ import {
   tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
+import { createHash } from 'node:crypto';
 import { CodeMutations } from './code/CodeMutations';
 import { EngineConfigs } from './config/EngineConfigs';
 import { describeFailure } from './engine/failures';
 import { logPackages, readEnginePackages } from './engine/packages';
-import type { EngineFeature } from './engine/TenantEngine';
+import { type EngineFeature, namesOf } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './engine/EngineManager';
 import { MembersOfTenants } from './members/MembersOfTenants';
 import { EnginePool } from './work/EnginePool';
 import { readPoolSize } from './work/readPoolSize';
 import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
 import { ProcessLeases } from './leases/ProcessLeases';
+import { WakeTimes } from './leases/WakeTimes';
 import { TenantEvents } from './plugins/TenantEvents';
 import { runningEngine } from './routes/engineErrors';
 import { forwardToEngine } from './routes/forward';
@@ -296,20 +298,25 @@ export const catalogModuleTenantEngines = (
               .filter(({ isActive }) => isActive)
               .map(({ tenantId }) => tenantId),
           );
+          const { processId } = engines.leases;
+          const leaseStore = LeaseStore.create({
+            connection,
+            schema,
+            processId,
+            leaseMs: engines.configs.leases.leaseMs,
+            logger,
+            intervalMsOf: tenantId =>
+              processingIntervalOf(tenantId, { changes, engines }),
+          });
+          const wakes = new WakeTimes({
+            query: (sql, values) => leaseStore.query(sql, values),
+            processId,
+            schema,
+            digest: await digestOf(engines, features),
+          });
           // Once all plugins have started, and with them all fences are known.
           rootLifecycle.addStartupHook(() =>
-            engines.leases.start({
-              logger,
-              store: LeaseStore.create({
-                connection,
-                schema,
-                processId: engines.leases.processId,
-                leaseMs: engines.configs.leases.leaseMs,
-                logger,
-                intervalMsOf: tenantId =>
-                  processingIntervalOf(tenantId, { changes, engines }),
-              }),
-            }),
+            engines.leases.start({ logger, store: leaseStore }),
           );
           lifecycle.addStartupHook(() => {
             const members = new MembersOfTenants({
@@ -330,7 +337,7 @@ export const catalogModuleTenantEngines = (
               pool,
               redact: secrets => redact(rootLogger, secrets),
               registry: {
-                list: () => changes.list(),
+                list: options => changes.list(options),
                 onChange: listener => changes.onChange(listener),
                 changed: () => changes.changed(),
                 get hears() {
@@ -344,6 +351,7 @@ export const catalogModuleTenantEngines = (
               status,
               tables,
               timing,
+              wakes,
               works: engines.works,
             });
             const find = async (id: string) => {
@@ -354,23 +362,36 @@ export const catalogModuleTenantEngines = (
               }
               return found ?? manager.find(id);
             };
-            const notifyWork = (id: string) => {
+            // In the database, before and after what may be work: this process may end between.
+            const announceWork = async (id: string) => {
               if (!engines.leases.isHeld(id)) {
-                changes
+                await statusStore
+                  .makeDue(id)
+                  .catch(error => logger.warn(describeFailure(error)));
+              }
+            };
+            const notifyWork = async (id: string) => {
+              if (!engines.leases.isHeld(id)) {
+                await announceWork(id);
+                await changes
                   .notifyWork(id)
                   .catch(error => logger.debug(String(error)));
               }
             };
+            const findToWork = async (id: string) => {
+              await announceWork(id);
+              return find(id);
+            };
             events.notifyWork = notifyWork;
             events.startEngine = async id => {
-              const engine = await find(id);
+              const engine = await findToWork(id);
               if (engine) {
                 await runningEngine(engine);
               }
             };
             const mutations = new CodeMutations({
               database: tenantDatabase,
-              find,
+              find: findToWork,
               logger,
               notifyWork,
             });
@@ -387,6 +408,7 @@ export const catalogModuleTenantEngines = (
                   );
                 },
                 refuse: (id, req) => refuseRemoval(tenantDatabase, id, req),
+                announceWork,
                 refreshed: (id, entityRef) => manager.refreshed(id, entityRef),
                 notifyWork,
               }),
@@ -439,9 +461,7 @@ async function processingIntervalOf(
     engines,
   }: { changes: Pick<TenantEngineChanges, 'list'>; engines: Engines },
 ): Promise<number | undefined> {
-  const record = (await changes.list()).find(
-    each => each.tenantId === tenantId,
-  );
+  const [record] = await changes.list({ tenantIds: [tenantId] });
   const key = 'catalog.processingInterval';
   try {
     const config = await engines.configs.configOf(
@@ -453,6 +473,17 @@ async function processingIntervalOf(
     // Switched off, or a configuration with which the engine does not start.
     return undefined;
   }
+}
+
+/** Another one where engines run with other packages, modules or configuration of the operator. */
+async function digestOf(
+  engines: Engines,
+  features: EngineFeature[],
+): Promise<string> {
+  const modules = await namesOf(features);
+  return createHash('sha256')
+    .update(JSON.stringify([engines.packages, modules, engines.configs.common]))
+    .digest('base64url');
 }
 
 /** The schema in which a plugin of the backend has its tables. */

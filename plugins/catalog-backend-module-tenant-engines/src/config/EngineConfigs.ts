@@ -95,6 +95,19 @@ export class EngineConfigs {
     return this.#operator.leases;
   }
 
+  /** Whether engines without work run as well. */
+  get keepRunning(): boolean {
+    return this.#operator.keepRunning;
+  }
+
+  /** What app-config has for engines: of all tenants, and of single ones. */
+  get common(): JsonObject {
+    return {
+      ...this.#compose({}, []),
+      tenancy: pick(this.#backend, ['tenancy.engines', 'tenancy.tenants']),
+    };
+  }
+
   /** Whether app-config feeds the engine of this tenant. */
   isConfiguredByOperator(tenantSlug: string): boolean {
     return this.#operator.sources.has(tenantSlug);

@@ -32,6 +32,7 @@ const ENGINES_KEYS = {
   secretsDirectory: true,
   inherit: true,
   role: true,
+  keepRunning: true,
   leaseSeconds: true,
   allow: true,
   pool: POOL_KEYS,
@@ -105,6 +106,7 @@ const enginesSchema = z.object({
   secretsDirectory: z.string().min(1).optional(),
   inherit: z.array(z.string()).optional(),
   role: z.enum(['all', 'none']).optional(),
+  keepRunning: z.boolean().optional(),
   leaseSeconds: z.number().int().min(5).max(300).optional(),
   allow: z
     .array(
@@ -159,6 +161,8 @@ export interface OperatorConfig {
   allow: { host: string; paths?: string[] }[];
   /** How much an engine takes of one source. */
   bounds: SourceBounds;
+  /** Whether engines without work run as well. */
+  keepRunning: boolean;
   leases: {
     /** Whether this process does background work of tenants. */
     role: 'all' | 'none';
@@ -219,6 +223,7 @@ export function readOperatorConfig(config: Config): OperatorConfig {
     ),
     allow: engines.allow ?? [],
     bounds: readBounds(engines.sources),
+    keepRunning: engines.keepRunning ?? false,
     leases: {
       role: engines.role ?? 'all',
       leaseMs: (engines.leaseSeconds ?? LEASE_SECONDS) * 1000,

@@ -19,6 +19,7 @@ import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
 import { SleepingEngines } from '../work/SleepingEngines';
 import type { EnginePool } from '../work/EnginePool';
 import type { TenantLeases } from '../leases/TenantLeases';
+import type { WakeTimes } from '../leases/WakeTimes';
 import type {
   EngineStatusRecorder,
   HeldEngine,
@@ -40,18 +41,20 @@ import {
 
 /** Intervals, in milliseconds. */
 export interface ManagerTiming extends SupervisionTiming {
-  /** How often the registry and the tables are looked at in any case; 10,000 by default. */
+  /** How often the tables, and what is due, are looked at in any case; 10,000 by default. */
   checkMs: number;
-  /**
-   * After how long without a request this process stops an engine whose background work
-   * another process does; 600,000 by default.
-   */
+  /** After how long without a request this process may stop an engine; 600,000 by default. */
   idleMs: number;
   /**
-   * How often engines that sleep are looked at for work of which nobody has told, while this
-   * process hears of other processes' requests; 60,000 by default. Otherwise with each check.
+   * How often engines that wait for work are looked at for some of which nobody has told, while
+   * this process hears of other processes' requests; 60,000 by default. Otherwise with each check.
    */
   sweepMs: number;
+  /**
+   * After how long without a statement an engine is stopped until it is due, where it had no
+   * request for `idleMs` either; 60,000 by default. Within that time it has looked for orphans.
+   */
+  quietMs: number;
 }
 
 interface EngineManagerOptions {
@@ -63,7 +66,10 @@ interface EngineManagerOptions {
   features: EngineFeature[];
   leases: TenantLeases;
   logger: LoggerService;
-  members: Pick<MembersOfTenants, 'open' | 'close' | 'refresh'>;
+  members: Pick<
+    MembersOfTenants,
+    'open' | 'close' | 'refresh' | 'isBusy' | 'onClosed'
+  >;
   pool: EnginePool;
   /** Has the logs leave out secrets. */
   redact: (secrets: readonly string[]) => void;
@@ -75,6 +81,7 @@ interface EngineManagerOptions {
   status: Pick<EngineStatusRecorder, 'changed' | 'caughtUp' | 'forget'>;
   tables: EngineTables;
   timing?: Partial<ManagerTiming>;
+  wakes: WakeTimes;
   works: WorkByTenant;
 }
 
@@ -85,8 +92,10 @@ interface Entry {
   fingerprint: string;
   /** Whether an operator has paused it. */
   isPaused?: boolean;
-  /** Nothing while this process neither does the background work nor had a request. */
+  /** Nothing while it sleeps, and in a process without the lease that had no request. */
   supervised?: SupervisedEngine;
+  /** Of an engine whose background work this process does; nothing until it is known. */
+  sleep?: 'asleep' | 'awake';
   /** By the clock of `performance`. */
   lastRequestAt: number;
 }
@@ -94,10 +103,16 @@ interface Entry {
 /** How many engines start at the same time. */
 const STARTS = 4;
 
+/** An engine that is due sooner goes on. */
+const SHORTEST_SLEEP_MS = 60_000;
+
+/** Whatever may have been missed, such as a change by hand: each engine looks once in this time. */
+const LONGEST_SLEEP_MS = 24 * 60 * 60_000;
+
 /**
- * The engines of this process, of active tenants that are to have one: those whose leases it
- * holds, and those that had a request lately. It starts, restarts and stops them as the registry
- * and the leases change.
+ * The engines of this process: those of active tenants whose leases it holds, while they have
+ * work, and those that had a request lately. All others sleep: the database has when each is due,
+ * and the process no more than the name of its tenant.
  */
 export class EngineManager {
   readonly #options: EngineManagerOptions;
@@ -110,8 +125,13 @@ export class EngineManager {
   readonly #upgrades: TableUpgrades;
   #sweptAt = performance.now();
   #timer?: NodeJS.Timeout;
+  /** Until the next engine is due. */
+  #alarm?: NodeJS.Timeout;
   #refreshing?: Promise<void>;
   #isStale = false;
+  /** Whether there may be engines of which it is not known whether they sleep. */
+  #isUnsure = false;
+  #looking?: Promise<void>;
   #isStopped = false;
 
   /** It starts the engines in the background. */
@@ -137,6 +157,7 @@ export class EngineManager {
       checkMs: 10_000,
       idleMs: 600_000,
       sweepMs: 60_000,
+      quietMs: 60_000,
       ...options.timing,
     };
   }
@@ -146,25 +167,36 @@ export class EngineManager {
     const entry = this.#entries.get(tenantId);
     if (entry) {
       entry.lastRequestAt = performance.now();
-      entry.supervised ??= this.#supervise(entry.tenant);
+      this.#run(entry);
     }
     return entry?.supervised;
   }
 
   statusOf(tenantId: string): TenantEngineStatus {
-    return (
-      this.#entries.get(tenantId)?.supervised?.status ?? { state: 'stopped' }
-    );
+    const { supervised, sleep } = this.#entries.get(tenantId) ?? {};
+    const without = sleep === 'asleep' ? 'running' : 'stopped';
+    return supervised?.status ?? { state: without };
+  }
+
+  /** Has the engine of a tenant look for work, if this process does it. */
+  wake(tenantId: string): void {
+    const entry = this.#entries.get(tenantId);
+    if (entry?.sleep === 'asleep' && this.#options.leases.isHeld(tenantId)) {
+      this.#run(entry);
+    } else {
+      this.#sleeping.wake(tenantId);
+    }
   }
 
   /** The engines whose background work this process does. */
   held(): HeldEngine[] {
     return [...this.#entries]
       .filter(([tenantId]) => this.#options.leases.isHeld(tenantId))
-      .map(([tenantId, { isPaused, supervised }]) => ({
+      .map(([tenantId, { isPaused, sleep }]) => ({
         tenantId,
-        state: supervised?.status.state ?? 'stopped',
+        state: this.statusOf(tenantId).state,
         isPaused: isPaused === true,
+        isAsleep: sleep === 'asleep',
       }));
   }
 
@@ -176,7 +208,7 @@ export class EngineManager {
   /** After a refresh of an entity: what was set aside of its sources is read again. */
   async refreshed(tenantId: string, entityRef: string): Promise<void> {
     if (await this.#reads.resume(tenantId, entityRef)) {
-      this.#sleeping.wake(tenantId);
+      this.wake(tenantId);
     }
   }
 
@@ -193,7 +225,9 @@ export class EngineManager {
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#alarm);
     await this.#refreshing?.catch(() => undefined);
+    await this.#looking;
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
@@ -201,13 +235,10 @@ export class EngineManager {
   }
 
   #watch(): void {
-    const { leases, logger, registry } = this.#options;
-    const check = async () => {
+    const { leases, logger, members, registry } = this.#options;
+    const attempt = async (work: () => Promise<void>) => {
       try {
-        await this.refresh();
-        this.#stopIdle();
-        await this.#findLostTables();
-        await this.#wakeDue();
+        await work();
       } catch (error) {
         logger.warn(
           `The tenants with engines can't be read at the moment: ${describeFailure(
@@ -216,28 +247,45 @@ export class EngineManager {
         );
       }
     };
+    const check = async () => {
+      if (this.#isStale) {
+        await this.refresh();
+      }
+      this.#startHeld();
+      this.#stopIdle();
+      await this.#findLostTables();
+      await this.#wakeDue();
+      await this.#putToSleep();
+      await this.#startDue();
+    };
     const checkAgain = () => {
       if (!this.#isStopped) {
         this.#timer = setTimeout(
-          () => check().then(checkAgain),
+          () => attempt(check).then(checkAgain),
           this.#timing.checkMs,
         );
       }
     };
-    registry.onChange(check);
-    registry.onWork(tenantId => this.#sleeping.wake(tenantId));
+    registry.onChange(() => attempt(() => this.refresh()));
+    registry.onWork(tenantId => this.wake(tenantId));
+    members.onClosed = tenantId => this.wake(tenantId);
     leases.onChange(() => this.#startHeld());
     leases.beforeRelease(async tenantId => {
       await this.#options.works.finish(tenantId);
       await this.#reads.leave(tenantId);
     });
-    check().then(checkAgain);
+    attempt(() => this.refresh()).then(checkAgain);
   }
 
   async #refreshWhileStale(): Promise<void> {
     while (this.#isStale && !this.#isStopped) {
       this.#isStale = false;
-      await this.#readRegistry();
+      try {
+        await this.#readRegistry();
+      } catch (error) {
+        this.#isStale = true;
+        throw error;
+      }
     }
   }
 
@@ -271,6 +319,7 @@ export class EngineManager {
       } else if (entry.fingerprint !== fingerprint) {
         entry.fingerprint = fingerprint;
         entry.supervised?.restart();
+        this.wake(tenantId);
       }
       // Before its engine starts, which would begin to ingest.
       this.#setPaused(entry, pausedAt !== undefined);
@@ -291,6 +340,7 @@ export class EngineManager {
       works.pause(tenantId);
     } else {
       works.resume(tenantId);
+      this.wake(tenantId);
     }
     if (isChange) {
       logger.info(`The engine is ${isPaused ? 'paused' : 'resumed'}`, {
@@ -299,12 +349,136 @@ export class EngineManager {
     }
   }
 
-  /** Those whose background work this process does. */
+  /** Has an engine run here, if it does not. */
+  #run(entry: Entry): void {
+    if (this.#options.leases.isHeld(entry.tenant.tenantId)) {
+      entry.sleep = 'awake';
+    }
+    entry.supervised ??= this.#supervise(entry.tenant);
+  }
+
+  /** Those whose background work this process does, unless they sleep. */
   #startHeld(): void {
+    const { leases } = this.#options;
     for (const [tenantId, entry] of this.#entries) {
-      if (!entry.supervised && this.#options.leases.isHeld(tenantId)) {
-        entry.supervised = this.#supervise(entry.tenant);
+      if (!leases.isHeld(tenantId)) {
+        entry.sleep = undefined;
       }
+    }
+    this.#isUnsure = true;
+    this.#looking ??= this.#lookWhileUnsure()
+      .catch(error =>
+        // The next check looks again.
+        this.#options.logger.warn(
+          `Which engines are due can't be read at the moment: ${describeFailure(
+            error,
+          )}`,
+        ),
+      )
+      .finally(() => {
+        this.#looking = undefined;
+      });
+  }
+
+  async #lookWhileUnsure(): Promise<void> {
+    const { leases, wakes } = this.#options;
+    while (this.#isUnsure && !this.#isStopped) {
+      this.#isUnsure = false;
+      const unknown = [...this.#entries].filter(
+        ([tenantId, { sleep }]) => !sleep && leases.isHeld(tenantId),
+      );
+      if (unknown.length === 0) {
+        return;
+      }
+      const ids = unknown.map(([tenantId]) => tenantId);
+      const toRun = new Set(await wakes.findToRun(ids));
+      // Those that run for requests already.
+      await wakes.awaken(
+        unknown.flatMap(([id, { supervised }]) => (supervised ? [id] : [])),
+      );
+      // Leases that have come or gone meanwhile make the answer an old one.
+      if (!this.#isUnsure && !this.#isStopped) {
+        for (const [tenantId, entry] of unknown) {
+          if (entry.supervised || toRun.has(tenantId)) {
+            this.#run(entry);
+          } else {
+            entry.sleep ??= 'asleep';
+          }
+        }
+      }
+    }
+  }
+
+  /** Starts those that are due, and comes again when the next one is. */
+  async #startDue(): Promise<void> {
+    const { tenantIds, nextInMs = Infinity } =
+      await this.#options.wakes.findDue();
+    tenantIds.forEach(tenantId => this.wake(tenantId));
+    clearTimeout(this.#alarm);
+    // The next check sets the alarm for what is later.
+    if (nextInMs < this.#timing.checkMs && !this.#isStopped) {
+      this.#alarm = setTimeout(
+        () => this.#startDue().catch(() => undefined),
+        Math.ceil(nextInMs) + 1,
+      ).unref();
+    }
+  }
+
+  /** Stops the engines that have nothing to do before they are due. */
+  async #putToSleep(): Promise<void> {
+    for (const entry of this.#entries.values()) {
+      if (this.#maySleep(entry)) {
+        await this.#sleep(entry);
+      }
+    }
+  }
+
+  #maySleep({ tenant, isPaused, lastRequestAt, supervised }: Entry): boolean {
+    const { configs, leases, members, works } = this.#options;
+    const { idleMs } = this.#timing;
+    return (
+      !configs.keepRunning &&
+      supervised?.engine?.hasTasks === false &&
+      supervised.status.state === 'running' &&
+      leases.isHeld(tenant.tenantId) &&
+      !isPaused &&
+      lastRequestAt < performance.now() - idleMs &&
+      works.of(tenant).isQuiet &&
+      !members.isBusy(tenant.tenantId) &&
+      this.#dueInMs(tenant) >= SHORTEST_SLEEP_MS
+    );
+  }
+
+  #dueInMs({ tenantId }: ActiveTenant): number {
+    return this.#sleeping.dueInMs(tenantId, this.#timing.quietMs) ?? 0;
+  }
+
+  async #sleep(entry: Entry): Promise<void> {
+    const { leases, wakes } = this.#options;
+    const { fingerprint, lastRequestAt, supervised, tenant } = entry;
+    const { tenantId } = tenant;
+    const activity = this.#sleeping.activityOf(tenantId);
+    // Not all on one day at the same time.
+    const longestMs = LONGEST_SLEEP_MS * (1 - Math.random() / 2);
+    const ms = Math.min(this.#dueInMs(tenant), longestMs);
+    if (!(await wakes.sleep(tenantId, { config: fingerprint, ms }))) {
+      return;
+    }
+    if (
+      this.#entries.get(tenantId) === entry &&
+      entry.supervised === supervised &&
+      entry.fingerprint === fingerprint &&
+      entry.lastRequestAt === lastRequestAt &&
+      this.#sleeping.activityOf(tenantId) === activity &&
+      leases.isHeld(tenantId)
+    ) {
+      entry.supervised = undefined;
+      entry.sleep = 'asleep';
+      // Not awaited: a request that comes now starts another one. It never rejects.
+      supervised?.stop();
+    } else {
+      // A start notes that it runs, too.
+      await wakes.awaken([tenantId]).catch(() => supervised?.restart());
     }
   }
 
@@ -337,6 +511,7 @@ export class EngineManager {
       tables: {
         ready: async (_, stopped) => {
           await this.#recordOf(tenant);
+          await this.#options.wakes.awaken([tenant.tenantId]);
           await this.#upgrades.ready(tenant, stopped);
         },
         hurry: tenantId => this.#upgrades.hurry(tenantId),
@@ -344,8 +519,8 @@ export class EngineManager {
       timing: this.#timing,
       start: signal => this.#startEngine(tenant, logger, signal),
       onStatus: status => {
-        // An engine that is stopping may have been forgotten.
-        if (this.#entries.has(tenant.tenantId)) {
+        // One that stops sleeps, or is forgotten.
+        if (status.state !== 'stopped' && this.#entries.has(tenant.tenantId)) {
           this.#options.status.changed(tenant.tenantId, status);
         }
       },
@@ -354,10 +529,9 @@ export class EngineManager {
 
   async #recordOf(tenant: ActiveTenant) {
     const { registry } = this.#options;
-    const record = (await registry.list()).find(
-      ({ isActive, tenantId }) => isActive && tenantId === tenant.tenantId,
-    );
-    if (!record) {
+    const { tenantId } = tenant;
+    const [record] = await registry.list({ tenantIds: [tenantId] });
+    if (!record?.isActive) {
       throw new Error('The tenant is not active any more');
     }
     return record;

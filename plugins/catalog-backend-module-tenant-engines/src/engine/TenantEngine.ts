@@ -72,6 +72,7 @@ export class TenantEngine {
   readonly #upgrades = new Map<string, HttpRouterServiceWebSocketHandler>();
   readonly #sockets = new Set<Duplex>();
   readonly #stopping = new AbortController();
+  #hasTasks = false;
 
   /**
    * Starts the modules and the plugin. A module that does not
@@ -128,6 +129,9 @@ export class TenantEngine {
         migrates,
         mount: handler => this.router.use(handler),
         mountUpgrade: upgrade => this.#upgrades.set(upgrade.path, upgrade),
+        onTask: () => {
+          this.#hasTasks = true;
+        },
         outer: services,
         signal: this.#stopping.signal,
         within,
@@ -154,6 +158,11 @@ export class TenantEngine {
     );
   }
 
+  /** Whether its modules have scheduled tasks, which run while it does. */
+  get hasTasks(): boolean {
+    return this.#hasTasks;
+  }
+
   /** Whether a WebSocket of it is open. */
   get hasSockets(): boolean {
     return this.#sockets.size > 0;
@@ -169,6 +178,26 @@ export class TenantEngine {
     this.#database.close();
     await this.#backend.stop();
   }
+}
+
+/** The plugins and modules of features, by which one set of them is told from another. */
+export async function namesOf(features: EngineFeature[]): Promise<string[]> {
+  const loaded = await Promise.all(features);
+  return loaded.flatMap(feature => {
+    const { getRegistrations, service } = (
+      'default' in feature ? feature.default : feature
+    ) as {
+      getRegistrations?: () => { pluginId?: string; moduleId?: string }[];
+      service?: { id: string };
+    };
+    const registrations = getRegistrations?.() ?? [];
+    return [
+      ...(service ? [service.id] : []),
+      ...registrations.map(
+        ({ pluginId, moduleId = '' }) => `${pluginId} ${moduleId}`,
+      ),
+    ];
+  });
 }
 
 function rejectionOf(signal: AbortSignal): Promise<never> {

@@ -59,6 +59,8 @@ interface NestedServices {
   mount: (handler: RequestHandler) => void;
   /** Gets the WebSockets of the engine, of a Backstage that has them (since 1.57). */
   mountUpgrade: (upgrade: HttpRouterServiceWebSocketHandler) => void;
+  /** Is called when a task is scheduled, for which the engine has to run. */
+  onTask?: () => void;
   /** Ends the scheduled tasks of the engine. */
   signal: AbortSignal;
   outer: PluginServices;
@@ -78,7 +80,7 @@ interface NestedServices {
 export function createServices(options: NestedServices): ServiceFactory[] {
   const { config, knex, logger, migrates, mount, mountUpgrade, outer } =
     options;
-  const { signal, tenant, within, work } = options;
+  const { onTask, signal, tenant, within, work } = options;
   const { discovery, httpAuth, permissions, userInfo } = outer;
   const own = [
     provide(coreServices.rootConfig, config),
@@ -111,6 +113,7 @@ export function createServices(options: NestedServices): ServiceFactory[] {
         within,
         logger,
         signal,
+        onTask,
       }),
     ),
     provide(coreServices.discovery, discovery),

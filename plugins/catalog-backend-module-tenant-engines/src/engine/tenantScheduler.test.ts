@@ -1,7 +1,42 @@
 import { mockServices } from '@backstage/backend-test-utils';
+import { waitUntil } from '@internal/postgres/testUtils';
 import { currentReach, Reach } from '../reach/Reach';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { tenantScheduler } from './tenantScheduler';
+
+it('runs what only looks for work by a timer, while the work is open', async () => {
+  const outer = mockServices.scheduler.mock();
+  const work = new BackgroundWork({
+    tenantSlug: 'acme',
+    holdsLease: () => true,
+  });
+  const ending = new AbortController();
+  const scheduler = tenantScheduler({
+    scheduler: outer,
+    tenant: { tenantId: 'of-acme', tenantSlug: 'acme' },
+    work,
+    logger: mockServices.logger.mock(),
+    signal: ending.signal,
+    onTask: () => {
+      throw new Error('The engine would never sleep');
+    },
+  });
+  let runs = 0;
+  await scheduler.scheduleTask({
+    id: 'catalog_orphan_cleanup',
+    frequency: { milliseconds: 1 },
+    timeout: { minutes: 1 },
+    fn: async () => {
+      expect(work.mayBegin).toBe(true);
+      runs += 1;
+      throw new Error('It runs again all the same');
+    },
+  });
+  work.open();
+  await waitUntil('two runs', () => runs > 1);
+  ending.abort();
+  expect(outer.scheduleTask).not.toHaveBeenCalled();
+});
 
 it('runs tasks within the reach of their tenant, wherever they are scheduled again from', async () => {
   const runs: (() => unknown)[] = [];

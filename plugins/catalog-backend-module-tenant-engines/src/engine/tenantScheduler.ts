@@ -16,11 +16,12 @@ type Task = SchedulerServiceTaskScheduleDefinition &
 const RETRY_MS = 5_000;
 
 /**
- * Tasks that only look for work, every 30 seconds: in the table of tasks, hundreds of tenants
+ * A task that only looks for work, every 30 seconds: in the table of tasks, hundreds of tenants
  * would be most of all that is written to it. One process does the background work of
- * a tenant, so that a timer of this process runs it as often.
+ * a tenant, so that a timer of the engine runs it as often. Not one of the backend's scheduler,
+ * which never forgets a task, and with it an engine that has stopped.
  */
-const LOCAL_TASKS = new Set(['catalog_orphan_cleanup']);
+const LOCAL_TASK = 'catalog_orphan_cleanup';
 
 /**
  * The scheduler of a tenant's nested plugin. Its tasks are tasks of the backend's scheduler,
@@ -37,6 +38,8 @@ export function tenantScheduler(options: {
   logger: LoggerService;
   /** Ends all tasks. */
   signal: AbortSignal;
+  /** Is called when a task is scheduled, for which the engine has to run. */
+  onTask?: () => void;
 }): SchedulerService {
   const { scheduler, tenant, work, logger, signal } = options;
   const { within = run => run() } = options;
@@ -46,7 +49,6 @@ export function tenantScheduler(options: {
   const schedule = (task: Task, closing: AbortSignal) =>
     scheduler.scheduleTask({
       ...task,
-      ...(LOCAL_TASKS.has(task.id) && { scope: 'local' }),
       id: `${prefix}${task.id}`,
       fn: abortSignal =>
         work.runTask(() => within(async () => task.fn(abortSignal))),
@@ -74,6 +76,20 @@ export function tenantScheduler(options: {
 
   /** Schedules the task each time that the work opens; the first time may fail. */
   const scheduleWhileOpen = async (task: Task) => {
+    if (task.id === LOCAL_TASK && 'milliseconds' in task.frequency) {
+      runByTimer({
+        ms: Number(task.frequency.milliseconds),
+        run: closing =>
+          work.runTask(() => within(async () => task.fn(closing))),
+        mayRun: () => work.mayBegin,
+        signal: AbortSignal.any([
+          signal,
+          ...(task.signal ? [task.signal] : []),
+        ]),
+      });
+      return;
+    }
+    options.onTask?.();
     let closing: AbortController | undefined;
     const update = async (attempt: typeof schedule) => {
       if (!work.mayBegin || signal.aborted) {
@@ -108,4 +124,23 @@ export function tenantScheduler(options: {
       return [...new Map(ofTenant.map(task => [task.id, task])).values()];
     },
   });
+}
+
+/** Runs a task after each interval, until the signal aborts. It logs its failures itself. */
+async function runByTimer(options: {
+  ms: number;
+  run: (signal: AbortSignal) => Promise<void>;
+  mayRun: () => boolean;
+  signal: AbortSignal;
+}): Promise<void> {
+  const { ms, run, mayRun, signal } = options;
+  for (;;) {
+    await delay(ms, undefined, { signal, ref: false }).catch(() => undefined);
+    if (signal.aborted) {
+      return;
+    }
+    if (mayRun()) {
+      await run(signal).catch(() => undefined);
+    }
+  }
 }

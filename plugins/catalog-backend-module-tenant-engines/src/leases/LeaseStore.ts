@@ -84,6 +84,7 @@ export class LeaseStore {
   readonly #prepared = new WeakSet<PoolClient>();
   readonly #processes: string;
   readonly #leases: string;
+  readonly #status: string;
   readonly #tenants: string;
 
   /** It connects at the first call. */
@@ -111,12 +112,13 @@ export class LeaseStore {
       `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
     this.#processes = name('engine_processes');
     this.#leases = name('engine_leases');
+    this.#status = name('engine_status');
     this.#tenants = name('tenants');
   }
 
   /** Adds the row of this process, which has no leases then. */
   async join(): Promise<void> {
-    await this.#query(
+    await this.query(
       `insert into ${this.#processes} (process_id, name, expires_at)
        values ($1, $2, now() + $3 * interval '1 ms')
        on conflict (process_id) do update set expires_at = excluded.expires_at`,
@@ -135,7 +137,7 @@ export class LeaseStore {
    * @returns whether this process has its row still, and thereby its leases
    */
   async renew(): Promise<boolean> {
-    const rows = await this.#query(
+    const rows = await this.query(
       `update ${this.#processes} set expires_at = now() + $2 * interval '1 ms'
         where process_id = $1 returning process_id`,
       [this.#options.processId, this.#options.leaseMs],
@@ -145,13 +147,13 @@ export class LeaseStore {
 
   /** Deletes the row of this process, and its leases with it. */
   async leave(): Promise<void> {
-    await this.#query(`delete from ${this.#processes} where process_id = $1`, [
+    await this.query(`delete from ${this.#processes} where process_id = $1`, [
       this.#options.processId,
     ]);
   }
 
   async look(): Promise<LeaseView> {
-    const [view] = await this.#query<LeaseView>(
+    const [view] = await this.query<LeaseView>(
       `select p.processes, p."hasExpired", l.leases, l.own
          from (select (count(*) filter (where expires_at > now()))::int as processes,
                       coalesce(bool_or(process_id <> $1 and expires_at <= now()), false)
@@ -167,7 +169,7 @@ export class LeaseStore {
 
   /** The tenants whose leases this process has. */
   async readOwn(): Promise<string[]> {
-    const rows = await this.#query<{ id: string }>(
+    const rows = await this.query<{ id: string }>(
       `select tenant_id as id from ${this.#leases} where process_id = $1`,
       [this.#options.processId],
     );
@@ -184,7 +186,7 @@ export class LeaseStore {
     // Two processes that claim one tenant at once: the second waits for the first, which
     // takes one statement. Random, so that they rarely choose the same; and in one order,
     // or each could wait for the other.
-    const rows = await this.#query<{ id: string }>(
+    const rows = await this.query<{ id: string }>(
       `insert into ${this.#leases} (tenant_id, process_id)
        select c.tenant_id, $1
          from (select t.tenant_id from ${this.#tenants} t
@@ -202,7 +204,7 @@ export class LeaseStore {
 
   /** Gives leases of this process up. */
   async release(tenantIds: string[]): Promise<void> {
-    await this.#query(
+    await this.query(
       `delete from ${
         this.#leases
       } where process_id = $1 and tenant_id = any ($2::uuid[])`,
@@ -241,8 +243,9 @@ export class LeaseStore {
           for (const fence of fences) {
             await fence(lost);
           }
+          const awake = await this.#awakeOf(client, lost);
           await client.query('set local role none');
-          await this.#makeDue(client, lost, rows[0].expiresAt);
+          await this.#makeDue(client, awake, rows[0].expiresAt);
           await client.query(`set local role ${ADMIN_ROLE}`);
           await client.query(
             `delete from ${this.#processes} where process_id = $1`,
@@ -278,13 +281,27 @@ export class LeaseStore {
     };
   }
 
+  /** Whose engine ran: one that slept had begun nothing. */
+  async #awakeOf(
+    client: PoolClient,
+    { tenantIds }: LostProcess,
+  ): Promise<string[]> {
+    const { rows } = await client.query<{ id: string }>(
+      `select t.id from unnest($1::uuid[]) t (id)
+         left join ${this.#status} s on s.tenant_id = t.id
+        where s.wake_at is null`,
+      [tenantIds],
+    );
+    return rows.map(({ id }) => id);
+  }
+
   /**
    * Has the next holder do at once what the lost process had begun. An engine moves the time
    * of an item before it works on it: the item would wait for half an hour and more.
    */
   async #makeDue(
     client: PoolClient,
-    { tenantIds }: LostProcess,
+    tenantIds: string[],
     expiresAt: Date,
   ): Promise<void> {
     const { intervalMsOf, leaseMs, logger } = this.#options;
@@ -310,7 +327,8 @@ export class LeaseStore {
     }
   }
 
-  async #query<TRow extends object>(
+  /** One statement as `portal_admin`, by a session that a fence ends. */
+  async query<TRow extends object>(
     sql: string,
     values: unknown[],
   ): Promise<TRow[]> {

@@ -17,6 +17,7 @@ import {
   LeaseStore,
 } from './LeaseStore';
 import { ProcessLeases } from './ProcessLeases';
+import { WakeTimes } from './WakeTimes';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -336,6 +337,58 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
           `select id from public.backstage_backend_tasks__tasks where current_run_ticket is not null`,
         ),
       ).resolves.toEqual([{ id: 'tenant:other:read' }]);
+    });
+
+    it('say who may note that an engine sleeps, which a takeover leaves alone', async () => {
+      await createTenants(2);
+      const [slept, ran] = tenants;
+      const [one, other] = [await joined(), await joined()];
+      const wakesOf = ({ processId, store }: typeof one) =>
+        new WakeTimes({
+          query: (sql, values) => store.query(sql, values),
+          processId,
+          schema: 'tenancy',
+          digest: 'release',
+        });
+      const [wakes, others] = [wakesOf(one), wakesOf(other)];
+      await one.store.claim(tenants, 2);
+      await database.query(
+        `insert into tenancy.engine_status (tenant_id, state)
+         select unnest($1::uuid[]), 'running'`,
+        [tenants],
+      );
+      const hour = { config: 'null', ms: 60 * MINUTE_MS };
+      await expect(others.sleep(slept, hour)).resolves.toBe(false);
+      await expect(wakes.findToRun([slept])).resolves.toEqual([slept]);
+      await expect(wakes.sleep(slept, hour)).resolves.toBe(true);
+      await expect(wakes.findToRun(tenants)).resolves.toEqual([ran]);
+      await others.awaken([slept]);
+      await expect(wakes.findToRun([slept])).resolves.toEqual([]);
+      await expect(wakes.findDue()).resolves.toEqual({
+        tenantIds: [],
+        nextInMs: expect.any(Number),
+      });
+      await wakes.sleep(ran, { config: 'null', ms: -1 });
+      await expect(wakes.findDue()).resolves.toMatchObject({
+        tenantIds: [ran],
+      });
+      await expect(others.findDue()).resolves.toMatchObject({ tenantIds: [] });
+      await wakes.awaken([ran]);
+
+      await database.tables().provision(slept);
+      const schema = `"${engineSchemaOf(slept)}"`;
+      await database.query(
+        `insert into ${schema}.stitch_queue (entity_ref, stitch_ticket, next_stitch_at)
+         values ('waits', 'x', now() + interval '1 minute')`,
+      );
+      await expire(one.processId);
+      await other.store.takeOver([fence]);
+      await expect(
+        database.query(
+          `select next_stitch_at <= now() as due from ${schema}.stitch_queue`,
+        ),
+      ).resolves.toEqual([{ due: false }]);
+      await expect(wakes.sleep(ran, hour)).resolves.toBe(false);
     });
   });
 

@@ -34,6 +34,7 @@ export class MemberEntities {
   #handedOver?: string;
   #isStale = false;
   #running?: Promise<void>;
+  /** Of the next try. */
   #timer?: NodeJS.Timeout;
   #isClosed = false;
 
@@ -82,9 +83,15 @@ export class MemberEntities {
   refresh(): void {
     this.#isStale = true;
     clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#running ??= this.#refreshWhileStale().finally(() => {
       this.#running = undefined;
     });
+  }
+
+  /** Whether it has not handed over yet what it should. */
+  get isBusy(): boolean {
+    return this.#running !== undefined || this.#timer !== undefined;
   }
 
   close(): void {

@@ -1,4 +1,5 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import { RELATION_MEMBER_OF } from '@backstage/catalog-model';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   type ActiveTenant,
@@ -15,14 +16,21 @@ import { type MemberSources, readMemberEntities } from './readMemberEntities';
 /** How often it is looked whether users and groups of the identity catalog have changed. */
 const IDENTITY_MS = 10_000;
 
-/** Brings the members of tenants into the catalogs of their engines, for as long as these run. */
+/**
+ * Brings the members of tenants into the catalogs of their engines, for as long as these run, and
+ * says of which others the members have changed.
+ */
 export class MembersOfTenants {
+  /** Is called for a tenant without an open engine, whose members may be others than before. */
+  onClosed: (tenantId: string) => void = () => undefined;
   readonly #sources: MemberSources;
   readonly #database: Pick<TenantDatabase, 'query'>;
   readonly #logger: LoggerService;
   readonly #pool: Pick<EnginePool, 'query'>;
   readonly #open = new Map<string, MemberEntities>();
   #identities?: string;
+  /** By tenant, of its members in the identity catalog. */
+  #digests?: Map<string, string>;
   #timer?: NodeJS.Timeout;
   #isStopped = false;
 
@@ -40,6 +48,8 @@ export class MembersOfTenants {
     options.changes.onChange(change => {
       if (!change) {
         this.#refreshAll();
+        // Changes of members may have passed unheard.
+        this.#identities = undefined;
       } else if ('membersOf' in change) {
         this.refresh(change.membersOf);
       }
@@ -73,7 +83,17 @@ export class MembersOfTenants {
 
   /** Looks whether the members of a tenant are in its catalog as they are. */
   refresh(tenantId: string): void {
-    this.#open.get(tenantId)?.refresh();
+    const entities = this.#open.get(tenantId);
+    if (entities) {
+      entities.refresh();
+    } else {
+      this.onClosed(tenantId);
+    }
+  }
+
+  /** Whether the engine of a tenant has yet to get what it should. */
+  isBusy(tenantId: string): boolean {
+    return this.#open.get(tenantId)?.isBusy === true;
   }
 
   stop(): void {
@@ -88,13 +108,15 @@ export class MembersOfTenants {
 
   #watchIdentities(): void {
     const look = async () => {
-      if (this.#open.size > 0) {
-        const seen = await this.#digestOfIdentities();
-        const hasChanged = this.#identities !== seen;
+      const seen = await this.#digestOfIdentities();
+      if (this.#identities !== seen) {
+        const before = this.#digests;
+        this.#digests = await this.#digestsOfMembers();
         this.#identities = seen;
-        if (hasChanged) {
-          this.#refreshAll();
-        }
+        this.#refreshAll();
+        [...this.#digests]
+          .filter(([id, digest]) => before && before.get(id) !== digest)
+          .forEach(([id]) => this.refresh(id));
       }
     };
     this.#timer = setTimeout(() => {
@@ -130,6 +152,36 @@ export class MembersOfTenants {
           ),
     );
     return digest;
+  }
+
+  /** By tenant: another one after each change of a member of it, or of a user in one. */
+  async #digestsOfMembers(): Promise<Map<string, string>> {
+    const rows = await this.#database.query<{ id: string; digest: string }>(
+      DEFAULT_TENANT_ID,
+      scope =>
+        scope
+          .table('entities', 'e')
+          .joinRaw(
+            `cross join lateral (
+               select e.entity_ref as ref
+                union
+               select r ->> 'targetRef'
+                 from jsonb_path_query(e.final_entity, '$.relations[*]') r
+                where r ->> 'type' = ?) p`,
+            [RELATION_MEMBER_OF],
+          )
+          .join({ m: 'tenant_members' }, 'm.principal', 'p.ref')
+          .whereNull('e.deleted_at')
+          .whereIn('e.entity_kind', ['user', 'group'])
+          .groupBy('m.tenant_id')
+          .select(
+            { id: 'm.tenant_id' },
+            scope.knex.raw(
+              `count(*) || ' ' || sum(hashtext(e.entity_ref || e.hash)::bigint) as digest`,
+            ),
+          ),
+    );
+    return new Map(rows.map(({ id, digest }) => [id, digest]));
   }
 
   /** Not by the engine's own sessions: it sleeps on. */

@@ -39,13 +39,15 @@ export function forwardToEngine(options: {
   maxEntities?: (tenantSlug: string) => Promise<number>;
   /** Rejects for requests that a tenant may not make. */
   refuse?: (tenantId: string, req: Request) => Promise<void>;
+  /** Says that a request may give the engine something to do, before it is answered. */
+  announceWork?: (tenantId: string) => Promise<void>;
   /** Hears of entities that were refreshed. */
   refreshed?: (tenantId: string, entityRef: string) => Promise<void>;
   /** Tells the process that does the background work of a tenant that there may be some. */
   notifyWork?: (tenantId: string) => void;
 }): RequestHandler {
   const { find, logger, names = CATALOG, notifyWork, maxEntities } = options;
-  const { refreshed = async () => undefined, refuse } = options;
+  const { announceWork, refreshed = async () => undefined, refuse } = options;
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
@@ -69,6 +71,9 @@ export function forwardToEngine(options: {
       }
       const engine = await runningEngine(supervised, names.engine);
       await refuse?.(tenantId, req);
+      if (!READS.has(req.method)) {
+        await announceWork?.(tenantId);
+      }
       if (maxEntities && req.query.dryRun !== undefined) {
         boundDryRun(await maxEntities(tenantSlug), () =>
           engine.router(req, res, error => end(supervised, error)),

@@ -27,6 +27,8 @@ export interface HeldEngine {
   tenantId: string;
   state: TenantEngineStatus['state'];
   isPaused: boolean;
+  /** Whether it is stopped until it is due. */
+  isAsleep: boolean;
 }
 
 /** What metrics tell: no more than a few numbers, however many tenants there are. */
@@ -144,8 +146,10 @@ export class EngineStatusRecorder {
 
   /** Looks at the database now, and notes which engines have caught up. */
   async sample(): Promise<void> {
-    // What a paused engine is behind is meant to be.
-    const active = this.#held().filter(({ isPaused }) => !isPaused);
+    // What a paused engine is behind is meant to be, and one that sleeps is behind with nothing.
+    const active = this.#held().filter(
+      ({ isAsleep, isPaused }) => !isPaused && !isAsleep,
+    );
     const ids = new Set(active.map(({ tenantId }) => tenantId));
     this.#lags = new Map([...this.#lags].filter(([id]) => ids.has(id)));
     this.#deployment = await this.#store.readDeployment();

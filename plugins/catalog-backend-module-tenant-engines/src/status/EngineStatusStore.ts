@@ -82,6 +82,8 @@ interface NoteRow {
   caughtUpAt: Date | null;
   /** Whether the process that has the lease wrote it; null without a live lease. */
   isOfHolder: boolean | null;
+  /** Whether the engine sleeps until it is due, whichever process has the lease. */
+  isAsleep: boolean;
   /** Whether a process wrote it that takes no leases. */
   isWithoutLeases: boolean;
   process: string | null;
@@ -140,6 +142,7 @@ export class EngineStatusStore {
               s.last_error_at as "lastErrorAt", s.caught_up_at as "caughtUpAt",
               case when p.process_id is not null
                    then s.process_id is not distinct from p.process_id end as "isOfHolder",
+              s.wake_at is not null as "isAsleep",
               s.tenant_id is not null and s.process_id is null as "isWithoutLeases",
               p.name as process, p.expires_at as "leaseExpiresAt",
               (select count(*)::int from ${this.#name('adoption_faults')} f
@@ -345,6 +348,16 @@ export class EngineStatusStore {
     );
   }
 
+  /** Has the process that does the background work of a tenant start its engine, if it sleeps. */
+  async makeDue(tenantId: string): Promise<void> {
+    // Locks: this row, for this one statement.
+    await this.#asAdmin(
+      `update ${this.#name('engine_status')} set wake_at = now()
+        where tenant_id = $1 and wake_at > now()`,
+      [tenantId],
+    );
+  }
+
   /** Of which shares tenants may have copies, by the ids of the tenants. */
   async readCopies(): Promise<Map<string, string[]>> {
     const rows = await this.#asAdmin<{ tenantId: string; shares: string[] }>(
@@ -454,9 +467,12 @@ function lagOf(oldestDueAt: Date | null | undefined, now: Date) {
 }
 
 function stateOf(row: NoteRow): TenantEngineReport['state'] {
-  const { isOfHolder, isWithoutLeases, state } = row;
+  const { isAsleep, isOfHolder, isWithoutLeases, state } = row;
   if (isOfHolder === null && !isWithoutLeases) {
     return 'unassigned';
+  }
+  if (isAsleep) {
+    return 'running';
   }
   // The process that has the lease may have written nothing yet.
   return (isOfHolder !== false && state) || 'starting';

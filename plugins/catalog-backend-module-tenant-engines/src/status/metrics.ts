@@ -14,7 +14,14 @@ export interface PoolStats {
 /** From which lag on a tenant counts as one that lags, in milliseconds. */
 const LAGGING_MS = 10 * 60_000;
 
-const STATES = ['starting', 'running', 'failed', 'stopped', 'paused'] as const;
+const STATES = [
+  'starting',
+  'running',
+  'asleep',
+  'failed',
+  'stopped',
+  'paused',
+] as const;
 
 interface Sources {
   observe: () => Observations;
@@ -142,6 +149,13 @@ export function countFailures(metrics: MetricsService): () => void {
   return () => counter.add(1);
 }
 
-function stateOf({ isPaused, state }: HeldEngine): (typeof STATES)[number] {
-  return isPaused ? 'paused' : state;
+function stateOf({
+  isAsleep,
+  isPaused,
+  state,
+}: HeldEngine): (typeof STATES)[number] {
+  if (isPaused) {
+    return 'paused';
+  }
+  return isAsleep ? 'asleep' : state;
 }

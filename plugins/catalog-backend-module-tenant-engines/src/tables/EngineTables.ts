@@ -245,8 +245,12 @@ export class EngineTables {
     }
   }
 
-  /** The tenants that have a schema, and of which version it is. */
-  async list(): Promise<TenantTables[]> {
+  /**
+   * The tenants that have a schema, and of which version it is.
+   *
+   * @param tenantIds - of these alone
+   */
+  async list(tenantIds?: string[]): Promise<TenantTables[]> {
     const all = await this.migrations();
     return this.withSession(async session => {
       const found = await session.query<{ schema: string }>(
@@ -254,8 +258,9 @@ export class EngineTables {
            from pg_catalog.pg_namespace n
            join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $1
           where n.nspname ~ '^tenant_[0-9a-f]{32}$'
+            and ($2::text[] is null or n.nspname = any ($2))
           order by 1`,
-        [VERSION_TABLE],
+        [VERSION_TABLE, tenantIds?.map(schemaOf)],
       );
       const tenants: TenantTables[] = [];
       for (let at = 0; at < found.length; at += VERSIONS_PER_QUERY) {

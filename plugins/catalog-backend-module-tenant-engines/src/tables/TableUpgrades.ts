@@ -6,9 +6,6 @@ import type { EngineTables, TenantTables } from './EngineTables';
 /** How many tenants get their tables at the same time. */
 const PROVISIONS = 4;
 
-/** How long a look at the versions of all tenants is trusted. */
-const SURVEY_MS = 5_000;
-
 /**
  * For how long one tenant's upgrade tries for what others have locked, while other tenants
  * wait for their turn. Its engine then starts again after a pause, and so does the upgrade.
@@ -20,24 +17,25 @@ interface TableUpgradesOptions {
   tables: Pick<EngineTables, 'list' | 'provision' | 'upgrade'>;
 }
 
-interface Survey {
-  readAt: number;
-  /** Tenants that have had their answer: with the next, their tables may be others. */
-  asked: Set<string>;
+/** A look at the versions of some tenants. */
+interface Look {
+  tenantIds: Set<string>;
   versions: Promise<Map<string, TenantTables['version']>>;
 }
 
 /**
  * Makes the tables of new tenants, and upgrades those of an earlier release one tenant at a
- * time, before their engines start. A tenant for which a request waits comes first. The
- * versions of all tenants are read at once, since hundreds of engines start with the backend.
+ * time, before their engines start. A tenant for which a request waits comes first. One look is
+ * at the versions of all tenants that have asked during the look before it, since hundreds of
+ * engines may start at once.
  */
 export class TableUpgrades {
   readonly #logger: LoggerService;
   readonly #tables: TableUpgradesOptions['tables'];
   readonly #provisions = new StartQueue(PROVISIONS);
   readonly #upgrades = new StartQueue(1);
-  #survey?: Survey;
+  #next?: Look;
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor({ logger, tables }: TableUpgradesOptions) {
     this.#logger = logger;
@@ -80,32 +78,27 @@ export class TableUpgrades {
     this.#upgrades.hurry(tenantId);
   }
 
-  /**
-   * The version of a tenant's tables; undefined where there are none. The engine of a tenant
-   * that asks again has failed or was stopped since.
-   */
+  /** The version of a tenant's tables; undefined where there are none. */
   async #versionOf(
     tenantId: string,
   ): Promise<TenantTables['version'] | undefined> {
-    const now = performance.now();
-    if (
-      !this.#survey ||
-      this.#survey.asked.has(tenantId) ||
-      now - this.#survey.readAt > SURVEY_MS
-    ) {
-      this.#survey = {
-        readAt: now,
-        asked: new Set(),
-        versions: this.#tables
-          .list()
-          .then(
-            all =>
-              new Map(all.map(({ tenantId: id, version }) => [id, version])),
-          ),
-      };
-    }
-    this.#survey.asked.add(tenantId);
-    return (await this.#survey.versions).get(tenantId);
+    this.#next ??= this.#lookNext();
+    const { tenantIds, versions } = this.#next;
+    tenantIds.add(tenantId);
+    return (await versions).get(tenantId);
+  }
+
+  #lookNext(): Look {
+    const tenantIds = new Set<string>();
+    const versions = this.#last
+      .catch(() => undefined)
+      .then(async () => {
+        this.#next = undefined;
+        const all = await this.#tables.list([...tenantIds]);
+        return new Map(all.map(each => [each.tenantId, each.version]));
+      });
+    this.#last = versions;
+    return { tenantIds, versions };
   }
 
   async #upgrade(tenant: ActiveTenant, signal: AbortSignal): Promise<void> {

@@ -185,7 +185,7 @@ describe.each(databases.eachSupportedId())(
       const upgrades = new TableUpgrades({
         logger,
         tables: {
-          list: () => tables.list(),
+          list: some => tables.list(some),
           provision: tenantId => tables.provision(tenantId),
           upgrade: async (tenantId, options) => {
             order.push(`begin ${tenantId}`);

@@ -33,7 +33,7 @@ export class BackgroundWork {
   #period = {};
   #isStarting = false;
   #connections = 0;
-  #lastUsedAt = 0;
+  #lastUsedAt = -Infinity;
   #waiting: (() => void)[] = [];
 
   /** The background work that the code that calls this belongs to. */
@@ -55,6 +55,14 @@ export class BackgroundWork {
   /** Whether polls may ask and scheduled tasks may run in this process. */
   get mayBegin(): boolean {
     return this.#state === 'open' && this.#holdsLease();
+  }
+
+  /** Whether it neither has a connection nor had one a moment ago. */
+  get isQuiet(): boolean {
+    return (
+      this.#connections === 0 &&
+      performance.now() - this.#lastUsedAt >= this.#timing.quietMs
+    );
   }
 
   /** Lets this process do the work, as soon and as long as it holds the lease. */
@@ -80,8 +88,7 @@ export class BackgroundWork {
       this.#state === 'finishing' &&
       this.#holdsLease() &&
       performance.now() < deadline &&
-      (this.#connections > 0 ||
-        performance.now() - this.#lastUsedAt < this.#timing.quietMs);
+      !this.isQuiet;
     while (isUnderWay()) {
       await delay(this.#timing.quietMs / 10);
     }

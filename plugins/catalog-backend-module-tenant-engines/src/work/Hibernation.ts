@@ -73,6 +73,7 @@ export class Hibernation implements StatementGate {
     orphans: { askedAt: 0, dueAt: Infinity, isWaiting: false },
   };
   #activity = 0;
+  #activeAt = performance.now();
   /** Counts the answers to polls. */
   #answers = 0;
   #isStopped = false;
@@ -105,9 +106,35 @@ export class Hibernation implements StatementGate {
     return processing.isWaiting && stitching.isWaiting;
   }
 
+  /**
+   * In how many milliseconds the next item is due, while the engine waits for it; `Infinity`
+   * without any, and nothing while the engine is at work or was a moment ago.
+   *
+   * @param quietMs - for how long nothing may have happened
+   */
+  dueInMs(quietMs: number): number | undefined {
+    const { processing, stitching } = this.#states;
+    const now = performance.now();
+    if (
+      now - this.#activeAt < quietMs ||
+      !this.isAsleep ||
+      processing.dueAt === undefined ||
+      stitching.dueAt === undefined
+    ) {
+      return undefined;
+    }
+    return Math.min(processing.dueAt, stitching.dueAt) - now;
+  }
+
+  /** Another one after each statement and each call that may have made work. */
+  get activity(): number {
+    return this.#activity;
+  }
+
   /** Has all polls ask again. */
   wake(): void {
     this.#activity += 1;
+    this.#activeAt = performance.now();
     this.#goOn();
   }
 

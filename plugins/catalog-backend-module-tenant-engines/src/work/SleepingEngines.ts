@@ -48,6 +48,16 @@ export class SleepingEngines {
     };
   }
 
+  /** As {@link Hibernation.dueInMs}; nothing where this process runs no engine. */
+  dueInMs(tenantId: string, quietMs: number): number | undefined {
+    return this.#engines.get(tenantId)?.dueInMs(quietMs);
+  }
+
+  /** As {@link Hibernation.activity}. */
+  activityOf(tenantId: string): number | undefined {
+    return this.#engines.get(tenantId)?.activity;
+  }
+
   /** Has the engine of a tenant look for work, if this process runs one. */
   wake(tenantId: string): void {
     this.#engines.get(tenantId)?.wake();

@@ -122,7 +122,7 @@ export interface TenantEngineStore {
  */
 export interface TenantEngineChanges {
   /** As {@link TenantEngineStore.list}: it needs no rights of the administrator. */
-  list(): Promise<TenantEngineRecord[]>;
+  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]>;
 
   /**
    * Calls a listener whenever {@link TenantEngineChanges.list} may answer otherwise than

@@ -279,8 +279,8 @@ export class RegistrySnapshot
   }
 
   /** {@inheritDoc TenantEngineChanges.list} */
-  list(): Promise<TenantEngineRecord[]> {
-    return listEngines(this.#pool);
+  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
+    return listEngines(this.#pool, options);
   }
 
   /** {@inheritDoc TenantEngineChanges.onChange} */

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { BenchmarkContext, FigureTable } from '../harness/Benchmark';
+import { adoptCatalog, createEmptyCatalog } from '../harness/catalogs';
+import { type Database, withClient } from '../harness/database';
+import { ServerProcess } from '../harness/servers';
+import type { EnginesBackendSettings } from './backend';
+import { send } from './servers';
+
+const NAME = 'engines_silent';
+const POLL_MS = 1_000;
+const SETTLE_MS = 45_000;
+const WINDOW_MS = 30_000;
+const WAKES = 5;
+
+const TENANTS = `
+  insert into tenancy.tenants (tenant_slug, tenant_name)
+  select 'silent-' || n, 'Silent' from generate_series(1, $1::int) n`;
+
+const ASLEEP = `
+  select count(*)::int as count from tenancy.engine_status where wake_at is not null`;
+
+/** More tenants, as the last of those with tables was left: their engines sleep as well. */
+const COPIES = `
+  with new as (
+    insert into tenancy.tenants (tenant_slug, tenant_name)
+    select 'copy-' || n, 'Copy' from generate_series($1::int, $2::int) n returning tenant_id)
+  insert into tenancy.engine_status
+  select (jsonb_populate_record(s, jsonb_build_object('tenant_id', new.tenant_id))).*
+    from new, (select s from tenancy.engine_status s order by wake_at desc limit 1) last (s)`;
+
+const COMMITS = `select xact_commit::int as count from pg_stat_database where datname = current_database()`;
+
+/**
+ * What tenants cost that do nothing, in a backend that has just started: memory after garbage
+ * collection, transactions, and the first answer of an engine that sleeps.
+ */
+export async function measureSilent(
+  context: BenchmarkContext,
+  { withTables, registered }: { withTables: number; registered: number[] },
+): Promise<FigureTable> {
+  const { postgres, progress } = context;
+  const database: Database = { postgres, name: NAME };
+  progress(`${withTables} tenants with an engine, which go to sleep`);
+  await createEmptyCatalog(database);
+  await adoptCatalog(database);
+  await withClient(database, client => client.query(TENANTS, [withTables]));
+  let server = await start(context);
+  try {
+    while ((await countOf(database, ASLEEP)) < withTables) {
+      await delay(POLL_MS);
+    }
+  } finally {
+    await server.stop();
+  }
+  const rows: FigureTable['rows'] = [];
+  let count = withTables;
+  for (const wanted of registered) {
+    if (wanted > count) {
+      await withClient(database, client =>
+        client.query(COPIES, [count + 1, wanted]),
+      );
+      count = wanted;
+    }
+    progress(`${count} tenants that do nothing`);
+    const startedAt = performance.now();
+    server = await start(context);
+    const started = seconds(performance.now() - startedAt);
+    try {
+      await delay(SETTLE_MS);
+      const before = await countOf(database, COMMITS);
+      await delay(WINDOW_MS);
+      const commits = (await countOf(database, COMMITS)) - before;
+      rows.push([
+        count,
+        started,
+        ((await heapOf(server)) / 1024).toFixed(0),
+        ((commits * 60_000) / WINDOW_MS).toFixed(0),
+        (await wakesOf(server)).map(ms => ms.toFixed(0)).join(', '),
+      ]);
+    } finally {
+      await server.stop();
+    }
+  }
+  return {
+    title: `Tenants that do nothing, ${withTables} of them with tables`,
+    head: [
+      'tenants',
+      'start of the backend, s',
+      'heap, kB',
+      'transactions a minute',
+      'first answers of engines, ms',
+    ],
+    rows,
+  };
+}
+
+function start({ connection }: BenchmarkContext): Promise<ServerProcess> {
+  const settings: EnginesBackendSettings = {
+    connection: { ...connection, database: NAME },
+    withEngines: true,
+  };
+  return ServerProcess.start(require.resolve('./backend'), settings);
+}
+
+async function wakesOf(server: ServerProcess): Promise<number[]> {
+  const times: number[] = [];
+  for (let at = 2; at <= WAKES + 1; at += 1) {
+    const start = performance.now();
+    await send(server, 'GET', 'catalog/locations', { tenant: `silent-${at}` });
+    times.push(performance.now() - start);
+  }
+  return times;
+}
+
+async function heapOf(server: ServerProcess): Promise<number> {
+  const answer = await send(server, 'GET', 'catalog/benchmark/memory', {
+    tenant: 'silent-1',
+  });
+  return JSON.parse(answer).heapUsed;
+}
+
+async function countOf(database: Database, statement: string): Promise<number> {
+  const { rows } = await withClient(database, client =>
+    client.query<{ count: number }>(statement),
+  );
+  return rows[0].count;
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1);
+}
