@@ -181,11 +181,10 @@ export class EngineManager {
   /** Has the engine of a tenant look for work, if this process does it. */
   wake(tenantId: string): void {
     const entry = this.#entries.get(tenantId);
-    if (entry?.sleep === 'asleep' && this.#options.leases.isHeld(tenantId)) {
+    if (entry && this.#options.leases.isHeld(tenantId)) {
       this.#run(entry);
-    } else {
-      this.#sleeping.wake(tenantId);
     }
+    this.#sleeping.wake(tenantId);
   }
 
   /** The engines whose background work this process does. */
@@ -340,9 +339,9 @@ export class EngineManager {
       works.pause(tenantId);
     } else {
       works.resume(tenantId);
-      this.wake(tenantId);
     }
     if (isChange) {
+      this.wake(tenantId);
       logger.info(`The engine is ${isPaused ? 'paused' : 'resumed'}`, {
         tenant: tenantSlug,
       });
@@ -351,10 +350,13 @@ export class EngineManager {
 
   /** Has an engine run here, if it does not. */
   #run(entry: Entry): void {
+    if (entry.supervised) {
+      return;
+    }
     if (this.#options.leases.isHeld(entry.tenant.tenantId)) {
       entry.sleep = 'awake';
     }
-    entry.supervised ??= this.#supervise(entry.tenant);
+    entry.supervised = this.#supervise(entry.tenant);
   }
 
   /** Those whose background work this process does, unless they sleep. */
@@ -399,11 +401,10 @@ export class EngineManager {
       // Leases that have come or gone meanwhile make the answer an old one.
       if (!this.#isUnsure && !this.#isStopped) {
         for (const [tenantId, entry] of unknown) {
-          if (entry.supervised || toRun.has(tenantId)) {
+          if (toRun.has(tenantId)) {
             this.#run(entry);
-          } else {
-            entry.sleep ??= 'asleep';
           }
+          entry.sleep = entry.supervised ? 'awake' : 'asleep';
         }
       }
     }
@@ -411,6 +412,9 @@ export class EngineManager {
 
   /** Starts those that are due, and comes again when the next one is. */
   async #startDue(): Promise<void> {
+    if (![...this.#entries.values()].some(({ sleep }) => sleep)) {
+      return;
+    }
     const { tenantIds, nextInMs = Infinity } =
       await this.#options.wakes.findDue();
     tenantIds.forEach(tenantId => this.wake(tenantId));
@@ -511,7 +515,9 @@ export class EngineManager {
       tables: {
         ready: async (_, stopped) => {
           await this.#recordOf(tenant);
-          await this.#options.wakes.awaken([tenant.tenantId]);
+          if (this.#options.leases.isHeld(tenant.tenantId)) {
+            await this.#options.wakes.awaken([tenant.tenantId]);
+          }
           await this.#upgrades.ready(tenant, stopped);
         },
         hurry: tenantId => this.#upgrades.hurry(tenantId),

@@ -1,3 +1,4 @@
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { escapeIdentifier } from 'pg';
 import type { LeaseStore } from './LeaseStore';
 
@@ -34,18 +35,18 @@ export class WakeTimes {
   }
 
   /**
-   * Those of some engines that are to run: all that have not gone to sleep, that are due, or that
-   * went to sleep with another configuration or release.
+   * Those of some engines that are to run: all that have not gone to sleep, that are due, that
+   * have no tables, or that went to sleep with another configuration or release.
    */
   async findToRun(tenantIds: string[]): Promise<string[]> {
     const rows = await this.#query<{ id: string }>(
-      `select t.id from unnest($1::uuid[]) t (id)
+      `select t.id from unnest($1::uuid[], $3::text[]) t (id, schema)
          left join ${this.#name('engine_status')} s on s.tenant_id = t.id
          left join ${this.#name('tenant_engines')} e on e.tenant_id = t.id
-        where s.wake_at is null or s.wake_at <= now()
+        where s.wake_at is null or s.wake_at <= now() or to_regnamespace(t.schema) is null
            or s.slept_with is distinct from
               ${digestOf('$2', `coalesce(e.catalog_config, 'null')`)}`,
-      [tenantIds, this.#digest],
+      [tenantIds, this.#digest, tenantIds.map(engineSchemaOf)],
     );
     return rows.map(({ id }) => id);
   }

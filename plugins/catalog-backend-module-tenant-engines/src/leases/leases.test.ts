@@ -342,6 +342,8 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
     it('say who may note that an engine sleeps, which a takeover leaves alone', async () => {
       await createTenants(2);
       const [slept, ran] = tenants;
+      await database.tables().provision(slept);
+      await database.tables().provision(ran);
       const [one, other] = [await joined(), await joined()];
       const wakesOf = ({ processId, store }: typeof one) =>
         new WakeTimes({
@@ -375,7 +377,6 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await expect(others.findDue()).resolves.toMatchObject({ tenantIds: [] });
       await wakes.awaken([ran]);
 
-      await database.tables().provision(slept);
       const schema = `"${engineSchemaOf(slept)}"`;
       await database.query(
         `insert into ${schema}.stitch_queue (entity_ref, stitch_ticket, next_stitch_at)
@@ -389,6 +390,9 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
         ),
       ).resolves.toEqual([{ due: false }]);
       await expect(wakes.sleep(ran, hour)).resolves.toBe(false);
+      // As the purge of a deleted tenant does, which may be restored.
+      await database.query(`drop schema ${schema} cascade`);
+      await expect(wakes.findToRun([slept])).resolves.toEqual([slept]);
     });
   });
 
