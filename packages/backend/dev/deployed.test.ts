@@ -334,7 +334,6 @@ describe('the metrics', () => {
       'tenancy_usage_requests_total',
     ]);
     const tasks = (await read()).match(/taskId="[^"]*"/g);
-    expect(tasks).toContain('taskId="tenant:catalog_orphan_cleanup"');
     expect(tasks!.filter(task => /[0-9a-f]{8}-/.test(task))).toEqual([]);
   });
 });

@@ -75,17 +75,19 @@ export function tenantScheduler(options: {
   };
 
   /** Schedules the task each time that the work opens; the first time may fail. */
+  const local = new Map<string, () => Promise<void>>();
+  let runLocal: (() => Promise<void>) | undefined;
   const scheduleWhileOpen = async (task: Task) => {
     if (task.id === LOCAL_TASK && 'milliseconds' in task.frequency) {
+      const ending = AbortSignal.any(
+        [signal, task.signal].filter(each => each !== undefined),
+      );
+      runLocal = () => work.runTask(() => within(async () => task.fn(ending)));
       runByTimer({
         ms: Number(task.frequency.milliseconds),
-        run: closing =>
-          work.runTask(() => within(async () => task.fn(closing))),
+        run: runLocal,
         mayRun: () => work.mayBegin,
-        signal: AbortSignal.any([
-          signal,
-          ...(task.signal ? [task.signal] : []),
-        ]),
+        signal: ending,
       });
       return;
     }
@@ -113,7 +115,14 @@ export function tenantScheduler(options: {
     createScheduledTaskRunner: definition => ({
       run: task => scheduleWhileOpen({ ...definition, ...task }),
     }),
-    triggerTask: id => scheduler.triggerTask(`${prefix}${id}`),
+    triggerTask: async id => {
+      if (id === LOCAL_TASK && runLocal) {
+        // Not awaited: it may wait until there is something to look for.
+        runLocal().catch(() => undefined);
+      } else {
+        await scheduler.triggerTask(`${prefix}${id}`);
+      }
+    },
     cancelTask: id => scheduler.cancelTask(`${prefix}${id}`),
     getScheduledTasks: async () => {
       const tasks = await scheduler.getScheduledTasks();
@@ -129,7 +138,7 @@ export function tenantScheduler(options: {
 /** Runs a task after each interval, until the signal aborts. It logs its failures itself. */
 async function runByTimer(options: {
   ms: number;
-  run: (signal: AbortSignal) => Promise<void>;
+  run: () => Promise<void>;
   mayRun: () => boolean;
   signal: AbortSignal;
 }): Promise<void> {
@@ -140,7 +149,7 @@ async function runByTimer(options: {
       return;
     }
     if (mayRun()) {
-      await run(signal).catch(() => undefined);
+      await run().catch(() => undefined);
     }
   }
 }

@@ -402,7 +402,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       metrics.collect().has('tenancy.engines.processes {}'),
     );
     const before = metrics.collect();
-    expect(before.size).toBe(19);
+    expect(before.size).toBe(20);
     expect([...before.keys()].join()).not.toMatch(/acme|globex|[0-9a-f]{8}-/);
     for (const number of [1, 2, 3]) {
       const slug = `more-${number}`;

@@ -5,7 +5,7 @@ import type { BackgroundWork } from './BackgroundWork';
 type PollKind = 'processing' | 'stitching' | 'orphans';
 
 /**
- * The statements by which the catalog plugin looks for work, as version 4.0 words them. One
+ * The statements by which the catalog plugin looks for work, as its versions from 4.0 on word them. One
  * that a later version words otherwise passes: the engine works, but is never idle.
  */
 const POLLS: ReadonlyArray<[PollKind, RegExp]> = [
@@ -17,7 +17,7 @@ const POLLS: ReadonlyArray<[PollKind, RegExp]> = [
     'stitching',
     /from "stitch_queue" where "next_stitch_at" <= .+ for update skip locked$/,
   ],
-  ['orphans', /^with "orphans"\(/],
+  ['orphans', /^with "orphan(s|_refs)"\(/],
 ];
 
 /** Milliseconds until the next item is due; nothing where there is no item. */

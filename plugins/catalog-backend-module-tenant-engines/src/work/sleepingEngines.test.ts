@@ -192,6 +192,11 @@ describe.each(databases.eachSupportedId())('an idle engine on %s', id => {
       return rowCount === 0;
     });
     expect(tasks).toEqual([]);
+    // For longer than it takes until the next look.
+    await waitUntil(
+      'half a minute without a statement',
+      () => sleeping.dueInMs(tenant.tenantId, 35_000) !== undefined,
+    );
   });
 
   it('works as soon as a provider has a change', async () => {
