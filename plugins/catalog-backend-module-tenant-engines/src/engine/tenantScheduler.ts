@@ -75,7 +75,6 @@ export function tenantScheduler(options: {
   };
 
   /** Schedules the task each time that the work opens; the first time may fail. */
-  const local = new Map<string, () => Promise<void>>();
   let runLocal: (() => Promise<void>) | undefined;
   const scheduleWhileOpen = async (task: Task) => {
     if (task.id === LOCAL_TASK && 'milliseconds' in task.frequency) {
