@@ -116,7 +116,7 @@ export class TenantsClient {
   }
 
   /**
-   * Lists tenants as {@link TenantsApi.listTenants} does, with what each holds and what feeds
+   * Lists tenants as {@link TenantsClient.listTenants} does, with what each holds and what feeds
    * it: at most 100 at once.
    */
   async listTenantSummaries(
