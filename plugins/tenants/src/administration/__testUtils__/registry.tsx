@@ -11,6 +11,7 @@ import type {
   TenantUsage,
 } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from '../../api';
+import { OpenTenantContext } from '../../openTenant/OpenTenantContext';
 import { rootRouteRef } from '../../routes';
 import { TenantsPage } from '../TenantsPage';
 
@@ -79,7 +80,11 @@ export const usageOf = (more: Partial<TenantUsage> = {}): TenantUsage => ({
   ...more,
 });
 
-export const openTenantOf = (tenant_slug: string): OpenTenant => ({
+/** A tenant that is open, as an administrator of all sees it. */
+export const openTenantOf = (
+  tenant_slug: string,
+  more: Partial<OpenTenant> = {},
+): OpenTenant => ({
   tenant_slug,
   tenant_name: tenant_slug.toUpperCase(),
   role: 'admin',
@@ -91,6 +96,7 @@ export const openTenantOf = (tenant_slug: string): OpenTenant => ({
   closed_plugins: [],
   own_tenants: { items: [], totalItems: 0 },
   enabled: true,
+  ...more,
 });
 
 /** What a request rejects with, as the client has it. */
@@ -153,13 +159,22 @@ export function mockRegistry() {
   };
 }
 
-/** The pages of the administration, at an address below /tenants. */
-export function renderPages(api: ReturnType<typeof mockRegistry>, at: string) {
-  return renderInTestApp(<TenantsPage />, {
-    apis: [[tenantsApiRef, api as unknown as TenantsApi]],
-    mountedRoutes: { '/': rootRouteRef },
-    initialRouteEntries: [at],
-  });
+/** The pages of the administration, at an address below /tenants, with a tenant open. */
+export function renderPages(
+  api: ReturnType<typeof mockRegistry>,
+  at: string,
+  tenant: OpenTenant = openTenantOf('default'),
+) {
+  return renderInTestApp(
+    <OpenTenantContext.Provider value={{ tenant, showsTenant: () => () => {} }}>
+      <TenantsPage />
+    </OpenTenantContext.Provider>,
+    {
+      apis: [[tenantsApiRef, api as unknown as TenantsApi]],
+      mountedRoutes: { '/': rootRouteRef },
+      initialRouteEntries: [at],
+    },
+  );
 }
 
 /** What axe calls serious, other than colors, which need a browser. */

@@ -1,5 +1,5 @@
 import { useApi } from '@backstage/frontend-plugin-api';
-import { statusOf, type useListQuery } from '@internal/pages';
+import type { useListQuery } from '@internal/pages';
 import type {
   Membership,
   TenantsApi,
@@ -7,6 +7,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
+import { useOpenTenant } from '../../openTenant/OpenTenantContext';
 
 /** How many tenants a page of the list has. */
 export const PAGE_SIZE = 20;
@@ -37,42 +38,47 @@ export interface TenantRows {
 /** A part of the list. The answer to the last question counts, whichever comes last. */
 export function useTenantRows({ search, state, order, page }: ListQuery) {
   const tenantsApi = useApi(tenantsApiRef);
-  return useAsyncRetry(
-    () => loadRows(tenantsApi, { search, state, order, page }),
-    [tenantsApi, search, state, order, page],
-  );
+  const readsAll = useReadsAllTenants();
+  return useAsyncRetry(() => {
+    const load = readsAll ? loadRows : loadOwnRows;
+    return load(tenantsApi, { search, state, order, page });
+  }, [tenantsApi, readsAll, search, state, order, page]);
+}
+
+/** Whether the registry answers this user. Others may administer some of the tenants. */
+export function useReadsAllTenants(): boolean {
+  return useOpenTenant()?.administers_tenants !== false;
 }
 
 async function loadRows(
   tenantsApi: TenantsApi,
   { search, state, order, page }: ListQuery,
 ): Promise<TenantRows> {
+  const found = await tenantsApi.listTenantSummaries({
+    limit: PAGE_SIZE,
+    offset: (page - 1) * PAGE_SIZE,
+    ...(search && { search }),
+    ...(state !== 'active' && { state }),
+    ...(order !== 'slug' && { orderBy: order }),
+  });
+  return { of: 'all', ...found };
+}
+
+async function loadOwnRows(
+  tenantsApi: TenantsApi,
+  { search, page }: ListQuery,
+): Promise<TenantRows> {
   const offset = (page - 1) * PAGE_SIZE;
-  try {
-    const found = await tenantsApi.listTenantSummaries({
-      limit: PAGE_SIZE,
-      offset,
-      ...(search && { search }),
-      ...(state !== 'active' && { state }),
-      ...(order !== 'slug' && { orderBy: order }),
-    });
-    return { of: 'all', ...found };
-  } catch (error) {
-    if (statusOf(error) !== 403) {
-      throw error;
-    }
-    // The registry is for administrators of all tenants. Others may administer some.
-    const text = search.toLowerCase();
-    const items = (await listOwn(tenantsApi)).filter(
-      ({ tenant_slug, tenant_name }) =>
-        tenant_slug.includes(text) || tenant_name.toLowerCase().includes(text),
-    );
-    return {
-      of: 'own',
-      items: items.slice(offset, offset + PAGE_SIZE),
-      totalItems: items.length,
-    };
-  }
+  const text = search.toLowerCase();
+  const items = (await listOwn(tenantsApi)).filter(
+    ({ tenant_slug, tenant_name }) =>
+      tenant_slug.includes(text) || tenant_name.toLowerCase().includes(text),
+  );
+  return {
+    of: 'own',
+    items: items.slice(offset, offset + PAGE_SIZE),
+    totalItems: items.length,
+  };
 }
 
 /** The tenants that the user is an admin of. */

@@ -38,7 +38,7 @@ function render(more: Partial<TenantsApi> = {}, administers_tenants = true) {
   renderInTestApp(
     <OpenTenantContext.Provider
       value={{
-        tenant: { ...openTenantOf('acme'), administers_tenants },
+        tenant: openTenantOf('acme', { administers_tenants }),
         showsTenant: () => () => undefined,
       }}
     >

@@ -1,14 +1,7 @@
-import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import type { TenantsApi } from 'backstage-plugin-tenants-common';
-import { tenantsApiRef } from '../../api';
-import {
-  OpenTenantContext,
-  pageNavigation,
-} from '../../openTenant/OpenTenantContext';
+import { pageNavigation } from '../../openTenant/OpenTenantContext';
 import { BrowserPageTenant } from '../../openTenant/PageTenant';
-import { rootRouteRef } from '../../routes';
 import {
   mockRegistry,
   openTenantOf,
@@ -19,7 +12,6 @@ import {
   tenantOf,
   usageOf,
 } from '../__testUtils__/registry';
-import { TenantsPage } from '../TenantsPage';
 import { POLL_MS } from './useTenant';
 
 const button = (name: string) => screen.getByRole('button', { name });
@@ -31,24 +23,17 @@ const open = async (name: string) => {
 const valueOf = async (term: string) =>
   (await screen.findByText(term)).closest('dt')!.nextElementSibling;
 
+const OF_NO_ADMINISTRATOR = openTenantOf('default', {
+  administers_tenants: false,
+});
+
 describe('the page of a tenant', () => {
   it.each([
     ['another tenant is open', 'default', 1],
     ['it is open itself', 'acme', 0],
   ])('opens the tenant where %s: %s', async (_, slug, buttons) => {
     const choose = jest.spyOn(pageNavigation, 'open').mockReturnValue();
-    await renderInTestApp(
-      <OpenTenantContext.Provider
-        value={{ tenant: openTenantOf(slug), showsTenant: () => () => {} }}
-      >
-        <TenantsPage />
-      </OpenTenantContext.Provider>,
-      {
-        apis: [[tenantsApiRef, mockRegistry() as unknown as TenantsApi]],
-        mountedRoutes: { '/': rootRouteRef },
-        initialRouteEntries: ['/acme'],
-      },
-    );
+    await renderPages(mockRegistry(), '/acme', openTenantOf(slug));
     await screen.findByText('Limits and use');
     const found = screen.queryAllByRole('button', { name: 'Open this tenant' });
     expect(found).toHaveLength(buttons);
@@ -305,14 +290,11 @@ describe('the page of a tenant', () => {
 
   it('shows an admin of the tenant its state, and nothing that they may not', async () => {
     const api = mockRegistry();
-    api.getTenant.mockRejectedValue(
-      await refusal(403, 'NotAllowedError', 'You may not read tenants'),
-    );
     api.listOwnTenants.mockResolvedValue({
       items: [{ tenant_slug: 'acme', tenant_name: 'Acme', role: 'admin' }],
       totalItems: 1,
     });
-    await renderPages(api, '/acme');
+    await renderPages(api, '/acme', OF_NO_ADMINISTRATOR);
     expect(
       await screen.findByText('The engine reads the sources of this tenant.'),
     ).toBeVisible();
@@ -327,6 +309,8 @@ describe('the page of a tenant', () => {
     for (const name of ['Delete tenant', 'Pause engine', /^Edit/, /^Take/]) {
       expect(screen.queryByRole('button', { name })).toBeNull();
     }
+    // It would be refused, which the console of the browser tells about.
+    expect(api.getTenant).not.toHaveBeenCalled();
   });
 
   it('refuses others in words', async () => {
@@ -334,7 +318,7 @@ describe('the page of a tenant', () => {
     api.getTenant.mockRejectedValue(
       await refusal(403, 'NotAllowedError', 'That is for administrators'),
     );
-    await renderPages(api, '/acme');
+    await renderPages(api, '/acme', OF_NO_ADMINISTRATOR);
     expect(await screen.findByRole('alert')).toHaveTextContent(
       'You may not do this. That is for administrators',
     );

@@ -1,5 +1,4 @@
 import { useApi } from '@backstage/frontend-plugin-api';
-import { statusOf } from '@internal/pages';
 import type {
   Tenant,
   TenantsApi,
@@ -8,7 +7,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
-import { listOwn } from '../list/useTenantRows';
+import { listOwn, useReadsAllTenants } from '../list/useTenantRows';
 
 /** Requests that name no tenant belong to it. */
 export const DEFAULT_TENANT_SLUG = 'default';
@@ -24,29 +23,32 @@ export interface VisibleTenant {
 /** The tenant of a page; nothing if there is none. */
 export function useTenant(slug: string) {
   const tenantsApi = useApi(tenantsApiRef);
-  return useAsyncRetry(() => loadTenant(tenantsApi, slug), [tenantsApi, slug]);
+  const readsAll = useReadsAllTenants();
+  return useAsyncRetry(
+    async () =>
+      (readsAll ? undefined : await findOwn(tenantsApi, slug)) ??
+      (await findRow(tenantsApi, slug)),
+    [tenantsApi, readsAll, slug],
+  );
 }
 
-async function loadTenant(
+/** Of the tenants that the user is an admin of. */
+async function findOwn(
   tenantsApi: TenantsApi,
   slug: string,
 ): Promise<VisibleTenant | undefined> {
-  try {
-    const row = await tenantsApi.getTenant(slug);
-    return row && { slug, name: row.tenant_name, row };
-  } catch (error) {
-    if (statusOf(error) !== 403) {
-      throw error;
-    }
-    // The registry is for administrators of all tenants. An admin of this one sees less.
-    const own = (await listOwn(tenantsApi)).find(
-      ({ tenant_slug }) => tenant_slug === slug,
-    );
-    if (!own) {
-      throw error;
-    }
-    return { slug, name: own.tenant_name };
-  }
+  const own = (await listOwn(tenantsApi)).find(
+    ({ tenant_slug }) => tenant_slug === slug,
+  );
+  return own && { slug, name: own.tenant_name };
+}
+
+async function findRow(
+  tenantsApi: TenantsApi,
+  slug: string,
+): Promise<VisibleTenant | undefined> {
+  const row = await tenantsApi.getTenant(slug);
+  return row && { slug, name: row.tenant_name, row };
 }
 
 /** How often the page looks, while it expects a change. */
