@@ -1,6 +1,19 @@
 import type { HumanDuration } from '@backstage/types';
 
 export interface Config {
+  integrations?: {
+    /** Backstage reads it, and has no schema for it. */
+    awsCodeCommit?: Array<{
+      /** `<region>.console.aws.amazon.com` by default. */
+      host?: string;
+      region: string;
+      accessKeyId?: string;
+      /** @visibility secret */
+      secretAccessKey?: string;
+      roleArn?: string;
+      externalId?: string;
+    }>;
+  };
   auth?: {
     providers?: {
       /**

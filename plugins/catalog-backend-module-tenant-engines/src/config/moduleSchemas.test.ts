@@ -1,6 +1,9 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject, JsonValue } from '@backstage/types';
 import { loadSomeSchemas } from './__testUtils__/schemas';
+import { mkdtemp, rm, writeFile } from 'fs/promises';
+import { tmpdir } from 'os';
+import { join } from 'path';
 import { EngineConfigs } from './EngineConfigs';
 import { loadPackageSchemas } from './moduleSchemas';
 
@@ -172,5 +175,45 @@ describe('the schemas', () => {
         'backstage-plugin-catalog-backend-module-tenant-engines',
       ]),
     );
+  });
+});
+
+describe('where the packages of the backend lead to no integration', () => {
+  let directory: string;
+  let all: EngineConfigs;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'bare-'));
+    await writeFile(join(directory, 'package.json'), '{"workspaces":["x"]}');
+    const schemas = await loadPackageSchemas(directory);
+    all = create(async () => schemas);
+  });
+
+  afterAll(() => rm(directory, { recursive: true, force: true }));
+
+  const codeCommit = (secretAccessKey: string) => ({
+    region: 'eu-west-1',
+    accessKeyId: 'AKIA',
+    secretAccessKey,
+  });
+
+  it.each<[string, JsonObject]>([
+    ['gitea', { host: 'github.com', password: '${ACME_TOKEN}' }],
+    ['harness', { host: 'github.com', apiKey: '${ACME_TOKEN}' }],
+    ['bitbucketCloud', { username: 'acme', appPassword: '${ACME_TOKEN}' }],
+    ['awsCodeCommit', codeCommit('${ACME_TOKEN}')],
+  ])('a tenant may use the reader of %s', async (type, entry) => {
+    await expect(
+      all.validate(tenant, { integrations: { [type]: [entry] } }),
+    ).resolves.toBeUndefined();
+  });
+
+  it.each<[string, JsonObject]>([
+    ['gitea', { host: 'github.com', password: SECRET }],
+    ['awsCodeCommit', codeCommit(SECRET)],
+  ])('a literal secret of %s is refused', async (type, entry) => {
+    await expect(
+      all.validate(tenant, { integrations: { [type]: [entry] } }),
+    ).rejects.toThrow('expected a reference to a secret');
   });
 });

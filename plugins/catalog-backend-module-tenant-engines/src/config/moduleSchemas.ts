@@ -112,7 +112,12 @@ export async function loadPackageSchemas(
 
 async function packagesOf(directory: string): Promise<string[]> {
   const { packages, root } = await getPackages(directory);
-  return [root, ...packages].map(({ dir }) => join(dir, 'package.json'));
+  return [
+    ...[root, ...packages].map(({ dir }) => join(dir, 'package.json')),
+    // Brings the integrations of Backstage's readers, also where the packages of this directory
+    // do not lead to them.
+    join(__dirname, '../../package.json'),
+  ];
 }
 
 /** The rest of a backend's configuration is none of a tenant, and may be required. */
