@@ -22,6 +22,7 @@ import { readFile } from 'fs/promises';
 import { setTimeout as delay } from 'timers/promises';
 import { createPortal, startPortal } from '../src/createPortal';
 import { SAMPLE_SLUG } from './banner';
+import { serveSampleClusters } from './sampleClusters';
 import { notify, publishDocument } from './sampleContents';
 import { sharingPolicy } from './sharingPolicy';
 
@@ -84,6 +85,12 @@ const sampleTenants = createBackendPlugin({
         if (!tenancy.config.enabled) {
           return;
         }
+        lifecycle.addShutdownHook(
+          await serveSampleClusters(slug => {
+            const sample = SAMPLES.find(each => each.tenant_slug === slug);
+            return `${sample?.contents.component}-0`;
+          }),
+        );
         for (const { contents, file, member, ...tenant } of SAMPLES) {
           const found = await tenants.get(tenant.tenant_slug);
           if (found?.deleted_at) {

@@ -101,6 +101,28 @@ describe('npm start', () => {
     });
   });
 
+  it.each([
+    ['acme', 'route-planner'],
+    ['initech', 'tps-reports'],
+  ])('has a cluster with a pod in the tenant %s', async (slug, name) => {
+    const headers = { 'x-tenant-slug': slug };
+    const path = `catalog/entities/by-name/component/default/${name}`;
+    let pods = '';
+    await waitUntil(`the pods of ${slug}`, async () => {
+      const entity = await request(clone, path, { headers });
+      const found = await send(clone, `kubernetes/services/${name}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ entity }),
+      });
+      pods = await found.text();
+      return pods.includes('"pods"');
+    });
+    expect(new Set(pods.match(/[a-z-]+-0(?=")/g))).toEqual(
+      new Set([`${name}-0`]),
+    );
+  });
+
   it('buries its last words neither with requests nor with what comes again and again', async () => {
     await components(clone, 'acme');
     // By then the search has made its index.

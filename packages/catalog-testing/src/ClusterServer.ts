@@ -1,5 +1,9 @@
+import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+
+/** As many calls as tests look at: a portal in development is asked for days. */
+const KEPT_CALLS = 1_000;
 
 /** What a cluster was asked for, and with which credentials. */
 export interface ClusterCall {
@@ -18,11 +22,11 @@ export class ClusterServer {
   /** @param podOf - the name of the pod of the cluster at a path such as `/acme` */
   static async start(
     podOf: (cluster: string) => string,
+    port = 0,
   ): Promise<ClusterServer> {
     const cluster = new ClusterServer(podOf);
-    await new Promise<void>(resolve => {
-      cluster.#server.listen(0, '127.0.0.1', resolve);
-    });
+    // Rejects where the port is taken.
+    await once(cluster.#server.listen(port, '127.0.0.1'), 'listening');
     return cluster;
   }
 
@@ -31,6 +35,9 @@ export class ClusterServer {
       const { authorization } = req.headers;
       const { pathname } = new URL(req.url ?? '', 'http://cluster');
       this.calls.push({ path: pathname, authorization });
+      if (this.calls.length > KEPT_CALLS) {
+        this.calls.shift();
+      }
       const [, cluster, resource] =
         /^(\/[^/]+)\/apis?\/.*?([^/]+)$/.exec(pathname) ?? [];
       res.statusCode = cluster ? 200 : 404;
