@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'fs';
+import { closeSync, mkdirSync, openSync, readFileSync } from 'fs';
 import { join } from 'path';
 import { Client } from 'pg';
 import { targetPaths } from '@backstage/cli-common';
@@ -133,6 +133,8 @@ export class Portal {
         ]),
         APP_CONFIG_tenancy_engines_allow: JSON.stringify([
           { host: this.clusters.host },
+          // Of the sample tenants.
+          { host: '127.0.0.1:7009' },
         ]),
         APP_CONFIG_search_collators_catalog_schedule_frequency_seconds: '5',
         APP_CONFIG_search_collators_catalog_schedule_initialDelay_seconds: '1',
@@ -150,6 +152,21 @@ export class Portal {
 
   async stopBackend(): Promise<void> {
     await this.#backend?.stop();
+  }
+
+  /** Keeps all processes of PostgreSQL from running for a while. */
+  async whileFrozen(work: () => Promise<void>): Promise<void> {
+    const { pid } = this.#postgres;
+    // It starts no more of them once it is stopped itself.
+    process.kill(pid, 'SIGSTOP');
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    const all = [pid, ...children.split(' ').filter(Boolean).map(Number)];
+    try {
+      all.forEach(each => process.kill(each, 'SIGSTOP'));
+      await work();
+    } finally {
+      all.forEach(each => process.kill(each, 'SIGCONT'));
+    }
   }
 
   async remove(): Promise<void> {

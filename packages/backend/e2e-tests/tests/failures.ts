@@ -4,7 +4,7 @@ import { add, item, openMockup } from './mockups';
 
 const HOUR_MS = 60 * 60 * 1000;
 
-/** What people see of a session that has ended. */
+/** What people see of a session that has ended, and of a database that does not answer. */
 export function testFailures(): void {
   describe('somebody at work', () => {
     inBrowser(
@@ -28,6 +28,42 @@ export function testFailures(): void {
         await page.unroute(session);
         await alert.getByRole('button', { name: 'Try again' }).click();
         await page.getByText('All changes are saved.').waitFor();
+      },
+    );
+
+    inBrowser(
+      'is told what the page waits for while the database is frozen, may leave it, and goes on',
+      async ({ portal, visit }) => {
+        const visitor = await visit({ as: 'guest' });
+        const { page } = visitor;
+        const link = (name: string) =>
+          page.getByRole('link', { name, exact: true });
+        const row = page.getByRole('row', { name: /Acme/ });
+        const waits = page.getByText(/^The backend has not answered yet/);
+        // The code of both pages is there already.
+        await visitor.open('/mockups');
+        await link('Tenants').click();
+        await row.waitFor();
+        await link('Mockups').click();
+        await visitor.untilQuiet();
+
+        await portal.whileFrozen(async () => {
+          await link('Tenants').click();
+          await waits.waitFor();
+          await link('Mockups').click();
+          await page.getByRole('heading', { name: 'Mockups' }).waitFor();
+          await link('Tenants').click();
+          await waits.waitFor();
+        });
+        // What was asked for too long ago has failed.
+        visitor.expectProblem(/\b50[034]\b/);
+        const retry = page.getByRole('button', { name: 'Try again' });
+        await row.or(retry).first().waitFor();
+        if (await retry.isVisible()) {
+          await retry.click();
+        }
+        await row.waitFor();
+        expect(await waits.count()).toBe(0);
       },
     );
   });
