@@ -20,6 +20,19 @@ export function useExactTime(): (at: string) => string {
   }, [language]);
 }
 
+/** Formats a day such as `2026-11-20`, in the language of the page. */
+export function useDay(): (day: string) => string {
+  const { language } = useApi(appLanguageApiRef).getLanguage();
+  return useMemo(() => {
+    const { format } = new Intl.DateTimeFormat(language, {
+      dateStyle: 'medium',
+      // It is the same day everywhere.
+      timeZone: 'UTC',
+    });
+    return day => format(new Date(day));
+  }, [language]);
+}
+
 /** A time: how long ago it is, and when exactly. */
 export function Moment(props: {
   at: string;

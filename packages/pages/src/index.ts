@@ -11,7 +11,7 @@ export { Failure, messageOf, statusOf, useFailureText } from './Failure';
 export { LeaveDialog } from './LeaveDialog';
 export { ListFrame, SearchInput } from './ListFrame';
 export { Loading } from './Loading';
-export { Moment, useExactTime } from './Moment';
+export { Moment, useDay, useExactTime } from './Moment';
 export { PageHeader } from './PageHeader';
 export { NOTHING_PICKED, type Picked, Picker } from './Picker';
 export { pagesTranslationRef } from './translation';

@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { addMarker } from '../harness/foreignData';
 import { inBrowser } from '../harness/inBrowser';
 
@@ -89,9 +89,13 @@ export function testAdministration(): void {
           await dialog.waitFor();
           await fill();
           await admin.expectAccessibleAsIs();
-          await dialog
-            .getByRole('button', { name: submit, exact: true })
-            .click();
+          const last = dialog.getByRole('button').last();
+          expect(await last.innerText()).toBe(submit);
+          expect([submit, await isRed(last)]).toEqual([
+            submit,
+            submit === 'Delete',
+          ]);
+          await last.click();
           await dialog.waitFor({ state: 'detached' });
         };
         const field = (name: RegExp) => page.getByRole('textbox', { name });
@@ -121,6 +125,16 @@ export function testAdministration(): void {
         await portal.untilServed('wonka', 'chocolate-river');
       },
     );
+  });
+}
+
+/** Whether a button looks dangerous. */
+function isRed(button: Locator): Promise<boolean> {
+  return button.evaluate(element => {
+    const [red, green, blue] = getComputedStyle(element)
+      .backgroundColor.match(/\d+/g)!
+      .map(Number);
+    return red > 2 * Math.max(green, blue);
   });
 }
 

@@ -59,9 +59,15 @@ export function testSignIn(): void {
       await visitor.page
         .getByRole('heading', { name: 'You may not enter this tenant' })
         .waitFor();
-      await visitor.page
-        .getByRole('link', { name: 'Go to localhost' })
-        .waitFor();
+      const link = visitor.page.getByRole('link', { name: 'Go to localhost' });
+      await link.waitFor();
+      const looks = await link.evaluate(element => ({
+        line: getComputedStyle(element).textDecorationLine,
+        isPlain:
+          getComputedStyle(element).color ===
+          getComputedStyle(element.parentElement!).color,
+      }));
+      expect(looks).toEqual({ line: 'underline', isPlain: false });
       await visitor.expectAccessible();
     });
   });

@@ -321,6 +321,15 @@ describe('the drawing of a layout', () => {
     expect(await screen.findByText(markup)).toBeVisible();
   });
 
+  it('begins a list with links that lead somewhere in every portal', async () => {
+    const { defaultProps } = stock.find(({ name }) => name === 'link-list')!;
+    await render([item('link-list', defaultProps)]);
+    await screen.findByRole('link', { name: 'Home' });
+    expect(
+      screen.getAllByRole('link').map(link => link.getAttribute('href')),
+    ).toEqual(['/', 'https://backstage.io/']);
+  });
+
   it('opens addresses of other sites in a tab that cannot reach this one', async () => {
     await render([
       item('link-list', {

@@ -81,7 +81,9 @@ export function EditorPage() {
           <Flex direction="column" gap="3">
             <Text as="p">{t('editor.missing.text')}</Text>
             {listPath !== undefined && (
-              <Link href={listPath}>{t('editor.missing.list')}</Link>
+              <Link color="info" href={listPath}>
+                {t('editor.missing.list')}
+              </Link>
             )}
           </Flex>
         </Container>

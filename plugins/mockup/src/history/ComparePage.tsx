@@ -154,7 +154,7 @@ function Note(props: {
         className={styles.note}
       >
         <Person entityRef={createdBy} />, <Moment at={createdAt} />.{' '}
-        <Link href={href} variant="body-small">
+        <Link color="info" href={href} variant="body-small">
           {t('history.look')}
         </Link>
       </Text>

@@ -104,6 +104,7 @@ export function RestoreDialog(props: {
                   {titleOf(newest)}, <Person entityRef={newest.createdBy} />,{' '}
                   <Moment at={newest.createdAt} />.{' '}
                   <Link
+                    color="info"
                     href={
                       toComparison?.({
                         id: version.mockupId,

@@ -66,6 +66,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
                   label: t('history.restoredFrom'),
                   value: (
                     <Link
+                      color="info"
                       href={
                         toVersion?.({
                           id: mockupId,

@@ -294,7 +294,7 @@ function Row(props: {
         {restoredFrom && (
           <Text as="p" variant="body-small" color="secondary">
             {t('history.restoredFrom')}{' '}
-            <Link href={hrefOf(restoredFrom)} variant="body-small">
+            <Link color="info" href={hrefOf(restoredFrom)} variant="body-small">
               {from ? titleOf(from) : t('history.olderVersion')}
             </Link>
           </Text>

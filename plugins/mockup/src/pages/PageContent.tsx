@@ -92,7 +92,9 @@ function HeaderOfPublisher(props: {
         {
           label: t('pages.from'),
           value: (
-            <Link href={versionHref}>{versionTag || t('history.look')}</Link>
+            <Link color="info" href={versionHref}>
+              {versionTag || t('history.look')}
+            </Link>
           ),
         },
       ]}

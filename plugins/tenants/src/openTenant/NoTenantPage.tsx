@@ -87,7 +87,7 @@ export function PortalLink() {
   const portal = host.slice(host.indexOf('.') + 1);
   return host.includes('.') ? (
     <Text as="p">
-      <Link href={`${protocol}//${portal}/`}>
+      <Link color="info" href={`${protocol}//${portal}/`}>
         {t('openTenant.other.portal', { host: portal })}
       </Link>
     </Text>

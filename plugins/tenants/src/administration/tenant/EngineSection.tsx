@@ -115,7 +115,7 @@ export function EngineSection(props: {
           [
             t('tenant.engine.sourceErrors'),
             status.source_error_count ? (
-              <Link href={`${href}/${slug}/sources`}>
+              <Link color="info" href={`${href}/${slug}/sources`}>
                 {status.source_error_count}
               </Link>
             ) : null,

@@ -50,7 +50,8 @@ describe('UsageSection', () => {
       jest
         .fn()
         .mockRejectedValueOnce(new Error('no way'))
-        .mockResolvedValue([]),
+        // Of a day on which nothing was asked for.
+        .mockResolvedValue([day('2026-11-24', 0)]),
     );
     await screen.findByText('no way');
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));

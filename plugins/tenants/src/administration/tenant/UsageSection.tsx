@@ -4,7 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Select, Text } from '@backstage/ui';
-import { Failure, Loading } from '@internal/pages';
+import { Failure, Loading, useDay } from '@internal/pages';
 import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -45,25 +45,27 @@ export function UsageSection({ slug }: { slug: string }) {
         />
       )}
       {loading && !days && <Loading height={160} />}
-      {days?.length === 0 && <Text as="p">{t('tenant.usage.none')}</Text>}
       {days && days.length > 0 && (
-        <>
-          <Select
-            label={t('tenant.usage.measure')}
-            options={Object.keys(MEASURES).map(id => ({
-              id,
-              label: t(`tenant.usage.measures.${id as Measure}`),
-            }))}
-            value={measure}
-            onChange={next => setMeasure(next as Measure)}
-            style={{ maxWidth: 320 }}
-          />
-          <Bars
-            days={withGaps(days)}
-            of={MEASURES[measure]}
-            label={t(`tenant.usage.measures.${measure}`)}
-          />
-        </>
+        <Select
+          label={t('tenant.usage.measure')}
+          options={Object.keys(MEASURES).map(id => ({
+            id,
+            label: t(`tenant.usage.measures.${id as Measure}`),
+          }))}
+          value={measure}
+          onChange={next => setMeasure(next as Measure)}
+          style={{ maxWidth: 320 }}
+        />
+      )}
+      {days?.some(MEASURES[measure]) && (
+        <Bars
+          days={withGaps(days)}
+          of={MEASURES[measure]}
+          label={t(`tenant.usage.measures.${measure}`)}
+        />
+      )}
+      {days && !days.some(MEASURES[measure]) && (
+        <Text as="p">{t('tenant.usage.none')}</Text>
       )}
     </Section>
   );
@@ -101,13 +103,9 @@ function Bars(props: {
   const numbers = new Intl.NumberFormat(language, {
     maximumFractionDigits: 1,
   });
-  const dates = new Intl.DateTimeFormat(language, {
-    dateStyle: 'medium',
-    timeZone: 'UTC',
-  });
+  const dayOf = useDay();
   const most = Math.max(...days.map(of));
-  const heightOf = (day: TenantUsageDay) =>
-    most === 0 ? 0 : (of(day) / most) * HEIGHT;
+  const heightOf = (day: TenantUsageDay) => (of(day) / most) * HEIGHT;
   return (
     <div>
       <svg
@@ -128,9 +126,7 @@ function Bars(props: {
             y={HEIGHT - heightOf(day)}
             height={heightOf(day)}
           >
-            <title>
-              {`${dates.format(new Date(day.day))}: ${numbers.format(of(day))}`}
-            </title>
+            <title>{`${dayOf(day.day)}: ${numbers.format(of(day))}`}</title>
           </rect>
         ))}
       </svg>
@@ -146,7 +142,7 @@ function Bars(props: {
           <tbody>
             {days.map(day => (
               <tr key={day.day}>
-                <th scope="row">{dates.format(new Date(day.day))}</th>
+                <th scope="row">{dayOf(day.day)}</th>
                 <td>{numbers.format(of(day))}</td>
               </tr>
             ))}
