@@ -1,3 +1,4 @@
+import { resolvePackagePath } from '@backstage/backend-plugin-api';
 import { type ConfigSchema, loadConfigSchema } from '@backstage/config-loader';
 import { InputError } from '@backstage/errors';
 import type { JsonObject, JsonValue } from '@backstage/types';
@@ -116,7 +117,10 @@ async function packagesOf(directory: string): Promise<string[]> {
     ...[root, ...packages].map(({ dir }) => join(dir, 'package.json')),
     // Brings the integrations of Backstage's readers, also where the packages of this directory
     // do not lead to them.
-    join(__dirname, '../../package.json'),
+    resolvePackagePath(
+      'backstage-plugin-catalog-backend-module-tenant-engines',
+      'package.json',
+    ),
   ];
 }
 
