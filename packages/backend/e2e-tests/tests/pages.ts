@@ -181,7 +181,7 @@ export function testPages(): void {
         await reader.page.reload();
         await reader.page.getByRole('heading', { name: 'Header' }).waitFor();
 
-        await page.getByRole('button', { name: /^Take the page/ }).click();
+        await page.getByRole('button', { name: /^Unpublish the page/ }).click();
         await page.getByText(/The page glance is gone/).waitFor();
         reader.expectProblem(/status of 404/);
         await reader.page.reload();

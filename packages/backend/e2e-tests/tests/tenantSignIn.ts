@@ -85,7 +85,9 @@ export function testTenantSignIn(): void {
       await field(/^Client ID/).fill(CLIENT.clientId);
       await field(/^Reference/).fill(CLIENT.clientSecret);
       await field(/^Claim with the name/).fill('name');
-      await dialog.getByRole('button', { name: /Role by signing in/ }).click();
+      await dialog
+        .getByRole('button', { name: /Role of people who sign in first/ })
+        .click();
       await page.getByRole('option', { name: 'Viewer' }).click();
       admin.expectProblem(/status of 400/);
       const save = dialog.getByRole('button', { name: 'Save' });

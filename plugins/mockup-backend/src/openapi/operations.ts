@@ -205,7 +205,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404, 409],
     },
     delete: {
-      summary: 'Take a page back',
+      summary: 'Unpublish a page',
       success: { 204: answer('It is gone for everybody') },
       errors: [403, 404],
     },

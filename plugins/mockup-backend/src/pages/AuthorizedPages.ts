@@ -104,7 +104,7 @@ export class AuthorizedPages {
     }
     if (!now && (await this.#store.count()) >= MOCKUP_LIMITS.pages) {
       throw new ConflictError(
-        `There are ${MOCKUP_LIMITS.pages} pages already, which is the most. Take another page back first`,
+        `There are ${MOCKUP_LIMITS.pages} pages already, which is the most. Unpublish another one first`,
       );
     }
     const isHomeAlready = now?.home && now.audience === audience;
@@ -143,7 +143,7 @@ export class AuthorizedPages {
     }
     const reader = await this.#reader();
     if (await this.#store.isThere(path, reader, read.filter)) {
-      throw new NotAllowedError(`You may not take back the page '${path}'`);
+      throw new NotAllowedError(`You may not unpublish the page '${path}'`);
     }
     return false;
   }
@@ -216,6 +216,6 @@ function unreviewed(versionId: string): ConflictError {
 
 function taken(path: string): ConflictError {
   return new ConflictError(
-    `The path '${path}' has the page of another mockup. Choose another path, or take that page back first`,
+    `The path '${path}' has the page of another mockup. Choose another path, or unpublish that page first`,
   );
 }

@@ -18,7 +18,7 @@ export const componentsMessages = {
     failed: 'It could not be read. {{message}}',
     retry: 'Try again',
     empty: 'There is nothing to show.',
-    needs: 'It shows what the address of the page has as {{parameters}}',
+    needs: 'Add {{parameters}} to the address of the page.',
     tooMany: 'The page asks for too much: split it into several pages.',
     some: '{{shown}} of {{total}}',
     name: 'Name',

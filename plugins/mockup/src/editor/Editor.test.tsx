@@ -437,7 +437,7 @@ describe('containers', () => {
     fireEvent.doubleClick(option(/Section one/));
     fireEvent.doubleClick(option(/Section two/));
     await userEvent.click(button('Add Tabs'));
-    await said('Containers are in each other at most 2 deep.');
+    await said('Containers can be nested 2 deep at most.');
     expect(items()).toEqual([expect.stringMatching(/^Text “x”/)]);
     await userEvent.click(button('Page'));
     expect(items()).toEqual([expect.stringMatching(/^Section “Section one”/)]);
@@ -620,8 +620,8 @@ describe('saving', () => {
   });
 
   it.each([
-    [403, /You may not change this mockup. What you did is still here/],
-    [404, /has been deleted meanwhile/],
+    [403, /You may not change this mockup. What you did is kept as a draft/],
+    [404, /was deleted, or is no longer shared/],
     [401, /Your session has ended. Sign in again in another tab/],
     [413, /larger than the portal takes/],
     [503, /No database/],
@@ -836,7 +836,7 @@ describe('two people in one mockup', () => {
     backend.api.getMockup.mockResolvedValueOnce(undefined);
     await userEvent.click(button('Save'));
     expect(await screen.findByRole('alert')).toHaveTextContent(
-      /has been deleted meanwhile/,
+      /was deleted, or is no longer shared/,
     );
   });
 });

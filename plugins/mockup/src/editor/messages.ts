@@ -67,7 +67,7 @@ export const editorMessages = {
   },
   canvas: {
     label: 'Canvas',
-    help: 'Space selects an item, and the arrow keys move what is selected; with Shift they resize it. Escape selects nothing, then the arrow keys go from item to item. Enter opens the properties.',
+    help: 'Space selects an item, and the arrow keys move what is selected; with Shift they resize it. Escape clears the selection; then the arrow keys go from item to item. Enter opens the properties.',
     empty:
       'Nothing here yet. Drag a component to this place, or press one in the list.',
     item: '{{title}}, column {{x}}, row {{y}}, {{w}} wide, {{h}} high',
@@ -101,7 +101,7 @@ export const editorMessages = {
     moveInto_other: 'Moved {{count}} items into it.',
     moveOut_one: 'Moved {{count}} item out.',
     moveOut_other: 'Moved {{count}} items out.',
-    tooDeep: 'Containers are in each other at most {{most}} deep.',
+    tooDeep: 'Containers can be nested {{most}} deep at most.',
     full: 'A mockup has at most {{most}} items.',
     saved: 'Saved.',
     applied: 'Applied. Undo takes it back.',
@@ -127,7 +127,7 @@ export const editorMessages = {
   },
   phone: {
     title: 'On phones',
-    help: 'What is checked is shown, in this order. Items that you do not arrange come as on the page.',
+    help: 'Phones show what is checked, in this order. Items that you do not arrange follow the page.',
     up: 'Move {{item}} up',
     down: 'Move {{item}} down',
     reset: 'Show all as on the page',
@@ -151,8 +151,8 @@ export const editorMessages = {
   save: {
     failed: 'The mockup could not be saved. Nothing is lost.',
     forbidden:
-      'You may not change this mockup. What you did is still here, and kept as a draft. Save a copy of your own.',
-    gone: 'This mockup has been deleted meanwhile, or is no longer shared with you. What you did is still here: save a copy of your own. What was deleted can be restored from the trash.',
+      'You may not change this mockup. What you did is kept as a draft: save a copy of your own.',
+    gone: 'This mockup was deleted, or is no longer shared with you. What you did is still here: save a copy of your own, or restore the mockup from the trash.',
     tooLarge:
       'The layout is larger than the portal takes. Remove some of it, or save a copy in parts.',
   },
@@ -193,12 +193,11 @@ export const editorMessages = {
     explainTheirs: 'Take theirs: yours is put aside, and undo brings it back.',
     explainMine:
       'Save mine on top: a new version, and theirs stays in the history.',
-    explainMerge:
-      'Merge: both changes, and you choose where they touch the same.',
+    explainMerge: 'Merge: keep both, and choose where both changed the same.',
   },
   merge: {
     title: 'Merge both',
-    text: 'What only one of you has changed is in the result. Choose where both have changed the same.',
+    text: 'The result has what only one of you changed. Choose where both changed the same.',
     mine: 'Mine: {{value}}',
     theirs: 'Theirs: {{value}}',
     removed: 'removed',
@@ -231,7 +230,7 @@ export const editorMessages = {
   },
   keys: {
     title: 'Keyboard shortcuts',
-    arrows: 'Move what is selected; go from item to item while nothing is',
+    arrows: 'Move what is selected; without a selection, go from item to item',
     shiftArrows: 'Resize what is selected',
     ctrlArrows: 'Go from item to item',
     homeEnd: 'Go to the first or last item',

@@ -48,7 +48,7 @@ export const historyMessages = {
     done: '{{title}} was restored as a new version.',
     conflict: 'Nothing was restored: somebody has saved meanwhile',
     renamed:
-      'The name, the description or a tag was changed. The layout is the one that you know.',
+      'The name, the description or a tag was changed; the layout was not.',
     look: 'Compare it with the version to restore',
   },
   compare: {
@@ -66,7 +66,7 @@ export const historyMessages = {
     title_other: 'JSON Patch ({{count}} operations)',
     label: 'JSON Patch',
     explanation:
-      'Applied to the list of items of the left version, it gives that of the right one (RFC 6902).',
+      'Turns the items of the left version into those of the right one (RFC 6902).',
     copy: 'Copy JSON Patch',
   },
   difference: {

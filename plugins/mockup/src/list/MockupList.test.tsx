@@ -489,7 +489,7 @@ describe('importing a file', () => {
     api.saveVersion.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
     expect(await dialog.findByRole('alert')).toHaveTextContent(
-      /Not all was imported\. Trying again doubles nothing/,
+      /Only a part was imported\. Try again/,
     );
     expect(api.importMockups).not.toHaveBeenCalled();
     await userEvent.click(dialog.getByRole('button', { name: 'Import' }));

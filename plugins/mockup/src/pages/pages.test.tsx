@@ -310,10 +310,10 @@ describe('the versions of a mockup', () => {
         home: true,
       }),
     );
-    await userEvent.click(await button('Take the page start back'));
+    await userEvent.click(await button('Unpublish the page start'));
     expect(
       await screen.findByText(
-        'The page start is gone. Publish a version to have it again.',
+        'The page start is unpublished. Publish a version to have it again.',
       ),
     ).toBeVisible();
     expect(backend.pages.size).toBe(0);

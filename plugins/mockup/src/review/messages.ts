@@ -10,7 +10,7 @@ export const reviewMessages = {
     ready: 'The version was not marked',
     settings: 'Nothing was changed',
   },
-  none: 'Nobody has said anything yet.',
+  none: 'There are no comments yet.',
   list: 'Comments',
   resolved_one: '{{count}} resolved comment',
   resolved_other: '{{count}} resolved comments',
@@ -25,7 +25,7 @@ export const reviewMessages = {
   choose_other: 'Comment on {{item}}: {{count}} open comments',
   text: 'Comment',
   textHelp: 'Mention people by @name, and they are notified.',
-  textMissing: 'Say something.',
+  textMissing: 'Enter a comment.',
   textLong:
     'A comment has at most {{most}} characters, and this one {{length}}.',
   submit: 'Comment',
@@ -39,7 +39,7 @@ export const reviewMessages = {
   done: {
     resolved: 'The comment is resolved.',
     reopened: 'The comment is open again.',
-    deleted: 'The comment is gone.',
+    deleted: 'The comment is deleted.',
   },
   ready: {
     mark: 'Mark as ready',
@@ -47,7 +47,7 @@ export const reviewMessages = {
     unmark: 'Not ready',
     unmarkOf: 'Say that {{title}} is not ready',
     badge: 'Ready',
-    by: 'Ready, says',
+    by: 'Marked as ready by',
     marked: '{{title}} is ready.',
     unmarked: '{{title}} is not ready any more.',
     required:

@@ -150,11 +150,9 @@ describe('the comments of a mockup', () => {
   it('are said of the whole, and of an item that is chosen in the drawing', async () => {
     const backend = new Backend();
     await backend.renderComments();
-    expect(
-      await screen.findByText('Nobody has said anything yet.'),
-    ).toBeVisible();
+    expect(await screen.findByText('There are no comments yet.')).toBeVisible();
     await userEvent.click(await button('Comment'));
-    expect(await screen.findByText('Say something.')).toBeVisible();
+    expect(await screen.findByText('Enter a comment.')).toBeVisible();
     const field = screen.getByRole('textbox', { name: /^Comment/ });
     await userEvent.type(field, 'Too wide');
     await userEvent.click(await button('Comment'));
@@ -202,7 +200,7 @@ describe('the comments of a mockup', () => {
     backend.say('Mine', { author: ME });
     await backend.renderComments();
     await userEvent.click(await button(`Delete the comment of ${ME}`));
-    expect(await screen.findByText('The comment is gone.')).toBeVisible();
+    expect(await screen.findByText('The comment is deleted.')).toBeVisible();
     expect(screen.queryByText('Mine')).not.toBeInTheDocument();
     expect(
       screen.queryByRole('button', { name: `Delete the comment of ${ANNA}` }),

@@ -2,7 +2,7 @@
 export const sharingMessages = {
   open: 'Share',
   title: 'Share “{{name}}”',
-  text: 'Choose groups whose members may view or edit the mockup. What they may do beyond that, and who else sees it, is up to the portal.',
+  text: 'Choose groups whose members may view or edit the mockup. The portal decides who else may see it.',
   owner: 'Owned by',
   loadFailed: 'The sharing could not be loaded',
   missing: 'There is no such mockup, or you may not see it.',

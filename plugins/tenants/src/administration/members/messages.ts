@@ -51,7 +51,7 @@ export const membersMessages = {
     nobody: 'The catalog of the portal has nobody with this name',
     more: '{{shown}} of {{total}}: type more to find others',
     refused:
-      'You may not read the catalog of the default tenant, which has the people and groups. Type the principal of whom you want to add.',
+      'You may not read the catalog of the default tenant, which has the people and groups. Type the principal instead.',
     unavailable:
       'The catalog of the default tenant, which has the people and groups, can’t be searched at the moment. You can still type a principal.',
     found_one: '{{count}} person or group found',
@@ -112,7 +112,7 @@ export const membersMessages = {
       title: 'The operator has not switched this on',
       description: 'It needs auth.providers.tenant in app-config.',
     },
-    none: 'This tenant has no provider. People sign in as the portal has it.',
+    none: 'This tenant has no provider of its own. People sign in as everywhere else in the portal.',
     add: 'Add a provider…',
     change: 'Change the provider…',
     redirectUrl: 'Redirect URL to register at the provider',
@@ -128,7 +128,7 @@ export const membersMessages = {
       name_claim: 'Claim with the name',
       email_claim: 'Claim with the e-mail address',
       groups_claim: 'Claim with the groups',
-      auto_join: 'Role by signing in',
+      auto_join: 'Role of people who sign in first',
     },
     hints: {
       issuer:

@@ -25,7 +25,7 @@ export const sharesMessages = {
   create: {
     open: 'Share entities',
     title: 'Share entities',
-    text: 'The copies refer to no entity of this tenant that is not shared too.',
+    text: 'Relations to entities that are not shared are left out of the copies.',
     filter: 'Entities',
     filterHint:
       'As a filter of the catalog, such as kind=template or kind=api,spec.type=openapi. Several are separated by semicolons.',
@@ -33,7 +33,7 @@ export const sharesMessages = {
     targetsHint: 'Slugs, separated by commas, or all.',
     owner: 'Owner of the copies',
     ownerHint:
-      'For those whose own owner is not shared, such as group:default/platform.',
+      'For copies whose own owner is not shared, such as group:default/platform.',
     submit: 'Share',
     failed: 'Not shared',
   },

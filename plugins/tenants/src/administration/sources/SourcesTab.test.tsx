@@ -473,13 +473,13 @@ describe('SourcesTab', () => {
     expect(screen.queryByRole('textbox')).not.toBeInTheDocument();
   });
 
-  it('shows why the engine failed, and what could not be taken over', async () => {
+  it('shows why the engine failed, and what could not be stored', async () => {
     await render({
       status: { state: 'failed', reason: 'No such host', faults: 2 },
     });
     const state = await screen.findByText(/Engine: Failed/);
     expect(state.closest('[role=status]')).toHaveTextContent(
-      /Why: No such host.*2 entities could not be taken over/,
+      /Why: No such host.*2 entities could not be stored/,
     );
   });
 

@@ -18,7 +18,7 @@ export const sourcesMessages = {
   noEngines: {
     title: 'This backend has no catalog engines',
     description:
-      'The configuration can be read, and not changed, until the backend has the package again.',
+      'The configuration is read-only. Add backstage-plugin-catalog-backend-module-tenant-engines to the backend to change it.',
   },
   state: {
     title: 'Engine',
@@ -33,8 +33,8 @@ export const sourcesMessages = {
     entities_zero: 'No entities yet',
     entities_one: '{{count}} entity',
     entities_other: '{{count}} entities',
-    faults_one: '{{count}} entity could not be taken over',
-    faults_other: '{{count}} entities could not be taken over',
+    faults_one: '{{count}} entity could not be stored',
+    faults_other: '{{count}} entities could not be stored',
     reason: 'Why: {{reason}}',
     errors_one: '{{count}} location or entity has an error',
     errors_other: '{{count}} locations and entities have errors',
@@ -125,7 +125,7 @@ export const sourcesMessages = {
     engineAway:
       'The registered locations are shown as soon as the catalog engine answers',
     refused:
-      'You may not see them: they are for those who may enter the tenant and read its locations. Add yourself as a member to see them.',
+      'You may see them only where you may enter the tenant and read its locations. Add yourself as a member.',
     elsewhere:
       'This page is at the hostname of another tenant and can’t ask for those of {{slug}}. Open the administration at {{url}}.',
     remove: 'Remove the registered location {{target}}',

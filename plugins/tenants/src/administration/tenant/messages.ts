@@ -19,7 +19,7 @@ export const tenantMessages = {
   next: {
     title: 'No entities yet',
     engine:
-      'Add sources for its catalog, and members who may enter it. This page looks every {{seconds}} seconds whether the first entities have arrived.',
+      'Add sources for its catalog, and members who may enter it. This page looks for the first entities every {{seconds}} seconds.',
     paused: 'Its engine is paused. Resume it, then add sources and members.',
     sources: 'Add sources',
     members: 'Add members',
@@ -109,7 +109,7 @@ export const tenantMessages = {
     pausedAt: 'Paused',
     pausedBy: 'Paused by',
     sourceErrors: 'Errors in its sources',
-    faults: 'Entities that could not be taken over',
+    faults: 'Entities that could not be stored',
     asOf: 'As of',
   },
   pause: {
