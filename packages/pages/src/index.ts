@@ -14,6 +14,7 @@ export { Loading } from './Loading';
 export { Moment, useDay, useExactTime } from './Moment';
 export { PageHeader } from './PageHeader';
 export { NOTHING_PICKED, type Picked, Picker } from './Picker';
+export { TextLink } from './TextLink';
 export { pagesTranslationRef } from './translation';
 export { useIsSlow } from './useIsSlow';
 export { useListQuery } from './useListQuery';

@@ -51,7 +51,9 @@ export function testFailures(): void {
           await link('Tenants').click();
           await waits.waitFor();
           await link('Mockups').click();
-          await page.getByRole('heading', { name: 'Mockups' }).waitFor();
+          await page
+            .getByRole('heading', { name: 'Mockups', level: 2 })
+            .waitFor();
           await link('Tenants').click();
           await waits.waitFor();
         });

@@ -6,8 +6,8 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
-import { Container, Flex, Link, Text } from '@backstage/ui';
-import { Failure, Loading, PageHeader } from '@internal/pages';
+import { Container, Flex, Text } from '@backstage/ui';
+import { Failure, Loading, PageHeader, TextLink } from '@internal/pages';
 import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -81,9 +81,7 @@ export function EditorPage() {
           <Flex direction="column" gap="3">
             <Text as="p">{t('editor.missing.text')}</Text>
             {listPath !== undefined && (
-              <Link color="info" href={listPath}>
-                {t('editor.missing.list')}
-              </Link>
+              <TextLink href={listPath}>{t('editor.missing.list')}</TextLink>
             )}
           </Flex>
         </Container>

@@ -8,11 +8,10 @@ import {
   ButtonLink,
   Container,
   Flex,
-  Link,
   Text,
   VisuallyHidden,
 } from '@backstage/ui';
-import { Moment, PageHeader } from '@internal/pages';
+import { Moment, PageHeader, TextLink } from '@internal/pages';
 import { compareLayouts, type Version } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
 import { useParams } from 'react-router-dom';
@@ -154,9 +153,9 @@ function Note(props: {
         className={styles.note}
       >
         <Person entityRef={createdBy} />, <Moment at={createdAt} />.{' '}
-        <Link color="info" href={href} variant="body-small">
+        <TextLink href={href} variant="body-small">
           {t('history.look')}
-        </Link>
+        </TextLink>
       </Text>
       {onRestore && (
         <Button

@@ -3,8 +3,14 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { ButtonLink, Link, TextField } from '@backstage/ui';
-import { Alert, ActionDialog, Moment, statusOf } from '@internal/pages';
+import { ButtonLink, TextField } from '@backstage/ui';
+import {
+  Alert,
+  ActionDialog,
+  Moment,
+  statusOf,
+  TextLink,
+} from '@internal/pages';
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
@@ -103,8 +109,7 @@ export function RestoreDialog(props: {
                 <>
                   {titleOf(newest)}, <Person entityRef={newest.createdBy} />,{' '}
                   <Moment at={newest.createdAt} />.{' '}
-                  <Link
-                    color="info"
+                  <TextLink
                     href={
                       toComparison?.({
                         id: version.mockupId,
@@ -114,7 +119,7 @@ export function RestoreDialog(props: {
                     }
                   >
                     {t('history.restore.look')}
-                  </Link>
+                  </TextLink>
                 </>
               )}
             </>

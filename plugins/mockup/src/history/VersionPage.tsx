@@ -3,8 +3,8 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Button, ButtonLink, Container, Flex, Link, Text } from '@backstage/ui';
-import { Moment, PageHeader } from '@internal/pages';
+import { Button, ButtonLink, Container, Flex, Text } from '@backstage/ui';
+import { Moment, PageHeader, TextLink } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { useParams } from 'react-router-dom';
@@ -65,8 +65,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
                 {
                   label: t('history.restoredFrom'),
                   value: (
-                    <Link
-                      color="info"
+                    <TextLink
                       href={
                         toVersion?.({
                           id: mockupId,
@@ -75,7 +74,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
                       }
                     >
                       {t('history.olderVersion')}
-                    </Link>
+                    </TextLink>
                   ),
                 },
               ]

@@ -15,6 +15,7 @@ import {
   Loading,
   Moment,
   PageHeader,
+  TextLink,
 } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useState } from 'react';
@@ -294,9 +295,9 @@ function Row(props: {
         {restoredFrom && (
           <Text as="p" variant="body-small" color="secondary">
             {t('history.restoredFrom')}{' '}
-            <Link color="info" href={hrefOf(restoredFrom)} variant="body-small">
+            <TextLink href={hrefOf(restoredFrom)} variant="body-small">
               {from ? titleOf(from) : t('history.olderVersion')}
-            </Link>
+            </TextLink>
           </Text>
         )}
       </div>

@@ -57,7 +57,7 @@ export const historyMessages = {
     missing_other: 'Choose {{count}} versions to compare.',
     ready: 'Two versions are chosen.',
     submit: 'Compare',
-    title: '{{before}} and {{after}}',
+    title: '{{before}} compared with {{after}}',
     withNewest: 'Compare with the newest',
     swap: 'Swap sides',
   },

@@ -1,6 +1,6 @@
 import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonLink, Container, Flex, Link, Text } from '@backstage/ui';
-import { Moment, PageHeader } from '@internal/pages';
+import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
+import { Moment, PageHeader, TextLink } from '@internal/pages';
 import type {
   PagePublication,
   PublishedPageWithLayout,
@@ -92,9 +92,9 @@ function HeaderOfPublisher(props: {
         {
           label: t('pages.from'),
           value: (
-            <Link color="info" href={versionHref}>
+            <TextLink href={versionHref}>
               {versionTag || t('history.look')}
-            </Link>
+            </TextLink>
           ),
         },
       ]}

@@ -3,8 +3,8 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Button, Container, Flex, Link, Text } from '@backstage/ui';
-import { Alert } from '@internal/pages';
+import { Button, Container, Flex, Text } from '@backstage/ui';
+import { Alert, TextLink } from '@internal/pages';
 import type { Membership, Page } from 'backstage-plugin-tenants-common';
 import { type ReactNode, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
@@ -87,9 +87,9 @@ export function PortalLink() {
   const portal = host.slice(host.indexOf('.') + 1);
   return host.includes('.') ? (
     <Text as="p">
-      <Link color="info" href={`${protocol}//${portal}/`}>
+      <TextLink href={`${protocol}//${portal}/`}>
         {t('openTenant.other.portal', { host: portal })}
-      </Link>
+      </TextLink>
     </Text>
   ) : null;
 }

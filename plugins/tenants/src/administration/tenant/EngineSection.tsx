@@ -3,8 +3,8 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Button, Link, Text } from '@backstage/ui';
-import { ActionButton, Moment } from '@internal/pages';
+import { Button, Text } from '@backstage/ui';
+import { ActionButton, Moment, TextLink } from '@internal/pages';
 import { tenantsApiRef } from '../../api';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
@@ -115,9 +115,9 @@ export function EngineSection(props: {
           [
             t('tenant.engine.sourceErrors'),
             status.source_error_count ? (
-              <Link color="info" href={`${href}/${slug}/sources`}>
+              <TextLink href={`${href}/${slug}/sources`}>
                 {status.source_error_count}
-              </Link>
+              </TextLink>
             ) : null,
           ],
           [t('tenant.engine.faults'), status.faults || null],

@@ -90,6 +90,7 @@ function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
   const href = `${useRouteRef(rootRouteRef)?.() ?? ''}/${props.tenant.slug}`;
   const [wasEmpty] = useState(status.entities === 0);
   const words = status.state === 'paused' ? 'paused' : 'engine';
+  const errors = status.source_error_count ?? 0;
   return (
     <div role="status">
       {wasEmpty && status.entities > 0 && (
@@ -104,9 +105,11 @@ function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
           status="info"
           icon
           title={t('tenant.next.title')}
-          description={t(`tenant.next.${words}`, {
-            seconds: String(POLL_MS / 1000),
-          })}
+          description={
+            errors > 0
+              ? t('administration.errors', { count: errors })
+              : t(`tenant.next.${words}`, { seconds: String(POLL_MS / 1000) })
+          }
           customActions={
             <Flex gap="2" style={{ flexWrap: 'wrap' }}>
               <ButtonLink
@@ -118,7 +121,9 @@ function FirstEntities(props: { tenant: VisibleTenant; state: TenantState }) {
               </ButtonLink>
               {status.state !== 'catalog_plugin' && (
                 <ButtonLink size="small" href={`${href}/sources`}>
-                  {t('tenant.next.sources')}
+                  {t(
+                    errors > 0 ? 'tenant.tabs.sources' : 'tenant.next.sources',
+                  )}
                 </ButtonLink>
               )}
             </Flex>

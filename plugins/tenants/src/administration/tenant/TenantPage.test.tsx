@@ -77,6 +77,19 @@ describe('the page of a tenant', () => {
     expect(await seriousProblems()).toEqual([]);
   });
 
+  it('leads to the errors in the sources that a tenant without entities has', async () => {
+    const api = mockRegistry();
+    api.getTenantStatus.mockResolvedValue(
+      statusOf({ entities: 0, source_error_count: 2 }),
+    );
+    await renderPages(api, '/acme');
+    expect(
+      (await screen.findByText('No entities yet')).parentElement,
+    ).toHaveTextContent('2 errors in its sources');
+    expect(screen.queryByRole('link', { name: 'Add sources' })).toBeNull();
+    expect(screen.getAllByRole('link', { name: 'Sources' })).toHaveLength(2);
+  });
+
   it('looks for the first entities until they are there, and only while the page is visible', async () => {
     const api = mockRegistry();
     api.getTenantStatus.mockResolvedValue(statusOf({ entities: 0 }));
