@@ -105,7 +105,7 @@ export function testPages(): void {
     );
 
     inBrowser(
-      'a home with live data of 5,000 entities is for its readers, follows changes, and is taken back',
+      'a home with live data of 5,000 entities is for its readers, follows changes, and is unpublished',
       async ({ portal, visit }) => {
         const designer = await visit({ at: TENANT, as: 'anna', ...DESKTOP });
         designer.traffic.expect([TENANT]);
@@ -182,7 +182,7 @@ export function testPages(): void {
         await reader.page.getByRole('heading', { name: 'Header' }).waitFor();
 
         await page.getByRole('button', { name: /^Unpublish the page/ }).click();
-        await page.getByText(/The page glance is gone/).waitFor();
+        await page.getByText(/The page glance is unpublished/).waitFor();
         reader.expectProblem(/status of 404/);
         await reader.page.reload();
         await reader.page.getByText('There is no such page').waitFor();
