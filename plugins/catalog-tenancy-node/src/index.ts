@@ -5,11 +5,13 @@
  * @packageDocumentation
  */
 
+export { auditChange, setAuditRecord } from './audit/auditedChange';
 export { auditedTenantOf, auditFor } from './audit/auditedTenant';
 export { PostgresTenantAuditTrail } from './audit/PostgresTenantAuditTrail';
 export {
   type BegunAuditEvent,
   type EndedAuditEvent,
+  type TenantAuditRecord,
   type TenantAuditTrail,
 } from './audit/TenantAuditTrail';
 export { type AuditConfig, type AuditWebhookConfig } from './config/readAudit';
@@ -123,6 +125,7 @@ export { FairQueue } from './pool/FairQueue';
 export {
   TenancyPool,
   type BuildStatement,
+  type LastStatement,
   type PoolTransaction,
   type QuerySettings,
   type TenancyPoolOptions,

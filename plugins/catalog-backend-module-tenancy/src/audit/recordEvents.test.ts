@@ -22,10 +22,13 @@ const trail = {
   begin: async (event: BegunAuditEvent) => {
     happened.push('begun');
     begun.push(event);
-    return async (end: EndedAuditEvent) => {
-      ended.push(end);
-      await new Promise(setImmediate);
-      happened.push('stored');
+    return {
+      end: async (end: EndedAuditEvent) => {
+        ended.push(end);
+        await new Promise(setImmediate);
+        happened.push('stored');
+      },
+      storeWith: () => ({ build: async () => undefined, onCommitted() {} }),
     };
   },
 };

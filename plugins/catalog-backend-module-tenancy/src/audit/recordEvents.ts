@@ -1,4 +1,7 @@
-import type { AuditorService } from '@backstage/backend-plugin-api';
+import type {
+  AuditorService,
+  AuditorServiceEvent,
+} from '@backstage/backend-plugin-api';
 import {
   ADMIN_EVENT,
   type AuditConfig,
@@ -6,6 +9,7 @@ import {
   type BegunAuditEvent,
   DEFAULT_TENANT_SLUG,
   isTenantSlug,
+  setAuditRecord,
   type TenantAuditTrail,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -53,26 +57,30 @@ export function recordEvents(
     const begin = async (tenantSlug: string) =>
       plugin.trail.begin(await describe(tenantSlug, options, plugin));
     const slug = slugOf(options, plugin);
-    let end = slug ? await begin(slug) : undefined;
-    return {
+    let record = slug ? await begin(slug) : undefined;
+    const recorded: AuditorServiceEvent = {
       success: async params => {
         // The registry may learn only now which tenant it has created.
         const late = slugIn(params?.meta);
-        if (!end && plugin.pluginId === REGISTRY && late) {
-          end = await begin(late);
+        if (!record && plugin.pluginId === REGISTRY && late) {
+          record = await begin(late);
         }
         await Promise.all([
           event.success(params),
-          end?.({ outcome: 'succeeded', meta: params?.meta }),
+          record?.end({ outcome: 'succeeded', meta: params?.meta }),
         ]);
       },
       fail: async params => {
         await Promise.all([
           event.fail(params),
-          end?.({ outcome: 'failed', ...params }),
+          record?.end({ outcome: 'failed', ...params }),
         ]);
       },
     };
+    if (record) {
+      setAuditRecord(recorded, record);
+    }
+    return recorded;
   };
 }
 

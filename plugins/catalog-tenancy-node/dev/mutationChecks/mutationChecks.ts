@@ -264,9 +264,9 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the answer that waits for the audit trail',
     file: `${MODULE}/audit/recordEvents.ts`,
-    find: "          end?.({ outcome: 'succeeded', meta: params?.meta }),",
+    find: "          record?.end({ outcome: 'succeeded', meta: params?.meta }),",
     replace:
-      "          void end?.({ outcome: 'succeeded', meta: params?.meta }),",
+      "          void record?.end({ outcome: 'succeeded', meta: params?.meta }),",
     test: `${MODULE}/audit/recordEvents.test.ts`,
   },
   {

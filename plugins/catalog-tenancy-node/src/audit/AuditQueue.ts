@@ -28,8 +28,10 @@ interface Pending<TEntry> {
  */
 export class AuditQueue<TEntry extends Entry> {
   readonly #write: (entries: TEntry[]) => Promise<void>;
+  readonly #describe: (entry: TEntry) => string;
   readonly #logger: LoggerService;
   #pending = new Map<string, Pending<TEntry>>();
+  #written: readonly Pending<TEntry>[] = [];
   #roomAsked: (() => void)[] = [];
   #running: Promise<void> | undefined;
   /** Ends the wait for others, while there is one. */
@@ -39,9 +41,12 @@ export class AuditQueue<TEntry extends Entry> {
 
   constructor(options: {
     write: (entries: TEntry[]) => Promise<void>;
+    /** Without secrets, for the log. */
+    describe: (entry: TEntry) => string;
     logger: LoggerService;
   }) {
     this.#write = options.write;
+    this.#describe = options.describe;
     this.#logger = options.logger;
   }
 
@@ -76,6 +81,19 @@ export class AuditQueue<TEntry extends Entry> {
     );
   }
 
+  /**
+   * Takes an entry out of the queue, which nobody waits for, so that it is stored elsewhere.
+   *
+   * @returns false while it is being written
+   */
+  take(id: string): boolean {
+    const isWritten = this.#written.some(({ entry }) => entry.event_id === id);
+    if (!isWritten) {
+      this.#pending.delete(id);
+    }
+    return !isWritten;
+  }
+
   /** Resolves when nothing is queued. Entries that come later are written at once. */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -106,6 +124,10 @@ export class AuditQueue<TEntry extends Entry> {
       const batch = [...this.#pending.values()].slice(0, BATCH);
       batch.forEach(({ entry }) => this.#pending.delete(entry.event_id));
       this.#roomAsked.splice(0).forEach(resolve => resolve());
+      if (batch.length === 0) {
+        break;
+      }
+      this.#written = batch;
       try {
         await this.#writeEach(batch);
         retryMs = 0;
@@ -118,6 +140,8 @@ export class AuditQueue<TEntry extends Entry> {
           } events of audit trails wait to be stored: ${error}`,
         );
         await delay(retryMs);
+      } finally {
+        this.#written = [];
       }
     }
   }
@@ -154,7 +178,7 @@ export class AuditQueue<TEntry extends Entry> {
         return;
       } else {
         this.#logger.error(
-          `An event of an audit trail could not be stored: ${JSON.stringify(
+          `An event of an audit trail could not be stored: ${this.#describe(
             batch[0].entry,
           )}`,
           error,

@@ -4,11 +4,10 @@ import type {
   TenantAuditEvent,
   TenantAuditPage,
 } from 'backstage-plugin-tenants-common';
-import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
 import type { AuditConfig } from '../config/readAudit';
 import type { TenantDatabase } from '../database/TenantDatabase';
-import type { TenancyPool } from '../pool/TenancyPool';
+import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
 import { tenantIdOf } from '../tenants/activeTenant';
 import { AuditQueue } from './AuditQueue';
 import { postToWebhook } from './AuditWebhook';
@@ -17,12 +16,21 @@ import { describeError, redactMeta, redactText } from './redact';
 import type {
   BegunAuditEvent,
   EndedAuditEvent,
+  TenantAuditRecord,
   TenantAuditTrail,
 } from './TenantAuditTrail';
 
 const TABLE = 'tenant_audit';
 const SENT_AT_ONCE = 500;
 const DELETED_AT_ONCE = 10_000;
+
+/** An event that waits to be written. */
+interface QueuedEvent {
+  event_id: string;
+  at: string;
+  begun: BegunAuditEvent;
+  ended?: EndedAuditEvent;
+}
 
 /** An event as it is written. */
 interface Entry {
@@ -79,7 +87,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
   readonly #config: AuditConfig;
   readonly #database: TenantDatabase;
   readonly #pool: TenancyPool;
-  readonly #queue: AuditQueue<Entry>;
+  readonly #queue: AuditQueue<QueuedEvent>;
 
   constructor(options: {
     config: AuditConfig;
@@ -93,43 +101,55 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     this.#pool = pool;
     this.#queue = new AuditQueue({
       logger,
-      write: entries => this.#write(entries),
+      write: events => this.#write(events),
+      describe: event => JSON.stringify(toEntry(event)),
     });
   }
 
   /** {@inheritDoc TenantAuditTrail.begin} */
-  async begin(
-    begun: BegunAuditEvent,
-  ): Promise<(end: EndedAuditEvent) => Promise<void>> {
-    const entry: Entry = {
+  async begin(begun: BegunAuditEvent): Promise<TenantAuditRecord> {
+    const event: QueuedEvent = {
       event_id: randomUUID(),
-      tenant_slug: begun.tenantSlug,
       at: new Date().toISOString(),
-      plugin: begun.plugin,
-      event: redactText(begun.event),
-      severity: begun.severity,
-      actor: orNull(begun.actor),
-      ip: begun.ip,
-      user_agent: orNull(begun.userAgent),
-      method: begun.method,
-      path: orNull(begun.path),
-      outcome: null,
-      error: null,
-      meta: redactMeta(begun.meta),
+      begun,
     };
-    await this.#queue.add(entry);
-    return async ({ outcome, error, meta }) => {
-      const ended = {
-        ...entry,
-        outcome,
-        error: error ? describeError(error) : null,
-        meta: redactMeta({ ...begun.meta, ...meta }),
-      };
-      if (begun.severity === 'low') {
-        await this.#queue.add(ended);
-      } else {
-        await this.#queue.store(ended);
-      }
+    await this.#queue.add(event);
+    let stored: string | undefined;
+    return {
+      end: async ended => {
+        if (stored === JSON.stringify(ended)) {
+          return;
+        }
+        if (begun.severity === 'low') {
+          await this.#queue.add({ ...event, ended });
+        } else {
+          await this.#queue.store({ ...event, ended });
+        }
+      },
+      storeWith: describe => {
+        let sent = '';
+        return {
+          build: async () => {
+            const ended: EndedAuditEvent = {
+              outcome: 'succeeded',
+              meta: await describe(),
+            };
+            // One whose beginning is being written would wait for that, which may wait for the row
+            // of the tenant that the transaction has changed.
+            if (stored || !this.#queue.take(event.event_id)) {
+              return undefined;
+            }
+            sent = JSON.stringify(ended);
+            return this.#insert(
+              [{ ...event, ended }],
+              'where pg_current_xact_id_if_assigned() is not null',
+            );
+          },
+          onCommitted: rows => {
+            stored = rows.length > 0 ? sent : undefined;
+          },
+        };
+      },
     };
   }
 
@@ -250,8 +270,12 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
   }
 
   /** Events of tenants that are not there are left out: they are of nobody. */
-  async #write(entries: Entry[]): Promise<void> {
-    await this.#asAdmin(knex =>
+  async #write(events: QueuedEvent[]): Promise<void> {
+    await this.#asAdmin(this.#insert(events));
+  }
+
+  #insert(events: QueuedEvent[], condition = ''): BuildStatement {
+    return knex =>
       knex.raw(
         `insert into ${TABLE} as a
            (tenant_id, event_id, at, plugin, event, severity, actor, ip, user_agent, method, path,
@@ -263,21 +287,42 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
               severity text, actor text, ip text, user_agent text, method text, path text,
               outcome text, error text, meta jsonb)
            join tenants t on t.tenant_slug = e.tenant_slug
+          ${condition}
          on conflict (tenant_id, event_id) do update
            set outcome = excluded.outcome, error = excluded.error, meta = excluded.meta,
                sent = excluded.sent
-         where a.outcome is null`,
-        [this.#config.webhook ? false : null, JSON.stringify(entries)],
-      ),
-    );
+         where excluded.outcome is not null
+         returning event_id`,
+        [
+          this.#config.webhook ? false : null,
+          JSON.stringify(events.map(toEntry)),
+        ],
+      );
   }
 
   /** Without an event of its own: that would be recorded, too. */
-  #asAdmin<TRow extends object>(
-    build: (knex: Knex) => Knex.QueryBuilder | Knex.Raw,
-  ): Promise<TRow[]> {
+  #asAdmin<TRow extends object>(build: BuildStatement): Promise<TRow[]> {
     return this.#pool.query<TRow>(build, { asAdmin: true });
   }
+}
+
+function toEntry({ event_id, at, begun, ended }: QueuedEvent): Entry {
+  return {
+    event_id,
+    tenant_slug: begun.tenantSlug,
+    at,
+    plugin: begun.plugin,
+    event: redactText(begun.event),
+    severity: begun.severity,
+    actor: orNull(begun.actor),
+    ip: begun.ip,
+    user_agent: orNull(begun.userAgent),
+    method: begun.method,
+    path: orNull(begun.path),
+    outcome: ended?.outcome ?? null,
+    error: ended?.error ? describeError(ended.error) : null,
+    meta: redactMeta({ ...begun.meta, ...ended?.meta }),
+  };
 }
 
 function toEvent({ event_id, at, outcome, ...event }: Row): TenantAuditEvent {

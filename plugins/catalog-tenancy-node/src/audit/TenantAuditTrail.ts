@@ -3,6 +3,7 @@ import type {
   TenantAuditEvent,
   TenantAuditPage,
 } from 'backstage-plugin-tenants-common';
+import type { LastStatement } from '../pool/TenancyPool';
 
 /**
  * What is known of an operation when it begins.
@@ -39,6 +40,25 @@ export interface EndedAuditEvent {
 }
 
 /**
+ * The record of an operation that has begun.
+ *
+ * @public
+ */
+export interface TenantAuditRecord {
+  /** Records how the operation ends, and resolves once that is stored. */
+  end(ended: EndedAuditEvent): Promise<void>;
+
+  /**
+   * What a transaction of the administrator sends with its commit, so that it stores that the
+   * operation has succeeded where it has written anything. {@link TenantAuditRecord.end} then has
+   * nothing left to store, unless it is told something else.
+   *
+   * @param describe - what the end will tell beside what was told at the beginning
+   */
+  storeWith(describe: () => Promise<EndedAuditEvent['meta']>): LastStatement;
+}
+
+/**
  * The audit trails of tenants: who did what, when, from where and with what outcome. It asks no
  * permissions.
  *
@@ -49,12 +69,9 @@ export interface TenantAuditTrail {
    * Records that an operation begins. It waits where many events wait to be stored, as they do
    * while the database is away.
    *
-   * @returns records how the operation ends, and resolves once that is stored
    * @throws `ServiceUnavailableError` where nothing could be stored for 10 seconds
    */
-  begin(
-    event: BegunAuditEvent,
-  ): Promise<(end: EndedAuditEvent) => Promise<void>>;
+  begin(event: BegunAuditEvent): Promise<TenantAuditRecord>;
 
   /**
    * A page of the trail of a tenant, also of a deleted one, the newest events first.

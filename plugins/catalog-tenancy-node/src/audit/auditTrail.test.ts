@@ -3,13 +3,15 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mockLogger } from '../__testUtils__/serviceMocks';
+import { mockAuditor, mockLogger } from '../__testUtils__/serviceMocks';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
 import type { AuditConfig } from '../config/readAudit';
+import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
+import { auditChange, setAuditRecord } from './auditedChange';
 import { PostgresTenantAuditTrail } from './PostgresTenantAuditTrail';
 import type { BegunAuditEvent } from './TenantAuditTrail';
 
@@ -50,13 +52,13 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     trail: PostgresTenantAuditTrail,
     more: Partial<BegunAuditEvent> = {},
   ) => {
-    const end = await trail.begin(event(more));
+    const { end } = await trail.begin(event(more));
     await end({ outcome: 'succeeded' });
   };
 
   it('tell who did what from where, and with what outcome, to the tenant alone', async () => {
     const trail = open();
-    const end = await trail.begin(event());
+    const { end } = await trail.begin(event());
     await end({
       outcome: 'failed',
       error: Object.assign(new Error('no such thing'), {
@@ -150,7 +152,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
 
   it('hold no secrets, and nothing of an internal error but its kind', async () => {
     const trail = open();
-    const end = await trail.begin(
+    const { end } = await trail.begin(
       event({
         userAgent: 'a\0b',
         meta: {
@@ -175,6 +177,91 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     });
   });
 
+  describe('of a change of the registry', () => {
+    const change = async (
+      trail: PostgresTenantAuditTrail,
+      statement: string,
+      meta: Record<string, unknown> = { a: 1 },
+    ) => {
+      const record = await trail.begin(event());
+      const audited = { success: async () => {}, fail: async () => {} };
+      setAuditRecord(audited, record);
+      const auditor = mockAuditor();
+      auditor.createEvent.mockResolvedValue(audited);
+      const admin = new AuditedAdminDatabase({ pool: database.pool, auditor });
+      await auditChange(
+        audited,
+        async () => meta,
+        () =>
+          admin.run('change', ({ knex, query }) => query(knex.raw(statement))),
+      );
+      return record;
+    };
+    const stored = async () =>
+      (
+        await database.client.query(
+          `select a.outcome, a.meta, a.xmin = t.xmin as "isOfChange"
+             from tenant_audit a join tenants t using (tenant_id)`,
+        )
+      ).rows;
+    const UPDATE = `update tenants set tenant_name = 'Acme' where tenant_slug = 'acme'`;
+
+    it('are committed with it, and not written again', async () => {
+      const trail = open();
+      const { end } = await change(trail, UPDATE);
+      const expected = [
+        {
+          outcome: 'succeeded',
+          meta: { slug: 'acme', a: 1 },
+          isOfChange: true,
+        },
+      ];
+      await expect(stored()).resolves.toEqual(expected);
+      await end({ outcome: 'succeeded', meta: { a: 1 } });
+      await trail.stop();
+      await expect(stored()).resolves.toEqual(expected);
+    });
+
+    it('have what the end tells otherwise', async () => {
+      const trail = open();
+      const { end } = await change(trail, UPDATE);
+      await end({ outcome: 'failed', error: new Error('later') });
+      await expect(stored()).resolves.toMatchObject([{ outcome: 'failed' }]);
+    });
+
+    it('are not stored by a transaction that reads, or that fails', async () => {
+      const trail = open();
+      const { end } = await change(trail, 'select from tenants');
+      await expect(stored()).resolves.toEqual([]);
+      await end({ outcome: 'succeeded' });
+      await expect(
+        change(trail, `${UPDATE} returning 1 / 0`),
+      ).rejects.toThrow();
+      await trail.stop();
+      const outcomes = (await stored()).map(({ outcome }) => outcome);
+      expect(outcomes.sort()).toEqual([null, 'succeeded']);
+    });
+
+    it('refuse it where they can not be stored', async () => {
+      await database.client.query(
+        `alter table tenant_audit add constraint refused check (event <> 'update-tenant')`,
+      );
+      try {
+        await expect(
+          change(open(), `update tenants set tenant_name = 'Refused'`),
+        ).rejects.toThrow();
+      } finally {
+        await database.client.query(
+          'alter table tenant_audit drop constraint refused',
+        );
+      }
+      const { rows } = await database.client.query(
+        `select from tenants where tenant_name = 'Refused'`,
+      );
+      expect(rows).toEqual([]);
+    });
+  });
+
   it('wait while nothing can be written, and lose nothing', async () => {
     const trail = open();
     const { client } = database;
@@ -184,7 +271,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     const begun = Array.from({ length: 11_000 }, () => trail.begin(event()));
     const ends = await Promise.all(begun.slice(0, 400));
     const done = Promise.all(
-      ends.map(end => end({ outcome: 'succeeded' })),
+      ends.map(({ end }) => end({ outcome: 'succeeded' })),
     ).then(() => {
       isAnswered = true;
     });

@@ -1,5 +1,6 @@
 import type { AuditorService } from '@backstage/backend-plugin-api';
 import { toError } from '@backstage/errors';
+import { currentChange } from '../audit/auditedChange';
 import type { ReadReplica } from '../replica/ReadReplica';
 import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -47,7 +48,11 @@ export class AuditedAdminDatabase implements AdminDatabase {
     const end = this.#replica?.writing();
     let result: T;
     try {
-      result = await this.#pool.transaction({ asAdmin: true }, work);
+      result = await this.#pool.transaction(
+        { asAdmin: true },
+        work,
+        currentChange(),
+      );
     } catch (error) {
       await event.fail({ error: toError(error) }).catch(noop);
       throw error;

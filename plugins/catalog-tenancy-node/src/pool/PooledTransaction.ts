@@ -111,22 +111,27 @@ export class PooledTransaction {
     return rows as Promise<TRow[]>;
   }
 
-  /** Commits, if every statement has succeeded, or rolls back and throws. */
-  async end(): Promise<void> {
+  /**
+   * Commits, if every statement has succeeded, or rolls back and throws.
+   *
+   * @param last - sent with the commit, where anything else was
+   * @returns the rows of the last one
+   */
+  async end(last: readonly Statement[]): Promise<object[]> {
     await this.#finish();
     try {
       if (this.#failure) {
         throw this.#failure;
       }
       if (this.#begun) {
-        await this.#commit([]);
-        return;
+        return (await this.#commit(last)).rows;
       }
     } catch (error) {
       await this.#giveBack();
       throw error;
     }
     await this.#giveBack();
+    return [];
   }
 
   /** Rolls back. */

@@ -28,6 +28,7 @@ import {
   createContext,
   isDirect,
   type SessionContext,
+  type Statement,
 } from './statements';
 
 // No reader waits longer for a page, and a costly filter would keep its connection from
@@ -49,6 +50,18 @@ export interface TransactionSettings {
   asAdmin?: boolean;
   /** Also where tenants can't be served: see {@link TenancyPoolOptions.whenReady}. */
   evenIfNotReady?: boolean;
+}
+
+/**
+ * A statement that a transaction sends together with its commit, in the same round trip.
+ *
+ * @public
+ */
+export interface LastStatement {
+  /** Called when the work has been done; nothing is sent where it returns nothing. */
+  build(): Promise<BuildStatement | undefined>;
+  /** Called with its rows once they are committed. */
+  onCommitted(rows: object[]): void;
 }
 
 /**
@@ -266,27 +279,35 @@ export class TenancyPool {
    * `work` has not passed on. Statements that `work` has not waited for belong to
    * it. `work` holds a connection: it should not wait for another one.
    *
+   * @param last - sent behind the statements of `work`
    * @throws like {@link TenancyPool.query}, and whatever `work` rejects with
    */
   async transaction<T>(
     settings: TransactionSettings,
     work: (transaction: PoolTransaction) => Promise<T>,
+    last?: LastStatement,
   ): Promise<T> {
     const context = createContext(this.schema, settings, {
       whenReady: this.#whenReady && !settings.evenIfNotReady,
     });
     const transaction = await this.#open(context, settings);
     let result: T;
+    let statement: Statement | undefined;
     try {
       result = await work({
         knex: this.#knex,
-        query: statement => transaction.query(statement),
+        query: each => transaction.query(each),
       });
+      const build = await last?.build();
+      statement = build && compileStatement(build(this.#knex));
     } catch (error) {
       await transaction.abort();
       throw error;
     }
-    await transaction.end();
+    const rows = await transaction.end(statement ? [statement] : []);
+    if (statement) {
+      last?.onCommitted(rows);
+    }
     return result;
   }
 

@@ -6,6 +6,7 @@ import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { toError } from '@backstage/errors';
 import { holdAnswer, measureOperations } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
+import { auditChange } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
 
@@ -78,7 +79,12 @@ export function createOperations(options: {
           allow: ['user', 'service'],
         });
         // Before it reads anything else of the request.
-        await handler(req, res, await access.check(credentials, req));
+        const caller = await access.check(credentials, req);
+        await auditChange(
+          event,
+          async () => (await describeSafely(describe, req, res))?.meta,
+          () => handler(req, res, caller),
+        );
       } catch (error) {
         const meta = await describeSafely(describe, req, res);
         await event

@@ -128,7 +128,13 @@ export async function startGatedBackend(options: {
         service: tenantAuditTrailServiceRef,
         deps: {},
         factory: () => ({
-          begin: async () => async () => {},
+          begin: async () => ({
+            end: async () => {},
+            storeWith: () => ({
+              build: async () => undefined,
+              onCommitted: () => {},
+            }),
+          }),
           list: async () => ({ items: [], next_cursor: null }),
           deleteOld: async () => 0,
           send: async () => {},
