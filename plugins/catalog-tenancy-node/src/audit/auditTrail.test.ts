@@ -183,9 +183,9 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       statement: string,
       meta: Record<string, unknown> = { a: 1 },
     ) => {
-      const record = await trail.begin(event());
+      const begun = await trail.begin(event());
       const audited = { success: async () => {}, fail: async () => {} };
-      setAuditRecord(audited, record);
+      setAuditRecord(audited, begun);
       const auditor = mockAuditor();
       auditor.createEvent.mockResolvedValue(audited);
       const admin = new AuditedAdminDatabase({ pool: database.pool, auditor });
@@ -195,7 +195,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
         () =>
           admin.run('change', ({ knex, query }) => query(knex.raw(statement))),
       );
-      return record;
+      return begun;
     };
     const stored = async () =>
       (
