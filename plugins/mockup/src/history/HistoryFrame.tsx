@@ -19,9 +19,11 @@ export interface ReadMockup {
   etag: string;
 }
 
-/** What a page of the history needs, read by one function. Nothing where it is not there. */
+/** What a page about a mockup needs, read by one function. Nothing where it is not there. */
 export function HistoryFrame<TValue>(props: {
   mockupId: string;
+  /** What is read there; the versions, where nothing is said. */
+  about?: { title: string; href: string; failed: string };
   /** What else there is to read. It does not change while the page is there. */
   load: () => Promise<TValue | undefined>;
   children: (loaded: { value: TValue; read: ReadMockup }) => ReactNode;
@@ -32,6 +34,11 @@ export function HistoryFrame<TValue>(props: {
   const listHref = useRouteRef(rootRouteRef)?.() ?? '';
   const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockupId }) ?? '';
   const versionsHref = useRouteRef(versionsRouteRef)?.({ id: mockupId }) ?? '';
+  const about = props.about ?? {
+    title: t('history.versions'),
+    href: versionsHref,
+    failed: t('history.failed'),
+  };
   const { value, error, loading, retry } = useAsyncRetry(async () => {
     const [read, more] = await Promise.all([api.getMockup(mockupId), load()]);
     return { read, more };
@@ -41,9 +48,7 @@ export function HistoryFrame<TValue>(props: {
   if (read && more !== undefined && !error) {
     return (
       <BreadcrumbEntry entry={{ label: read.mockup.name, href: mockupHref }}>
-        <BreadcrumbEntry
-          entry={{ label: t('history.versions'), href: versionsHref }}
-        >
+        <BreadcrumbEntry entry={{ label: about.title, href: about.href }}>
           {children({ read, value: more })}
         </BreadcrumbEntry>
       </BreadcrumbEntry>
@@ -51,11 +56,11 @@ export function HistoryFrame<TValue>(props: {
   }
   return (
     <>
-      <PageHeader title={read?.mockup.name ?? t('history.versions')} />
+      <PageHeader title={read?.mockup.name ?? about.title} />
       <Container>
         {loading && <Loading />}
         {error && !loading && (
-          <Failure title={t('history.failed')} error={error} onRetry={retry} />
+          <Failure title={about.failed} error={error} onRetry={retry} />
         )}
         {!error && !loading && (
           <Alert

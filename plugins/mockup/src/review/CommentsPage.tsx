@@ -20,7 +20,7 @@ import { mockupApiRef } from '../api';
 import { LayoutView } from '../components/LayoutView';
 import { useWords } from '../history/difference/useWords';
 import { HistoryFrame, type ReadMockup } from '../history/HistoryFrame';
-import { mockupRouteRef, versionsRouteRef } from '../routes';
+import { commentsRouteRef, mockupRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { CommentForm } from './CommentForm';
 import { CommentList } from './CommentList';
@@ -31,9 +31,16 @@ const NO_ITEMS: LayoutItem[] = [];
 /** What people say of a mockup, beside its newest version. */
 export function CommentsPage() {
   const { id = '' } = useParams();
+  const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
+  const href = useRouteRef(commentsRouteRef)?.({ id }) ?? '';
   return (
-    <HistoryFrame key={id} mockupId={id} load={() => api.listComments(id)}>
+    <HistoryFrame
+      key={id}
+      mockupId={id}
+      about={{ title: t('review.open'), href, failed: t('review.failed') }}
+      load={() => api.listComments(id)}
+    >
       {({ read, value }) => <Comments read={read} loaded={value} />}
     </HistoryFrame>
   );

@@ -207,6 +207,22 @@ describe('the comments of a mockup', () => {
     ).not.toBeInTheDocument();
   });
 
+  it('say where they could not be read, and are read again', async () => {
+    const backend = new Backend();
+    backend.say('Too wide');
+    const { listComments } = backend.api;
+    backend.api.listComments = async () => {
+      throw await refusal(503, 'ServiceUnavailableError', 'Too busy');
+    };
+    await backend.renderComments();
+    const alert = await screen.findByRole('alert');
+    expect(alert).toHaveTextContent('The comments could not be read');
+    expect(alert).toHaveTextContent('Too busy');
+    backend.api.listComments = listComments;
+    await userEvent.click(within(alert).getByRole('button'));
+    expect(await screen.findByText('Too wide')).toBeVisible();
+  });
+
   it('keep what was typed where it is not saved', async () => {
     const backend = new Backend();
     backend.api.createComment.mockRejectedValue(
