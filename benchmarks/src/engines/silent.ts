@@ -26,7 +26,8 @@ const COPIES = `
     select 'copy-' || n, 'Copy' from generate_series($1::int, $2::int) n returning tenant_id)
   insert into tenancy.engine_status
   select (jsonb_populate_record(s, jsonb_build_object('tenant_id', new.tenant_id))).*
-    from new, (select s from tenancy.engine_status s order by wake_at desc limit 1) last (s)`;
+    from new, (select s from tenancy.engine_status s
+              where wake_at is not null order by wake_at desc limit 1) last (s)`;
 
 const SCHEMAS = `
   do $$

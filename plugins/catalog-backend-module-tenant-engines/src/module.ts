@@ -8,8 +8,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
-import { readDurationFromConfig } from '@backstage/config';
-import { durationToMilliseconds, type JsonObject } from '@backstage/types';
+import type { JsonObject } from '@backstage/types';
 import {
   type ActiveTenant,
   type TenantEngineChanges,
@@ -33,6 +32,7 @@ import type { RequestHandler } from 'express';
 import { createHash } from 'node:crypto';
 import { CodeMutations } from './code/CodeMutations';
 import { EngineConfigs } from './config/EngineConfigs';
+import { processingIntervalMs } from './config/intervals';
 import { describeFailure } from './engine/failures';
 import { logPackages, readEnginePackages } from './engine/packages';
 import { type EngineFeature, namesOf } from './engine/TenantEngine';
@@ -462,15 +462,14 @@ async function processingIntervalOf(
   }: { changes: Pick<TenantEngineChanges, 'list'>; engines: Engines },
 ): Promise<number | undefined> {
   const [record] = await changes.list({ tenantIds: [tenantId] });
-  const key = 'catalog.processingInterval';
   try {
     const config = await engines.configs.configOf(
       record ?? { tenantId, tenantSlug: '' },
       record?.catalogConfig,
     );
-    return durationToMilliseconds(readDurationFromConfig(config, { key }));
+    return processingIntervalMs(config);
   } catch {
-    // Switched off, or a configuration with which the engine does not start.
+    // A configuration with which the engine does not start.
     return undefined;
   }
 }

@@ -1,3 +1,4 @@
+import { type Config, readDurationFromConfig } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import {
   durationToMilliseconds,
@@ -154,4 +155,15 @@ function shortestIntervalOf(expression: JsonValue): number | undefined {
     }
   }
   return Math.min(...runs.slice(1).map((run, i) => run - runs[i]));
+}
+
+/** How often the engine with a configuration processes an item again; nothing where it does not. */
+export function processingIntervalMs(config: Config): number | undefined {
+  const key = 'catalog.processingInterval';
+  try {
+    return durationToMilliseconds(readDurationFromConfig(config, { key }));
+  } catch {
+    // Switched off.
+    return undefined;
+  }
 }

@@ -13,6 +13,7 @@ import type {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { CodeSources } from '../code/CodeSources';
 import type { EngineConfigs } from '../config/EngineConfigs';
+import { processingIntervalMs } from '../config/intervals';
 import { describeFailure, withoutSecrets } from './failures';
 import type { PluginServices } from './services';
 import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
@@ -98,6 +99,8 @@ interface Entry {
   sleep?: 'asleep' | 'awake';
   /** By the clock of `performance`. */
   lastRequestAt: number;
+  /** For how long an item may be due before an engine that sleeps is started for it. */
+  slackMs?: number;
 }
 
 /** How many engines start at the same time. */
@@ -437,7 +440,8 @@ export class EngineManager {
     }
   }
 
-  #maySleep({ tenant, isPaused, lastRequestAt, supervised }: Entry): boolean {
+  #maySleep(entry: Entry): boolean {
+    const { tenant, isPaused, lastRequestAt, supervised } = entry;
     const { configs, leases, members, works } = this.#options;
     const { idleMs } = this.#timing;
     return (
@@ -449,12 +453,13 @@ export class EngineManager {
       lastRequestAt < performance.now() - idleMs &&
       works.of(tenant).isQuiet &&
       !members.isBusy(tenant.tenantId) &&
-      this.#dueInMs(tenant) >= SHORTEST_SLEEP_MS
+      this.#dueInMs(entry) >= SHORTEST_SLEEP_MS
     );
   }
 
-  #dueInMs({ tenantId }: ActiveTenant): number {
-    return this.#sleeping.dueInMs(tenantId, this.#timing.quietMs) ?? 0;
+  #dueInMs({ tenant, slackMs }: Entry): number {
+    const { quietMs } = this.#timing;
+    return this.#sleeping.dueInMs(tenant.tenantId, quietMs, slackMs) ?? 0;
   }
 
   async #sleep(entry: Entry): Promise<void> {
@@ -464,7 +469,7 @@ export class EngineManager {
     const activity = this.#sleeping.activityOf(tenantId);
     // Not all on one day at the same time.
     const longestMs = LONGEST_SLEEP_MS * (1 - Math.random() / 2);
-    const ms = Math.min(this.#dueInMs(tenant), longestMs);
+    const ms = Math.min(this.#dueInMs(entry), longestMs);
     if (!(await wakes.sleep(tenantId, { config: fingerprint, ms }))) {
       return;
     }
@@ -553,6 +558,11 @@ export class EngineManager {
     const record = await this.#recordOf(tenant);
     const config = await configs.configOf(tenant, record.catalogConfig);
     redact(configs.secretsOf(config));
+    const entry = this.#entries.get(tenant.tenantId);
+    if (entry) {
+      // Upstream spreads what was processed at once over so much time.
+      entry.slackMs = (processingIntervalMs(config) ?? 0) / 2;
+    }
     const { members } = this.#options;
     const memberEntities = members.open(tenant, { work, logger });
     const database = this.#sleeping.open({

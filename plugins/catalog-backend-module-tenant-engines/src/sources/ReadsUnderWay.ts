@@ -98,11 +98,15 @@ export class ReadsUnderWay {
 
   /** Is called when this process ends the work of a tenant in order; it never rejects. */
   async leave(tenantId: string): Promise<void> {
-    await this.#write(tenantId, () => [
-      `delete from ${tableOf(tenantId)} where process_id = $1`,
-      [this.#processId],
+    await this.#of(tenantId)
+      .inTurn(() =>
+        this.#pool.query(
+          `delete from ${tableOf(tenantId)} where process_id = $1`,
+          [this.#processId],
+        ),
+      )
       // The engine may have no such table, or no tables at all.
-    ]).catch(() => undefined);
+      .catch(() => undefined);
   }
 
   /**

@@ -84,6 +84,8 @@ interface NoteRow {
   isOfHolder: boolean | null;
   /** Whether the engine sleeps until it is due, whichever process has the lease. */
   isAsleep: boolean;
+  /** The same, and it is not due: what waits, waits for that time. */
+  sleepsOn: boolean;
   /** Whether a process wrote it that takes no leases. */
   isWithoutLeases: boolean;
   process: string | null;
@@ -143,6 +145,7 @@ export class EngineStatusStore {
               case when p.process_id is not null
                    then s.process_id is not distinct from p.process_id end as "isOfHolder",
               s.wake_at is not null as "isAsleep",
+              coalesce(s.wake_at > now(), false) as "sleepsOn",
               s.tenant_id is not null and s.process_id is null as "isWithoutLeases",
               p.name as process, p.expires_at as "leaseExpiresAt",
               (select count(*)::int from ${this.#name('adoption_faults')} f
@@ -437,8 +440,9 @@ function release(client: PoolClient, failure: unknown): void {
 
 function toReport(
   row: NoteRow & { now: Date },
-  oldestDueAt: Date | null | undefined,
+  due: Date | null | undefined,
 ): TenantEngineReport {
+  const oldestDueAt = due && row.sleepsOn ? null : due;
   const isCurrent = row.isOfHolder ?? row.isWithoutLeases;
   const { now, state, reason } = row;
   return {

@@ -24,6 +24,8 @@ const POLLS: ReadonlyArray<[PollKind, RegExp]> = [
 export interface Due {
   processing?: number;
   stitching?: number;
+  /** Whether the engine has so few items that all of them may be processed at once. */
+  hasFewItems?: boolean;
 }
 
 /** In milliseconds. */
@@ -74,6 +76,7 @@ export class Hibernation implements StatementGate {
   };
   #activity = 0;
   #activeAt = performance.now();
+  #hasFewItems = false;
   /** Counts the answers to polls. */
   #answers = 0;
   #isStopped = false;
@@ -111,8 +114,10 @@ export class Hibernation implements StatementGate {
    * without any, and nothing while the engine is at work or was a moment ago.
    *
    * @param quietMs - for how long nothing may have happened
+   * @param slackMs - for how long an item may be due, where the engine has few: with one start of it
+   *   for each, they would be most of its work
    */
-  dueInMs(quietMs: number): number | undefined {
+  dueInMs(quietMs: number, slackMs: number = 0): number | undefined {
     const { processing, stitching } = this.#states;
     const now = performance.now();
     if (
@@ -123,7 +128,8 @@ export class Hibernation implements StatementGate {
     ) {
       return undefined;
     }
-    return Math.min(processing.dueAt, stitching.dueAt) - now;
+    const processedAt = processing.dueAt + (this.#hasFewItems ? slackMs : 0);
+    return Math.min(processedAt, stitching.dueAt) - now;
   }
 
   /** Another one after each statement and each call that may have made work. */
@@ -243,7 +249,12 @@ export class Hibernation implements StatementGate {
       });
   }
 
-  #setDue({ processing = Infinity, stitching = Infinity }: Due): void {
+  #setDue({
+    processing = Infinity,
+    stitching = Infinity,
+    hasFewItems = false,
+  }: Due): void {
+    this.#hasFewItems = hasFewItems;
     const earliest = this.#wokenAt + this.#timing.dueMs;
     const now = performance.now();
     this.#states.processing.dueAt = Math.max(now + processing, earliest);

@@ -6,6 +6,9 @@ import { type Due, Hibernation } from './Hibernation';
 /** How many engines one statement looks at. */
 const BATCH_SIZE = 50;
 
+/** Are processed within a second or two. */
+const FEW_ITEMS = 100;
+
 /** The hibernation of each engine of this process, by its tenant. */
 export class SleepingEngines {
   readonly #pool: EnginePool;
@@ -49,8 +52,12 @@ export class SleepingEngines {
   }
 
   /** As {@link Hibernation.dueInMs}; nothing where this process runs no engine. */
-  dueInMs(tenantId: string, quietMs: number): number | undefined {
-    return this.#engines.get(tenantId)?.dueInMs(quietMs);
+  dueInMs(
+    tenantId: string,
+    quietMs: number,
+    slackMs?: number,
+  ): number | undefined {
+    return this.#engines.get(tenantId)?.dueInMs(quietMs, slackMs);
   }
 
   /** As {@link Hibernation.activity}. */
@@ -92,17 +99,21 @@ export class SleepingEngines {
     const schema = schemaOf(tenantId);
     const inMs = (min: string) =>
       `extract(epoch from ${min} - clock_timestamp())::float8 * 1000`;
-    const [{ processing, stitching }] = await this.#pool.query<{
+    const [{ processing, stitching, hasFewItems }] = await this.#pool.query<{
       processing: number | null;
       stitching: number | null;
+      hasFewItems: boolean;
     }>(
       `select (select ${inMs('min(next_update_at)')}
                  from ${schema}.refresh_state) as processing,
               (select ${inMs('min(next_stitch_at)')}
-                 from ${schema}.stitch_queue) as stitching`,
+                 from ${schema}.stitch_queue) as stitching,
+              not exists (select from ${schema}.refresh_state
+                          offset ${FEW_ITEMS}) as "hasFewItems"`,
       [],
     );
     return {
+      hasFewItems,
       processing: processing ?? undefined,
       stitching: stitching ?? undefined,
     };
