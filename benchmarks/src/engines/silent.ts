@@ -85,6 +85,7 @@ export async function measureSilent(
       const commits = (await countOf(database, COMMITS)) - before;
       rows.push([
         count,
+        await countOf(database, ASLEEP),
         started,
         ((await heapOf(server)) / 1024).toFixed(0),
         ((commits * 60_000) / WINDOW_MS).toFixed(0),
@@ -98,6 +99,7 @@ export async function measureSilent(
     title: `Tenants that do nothing, ${withTables} of them with tables`,
     head: [
       'tenants',
+      'asleep',
       'start of the backend, s',
       'heap, kB',
       'transactions a minute',
