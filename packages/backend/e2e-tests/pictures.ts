@@ -1,6 +1,6 @@
 // What `npm run pictures` runs: every page of ours, wide and narrow, in both themes, with an empty,
 // a full and a failing backend, into a temporary folder; what axe finds there; and the weight of
-// the first page. Arguments name some of the pages.
+// the first page. Arguments name some of the pages, and of the states.
 
 import { mkdtempSync } from 'fs';
 import { tmpdir } from 'os';
@@ -83,20 +83,27 @@ const PAGES_OF_A_MOCKUP: Picture[] = [
   },
 ];
 
-type State = 'empty' | 'full' | 'failing';
+const STATES = ['empty', 'full', 'failing'] as const;
+type State = (typeof STATES)[number];
 
 async function takePictures(names: string[]): Promise<boolean> {
   const folder = mkdtempSync(join(tmpdir(), 'pictures-'));
   const portal = await Portal.start();
   const chromium = await Chromium.start(portal);
   const problems: string[] = [];
+  const isState = (name: string) => STATES.some(state => state === name);
+  const states = names.filter(isState);
+  const pagesAsked = names.filter(name => !isState(name));
   const isAsked = ({ name }: Picture) =>
-    names.length === 0 || names.includes(name);
+    pagesAsked.length === 0 || pagesAsked.includes(name);
   let mockup = '';
   let versions: string[] = [];
 
   /** All pages in a state, at both widths and in both themes. */
   async function takeAll(state: State, pages: Picture[]) {
+    if (states.length > 0 && !states.includes(state)) {
+      return;
+    }
     for (const width of [1440, 390]) {
       for (const theme of ['light', 'dark'] as const) {
         for (const picture of pages.filter(isAsked)) {

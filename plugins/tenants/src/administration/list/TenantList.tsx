@@ -235,7 +235,7 @@ function Rows(props: {
         selectionBehavior="toggle"
         selectedKeys={props.chosen}
         onSelectionChange={props.onChoose}
-        style={{ minWidth: shown.length > 2 ? 720 : undefined }}
+        style={{ minWidth: shown.length > 2 ? 900 : undefined }}
       >
         <TableHeader>
           {shown.map(column => (
