@@ -1,7 +1,6 @@
 import { Postgres } from '@internal/postgres';
 import type { PostgresVersion } from '@internal/postgres';
-import { testedVersions } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import { testedVersions, withClient } from '@internal/postgres/testUtils';
 import type { ClientConfig, QueryResult } from 'pg';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 
@@ -74,14 +73,10 @@ export async function query(
   connection: ClientConfig,
   sql: string,
 ): Promise<unknown[]> {
-  const client = new Client(connection);
-  await client.connect();
-  try {
+  return withClient(connection, async client => {
     const result: QueryResult | QueryResult[] = await client.query(sql);
     return [result].flat().slice(-1)[0].rows;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 /** Runs a command that has to succeed. */

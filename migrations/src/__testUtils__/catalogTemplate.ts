@@ -1,10 +1,9 @@
-import { copyDatabase } from '@internal/postgres/testUtils';
+import { copyDatabase, withClient } from '@internal/postgres/testUtils';
 import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
-import type { ClientConfig } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 import type { PhaseNumber } from '../engine/Step';
 import { createCatalogDatabase, openCatalogDatabase } from './catalogDatabase';
 import type { CatalogDatabase } from './catalogDatabase';
@@ -65,11 +64,7 @@ async function administer(
   connection: ClientConfig,
   use: (admin: Client) => Promise<void>,
 ): Promise<void> {
-  const admin = new Client({ ...connection, database: 'postgres' });
-  await admin.connect();
-  try {
-    await use(admin);
-  } finally {
-    await admin.end();
-  }
+  await withClient({ ...connection, database: 'postgres' }, admin =>
+    use(admin),
+  );
 }

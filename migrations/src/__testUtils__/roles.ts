@@ -1,5 +1,5 @@
-import { changeRole } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import { changeRole, withClient } from '@internal/postgres/testUtils';
+import type { Client } from 'pg';
 import type { CatalogDatabase } from './catalogDatabase';
 
 const PASSWORD = 'only-for-tests';
@@ -22,12 +22,8 @@ export async function asLogin<T>(
   login: string,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = new Client(await connectionOf(database, login));
-  await client.connect();
-  try {
+  return withClient(await connectionOf(database, login), async client => {
     await client.query('set search_path = tenancy');
     return await use(client);
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -1,7 +1,6 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Client } from 'pg';
 import { gunzipSync } from 'node:zlib';
 import { migrateTo, status } from '../migrateTo';
 import { rollback } from '../rollback/rollback';
@@ -31,14 +30,10 @@ describe.each(databases.eachSupportedId())(
       const connection = await databases.create(id, {
         name: 'adopted by f344899',
         prepare: async empty => {
-          const client = new Client(empty);
-          await client.connect();
-          try {
+          await withClient(empty, async client => {
             await client.query(ROLES);
             await client.query(gunzipSync(readFileSync(DUMP)).toString());
-          } finally {
-            await client.end();
-          }
+          });
         },
       });
       catalog = await openStockCatalog(connection);

@@ -1,5 +1,8 @@
-import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import {
+  changeRole,
+  createTestDatabases,
+  withClient,
+} from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
@@ -274,18 +277,14 @@ describe.each(databases.eachSupportedId())(
     afterEach(async () => {
       await database.close();
       // Roles belong to the server. What they owned was the database's.
-      const client = new Client({
-        ...database.connection,
-        database: 'postgres',
-      });
-      await client.connect();
-      try {
-        for (const each of [user, role]) {
-          await client.query(`drop role if exists ${each}`);
-        }
-      } finally {
-        await client.end();
-      }
+      await withClient(
+        { ...database.connection, database: 'postgres' },
+        async client => {
+          for (const each of [user, role]) {
+            await client.query(`drop role if exists ${each}`);
+          }
+        },
+      );
     });
 
     const filled = (sql: string) =>
@@ -296,16 +295,12 @@ describe.each(databases.eachSupportedId())(
       sql: string,
       connection: ClientConfig = database.connection,
     ): Promise<unknown[]> {
-      const client = new Client(connection);
-      await client.connect();
-      try {
+      return withClient(connection, async client => {
         const results = await client.query(
           `set search_path = tenancy; ${filled(sql)}`,
         );
         return [results].flat().flatMap(({ rows }) => rows);
-      } finally {
-        await client.end();
-      }
+      });
     }
 
     const superuser = (sql: string) => query(sql);

@@ -1,8 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createTestDatabases } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
@@ -28,13 +27,7 @@ async function configFile(database: object): Promise<string> {
 }
 
 async function ask<Row>(config: ClientConfig, sql: string): Promise<Row> {
-  const client = new Client(config);
-  await client.connect();
-  try {
-    return (await client.query(sql)).rows[0];
-  } finally {
-    await client.end();
-  }
+  return withClient(config, async client => (await client.query(sql)).rows[0]);
 }
 
 describe.each(databases.eachSupportedId())('a configuration for %s', id => {

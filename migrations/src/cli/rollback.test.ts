@@ -1,5 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { connectionOf } from '../__testUtils__/roles';
@@ -50,19 +49,18 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     /** Works while a session of the application is connected. */
     async function whileConnected<T>(work: (pid: number) => Promise<T>) {
-      const application = new Client({
-        ...(await connectionOf(database, 'portal_app')),
-        application_name: 'portal of a test',
-      });
-      await application.connect();
-      try {
-        const { rows } = await application.query(
-          'select pg_backend_pid() as id',
-        );
-        return await work(rows[0].id);
-      } finally {
-        await application.end();
-      }
+      return withClient(
+        {
+          ...(await connectionOf(database, 'portal_app')),
+          application_name: 'portal of a test',
+        },
+        async application => {
+          const { rows } = await application.query(
+            'select pg_backend_pid() as id',
+          );
+          return await work(rows[0].id);
+        },
+      );
     }
 
     describe('while the application is connected', () => {

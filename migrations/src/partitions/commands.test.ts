@@ -1,4 +1,8 @@
-import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withClient,
+} from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { CancelledError, ConnectionLostError, EXIT_CODES } from '../errors';
@@ -55,9 +59,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     act: (pid: number, client: Client) => Promise<unknown>,
     maxBlockMs = 600_000,
   ): Promise<unknown> {
-    const client = new Client(database().connection);
-    await client.connect();
-    try {
+    return withClient(database().connection, async client => {
       await client.query(
         'set search_path = tenancy; select pg_advisory_lock(1)',
       );
@@ -83,9 +85,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
       await act(pid, client);
       await client.query('select pg_advisory_unlock(1)');
       return await moving;
-    } finally {
-      await client.end();
-    }
+    });
   }
 
   describe('refuse', () => {

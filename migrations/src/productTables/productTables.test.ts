@@ -1,5 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { asLogin } from '../__testUtils__/roles';
@@ -410,9 +409,7 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
                                entity_name, final_entity, hash)
          values ('${DEFAULT_TENANT_ID}', 'component:default/${name}', 'component', 'default',
                  '${name}', '{}', 'x')`;
-      const writer = new Client(database.connection);
-      await writer.connect();
-      try {
+      await withClient(database.connection, async writer => {
         // Its foreign key has locked the row of the tenant, and with that the table.
         await writer.query(
           `set search_path = tenancy; begin; ${insert('long')}`,
@@ -429,9 +426,7 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
         }
         await writer.query('commit');
         await done;
-      } finally {
-        await writer.end();
-      }
+      });
       await expect(
         query(`select from entities where hash = 'x'`),
       ).resolves.toHaveLength(3);

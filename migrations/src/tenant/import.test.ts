@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -73,13 +73,10 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   );
 
   const query = async (database: string, sql: string) => {
-    const client = new Client({ ...connection, database });
-    await client.connect();
-    try {
-      return (await client.query(sql)).rows;
-    } finally {
-      await client.end();
-    }
+    return withClient(
+      { ...connection, database },
+      async client => (await client.query(sql)).rows,
+    );
   };
 
   const importFrom = async (

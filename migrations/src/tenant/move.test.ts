@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -72,13 +72,10 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   let folder: string;
 
   const query = async (database: string, sql: string) => {
-    const client = new Client({ ...connection, database });
-    await client.connect();
-    try {
-      return (await client.query(sql)).rows;
-    } finally {
-      await client.end();
-    }
+    return withClient(
+      { ...connection, database },
+      async client => (await client.query(sql)).rows,
+    );
   };
 
   /** The command goes on when they have ended. Returns why they have failed, if so. */

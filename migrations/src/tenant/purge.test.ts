@@ -1,5 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
@@ -52,13 +51,10 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
   afterAll(() => clones.close());
 
   const query = async (database: string, sql: string) => {
-    const client = new Client({ ...connection, database });
-    await client.connect();
-    try {
-      return (await client.query(sql)).rows;
-    } finally {
-      await client.end();
-    }
+    return withClient(
+      { ...connection, database },
+      async client => (await client.query(sql)).rows,
+    );
   };
 
   const purge = (database: string) =>

@@ -1,4 +1,4 @@
-import { Postgres } from '@internal/postgres';
+import { Postgres, withClient } from '@internal/postgres';
 import {
   adopt,
   migrateTo,
@@ -6,7 +6,6 @@ import {
 } from 'backstage-catalog-tenancy-migrations';
 import { randomUUID } from 'crypto';
 import { join } from 'path';
-import { Client } from 'pg';
 import { Settings, StartError } from './settings';
 
 // Named in .gitignore.
@@ -46,9 +45,7 @@ export async function createApplicationUser({
   connection,
 }: Postgres): Promise<Record<string, string>> {
   const password = randomUUID();
-  const client = new Client({ ...connection, database: 'postgres' });
-  await client.connect();
-  try {
+  await withClient({ ...connection, database: 'postgres' }, async client => {
     const { rows } = await client.query(
       'select from pg_roles where rolname = $1',
       [APPLICATION_USER],
@@ -57,9 +54,7 @@ export async function createApplicationUser({
     await client.query(
       `${verb} role ${APPLICATION_USER} ${ATTRIBUTES} password '${password}'`,
     );
-  } finally {
-    await client.end();
-  }
+  });
   return {
     TENANCY_POSTGRES_USER: APPLICATION_USER,
     TENANCY_POSTGRES_PASSWORD: password,
@@ -125,15 +120,11 @@ async function exists(
   { connection }: Postgres,
   database: string,
 ): Promise<boolean> {
-  const client = new Client({ ...connection, database: 'postgres' });
-  await client.connect();
-  try {
+  return withClient({ ...connection, database: 'postgres' }, async client => {
     const { rows } = await client.query(
       'select from pg_database where datname = $1',
       [database],
     );
     return rows.length > 0;
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -8,7 +8,7 @@ import {
   APPLICATION,
   createTenancyDatabase,
 } from '@internal/catalog-testing/tenancyDatabase';
-import { freePort } from '@internal/postgres';
+import { freePort, withClient } from '@internal/postgres';
 import {
   createTestDatabases,
   eventually,
@@ -216,15 +216,11 @@ describe('a probe', () => {
   });
 
   it('is told that the tables are not in place, and when they are again', async () => {
-    const tables = new Client(connection);
-    await tables.connect();
-    try {
+    await withClient(connection, async tables => {
       await tables.query('alter table tenancy.tenancy_ready rename to away');
       await becomes({ code: 503, reason: 'not-migrated' });
       await tables.query('alter table tenancy.away rename to tenancy_ready');
-    } finally {
-      await tables.end();
-    }
+    });
     await becomes({ code: 200, status: 'ok' });
     expect(backend.isRunning()).toBe(true);
   });

@@ -1,8 +1,9 @@
-import type {
-  TestDatabaseId,
-  TestDatabases,
+import {
+  type TestDatabaseId,
+  type TestDatabases,
+  withClient,
 } from '@internal/postgres/testUtils';
-import { Client, type ClientConfig } from 'pg';
+import type { ClientConfig } from 'pg';
 import { createTenancyDatabase } from './tenancyDatabase';
 
 /** A new database on the server `id` without any tables, as its superuser. */
@@ -14,22 +15,8 @@ export async function createEmptyDatabase(
   const connection = await createTenancyDatabase(databases, id, {
     stockTables: false,
   });
-  await withDatabase(connection, client =>
+  await withClient(connection, client =>
     client.query('drop schema tenancy cascade'),
   );
   return connection;
-}
-
-/** Connects to a database beside the backend. */
-export async function withDatabase<T>(
-  connection: ClientConfig,
-  use: (client: Client) => Promise<T>,
-): Promise<T> {
-  const client = new Client(connection);
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }

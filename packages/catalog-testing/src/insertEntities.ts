@@ -1,6 +1,7 @@
 import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
+import { withClient } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
-import { Client, type ClientConfig } from 'pg';
+import type { ClientConfig } from 'pg';
 
 /**
  * Puts entities into the default tenant, where nobody but the engine of an adopted
@@ -11,9 +12,7 @@ export async function insertEntities(
   tenantId: string,
   entities: Entity[],
 ): Promise<void> {
-  const client = new Client(connection);
-  await client.connect();
-  try {
+  await withClient(connection, async client => {
     for (const entity of entities) {
       const uid = randomUUID();
       await client.query(
@@ -29,7 +28,5 @@ export async function insertEntities(
         ],
       );
     }
-  } finally {
-    await client.end();
-  }
+  });
 }

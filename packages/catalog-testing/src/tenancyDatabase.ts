@@ -4,10 +4,11 @@ import {
   type DatabaseTemplate,
   type TestDatabaseId,
   type TestDatabases,
+  withClient,
 } from '@internal/postgres/testUtils';
 import { distribute, migrateTo } from 'backstage-catalog-tenancy-migrations';
 import createKnex from 'knex';
-import { Client, type ClientConfig } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 
 export const APPLICATION = { user: 'portal_app', password: 'only-for-tests' };
 
@@ -60,13 +61,9 @@ export const SINGLE_TENANT_TABLES = [
 const SWAPPED: DatabaseTemplate = {
   name: 'catalogs of tenants, empty, with the tables of before the swap',
   prepare: async connection => {
-    const client = new Client(connection);
-    await client.connect();
-    try {
+    await withClient(connection, async client => {
       await client.query(SINGLE_TENANT_TABLES.join(';\n'));
-    } finally {
-      await client.end();
-    }
+    });
     await migrateTo(5, { connection, schema: 'tenancy' });
   },
 };
@@ -115,17 +112,13 @@ export async function createTenancyDatabase(
     id,
     stockTables ? besideStockTables(template) : template,
   );
-  const client = new Client(connection);
-  await client.connect();
-  try {
+  await withClient(connection, async client => {
     await allowLogin(client);
     if (distributed) {
       // A test of another file may have undone a distribution, which takes it from all databases.
       await changeRole(client, 'alter role portal_admin login');
     }
-  } finally {
-    await client.end();
-  }
+  });
   return connection;
 }
 

@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { Client } from 'pg';
 import {
   CITUS_VARIABLE,
   citusCoordinator,
   citusServers,
 } from '../src/CitusCluster';
+import { withClient } from '../src/withClient';
 
 // Runs the test files that hold on Citus too, which say so (`citus: true`), on the cluster that
 // the environment names.
@@ -12,9 +12,7 @@ import {
 /** Which cluster it is. */
 async function describeCluster(): Promise<string> {
   const servers = await citusServers();
-  const client = new Client(servers[0]);
-  await client.connect();
-  try {
+  return withClient(servers[0], async client => {
     const { rows } = await client.query<{ citus: string; server: string }>(
       `select extversion as citus, current_setting('server_version') as server
          from pg_extension where extname = 'citus'`,
@@ -23,9 +21,7 @@ async function describeCluster(): Promise<string> {
     return `Citus ${citus} on PostgreSQL ${server}, ${
       servers.length - 1
     } nodes beside the coordinator`;
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 async function main(): Promise<number> {

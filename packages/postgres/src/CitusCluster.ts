@@ -1,6 +1,7 @@
-import { Client, escapeLiteral } from 'pg';
+import { escapeLiteral } from 'pg';
 import type { ClientConfig } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
+import { withClient } from './withClient';
 
 /**
  * Names the coordinator of a Citus cluster that tests may make databases on, as its superuser.
@@ -26,7 +27,7 @@ export async function citusServers(): Promise<ClientConfig[]> {
   if (!coordinator) {
     throw new Error(`${CITUS_VARIABLE} is not set`);
   }
-  const nodes = await using(coordinator, async client => {
+  const nodes = await withClient(coordinator, async client => {
     const { rows } = await client.query<{ host: string; port: number }>(
       `select nodename as host, nodeport as port from pg_dist_node
         where noderole = 'primary' and groupid <> 0 order by nodeid`,
@@ -52,12 +53,12 @@ export async function formCluster(
 ): Promise<void> {
   const servers = await citusServers();
   for (const server of servers) {
-    await using({ ...server, database }, client =>
+    await withClient({ ...server, database }, client =>
       client.query('create extension citus'),
     );
   }
   const [coordinator, ...nodes] = servers;
-  await using({ ...coordinator, database }, async client => {
+  await withClient({ ...coordinator, database }, async client => {
     await client.query(
       `select citus_set_coordinator_host(${name(coordinator)})`,
     );
@@ -78,7 +79,7 @@ export async function dissolveCluster(
   schema: string,
 ): Promise<void> {
   for (const [index, server] of (await citusServers()).entries()) {
-    await using({ ...server, database }, async client => {
+    await withClient({ ...server, database }, async client => {
       await client.query('drop extension citus cascade');
       if (index > 0) {
         await client.query(`drop schema if exists ${schema} cascade`);
@@ -89,17 +90,4 @@ export async function dissolveCluster(
 
 function name({ host = 'localhost', port = 5432 }: ClientConfig): string {
   return `${escapeLiteral(host)}, ${port}`;
-}
-
-async function using<T>(
-  connection: ClientConfig,
-  use: (client: Client) => Promise<T>,
-): Promise<T> {
-  const client = new Client(connection);
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
 }

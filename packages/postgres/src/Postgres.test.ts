@@ -4,16 +4,13 @@ import { Client } from 'pg';
 import { temporaryFolder } from './__fixtures__/temporary';
 import { availableVersions } from './binaries';
 import { Postgres } from './Postgres';
+import { withClient } from './withClient';
 
 async function query(postgres: Postgres, sql: string): Promise<unknown[]> {
-  const client = new Client(postgres.connectionString());
-  await client.connect();
-  try {
+  return withClient(postgres.connectionString(), async client => {
     const { rows } = await client.query({ text: sql, rowMode: 'array' });
     return rows.flat();
-  } finally {
-    await client.end();
-  }
+  });
 }
 
 describe.each(availableVersions())('a throw-away PostgreSQL %s', version => {

@@ -14,6 +14,7 @@ import {
 } from './CitusCluster';
 import { connectionStringVariable, templatePrefix } from './testServers';
 import type { PostgresVersion } from './types';
+import { withClient } from './withClient';
 
 /**
  * A version of PostgreSQL that tests run on, or the Citus cluster that `TENANCY_CITUS_URL`
@@ -270,13 +271,7 @@ async function administer(
 ): Promise<void> {
   const servers = id === CITUS ? await citusServers() : [serverOf(id)];
   for (const server of servers) {
-    const admin = new Client({ ...server, database: 'postgres' });
-    await admin.connect();
-    try {
-      await use(admin);
-    } finally {
-      await admin.end();
-    }
+    await withClient({ ...server, database: 'postgres' }, use);
   }
 }
 
@@ -347,9 +342,7 @@ async function prepared(
 ): Promise<string> {
   const database =
     templatePrefix() + createHash('md5').update(name).digest('hex');
-  const guard = new Client({ ...serverOf(id), database: 'postgres' });
-  await guard.connect();
-  try {
+  return withClient({ ...serverOf(id), database: 'postgres' }, async guard => {
     await guard.query('select pg_advisory_lock(hashtext($1))', [database]);
     const { rowCount } = await guard.query(
       'select from pg_database where datname = $1',
@@ -372,7 +365,5 @@ async function prepared(
       });
     }
     return database;
-  } finally {
-    await guard.end();
-  }
+  });
 }

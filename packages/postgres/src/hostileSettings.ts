@@ -1,5 +1,6 @@
-import { Client, escapeLiteral } from 'pg';
+import { escapeLiteral } from 'pg';
 import type { ClientConfig } from 'pg';
+import { withClient } from './withClient';
 
 /**
  * Values that a database may give its sessions and on which none of our statements may
@@ -40,9 +41,7 @@ export async function alterDatabase(
   connection: ClientConfig,
   settings: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const client = new Client(connection);
-  await client.connect();
-  try {
+  await withClient(connection, async client => {
     const { rows } = await client.query<{ names: string[]; database: string }>(
       `select array_agg(lower(name)) as names, quote_ident(current_database()) as database
          from pg_settings`,
@@ -55,7 +54,5 @@ export async function alterDatabase(
         );
       }
     }
-  } finally {
-    await client.end();
-  }
+  });
 }

@@ -18,3 +18,4 @@ export type {
   PostgresVersion,
 } from './types';
 export { Random } from './Random';
+export { withClient } from './withClient';

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { accessSync, constants, statfsSync } from 'node:fs';
-import { Client, type ClientConfig, escapeIdentifier } from 'pg';
+import { type ClientConfig, escapeIdentifier } from 'pg';
 import { availableVersions, VERSIONS } from './binaries';
 import { citusCoordinator, citusServers } from './CitusCluster';
 import { Postgres } from './Postgres';
 import { PostgresVersion } from './types';
+import { withClient } from './withClient';
 
 /** The variable in which Backstage's `TestDatabases` looks for a server. */
 export function connectionStringVariable(version: PostgresVersion): string {
@@ -69,13 +70,7 @@ async function applyForm(server: Postgres): Promise<string> {
       )}, and is "${form}"`,
     );
   }
-  const client = new Client(url);
-  await client.connect();
-  try {
-    await client.query(FORMS[form]);
-  } finally {
-    await client.end();
-  }
+  await withClient(url, client => client.query(FORMS[form]));
   const { host, port } = server.connection;
   return form === 'managed'
     ? `postgresql://${OPERATOR.user}:${OPERATOR.password}@${host}:${port}/postgres`
@@ -142,9 +137,7 @@ export async function stopTestServers(started: Postgres[]): Promise<void> {
 }
 
 async function dropTemplates(connection: ClientConfig): Promise<void> {
-  const client = new Client(connection);
-  await client.connect();
-  try {
+  await withClient(connection, async client => {
     const { rows } = await client.query<{ name: string }>(
       'select datname as name from pg_database where starts_with(datname::text, $1)',
       [templatePrefix()],
@@ -154,7 +147,5 @@ async function dropTemplates(connection: ClientConfig): Promise<void> {
         `drop database ${escapeIdentifier(name)} with (force)`,
       );
     }
-  } finally {
-    await client.end();
-  }
+  });
 }

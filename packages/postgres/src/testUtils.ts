@@ -20,6 +20,7 @@ export {
   testedVersions,
   type VersionsOptions,
 } from './TestDatabases';
+export { withClient } from './withClient';
 export { type EntityWrite, writeEntities } from './writeEntities';
 
 // Ends before Jest ends a test after ten minutes, so that a failure says what was waited

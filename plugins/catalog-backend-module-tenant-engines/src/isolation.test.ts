@@ -11,7 +11,6 @@ import {
   type EntityProviderConnection,
 } from '@backstage/plugin-catalog-node';
 import type { JsonObject } from '@backstage/types';
-import { withDatabase } from '@internal/catalog-testing/emptyDatabase';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -22,6 +21,7 @@ import {
   createTestDatabases,
   eventually,
   waitUntil,
+  withClient,
 } from '@internal/postgres/testUtils';
 import {
   adopt,
@@ -319,7 +319,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     broken.processor.add('acme');
     change('acme');
     await waitUntil('the error of the processor', async () => {
-      const { rows } = await withDatabase(connection, client =>
+      const { rows } = await withClient(connection, client =>
         client.query(
           `select from ${engineSchemaOf(ids.get('acme')!)}.refresh_state
             where errors like '%The processor is broken%'`,
@@ -386,7 +386,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
   it('whose schema is dropped says so, and makes it again', async () => {
     await running('acme');
     const before = startsOfOther();
-    await withDatabase(connection, client =>
+    await withClient(connection, client =>
       client.query(`drop schema ${engineSchemaOf(ids.get('acme')!)} cascade`),
     );
     // What was carried stays.
@@ -425,7 +425,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     await ingested(slug);
     const schema = engineSchemaOf(ids.get(slug)!);
     const stored = () =>
-      withDatabase(connection, async client => {
+      withClient(connection, async client => {
         const { rows } = await client.query(
           `select (select count(*)::int from ${schema}.refresh_state) as states,
                   (select final_entity::jsonb #>> '{metadata,title}' from ${schema}.final_entities

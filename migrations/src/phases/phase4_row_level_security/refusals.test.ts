@@ -1,4 +1,8 @@
-import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  changeRole,
+  createTestDatabases,
+  withClient,
+} from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
@@ -36,27 +40,26 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
     await changeRole(database.client, 'create role tenancy_old_app login');
     await q(`grant usage on schema tenancy to tenancy_old_app;
              grant select, insert on entities to tenancy_old_app`);
-    const old = new Client({
-      ...(await connectionOf(database, 'tenancy_old_app')),
-      application_name: 'backstage catalog',
-    });
-    await old.connect();
-    try {
-      await expect(phase4()).rejects.toMatchObject(
-        refused('"backstage catalog", login tenancy_old_app'),
-      );
-      await expect(
-        database.migrate(migration => migration.completedPhase()),
-      ).resolves.toBe(3);
-      await expect(phase4({ force: true })).resolves.toBe(true);
-      await expect(
-        old.query('select from tenancy.entities'),
-      ).rejects.toMatchObject({
-        message: 'permission denied for table entities',
-      });
-    } finally {
-      await old.end();
-    }
+    await withClient(
+      {
+        ...(await connectionOf(database, 'tenancy_old_app')),
+        application_name: 'backstage catalog',
+      },
+      async old => {
+        await expect(phase4()).rejects.toMatchObject(
+          refused('"backstage catalog", login tenancy_old_app'),
+        );
+        await expect(
+          database.migrate(migration => migration.completedPhase()),
+        ).resolves.toBe(3);
+        await expect(phase4({ force: true })).resolves.toBe(true);
+        await expect(
+          old.query('select from tenancy.entities'),
+        ).rejects.toMatchObject({
+          message: 'permission denied for table entities',
+        });
+      },
+    );
   });
 
   it('goes on beside the sessions of superusers, which no policy refuses, and names them', async () => {

@@ -1,5 +1,9 @@
-import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
+import {
+  changeRole,
+  createTestDatabases,
+  withClient,
+} from '@internal/postgres/testUtils';
+import type { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { asLogin, connectionOf } from '../../__testUtils__/roles';
@@ -169,37 +173,36 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
 
     it('no transaction that has found it runs while the tables are taken back', async () => {
       await runPhase5();
-      const session = new Client(await connectionOf(database, 'portal_app'));
-      await session.connect();
-      try {
-        await session.query('set search_path = tenancy; begin');
-        await session.query(LOOK);
-        await session.query(
-          `select set_config('app.tenant_id', '${TENANT}', true)`,
-        );
-        let seenWhileWaiting: Promise<unknown> | undefined;
-        await database.migrate(migration => rollback(migration), {
-          settings: { force: true },
-          reporter: {
-            ...silentReporter,
-            // The transaction goes on, with the tables that it has begun with.
-            waiting: what => {
-              expect(what).toBe('Drop tenancy_ready');
-              seenWhileWaiting ??= session
-                .query('select count(*)::int as terms from entity_terms')
-                .then(({ rows }) => session.query('commit').then(() => rows));
+      await withClient(
+        await connectionOf(database, 'portal_app'),
+        async session => {
+          await session.query('set search_path = tenancy; begin');
+          await session.query(LOOK);
+          await session.query(
+            `select set_config('app.tenant_id', '${TENANT}', true)`,
+          );
+          let seenWhileWaiting: Promise<unknown> | undefined;
+          await database.migrate(migration => rollback(migration), {
+            settings: { force: true },
+            reporter: {
+              ...silentReporter,
+              // The transaction goes on, with the tables that it has begun with.
+              waiting: what => {
+                expect(what).toBe('Drop tenancy_ready');
+                seenWhileWaiting ??= session
+                  .query('select count(*)::int as terms from entity_terms')
+                  .then(({ rows }) => session.query('commit').then(() => rows));
+              },
             },
-          },
-        });
-        await expect(seenWhileWaiting).resolves.toEqual([
-          { terms: expect.any(Number) },
-        ]);
-        await expect(session.query(LOOK)).rejects.toMatchObject({
-          code: '42P01',
-        });
-      } finally {
-        await session.end();
-      }
+          });
+          await expect(seenWhileWaiting).resolves.toEqual([
+            { terms: expect.any(Number) },
+          ]);
+          await expect(session.query(LOOK)).rejects.toMatchObject({
+            code: '42P01',
+          });
+        },
+      );
     });
 
     it('a login without rights to see sessions sees those of the application nevertheless', async () => {
@@ -225,9 +228,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
   });
 
   it('ends when the last transaction from before it has ended', async () => {
-    const reader = new Client(database.connection);
-    await reader.connect();
-    try {
+    await withClient(database.connection, async reader => {
       await reader.query('begin isolation level repeatable read');
       await reader.query('select 1');
       let waiting = '';
@@ -246,8 +247,6 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
       await expect(
         query(`select policyname from pg_policies where policyname ~ 'fence'`),
       ).resolves.toEqual([]);
-    } finally {
-      await reader.end();
-    }
+    });
   });
 });

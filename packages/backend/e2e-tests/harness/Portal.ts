@@ -1,9 +1,8 @@
 import { closeSync, mkdirSync, openSync, readFileSync } from 'fs';
 import { join } from 'path';
-import { Client } from 'pg';
 import { targetPaths } from '@backstage/cli-common';
 import { ClusterServer } from '@internal/catalog-testing/ClusterServer';
-import { Postgres } from '@internal/postgres';
+import { Postgres, withClient } from '@internal/postgres';
 import { waitUntil } from '@internal/postgres/testUtils';
 import { Clone } from '../../dev/__fixtures__/clone';
 import { buildPages } from '../../dev/app';
@@ -238,14 +237,11 @@ export class Portal {
 
   /** Gives a tenant components, past its engine, which would take minutes for thousands. */
   async addComponents(slug: string, count: number): Promise<void> {
-    const client = new Client({
-      ...this.#postgres.connection,
-      database: 'backstage_plugin_catalog',
-    });
-    await client.connect();
-    try {
-      await client.query(
-        `insert into tenancy.entities (tenant_id, entity_id, entity_ref, entity_kind,
+    await withClient(
+      { ...this.#postgres.connection, database: 'backstage_plugin_catalog' },
+      client =>
+        client.query(
+          `insert into tenancy.entities (tenant_id, entity_id, entity_ref, entity_kind,
                                        entity_namespace, entity_name, final_entity, hash)
          select t.tenant_id, u.id, 'component:default/' || n.name, 'component', 'default', n.name,
                 jsonb_build_object(
@@ -259,11 +255,9 @@ export class Portal {
                 lateral (select 'part-' || g as name) n,
                 lateral (select gen_random_uuid() as id where g > 0) u
           where t.tenant_slug = $1`,
-        [slug, count],
-      );
-    } finally {
-      await client.end();
-    }
+          [slug, count],
+        ),
+    );
   }
 
   /** Registers a location in a tenant, once its engine runs. */

@@ -5,17 +5,18 @@ import {
 import { mockServices } from '@backstage/backend-test-utils';
 import type { TestDatabaseId } from '@internal/postgres/testUtils';
 import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
-import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withClient,
+} from '@internal/postgres/testUtils';
 import {
   adopt,
   migrateTo,
   readAdoption,
 } from 'backstage-catalog-tenancy-migrations';
 import type { ClientConfig } from 'pg';
-import {
-  createEmptyDatabase,
-  withDatabase,
-} from '@internal/catalog-testing/emptyDatabase';
+import { createEmptyDatabase } from '@internal/catalog-testing/emptyDatabase';
 import { component } from '@internal/catalog-testing/entities';
 import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
 import {
@@ -104,7 +105,7 @@ async function createTenant(backend: CatalogBackend) {
 }
 
 const schemasOf = (connection: ClientConfig) =>
-  withDatabase(connection, async client => {
+  withClient(connection, async client => {
     const { rows } = await client.query(
       `select nspname from pg_namespace where nspname = 'tenancy'`,
     );
@@ -154,7 +155,7 @@ describe.each(newest)('on an empty database on %s', id => {
   });
 
   it('tells at start how many rows of the engine are kept aside', async () => {
-    await withDatabase(connection, client =>
+    await withClient(connection, client =>
       client.query(
         `update final_entities
             set final_entity = replace(final_entity, '"kind"', '"nul":"\\u0000","kind"')
@@ -171,7 +172,7 @@ describe.each(newest)('on an empty database on %s', id => {
 
   it('tries again what is kept aside, while it serves', async () => {
     const run = (statement: string) =>
-      withDatabase(connection, client => client.query(statement));
+      withClient(connection, client => client.query(statement));
     const { backend, logged, runTask } = await start(connection, {
       entities: [],
     });
@@ -210,7 +211,7 @@ describe.each(databases.eachSupportedId())(
       const user = `adoption_${process.pid}_${id.toLowerCase()}`;
       const connection = { ...empty, user, password: 'only-for-tests' };
       const run = (statement: string) =>
-        withDatabase(empty, client => client.query(statement));
+        withClient(empty, client => client.query(statement));
       await run(`create role ${user} login password 'only-for-tests'`);
       await run(`alter database ${empty.database} owner to ${user}`);
       await run(`grant create on schema public to ${user}`);
@@ -253,7 +254,7 @@ describe.each(newest)('until the adoption is complete on %s', id => {
     const connection = await createTenancyDatabase(databases, id, {
       stockTables: false,
     });
-    await withDatabase(connection, async operator => {
+    await withClient(connection, async operator => {
       await operator.query(
         `select pg_advisory_lock(7007, hashtext('tenancy'))`,
       );
@@ -285,7 +286,7 @@ describe.each(newest)('until the adoption is complete on %s', id => {
     });
     await unused.stop();
     await migrateTo(5, { connection, createTables: true, force: true });
-    await withDatabase(connection, client =>
+    await withClient(connection, client =>
       client.query(
         `create function fail() returns event_trigger language plpgsql as
              $$ begin raise exception 'nobody creates triggers'; end $$;
@@ -310,7 +311,7 @@ describe.each(newest)('until the adoption is complete on %s', id => {
     // By now the catalog looks like any that is in use.
     const { backend } = await start(connection, { entities: [] });
     await answered(backend, '/entities', 503);
-    await withDatabase(connection, client =>
+    await withClient(connection, client =>
       client.query('drop event trigger fail'),
     );
     await answered(backend, '/entities', 200);
@@ -369,7 +370,7 @@ describe.each(newest)('with a catalog that is in use on %s', id => {
     const connection = await createTenancyDatabase(databases, id, {
       stockTables: false,
     });
-    await withDatabase(connection, client =>
+    await withClient(connection, client =>
       client.query(
         `insert into tenancy.entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
            select tenant_id, 'component:default/a', 'component', 'a',

@@ -1,7 +1,6 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import type { Entity } from '@backstage/catalog-model';
 import type { JsonObject } from '@backstage/types';
-import { withDatabase } from '@internal/catalog-testing/emptyDatabase';
 import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
 import {
   type CatalogBackend,
@@ -9,7 +8,7 @@ import {
 } from '@internal/catalog-testing/startCatalogBackend';
 import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import {
   adopt,
   locateCatalog,
@@ -80,7 +79,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
         stockTables: true,
       });
       const { host, port, user, password } = server;
-      await withDatabase(server, async client => {
+      await withClient(server, async client => {
         await client.query('drop schema tenancy cascade');
         // Its indexes would keep upstream's migrations from making those of the catalog here:
         // docs/contributors/upstream-search-indices.md.

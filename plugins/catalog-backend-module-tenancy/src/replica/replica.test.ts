@@ -1,11 +1,15 @@
 import type { Entity } from '@backstage/catalog-model';
 import { ReplicatedPostgres } from '@internal/postgres';
-import { eventually, waitUntil } from '@internal/postgres/testUtils';
+import {
+  eventually,
+  waitUntil,
+  withClient,
+} from '@internal/postgres/testUtils';
 import {
   type Tenancy,
   tenancyServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { Client, type ClientConfig } from 'pg';
+import type { ClientConfig } from 'pg';
 import { component } from '@internal/catalog-testing/entities';
 import { sampleEntities } from '@internal/catalog-testing/sampleEntities';
 import {
@@ -26,13 +30,7 @@ let servers: ReplicatedPostgres;
 afterAll(() => servers?.stop());
 
 async function run(connection: ClientConfig, statement: string): Promise<void> {
-  const client = new Client(connection);
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
-  }
+  await withClient(connection, client => client.query(statement));
 }
 
 /** As another process would, of which the backend knows nothing. */

@@ -5,10 +5,11 @@ import { Postgres } from '@internal/postgres';
 import {
   eventually,
   waitUntil,
+  withClient,
   withDeadline,
 } from '@internal/postgres/testUtils';
 import { migrateTo } from 'backstage-catalog-tenancy-migrations';
-import { Client } from 'pg';
+import type { Client } from 'pg';
 import { LoadClients, sampleOf } from '../__testUtils__/LoadClients';
 import {
   type CatalogBackend,
@@ -59,16 +60,10 @@ class CrashingPostgres {
 
   /** Works on the database as the superuser, on a connection that no fault ends. */
   async administer<T>(work: (client: Client) => Promise<T>): Promise<T> {
-    const client = new Client({
-      ...this.postgres.connection,
-      database: 'postgres',
-    });
-    await client.connect();
-    try {
-      return await work(client);
-    } finally {
-      await client.end();
-    }
+    return withClient(
+      { ...this.postgres.connection, database: 'postgres' },
+      client => work(client),
+    );
   }
 }
 

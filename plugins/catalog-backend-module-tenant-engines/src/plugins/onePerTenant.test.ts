@@ -21,6 +21,7 @@ import {
   createTestDatabases,
   eventually,
   waitUntil,
+  withClient,
 } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
@@ -79,14 +80,10 @@ describe.each(databases.eachSupportedId())(
     });
 
     const query = async (pluginId: string, sql: string) => {
-      const client = new Client(databaseOf(pluginId));
-      await client.connect();
-      try {
+      return withClient(databaseOf(pluginId), async client => {
         const { rows } = await client.query({ text: sql, rowMode: 'array' });
         return rows.map(([value]) => value as string);
-      } finally {
-        await client.end();
-      }
+      });
     };
 
     beforeAll(async () => {

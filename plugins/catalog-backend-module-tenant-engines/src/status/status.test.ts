@@ -15,7 +15,6 @@ import {
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { catalogProcessingExtensionPoint } from '@backstage/plugin-catalog-node';
 import type { JsonObject } from '@backstage/types';
-import { withDatabase } from '@internal/catalog-testing/emptyDatabase';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -25,6 +24,7 @@ import {
   createTestDatabases,
   eventually,
   waitUntil,
+  withClient,
 } from '@internal/postgres/testUtils';
 import {
   type TenantEngineStore,
@@ -326,7 +326,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       last_error: expect.stringContaining('The token *** is not accepted'),
       last_error_at: expect.any(String),
     });
-    const { rows } = await withDatabase(connection, client =>
+    const { rows } = await withClient(connection, client =>
       client.query('select * from tenancy.engine_status'),
     );
     expect(JSON.stringify(rows)).not.toContain(SECRET);
@@ -346,14 +346,14 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     // Deleted, so that this process takes no lease of it.
     const {
       rows: [{ tenant_id }],
-    } = await withDatabase(connection, client =>
+    } = await withClient(connection, client =>
       client.query(
         `insert into tenancy.tenants (tenant_slug, tenant_name, deleted_at)
          values ('umbrella', 'Umbrella', now()) returning tenant_id`,
       ),
     );
     const lease = (expires: string) =>
-      withDatabase(connection, client =>
+      withClient(connection, client =>
         client.query(
           `set search_path = tenancy;
            -- Nothing but these rows is of that process.
@@ -389,7 +389,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       expect([expired.reason, expired.process]).toEqual([undefined, undefined]);
     } finally {
       await other.close();
-      await withDatabase(connection, client =>
+      await withClient(connection, client =>
         client.query(
           `delete from tenancy.engine_processes where process_id = '${OTHER_PROCESS}'`,
         ),

@@ -1,7 +1,11 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { freePort } from '@internal/postgres';
-import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withClient,
+} from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { randomUUID } from 'node:crypto';
@@ -59,13 +63,7 @@ describe.each(databases.eachSupportedId())(
     }
 
     async function use<T>(work: (client: Client) => Promise<T>): Promise<T> {
-      const client = new Client(connection);
-      await client.connect();
-      try {
-        return await work(client);
-      } finally {
-        await client.end();
-      }
+      return withClient(connection, work);
     }
 
     const tablesOf = (migrationsDirectory?: string) =>

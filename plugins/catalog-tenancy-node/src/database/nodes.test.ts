@@ -3,6 +3,7 @@ import {
   createTestDatabases,
   dissolveCluster,
   formCluster,
+  withClient,
 } from '@internal/postgres/testUtils';
 import { distribute } from 'backstage-catalog-tenancy-migrations';
 import { Client } from 'pg';
@@ -46,14 +47,10 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
   ) {
     const [, ...nodes] = await citusServers();
     for (const { host, port } of nodes) {
-      const client = new Client({ ...connection, host, port });
-      await client.connect();
-      try {
+      await withClient({ ...connection, host, port }, async client => {
         await client.query('set search_path = tenancy');
         await use(client);
-      } finally {
-        await client.end();
-      }
+      });
     }
   }
 
@@ -173,43 +170,33 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
       ],
     ])('not after %s on a shard', async (change, back, problem) => {
       const [, node] = await citusServers();
-      const client = new Client({
-        ...database.connection,
-        host: node.host,
-        port: node.port,
-      });
-      await client.connect();
-      try {
-        await client.query('set citus.enable_manual_changes_to_shards = on');
-        await client.query('set search_path = tenancy');
-        const [shard] = await shardsOf(client);
-        await client.query(change.replace('%s', shard));
-        await expect(check()).rejects.toThrow(problem);
-        await client.query(back.replace('%s', shard));
-        await expect(check()).resolves.toBeUndefined();
-      } finally {
-        await client.end();
-      }
+      await withClient(
+        { ...database.connection, host: node.host, port: node.port },
+        async client => {
+          await client.query('set citus.enable_manual_changes_to_shards = on');
+          await client.query('set search_path = tenancy');
+          const [shard] = await shardsOf(client);
+          await client.query(change.replace('%s', shard));
+          await expect(check()).rejects.toThrow(problem);
+          await client.query(back.replace('%s', shard));
+          await expect(check()).resolves.toBeUndefined();
+        },
+      );
     });
 
     it('not where the application may set a tenant on a node', async () => {
       const [, node] = await citusServers();
-      const client = new Client({
-        ...database.connection,
-        host: node.host,
-        port: node.port,
-      });
-      await client.connect();
-      try {
-        const right =
-          'execute on function pg_catalog.set_config(text, text, boolean)';
-        await client.query(`grant ${right} to public`);
-        await expect(check()).rejects.toThrow('may call set_config');
-        await client.query(`revoke ${right} from public`);
-        await expect(check()).resolves.toBeUndefined();
-      } finally {
-        await client.end();
-      }
+      await withClient(
+        { ...database.connection, host: node.host, port: node.port },
+        async client => {
+          const right =
+            'execute on function pg_catalog.set_config(text, text, boolean)';
+          await client.query(`grant ${right} to public`);
+          await expect(check()).rejects.toThrow('may call set_config');
+          await client.query(`revoke ${right} from public`);
+          await expect(check()).resolves.toBeUndefined();
+        },
+      );
     });
   });
 });

@@ -4,11 +4,12 @@ import {
   changeRole,
   createTestDatabases,
   type TestDatabaseId,
+  withClient,
 } from '@internal/postgres/testUtils';
 import { adopt, migrateTo, status } from 'backstage-catalog-tenancy-migrations';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { pipeline } from 'node:stream';
-import { Client, type ClientConfig } from 'pg';
+import type { Client, ClientConfig } from 'pg';
 import { DatabaseUnavailableError } from '../pool/errors';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import { startTenancy } from './startTenancy';
@@ -580,20 +581,11 @@ async function createDatabase(id: TestDatabaseId): Promise<ClientConfig> {
   return connection;
 }
 
-async function withDatabase<T>(
+function withDatabase<T>(
   connection: ClientConfig,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = new Client({
-    ...connection,
-    application_name: 'startup test',
-  });
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
+  return withClient({ ...connection, application_name: 'startup test' }, use);
 }
 
 /** As whoever runs the server does it: portal_app belongs to all its databases. */
