@@ -178,6 +178,14 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         `select tgenabled from pg_trigger where tgrelid = 'tenant_${HEX}.states'::regclass and not tgisinternal`,
       ),
     ).resolves.toEqual([{ tgenabled: 'A' }]);
+    const structure = `select pg_get_indexdef(indexrelid) as definition from pg_index
+       where indrelid::regclass::text like 'tenant_${HEX}.%'
+       union all
+      select conname || ' ' || pg_get_constraintdef(oid) from pg_constraint
+       where conrelid::regclass::text like 'tenant_${HEX}.%' order by 1`;
+    const expected = await query(template, structure);
+    expect(JSON.stringify(expected)).toMatch(/CREATE INDEX.*FOREIGN KEY/);
+    await expect(query(name, structure)).resolves.toEqual(expected);
     await expect(
       query(
         name,
@@ -325,6 +333,42 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(exitCode).toBe(3);
     const files = await readdir(folder);
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
+  });
+
+  it('leave no half file and nothing in the database, wherever the export is killed', async () => {
+    const name = await clones.clone(template);
+    const { admin } = clones;
+    const path = join(folder, 'killed.gz');
+    const objects = () =>
+      query(
+        name,
+        `select n.nspname, c.relname, c.relkind from pg_class c
+           join pg_namespace n on n.oid = c.relnamespace
+          where n.nspname !~ '^pg_' order by 1, 2`,
+      );
+    const before = await objects();
+    const counter = new SessionKiller({
+      after: Infinity,
+      admin,
+      database: name,
+    });
+    await exportTo(name, 'my-team', path);
+    await counter.stop();
+    const whole = await linesOf(path);
+    for (let after = 1; after < counter.sent; after += every) {
+      await rm(path, { force: true });
+      const killer = new SessionKiller({ after, admin, database: name });
+      await exportTo(name, 'my-team', path);
+      await killer.stop();
+      expect(killer.failure).toBeUndefined();
+      const written = await linesOf(path).catch(() => undefined);
+      expect([undefined, whole.length]).toContain(written?.length);
+      expect(await readdir(folder)).not.toContain('killed.gz.partial');
+      await expect(objects()).resolves.toEqual(before);
+    }
+    await expect(exportTo(name, 'my-team', path)).resolves.toMatchObject({
+      exitCode: 0,
+    });
   });
 
   it('are written of all tenants, of which so many are kept', async () => {

@@ -2,8 +2,19 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError, VerificationError } from '../errors';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import { type Header, readArchive, ROW_SUM, type Section } from './archive';
-import { announce, emptyTables, fillOwnTables } from './partTables';
+import {
+  type Header,
+  readArchive,
+  ROW_SUM,
+  RowSum,
+  type Section,
+} from './archive';
+import {
+  announce,
+  emptyTables,
+  fillOwnTables,
+  fillWithoutIndexes,
+} from './partTables';
 import { rowExpression } from './rewrite';
 import {
   type FoundSection,
@@ -51,7 +62,7 @@ export async function loadPart(
   if (isOwnSchema(part)) {
     await fillOwnTables(session, schema, async () => {
       await emptyTables(session, schema);
-      await fill();
+      await fillWithoutIndexes(session, schema, fill);
     });
   } else {
     if (replace) {
@@ -75,13 +86,11 @@ async function insertAll(
   const sums = new Map<Section, bigint>();
   await readArchive(file, BATCH, async (section, rows) => {
     if (isTaken(section)) {
-      await requireTable(session, section, schema);
-      const sum = await insertRows(
-        session,
-        { ...section, schema },
-        rows,
-        target,
-      );
+      if (!sums.has(section)) {
+        await requireTable(session, section, schema);
+      }
+      const insert = isOwnSchema(section.part) ? insertAsGiven : insertRows;
+      const sum = await insert(session, { ...section, schema }, rows, target);
       sums.set(section, (sums.get(section) ?? 0n) + sum);
     }
   });
@@ -125,6 +134,24 @@ export async function requireTable(
       `There is no table ${table} for the rows of ${part}, as its migrations make none. Import the file with the version that wrote it.`,
     );
   }
+}
+
+/** @returns the checksum of the rows, which are written as they are */
+async function insertAsGiven(
+  session: MigrationSession,
+  { schema, table, columns }: FoundSection,
+  rows: string[],
+): Promise<bigint> {
+  const name = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
+  const list = columns.map(escapeIdentifier).join(', ');
+  await session.query(
+    `insert into ${name} (${list}) overriding system value
+     select ${list} from jsonb_populate_recordset(null::${name}, $1::jsonb)`,
+    [`[${rows.join(',')}]`],
+  );
+  const sum = new RowSum();
+  rows.forEach(row => sum.add(row));
+  return BigInt(`${sum}`);
 }
 
 /** @returns the checksum of what it has written */

@@ -16,6 +16,8 @@ export function tablesIn(schema: string): string {
   -- Filled before what it refers to, if by name.
   create table "${schema}".edges (
     id bigserial primary key, source text references "${schema}".states (ref));
+  create index edges_source on "${schema}".edges (source) where source <> '';
+  create unique index states_by_time on "${schema}".states (at, id);
   create function "${schema}".note() returns trigger language plpgsql as
     'begin new.n := 0; return new; end';
   create trigger note before insert on "${schema}".states
