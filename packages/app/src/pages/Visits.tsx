@@ -1,4 +1,4 @@
-import { Link, Text } from '@backstage/ui';
+import { Card, CardBody, CardHeader, Link, Text } from '@backstage/ui';
 import type { MockupComponentProps } from 'backstage-plugin-mockup';
 
 export interface VisitsProps {
@@ -19,19 +19,23 @@ export function Visits(
 ) {
   const { props, data } = input;
   return (
-    <div style={{ height: '100%', overflow: 'auto' }}>
+    <Card style={{ height: '100%' }}>
       {props.title && (
-        <Text as="p" weight="bold">
-          {props.title}
-        </Text>
+        <CardHeader>
+          <Text as="p" weight="bold">
+            {props.title}
+          </Text>
+        </CardHeader>
       )}
-      <ul>
-        {data.map(({ id, name, pathname }) => (
-          <li key={id}>
-            <Link href={pathname}>{name}</Link>
-          </li>
-        ))}
-      </ul>
-    </div>
+      <CardBody>
+        <ul>
+          {data.map(({ id, name, pathname }) => (
+            <li key={id}>
+              <Link href={pathname}>{name}</Link>
+            </li>
+          ))}
+        </ul>
+      </CardBody>
+    </Card>
   );
 }
