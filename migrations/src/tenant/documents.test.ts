@@ -63,8 +63,8 @@ describe('the documents of a tenant', () => {
     ],
     [
       'azureBlobStorage',
-      { containerName: 'docs' },
-      `az storage container delete --name docs-${ID}`,
+      { containerName: 'docs', credentials: { accountName: 'portal' } },
+      `az storage container delete --name docs-${ID} --account-name portal --auth-mode login`,
     ],
     [
       'openStackSwift',

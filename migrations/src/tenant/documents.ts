@@ -90,11 +90,19 @@ export function documentsOf(
             kind: 'elsewhere',
             command:
               type === 'azureBlobStorage'
-                ? `az storage container delete --name ${container}`
+                ? `az storage container delete --name ${container} --account-name ${accountOf(
+                    { ...shared, ...own },
+                  )} --auth-mode login`
                 : `openstack container delete --recursive ${container}`,
           };
     }
   }
+}
+
+/** Without it, the command knows no server. */
+function accountOf({ credentials }: JsonObject): string {
+  const { accountName } = (credentials ?? {}) as JsonObject;
+  return accountName === undefined ? '<account>' : String(accountName);
 }
 
 /** @returns whether there was one */

@@ -45,6 +45,10 @@ backend.add(
     ],
   }),
 );
+if (config.has('registry')) {
+  // eslint-disable-next-line @backstage/no-mixed-plugin-imports
+  backend.add(import('backstage-plugin-tenants-backend'));
+}
 if (config.has('shareCommands')) {
   backend.add(shareCommands);
 }

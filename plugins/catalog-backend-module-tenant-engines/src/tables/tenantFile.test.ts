@@ -3,12 +3,12 @@ import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase
 import { freePort } from '@internal/postgres';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, type ClientConfig } from 'pg';
-import { BackendProcess } from '../__testUtils__/BackendProcess';
+import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
 
 const ROOT = resolve(__dirname, '../../../..');
 const CLI = join(
@@ -29,13 +29,13 @@ const entities = (title: string): Entity[] =>
     spec: { type: 'service', lifecycle: 'production', owner: 'team' },
   }));
 
-// What docs/operators/tenants.md says of export, import, move and purge, by the command line and
-// beside backends whose engines work.
+// What docs/operators/tenants.md says, by the command line and beside backends whose engines work.
 
 describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
   let connection: ClientConfig;
   let client: Client;
   let backend: BackendProcess;
+  let baseUrl: string;
   let folder: string;
   /** The database of another deployment. */
   let elsewhere: ClientConfig | undefined;
@@ -71,6 +71,25 @@ describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
   const urlOf = ({ host, port, user, password, database }: ClientConfig) =>
     `postgresql://${user}:${password}@${host}:${port}/${database}`;
 
+  const start = () =>
+    BackendProcess.start({
+      baseUrl,
+      connection,
+      tenancy: { admins: ['caller'] },
+      config: { shareCommands: true, registry: true },
+    });
+
+  const get = async (path: string): Promise<string> => {
+    const response = await fetch(`${baseUrl}/api/${path}`, {
+      headers: {
+        Authorization: `Bearer ${CALLER_TOKEN}`,
+        'X-Tenant-Slug': 'globex',
+      },
+    });
+    expect(response.status).toBe(200);
+    return response.text();
+  };
+
   const tenant = async (...args: string[]): Promise<string> => {
     const { stdout } = await promisify(execFile)(
       process.execPath,
@@ -81,6 +100,8 @@ describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
           ...process.env,
           MIGRATION_DATABASE_URL: urlOf(connection),
           MIGRATION_TO_URL: elsewhere && urlOf(elsewhere),
+          TENANCY_URL: baseUrl,
+          TENANCY_TOKEN: CALLER_TOKEN,
         },
       },
     );
@@ -95,11 +116,8 @@ describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
     await query(
       `insert into tenancy.tenants (tenant_slug, tenant_name, max_entities) values ('acme', 'Acme', 100000)`,
     );
-    backend = BackendProcess.start({
-      baseUrl: `http://127.0.0.1:${await freePort()}`,
-      connection,
-      config: { shareCommands: true },
-    });
+    baseUrl = `http://127.0.0.1:${await freePort()}`;
+    backend = start();
     backend.send({
       action: 'feed',
       tenantId: await idOf('acme'),
@@ -111,6 +129,51 @@ describe.each(databases.eachSupportedId())('a tenant in a file, on %s', id => {
     await backend?.kill();
     await client?.end();
     await rm(folder, { recursive: true, force: true });
+  });
+
+  it('is made by a file, and tells what was done in it and what it used', async () => {
+    const file = join(folder, 'tenants.yaml');
+    await writeFile(
+      file,
+      `tenants:
+  - slug: globex
+    name: Globex
+    members:
+      user:default/jane: admin
+`,
+    );
+    const planned = await tenant('apply', '-f', file, '--plan');
+    await expect(tenant('apply', '-f', file)).resolves.toContain(planned);
+    await expect(tenant('apply', '-f', file)).resolves.toBe(
+      'All tenants are as the file has them.\n',
+    );
+
+    const trail = await get('tenants/globex/audit?event=member&format=jsonl');
+    expect(
+      trail
+        .trimEnd()
+        .split('\n')
+        .map(line => JSON.parse(line)),
+    ).toEqual([
+      expect.objectContaining({
+        event: 'put-tenant-member',
+        outcome: 'succeeded',
+        actor: 'caller',
+      }),
+    ]);
+
+    await get('catalog/entities');
+    // An orderly stop stores what was counted.
+    await backend.stop();
+    backend = start();
+    const today = new Date().toISOString().slice(0, 10);
+    const usage = await backend.until('the use', () =>
+      get(`tenants/globex/usage?from=${today}&to=${today}&format=csv`).catch(
+        () => undefined,
+      ),
+    );
+    const [names, values] = usage.split('\n').map(line => line.split(','));
+    expect(Number(values[names.indexOf('requests')])).toBeGreaterThan(0);
   });
 
   it('becomes another one, whose engine goes on; and goes without it', async () => {
