@@ -100,10 +100,15 @@ export class EngineConfigs {
     return this.#operator.keepRunning;
   }
 
-  /** What app-config has for engines: of all tenants, and of single ones. */
+  /**
+   * What app-config has for engines, of all tenants and of single ones, but for the addresses of
+   * this process, by which no entity differs.
+   */
   get common(): JsonObject {
+    const { app: _, backend, ...others } = this.#compose({}, []);
     return {
-      ...this.#compose({}, []),
+      ...others,
+      backend: pick((backend ?? {}) as JsonObject, ['reading']),
       tenancy: pick(this.#backend, ['tenancy.engines', 'tenancy.tenants']),
     };
   }
