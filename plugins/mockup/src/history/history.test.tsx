@@ -9,9 +9,7 @@ import type {
 import { componentThatShows } from '../__testUtils__/components';
 import { refusal, seriousProblems } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
-import {
-  mockupComponentsApiRef,
-} from '../components/registry/MockupComponentBlueprint';
+import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
 import { MockupsPage } from '../MockupsPage';
 import { rootRouteRef } from '../routes';
 
