@@ -18,14 +18,18 @@ const at = (column: number, row: number) =>
     clientY: 50 + row * 40,
   });
 
-function dropped(event: Event, id = 'text', ...items: LayoutItem[]) {
+function dropped(
+  event: Event,
+  { id = 'text', more = [] as LayoutItem[], level = '' } = {},
+) {
   const canvas = document.createElement('div');
   canvas.getBoundingClientRect = () => new DOMRect(100, 50, 120, 800);
-  const layout = [text, section('empty', 0), ...items];
-  const state = editorReducer(
-    openContent({ name: '', description: '', items: layout }),
-    { type: 'select', ids: [id] },
+  const items = [text, section('empty', 0), ...more];
+  const opened = editorReducer(
+    openContent({ name: '', description: '', items }),
+    { type: 'open', level: level || undefined },
   );
+  const state = editorReducer(opened, { type: 'select', ids: [id] });
   return dropAt(event, { canvas, ids: new Set([id]), state });
 }
 
@@ -41,12 +45,12 @@ describe('where an item is dropped', () => {
     for (const elsewhere of [at(3, 0.5), at(3, 4.1), at(7, 1.5)]) {
       expect(dropped(elsewhere)).toBeUndefined();
     }
-    expect(dropped(at(3, 1.5), 'empty')).toBeUndefined();
+    expect(dropped(at(3, 1.5), { id: 'empty' })).toBeUndefined();
   });
 
   it('is no container that is too deep for it', () => {
     const deep = section('deep', 8, section('deeper', 0));
-    expect(dropped(at(3, 1.5), 'deep', deep)).toBeUndefined();
+    expect(dropped(at(3, 1.5), { id: 'deep', more: [deep] })).toBeUndefined();
   });
 
   it.each([undefined, 'around'])('is the name of a level: %s', level => {
@@ -57,6 +61,12 @@ describe('where an item is dropped', () => {
     const button = document.createElement('button');
     name.append(button);
     document.elementsFromPoint = () => [document.body, button];
-    expect(dropped(at(3, 1.5))).toEqual({ type: 'moveOut', to: level });
+    const more = [section('open', 8, { ...text, i: 'held' })];
+    expect(dropped(at(3, 1.5), { id: 'held', more, level: 'open' })).toEqual({
+      type: 'moveOut',
+      to: level,
+    });
+    // On the page none is shown.
+    expect(dropped(at(7, 1.5))).toBeUndefined();
   });
 });

@@ -33,28 +33,30 @@ export function dropAt(
   if (!point) {
     return undefined;
   }
-  // The item is between the pointer and what is below it.
-  const named = document
-    .elementsFromPoint?.(point.clientX, point.clientY)
-    .map(element => element.closest(`[${ATTRIBUTE}]`))
-    .find(Boolean);
+  // The item is between the pointer and what is below it. On the page no name is shown: where
+  // things are is asked for only where it matters, since that takes time in a large layout.
+  const named =
+    state.level !== undefined &&
+    document
+      .elementsFromPoint?.(point.clientX, point.clientY)
+      .map(element => element.closest(`[${ATTRIBUTE}]`))
+      .find(Boolean);
   if (named) {
     const to = named.getAttribute(ATTRIBUTE) || undefined;
     return { type: 'moveOut', to };
   }
+  const containers = levelItems(state).filter(
+    item => isContainer(item) && !ids.has(item.i),
+  );
+  if (containers.length === 0) {
+    return undefined;
+  }
   const { left, top, width } = canvas.getBoundingClientRect();
   const column = ((point.clientX - left) / width) * GRID.cols;
   const row = (point.clientY - top) / (GRID.rowHeight + GRID.margin[1]);
-  const target = levelItems(state).find(item => {
+  const target = containers.find(item => {
     const { x, y, w, h } = boxOf(item);
-    return (
-      isContainer(item) &&
-      !ids.has(item.i) &&
-      x < column &&
-      column < x + w &&
-      y + 1 < row &&
-      row < y + h
-    );
+    return x < column && column < x + w && y + 1 < row && row < y + h;
   });
   return target &&
     isShallowEnough(state.content.items, target.i, selectedItems(state))
