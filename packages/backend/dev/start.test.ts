@@ -101,6 +101,20 @@ describe('npm start', () => {
     });
   });
 
+  it('buries its last words neither with requests nor with what comes again and again', async () => {
+    await components(clone, 'acme');
+    // By then the search has made its index.
+    await waitUntil('an answer of the search', async () => {
+      const { results } = await request(clone, 'search/query?term=orders');
+      return results.length > 0;
+    });
+    const [, after] = started.printed().split(READY);
+    const unasked = after
+      .split('\n')
+      .filter(line => !/Issuing token|Search request received/.test(line));
+    expect(unasked.join('\n').trim()).toBe('and keeps the data.');
+  });
+
   it.each([
     ['acme', 'route-planner'],
     ['initech', 'tps-reports'],
@@ -121,20 +135,6 @@ describe('npm start', () => {
     expect(new Set(pods.match(/[a-z-]+-0(?=")/g))).toEqual(
       new Set([`${name}-0`]),
     );
-  });
-
-  it('buries its last words neither with requests nor with what comes again and again', async () => {
-    await components(clone, 'acme');
-    // By then the search has made its index.
-    await waitUntil('an answer of the search', async () => {
-      const { results } = await request(clone, 'search/query?term=orders');
-      return results.length > 0;
-    });
-    const [, after] = started.printed().split(READY);
-    const unasked = after
-      .split('\n')
-      .filter(line => !/Issuing token|Search request received/.test(line));
-    expect(unasked.join('\n').trim()).toBe('and keeps the data.');
   });
 
   it.each([
