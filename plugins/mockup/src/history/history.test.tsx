@@ -299,7 +299,7 @@ describe('the versions of a mockup', () => {
     expect(boxes[2]).toBeDisabled();
     await userEvent.click(submit);
     expect(
-      await screen.findByRole('heading', { name: 'two and three' }),
+      await screen.findByRole('heading', { name: 'two compared with three' }),
     ).toBeInTheDocument();
   });
 

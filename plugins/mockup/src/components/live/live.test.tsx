@@ -286,7 +286,7 @@ describe('live components', () => {
     const items = [itemOf('entity-fields', { entityRef: '{{entity}}' })];
     const { byRefs } = await render(items);
     expect(
-      await screen.findByText(/address of the page has as \?entity=…/),
+      await screen.findByText(/Add \?entity=… to the address of the page/),
     ).toBeVisible();
     expect(byRefs).not.toHaveBeenCalled();
   });
