@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { registryChannel } from 'backstage-catalog-tenancy-migrations';
 import { SCHEMA } from '../harness/backend';
 import type {
@@ -151,20 +152,24 @@ async function whileChanging<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   return withClient(database, async client => {
-    let changes = 0;
-    const timer = setInterval(() => {
-      changes += 1;
-      client.query(
-        `update ${SCHEMA}.tenants set tenant_name = 'Change ${changes}' where tenant_slug = '${tenant}';
-         select pg_notify('${registryChannel(
-           SCHEMA,
-         )}', '{"tenantSlug": "${tenant}"}')`,
-      );
-    }, CHANGE_EVERY_MS);
+    let isOver = false;
+    const change = async () => {
+      for (let nr = 0; !isOver; nr += 1) {
+        await client.query(
+          `update ${SCHEMA}.tenants set tenant_name = 'Change ${nr}' where tenant_slug = '${tenant}';
+           select pg_notify('${registryChannel(
+             SCHEMA,
+           )}', '{"tenantSlug": "${tenant}"}')`,
+        );
+        await delay(CHANGE_EVERY_MS);
+      }
+    };
+    const changing = change();
     try {
       return await work();
     } finally {
-      clearInterval(timer);
+      isOver = true;
+      await changing;
     }
   });
 }
