@@ -50,9 +50,13 @@ export function formatTime(time: Date): string {
 
 const LISTED = 10;
 
-/** Things in a sentence: the first ten by name, and how many more there are. */
-export function enumerate(things: string[]): string {
-  const more = things.length - LISTED;
+/**
+ * Things in a sentence: the first ten by name, and how many more there are.
+ *
+ * @param total - how many there are, if `things` has only the first of them
+ */
+export function enumerate(things: string[], total = things.length): string {
+  const more = total - LISTED;
   const listed = things.slice(0, LISTED).join(', ');
   return more > 0 ? `${listed} and ${more} more` : listed;
 }

@@ -74,17 +74,3 @@ export async function adoptedEngine(
   const { engine } = await readState(executor, tenantId);
   return engine && { ...engine, tenantId };
 }
-
-/** The engines of all tenants, the default one's first. */
-export async function adoptedEngines({
-  executor,
-}: Pick<StepContext, 'executor'>): Promise<Engine[]> {
-  if (!(await columnExists(executor, ADOPTION_STATE, 'tenant_id'))) {
-    return [];
-  }
-  return executor.read<Engine>(
-    `select value ->> 'schema' as schema, tenant_id::text as "tenantId"
-       from ${ADOPTION_STATE} where key = 'engine'
-      order by tenant_id <> '${DEFAULT_TENANT_ID}', tenant_id`,
-  );
-}

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { relationExists } from '../schema/lookups';
+import { columnExists, relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { formatThings } from '../text';
 import {
@@ -13,7 +13,7 @@ import {
 import type { Engine } from './engine';
 import { tablesWithoutTriggers } from './triggers';
 import { reading } from './rights';
-import { adoptedEngines, ADOPTION_STATE, FAULTS, readState } from './state';
+import { ADOPTION_STATE, FAULTS, readState } from './state';
 
 // The faults and tenants that are named.
 const LISTED = 10;
@@ -90,7 +90,7 @@ export async function readAdoptedTenantStatus(
   context: StepContext,
 ): Promise<AdoptedTenantStatus[]> {
   const { executor } = context;
-  if ((await adoptedEngines(context)).length === 0) {
+  if (!(await columnExists(executor, ADOPTION_STATE, 'tenant_id'))) {
     return [];
   }
   return executor.read<AdoptedTenantStatus>(

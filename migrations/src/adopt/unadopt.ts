@@ -12,9 +12,9 @@ import type { AdoptedTenant, Engine } from './engine';
 import { dropQuotaStatement } from './quota';
 import { dropTriggers } from './triggers';
 import { asLogin } from './rights';
+import { describeEngines } from './status';
 import {
   adoptedEngine,
-  adoptedEngines,
   ADOPTION_STATE,
   FAULTS,
   PARENTS,
@@ -69,7 +69,7 @@ export async function unadopt(
 
 /** Ends all adoptions, and leaves what was carried to the tables that are undone next. */
 export async function unadoptAll(context: StepContext): Promise<void> {
-  for (const { tenantId } of await adoptedEngines(context)) {
+  for (const { tenantId } of await describeEngines(context)) {
     await unadopt(context, { tenantId, keepTables: true });
   }
 }

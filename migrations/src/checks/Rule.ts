@@ -11,15 +11,17 @@ export interface Found {
   fix: string | null;
   /** The statement that makes it again after phase 5, if one does. */
   again: string | null;
+  /** How many there are, where the query returns the first of them. */
+  total?: number;
 }
 
 /** What must hold of the server or the tables. */
 export interface Rule {
   name: string;
   level: 'failure' | 'warning';
-  /** On the way back of the swap, where it matters there. */
-  back?: 'failure' | 'warning';
-  /** A query behind {@link OURS} for what breaks it: name, fix, again. */
+  /** Whether it must hold on the way back of the swap, too. */
+  back?: true;
+  /** A query behind {@link OURS} for what breaks it, as {@link Found}. */
   sql: string;
   /** What is wrong; the names follow. */
   message: string;
@@ -87,7 +89,7 @@ export async function examineRule(
   // What was dropped last is made again first: views depend on each other.
   const again = present(found.map(each => each.again)).reverse();
   return {
-    message: `${rule.message}: ${enumerate(names)}.`,
+    message: `${rule.message}: ${enumerate(names, found[0].total)}.`,
     advice: rule.advice,
     ...(fixes.length > 0 ? { sql: script(fixes) } : {}),
     ...(again.length > 0 ? { again: script(again) } : {}),

@@ -46,16 +46,8 @@ export async function refuseRules(
  * @throws {@link RefusedError} with each of them
  */
 export async function refuseShapeToGoBack(context: Context): Promise<void> {
-  const rules = SHAPE_RULES.filter(({ back }) => back === 'failure');
+  const rules = SHAPE_RULES.filter(({ back }) => back);
   await refuseRules(context, 'The tables cannot be swapped', rules);
-}
-
-/** Warns of what the tables of before lack, and worked without. */
-export async function warnOfArchived(context: StepContext): Promise<void> {
-  const rules = SHAPE_RULES.filter(({ back }) => back === 'warning');
-  for (const { message } of await examineRules(context, rules)) {
-    context.reporter.warn(`${message} They stay with the archive.`);
-  }
 }
 
 function describe({ message, advice, sql, again }: Difference): string {

@@ -1,12 +1,16 @@
 import type { Executor } from '../engine/Executor';
 import { requiredColumns } from '../layout';
-import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  ENTITY_KEY,
+  REFERENCING_TABLES,
+  TENANT_TABLES,
+} from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
-import { escapeIdentifier } from '../sql';
-import { enumerate, formatThings, script } from '../text';
+import type { Rule } from './Rule';
 
 // What rows must satisfy. The preflight reports it, and phase 3 refuses it before it makes
-// constraints of these rules.
+// constraints of these rules, so that the copy of phase 5 cannot fail on a row written later.
 
 /** The form of an entity reference (specification, B.2). */
 export const ENTITY_REF_RULE =
@@ -16,19 +20,6 @@ export const ENTITY_REF_RULE =
 const FORM = '^([^:]+):([^/]+)/(.+)$';
 
 const EXAMPLES = 10;
-
-/** A rule of rows. */
-export interface RowRule {
-  /** From which table, and where it is broken; the table is `t`. */
-  broken: string;
-  /** SQL for how a row is named. */
-  example: string;
-  /** What the rows are: `rows of relations whose entity is missing`. */
-  message: string;
-  advice: string;
-  /** The statements that put it right, or show the rows. */
-  fix: string[];
-}
 
 /** A column that has to become NOT NULL. */
 export interface NullableColumn {
@@ -54,95 +45,109 @@ export async function nullableColumns(
   return found;
 }
 
-/** The rules, with one for each required column that is nullable. */
-export async function readRowRules(executor: Executor): Promise<RowRule[]> {
-  return [
-    ...(await nullableColumns(executor)).map(presence),
-    entityRefs(),
-    orphans('relations'),
-    orphans('refresh_state'),
-  ];
-}
-
-function presence({ table, column }: NullableColumn): RowRule {
-  const broken = `from ${table} t where t.${escapeIdentifier(column)} is null`;
+/**
+ * A rule of the rows of a table.
+ *
+ * @param broken - where it is broken; the table is `t`
+ * @param fix - the statements that put it right, or show the rows
+ * @param example - SQL for how a row is named
+ */
+function ruleOf(
+  table: TenantTable,
+  texts: Pick<Rule, 'message' | 'advice'>,
+  broken: string,
+  fix: string[],
+  example = `coalesce(t.${ENTITY_KEY[table]}::text, 'ctid ' || t.ctid)`,
+): Rule {
   return {
-    broken,
-    example: `coalesce(t.${ENTITY_KEY[table]}::text, 'ctid ' || t.ctid)`,
-    message: `of ${table} without a value of ${column}`,
-    advice: 'Give these rows a value, or delete them.',
-    fix: [`select t.* ${broken}`],
+    ...texts,
+    name: 'rows',
+    level: 'failure',
+    sql: `
+    select name, $fix$${fix.join(
+      ';\n',
+    )}$fix$ as fix, null as again, count(*) over ()::int as total
+      from (select distinct ${example} as name from ${table} t where ${broken}) found
+     order by 1 limit ${EXAMPLES}`,
   };
 }
+
+const shown = (table: TenantTable, broken: string) =>
+  `select * from ${table} t where ${broken}`;
+
+function presence(table: TenantTable): Rule {
+  const required = requiredColumns(table).map(column => `t.${column}`);
+  const broken = `num_nulls(${required.join(', ')}) > 0`;
+  return ruleOf(
+    table,
+    {
+      message: `Rows of ${table} lack a required value`,
+      advice: 'Give these rows a value, or delete them.',
+    },
+    broken,
+    [shown(table, broken)],
+  );
+}
+
+// `is not true`, because a null in one of the columns violates the rule as well.
+const WRONG = `(${ENTITY_REF_RULE}) is not true`;
+const PARTS = `regexp_match(entity_ref, '${FORM}')`;
 
 /**
  * The first statement takes kind, namespace and name from a reference of the right form. It
  * keeps the reference, by which other entities name this one.
  */
-function entityRefs(): RowRule {
-  // `is not true`, because a null in one of the columns violates the rule as well.
-  const wrong = `(${ENTITY_REF_RULE}) is not true`;
-  const parts = `regexp_match(entity_ref, '${FORM}')`;
-  return {
-    broken: `from entities t where ${wrong}`,
-    example: `format('%s (of %s:%s/%s)', entity_ref, entity_kind, entity_namespace, entity_name)`,
+const entityRefs = ruleOf(
+  'entities',
+  {
     message:
-      'of entities whose entity_ref is not <entity_kind>:<entity_namespace>/<entity_name>',
+      'Rows of entities have an entity_ref that is not <entity_kind>:<entity_namespace>/<entity_name>',
     advice:
       'The first statement takes the parts from the reference, and the second lists the others, to be corrected or deleted.',
-    fix: [
-      `update entities
-   set entity_kind = (${parts})[1], entity_namespace = (${parts})[2], entity_name = (${parts})[3]
- where ${wrong} and entity_ref ~ '${FORM}'`,
-      `select entity_id, entity_ref, entity_kind, entity_namespace, entity_name
+  },
+  WRONG,
+  [
+    `update entities
+   set entity_kind = (${PARTS})[1], entity_namespace = (${PARTS})[2], entity_name = (${PARTS})[3]
+ where ${WRONG} and entity_ref ~ '${FORM}'`,
+    `select entity_id, entity_ref, entity_kind, entity_namespace, entity_name
   from entities
- where ${wrong} and (entity_ref ~ '${FORM}') is not true`,
-    ],
-  };
-}
+ where ${WRONG} and (entity_ref ~ '${FORM}') is not true`,
+  ],
+  `format('%s (of %s:%s/%s)', entity_ref, entity_kind, entity_namespace, entity_name)`,
+);
 
-function orphans(table: TenantTable): RowRule {
-  const key = ENTITY_KEY[table];
-  const broken =
-    `from ${table} t where t.${key} is not null and not exists ` +
-    `(select from entities e where e.entity_id = t.${key})`;
-  return {
+function orphans(table: TenantTable): Rule {
+  const key = `t.${ENTITY_KEY[table]}`;
+  const broken = `${key} is not null and not exists (select from entities e where e.entity_id = ${key})`;
+  return ruleOf(
+    table,
+    {
+      message: `The entity of rows of ${table} is missing`,
+      advice: 'Look at these rows, and delete them.',
+    },
     broken,
-    example: `t.${key}::text`,
-    message: `of ${table} whose entity is missing`,
-    advice: 'Look at these rows, and delete them.',
-    fix: [`select t.* ${broken}`, `delete ${broken}`],
-  };
-}
-
-/** Rows that break a rule. */
-export interface BrokenRows {
-  message: string;
-  examples: string[];
-  sql: string;
-}
-
-export async function examineRows(
-  executor: Executor,
-  { broken, example, message, fix }: RowRule,
-): Promise<BrokenRows | undefined> {
-  const [{ rows, different, examples }] = await executor.read<{
-    rows: number;
-    different: number;
-    examples: string[];
-  }>(
-    `with broken as materialized (select ${example} as example ${broken})
-     select (select count(*)::int from broken) as rows,
-            (select count(distinct example)::int from broken) as different,
-            array(select distinct example from broken order by 1 limit ${EXAMPLES}) as examples`,
+    [shown(table, broken), `delete from ${table} t where ${broken}`],
   );
-  return rows === 0
-    ? undefined
-    : {
-        message: `${formatThings(rows, 'row')} ${message}: ${enumerate(
-          examples,
-        )}${different > examples.length ? ', …' : ''}.`,
-        examples,
-        sql: script(fix),
-      };
 }
+
+/** What the preflight and phase 3 look for. */
+export const ROW_RULES: readonly Rule[] = [
+  ...TENANT_TABLES.map(presence),
+  entityRefs,
+  ...REFERENCING_TABLES.map(orphans),
+];
+
+/** Before the swap there is one tenant only (specification, migration phases). */
+export const ONE_TENANT_RULES: readonly Rule[] = TENANT_TABLES.map(table => {
+  const broken = `t.tenant_id <> '${DEFAULT_TENANT_ID}'`;
+  return ruleOf(
+    table,
+    {
+      message: `Rows of ${table} belong to other tenants than the default one`,
+      advice: 'There is room for them after phase 5.',
+    },
+    broken,
+    [shown(table, broken)],
+  );
+});

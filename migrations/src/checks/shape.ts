@@ -141,7 +141,6 @@ alter table %1$s add primary key using index entities_pkey'
 const indexes: Rule = {
   name: 'indexes',
   level: 'failure',
-  back: 'warning',
   message: 'The tables have indexes beyond the layout',
   advice: AGAIN_LATER,
   sql: `, accepted (name, body, is_unique) as ${values(
@@ -180,7 +179,6 @@ const OUR_CONSTRAINTS = TENANT_TABLES.flatMap(table => [
 const constraints: Rule = {
   name: 'constraints',
   level: 'failure',
-  back: 'warning',
   message: 'The tables have constraints beyond the layout',
   advice: AGAIN_LATER,
   sql: `, accepted (name, definition) as ${values(
@@ -217,7 +215,7 @@ const constraints: Rule = {
 const triggers: Rule = {
   name: 'triggers',
   level: 'failure',
-  back: 'failure',
+  back: true,
   message: 'The tables have triggers',
   advice: AGAIN_LATER,
   sql: `
@@ -234,7 +232,7 @@ const triggers: Rule = {
 const rowSecurity: Rule = {
   name: 'row-level security',
   level: 'failure',
-  back: 'failure',
+  back: true,
   message: 'The tables have row-level security of others',
   advice:
     'Phase 4 enables row-level security. A permissive policy would let rows through beside it.',
@@ -259,7 +257,7 @@ const rowSecurity: Rule = {
 const dependents: Rule = {
   name: 'dependents',
   level: 'failure',
-  back: 'failure',
+  back: true,
   message: 'These would stay with the tables that go out of use',
   advice: AGAIN_LATER,
   sql: `, tree (oid, dropped) as (select oid, true from ours), own (oid) as (select oid from ours), ${HANGING}
@@ -270,7 +268,7 @@ const dependents: Rule = {
 export const publications: Rule = {
   name: 'publications',
   level: 'failure',
-  back: 'failure',
+  back: true,
   message: 'Publications have the tables, or get those that are added',
   advice:
     'Take the tables out, refresh the subscriptions, and put them back afterwards.',

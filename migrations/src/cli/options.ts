@@ -77,9 +77,11 @@ export function commonOptions(): Option[] {
       'the schema of the catalog tables',
       parseSchema,
     ).default('tenancy'),
-    option('--batch-size <rows>', 'rows of a batch', parseBatchSize).default(
-      2000,
-    ),
+    option(
+      '--batch-size <rows>',
+      'rows of a batch',
+      wholeNumber(1, 1_000_000, 'of rows'),
+    ).default(2000),
     option('--json', 'print one JSON document instead of text'),
     option(
       '--url <url>',
@@ -109,7 +111,8 @@ export const tenantNameOption = option(
 export const shardsOption = option(
   '--shards <number>',
   'shards of each table, for good (default: citus.shard_count)',
-  parseShards,
+  // As many as Citus takes.
+  wholeNumber(1, 64_000, 'of shards'),
 );
 
 export const nodeOption = option(
@@ -134,7 +137,7 @@ export const backupOption = option(
 );
 
 export const preflightForceOption = forceOption(
-  'go on although another schema looks like that of the catalog, or connections are pooled',
+  'go on although connections are pooled',
 );
 
 export const baseUrlOption = option(
@@ -146,7 +149,7 @@ export const baseUrlOption = option(
 export const rollbackToOption = option(
   '--to <phase>',
   'the phase to go back to, 0 to 5 (default: undo the last phase that has begun)',
-  parsePhase,
+  wholeNumber(0, 5, 'of a phase'),
 );
 
 export const maxBlockOption = option(
@@ -205,7 +208,7 @@ export const folderOption = option(
 export const keepOption = option(
   '--keep <number>',
   'how many files of each tenant are kept (default: 7)',
-  parseKeep,
+  wholeNumber(1, 10_000, 'of files'),
 );
 
 export const toUrlOption = option(
@@ -227,36 +230,31 @@ export function forceOption(consequence: string): Option {
 // Parsers of option values, as commander calls them. Its message names the option and the
 // given value; the parser's names the expected form.
 
-export function parseMilliseconds(value: string): number {
-  return wholeNumber(value, 1, 600_000, 'of milliseconds');
+/** A parser of whole numbers. */
+function wholeNumber(min: number, max: number, what: string) {
+  return (value: string): number => {
+    const parsed = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
+    if (!(parsed >= min && parsed <= max)) {
+      throw new InvalidArgumentError(
+        `Expected a whole number ${what} from ${min} to ${max}.`,
+      );
+    }
+    return parsed;
+  };
 }
 
 /** Milliseconds, or seconds such as `60s`. */
-export function parseDuration(value: string): number {
+function parseDuration(value: string): number {
   const seconds = /^(\d{1,3})s$/.exec(value)?.[1];
   return parseMilliseconds(seconds ? `${Number(seconds) * 1000}` : value);
 }
 
-export function parseBatchSize(value: string): number {
-  return wholeNumber(value, 1, 1_000_000, 'of rows');
-}
-
-function parseKeep(value: string): number {
-  return wholeNumber(value, 1, 10_000, 'of files');
-}
-
-function parseShards(value: string): number {
-  // As many as Citus takes.
-  return wholeNumber(value, 1, 64_000, 'of shards');
-}
-
-/** The phase that a rollback goes back to. */
-export function parsePhase(value: string): number {
-  return wholeNumber(value, 0, 5, 'of a phase');
+function parseMilliseconds(value: string): number {
+  return wholeNumber(1, 600_000, 'of milliseconds')(value);
 }
 
 /** A name of a schema as in pg_namespace, without quotes; PostgreSQL truncates longer ones. */
-export function parseSchema(value: string): string {
+function parseSchema(value: string): string {
   const bytes = Buffer.byteLength(value);
   if (bytes === 0 || bytes > 63 || value.includes('\0')) {
     throw new InvalidArgumentError(
@@ -271,7 +269,7 @@ export function parseSchema(value: string): string {
   return value;
 }
 
-export function parseTenantName(value: string): string {
+function parseTenantName(value: string): string {
   if (value.trim() === '' || value.length > 255 || value.includes('\0')) {
     throw new InvalidArgumentError('Expected a name of 1 to 255 characters.');
   }
@@ -279,7 +277,7 @@ export function parseTenantName(value: string): string {
 }
 
 /** The address that the application answers at, without a trailing slash. */
-export function parseBaseUrl(value: string): string {
+function parseBaseUrl(value: string): string {
   const url = URL.canParse(value) ? new URL(value) : undefined;
   const extras = url && [url.username, url.password, url.search, url.hash];
   if (!url || !/^https?:$/.test(url.protocol) || extras?.some(Boolean)) {
@@ -288,19 +286,4 @@ export function parseBaseUrl(value: string): string {
     );
   }
   return value.replace(/\/+$/, '');
-}
-
-function wholeNumber(
-  value: string,
-  min: number,
-  max: number,
-  what: string,
-): number {
-  const parsed = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
-  if (!(parsed >= min && parsed <= max)) {
-    throw new InvalidArgumentError(
-      `Expected a whole number ${what} from ${min} to ${max}.`,
-    );
-  }
-  return parsed;
 }

@@ -88,9 +88,6 @@ export class TenancyMigration {
       applicationName: name,
     });
     try {
-      if (await session.isStandby()) {
-        sayStandby(mode, reporter);
-      }
       if (mode === 'change') {
         await session.requireWritable();
         await takeOperatorLock(session, settings.schema);
@@ -165,14 +162,10 @@ export class TenancyMigration {
   /**
    * Runs what is left of one phase, or all of one that repeats.
    *
-   * @param onBegin - called after the checks of the phase, with the steps that are to run
    * @returns whether there was anything to do
    * @throws {@link RefusedError} if the phase before it is not complete
    */
-  async runPhase(
-    number: PhaseNumber,
-    onBegin?: (phase: Phase) => void,
-  ): Promise<boolean> {
+  async runPhase(number: PhaseNumber): Promise<boolean> {
     const { context } = this;
     const completed = await this.completedPhase();
     await this.giveUpUndo();
@@ -200,7 +193,7 @@ export class TenancyMigration {
       await phase.checkTables?.(context);
     }
     const steps = phase.steps.filter(step => !(creates && step.live));
-    onBegin?.({ ...phase, steps });
+    context.reporter.info(`Phase ${number}: ${phase.title}`);
     if (completed >= number && phase.repeats) {
       for (const step of phase.steps) {
         await step.up(context);
@@ -257,8 +250,13 @@ export class TenancyMigration {
     });
   }
 
+  /** The phase that brings the product's own tables. */
+  private get home(): Phase {
+    return this.options.phases[LAST_BEFORE_CUTOVER - 1];
+  }
+
   /** The migrations of the product's own tables that are not done. */
-  async missingMigrations({
+  private async missingMigrations({
     productMigrations = [],
   }: Phase): Promise<ProductMigration[]> {
     const journal = await this.readJournal();
@@ -270,19 +268,9 @@ export class TenancyMigration {
    * tables was stopped.
    */
   async isUpToDate(): Promise<boolean> {
-    const completed = await this.completedPhase();
-    if (completed < LAST_BEFORE_CUTOVER && (await this.creates())) {
-      return false;
-    }
-    for (const phase of this.options.phases) {
-      if (
-        phase.number <= completed &&
-        (await this.missingMigrations(phase)).length > 0
-      ) {
-        return false;
-      }
-    }
-    return true;
+    return (await this.completedPhase()) < LAST_BEFORE_CUTOVER
+      ? !(await this.creates())
+      : (await this.missingMigrations(this.home)).length === 0;
   }
 
   /**
@@ -293,25 +281,23 @@ export class TenancyMigration {
    * @throws {@link RefusedError} if such a phase is not complete
    */
   async upgrade(): Promise<string[]> {
-    const titles: string[] = [];
+    const { home } = this;
     if (await this.creates()) {
-      await this.runPhases(LAST_BEFORE_CUTOVER);
+      await this.runPhases(home.number);
     }
-    for (const phase of this.options.phases) {
-      const missing = await this.missingMigrations(phase);
-      if (missing.length > 0) {
-        const completed = await this.completedPhase();
-        if (completed < phase.number) {
-          throw new RefusedError(
-            `Phase ${phase.number} is not complete, which brings these tables. Run ` +
-              `"${operatorCommand(`phase${completed + 1}`)}".`,
-          );
-        }
-        await this.runPhase(phase.number);
-        titles.push(...missing.map(({ title }) => title));
-      }
+    const missing = await this.missingMigrations(home);
+    if (missing.length === 0) {
+      return [];
     }
-    return titles;
+    const completed = await this.completedPhase();
+    if (completed < home.number) {
+      throw new RefusedError(
+        `Phase ${home.number} is not complete, which brings these tables. Run ` +
+          `"${operatorCommand(`phase${completed + 1}`)}".`,
+      );
+    }
+    await this.runPhase(home.number);
+    return missing.map(({ title }) => title);
   }
 
   /**
@@ -321,19 +307,17 @@ export class TenancyMigration {
   async undoFrom(first: Step): Promise<void> {
     const { context } = this;
     const { executor, state } = context;
-    const { phases } = this.options;
+    const { home, options } = this;
     const journal = await this.readJournal();
-    const all = phases.flatMap(({ steps }) => steps);
+    const all = options.phases.flatMap(({ steps }) => steps);
     const later = all.slice(all.indexOf(first));
     const lastDone = later.map(step => journal.isDone(step)).lastIndexOf(true);
     // The step after the last completed one may have begun.
     const reached = later.slice(0, lastDone + 2).reverse();
     const undone = reached.filter(step => journal.isDone(step));
-    const home = phases.find(({ productMigrations }) => productMigrations);
-    const migrations =
-      home && reached.includes(home.steps[0])
-        ? home.productMigrations!.filter(each => journal.isDone(each))
-        : [];
+    const migrations = reached.includes(home.steps[0])
+      ? (home.productMigrations ?? []).filter(each => journal.isDone(each))
+      : [];
     const recorded = [...undone, ...migrations.map(recordedOf)];
     refuseUnknownSteps(journal);
     const created = creationsOf(recorded);
@@ -357,7 +341,7 @@ export class TenancyMigration {
           await this.down(step);
         }
       }
-      if (step === home?.steps[0]) {
+      if (step === home.steps[0]) {
         await undoProductMigrations(context, migrations);
       }
     }
@@ -459,18 +443,6 @@ function refuseUnknownSteps(journal: Journal): void {
         'that, or a later one.',
     );
   }
-}
-
-/** @throws {@link RefusedError} unless the command only reads */
-function sayStandby(mode: OpenOptions['mode'], reporter: Reporter): void {
-  if (mode !== 'read') {
-    throw new RefusedError(
-      'The server is a standby, which takes no writes. Connect to the primary server.',
-    );
-  }
-  reporter.warn(
-    'The server is a standby: what follows is as old as what it has replayed.',
-  );
 }
 
 /** The connection to another database of the same server. */

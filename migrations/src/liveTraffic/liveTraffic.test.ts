@@ -27,6 +27,12 @@ describe.each(testedVersions())('live traffic on PostgreSQL %s', version => {
       // eslint-disable-next-line no-console
       console.info(migration.traffic.summary());
       expect(problems).toEqual([]);
+      // It would have noticed.
+      const lost = await migration.server.query(async client => {
+        await client.query('delete from refresh_state');
+        return migration.traffic.differences(client);
+      });
+      expect(lost[0]).toMatch(/^refresh_state: missing /);
     } finally {
       await migration.server.stop();
     }

@@ -1,5 +1,5 @@
 import type { StepContext } from '../engine/Step';
-import type { TenantTable } from '../schema/tables';
+import type { TableFacts } from '../schema/tableFacts';
 
 /** What a check has found. A `failure` prevents the migration; a `warning` does not. */
 export interface Outcome {
@@ -19,18 +19,6 @@ export interface Outcome {
 export interface Finding extends Outcome {
   /** The name of the check: `free disk`. */
   check: string;
-}
-
-/** One of the three tables. */
-export interface TableFacts {
-  name: TenantTable;
-  oid: number;
-  /** Its name as SQL, with the schema. */
-  sql: string;
-  /** `pg_class.relkind`: `r` for an ordinary table. */
-  kind: string;
-  /** Whether the login may read every row of it. */
-  readable: boolean;
 }
 
 /** The context of a check, with what several of them look at. */

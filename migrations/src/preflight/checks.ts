@@ -1,7 +1,7 @@
 import { readAdoptionStatus } from '../adopt/status';
 import { examineRule } from '../checks/Rule';
 import type { Rule } from '../checks/Rule';
-import { examineRows, readRowRules } from '../checks/rows';
+import { ROW_RULES } from '../checks/rows';
 import { SERVER_RULES } from '../checks/server';
 import { columns, SHAPE_RULES, storage } from '../checks/shape';
 import { Journal } from '../engine/journal';
@@ -15,22 +15,30 @@ import {
   readRoleAccess,
 } from '../schema/roleAccess';
 import { TENANT_TABLES } from '../schema/tables';
-import { describeCatalog, readCatalogTables } from '../status/next';
+import { missingTables } from '../schema/tableFacts';
+import { escapeIdentifier } from '../sql';
+import { describeCatalog } from '../status/next';
 import { formatBytes, script } from '../text';
 import type { Outcome, PreflightCheck } from './PreflightCheck';
 
-/** What a rule of the server or of the tables finds. */
-function ofRule(rule: Rule, scope: PreflightCheck['scope']): PreflightCheck {
+/** A check of rules of the server or of the tables, which have one name. */
+function ofRules(
+  scope: PreflightCheck['scope'],
+  ...rules: readonly Rule[]
+): PreflightCheck {
   return {
-    name: rule.name,
+    name: rules[0].name,
     scope,
     async run(context) {
-      const found = await examineRule(context, rule, context.begun);
-      if (!found) {
-        return [];
+      const outcomes: Outcome[] = [];
+      for (const rule of rules) {
+        const found = await examineRule(context, rule, context.begun);
+        if (found) {
+          const { names: details, ...difference } = found;
+          outcomes.push({ ...difference, details, level: rule.level });
+        }
       }
-      const { names: details, ...difference } = found;
-      return [{ ...difference, details, level: rule.level }];
+      return outcomes;
     },
   };
 }
@@ -126,15 +134,17 @@ const disk: PreflightCheck = {
 const backup: PreflightCheck = {
   name: 'backup',
   scope: 'server',
-  async run({ executor, tables, backupCompleted }) {
+  async run({ executor, settings, tables, backupCompleted }) {
     if (backupCompleted) {
       return [{ level: 'ok', message: 'A completed backup is confirmed.' }];
     }
-    for (const { sql, readable } of tables) {
+    const schema = escapeIdentifier(settings.schema);
+    for (const { name, readable } of tables) {
       // The login may not look: assume that there are rows.
       if (
         !readable ||
-        (await executor.read(`select from ${sql} limit 1`)).length > 0
+        (await executor.read(`select from ${schema}.${name} limit 1`)).length >
+          0
       ) {
         return [
           {
@@ -168,7 +178,7 @@ const allTables: PreflightCheck = {
   name: 'tables',
   scope: 'server',
   async run(context) {
-    const { schema, force } = context.settings;
+    const { schema } = context.settings;
     if (context.swapped) {
       return [
         {
@@ -177,19 +187,9 @@ const allTables: PreflightCheck = {
         },
       ];
     }
-    const { fitInPublic, missing } = await readCatalogTables(context, 0);
+    const missing = missingTables(context.tables);
     if (missing.length === 0) {
-      return ofRule(storage, 'tables').run(context);
-    }
-    if (fitInPublic) {
-      return [
-        {
-          level: force ? 'warning' : 'failure',
-          message: `The schema ${schema} has no table entities, but the schema public has one that fits.`,
-          advice:
-            'Give --schema public. Or --force, if that is not the catalog to migrate.',
-        },
-      ];
+      return ofRules('tables', storage).run(context);
     }
     if (missing.length < TENANT_TABLES.length) {
       return [
@@ -205,7 +205,7 @@ const allTables: PreflightCheck = {
     const adoption = await readAdoptionStatus(context);
     const beside = adoption.engineTables
       ? `they are created beside ${describeCatalog(adoption)}`
-      : 'a fresh database';
+      : 'a fresh database, or give the --schema that has them';
     return [
       {
         level: 'ok',
@@ -220,7 +220,7 @@ const rows: PreflightCheck = {
   name: 'rows',
   scope: 'tables',
   async run(context) {
-    const { executor, tables } = context;
+    const { tables } = context;
     const unreadable = tables.filter(({ readable }) => !readable);
     if (unreadable.length > 0) {
       return [
@@ -234,40 +234,24 @@ const rows: PreflightCheck = {
       ];
     }
     // A query of the rows would fail: the checks of tables and columns say why.
-    if (
-      tables.length < TENANT_TABLES.length ||
+    return tables.length < TENANT_TABLES.length ||
       (await examineRule(context, columns, context.begun))
-    ) {
-      return [];
-    }
-    const outcomes: Outcome[] = [];
-    for (const rule of await readRowRules(executor)) {
-      const broken = await examineRows(executor, rule);
-      if (broken) {
-        const { examples, ...rest } = broken;
-        outcomes.push({
-          ...rest,
-          level: 'failure',
-          advice: rule.advice,
-          details: examples,
-        });
-      }
-    }
-    return outcomes;
+      ? []
+      : ofRules('tables', ...ROW_RULES).run(context);
   },
 };
 
 /** The checks, in the order of the report. */
 export const CHECKS: PreflightCheck[] = [
   connection,
-  ...SERVER_RULES.map(rule => ofRule(rule, 'server')),
+  ...SERVER_RULES.map(rule => ofRules('server', rule)),
   roles,
   disk,
   backup,
   names,
   allTables,
   ...SHAPE_RULES.filter(rule => rule !== storage).map(rule =>
-    ofRule(rule, 'tables'),
+    ofRules('tables', rule),
   ),
   rows,
 ];

@@ -111,22 +111,6 @@ describe.each(databases.eachSupportedId())('without tables on %s', id => {
     );
   });
 
-  it('a catalog in public is pointed to', async () => {
-    await database.client.query('set search_path = public');
-    await createCatalogTables(database.client, 'public');
-    const tables = async (force: boolean) =>
-      (await preflight(database, { settings: { force } })).find(
-        ({ check }) => check === 'tables',
-      );
-    await expect(tables(false)).resolves.toMatchObject({
-      level: 'failure',
-      advice: expect.stringContaining('--schema public'),
-    });
-    await expect(tables(true)).resolves.toMatchObject({ level: 'warning' });
-    const named = await preflight(database, { settings: { schema: 'public' } });
-    expect(findings(named, 'failure')).toEqual([]);
-  });
-
   it('empty tables need no backup', async () => {
     await createCatalogTables(database.client);
     const report = await preflight(database, {

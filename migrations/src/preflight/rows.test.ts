@@ -12,7 +12,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
   });
   afterEach(() => database.close());
 
-  it('without their entity are refused, counted, and deleted as it says', async () => {
+  it('without their entity are refused, and deleted as it says', async () => {
     await database.client.query(
       `set session_replication_role = replica;
        delete from entities where entity_name <= 'service-12';
@@ -23,12 +23,12 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
       expect.objectContaining({
         check: 'rows',
         message: expect.stringMatching(
-          /^8 rows of relations whose entity is missing/,
+          /^The entity of rows of relations is missing: /,
         ),
         details: Array(4).fill(expect.stringMatching(/^[0-9a-f-]{36}$/)),
       }),
       expect.objectContaining({
-        message: expect.stringMatching(/^4 rows of refresh_state /),
+        message: expect.stringMatching(/^The entity of rows of refresh_state /),
       }),
     ]);
     for (const { sql } of found) {
@@ -51,7 +51,9 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
     const [broken] = findings(await preflight(database), 'failure');
     expect(broken).toMatchObject({
       check: 'rows',
-      message: expect.stringMatching(/^3 rows of entities whose entity_ref /),
+      message: expect.stringMatching(
+        /^Rows of entities have an entity_ref that .*: component:default\/service-1 \(of Component:\/service-1\), /,
+      ),
     });
     const [update, list] = broken.sql!.split(';\n');
     await database.client.query(update);
@@ -67,7 +69,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
       { kind: 'user', namespace: 'a', name: 'b/c:d' },
     ]);
     const [left] = findings(await preflight(database), 'failure');
-    expect(left.message).toMatch(/^1 row of entities/);
+    expect(left.message).toMatch(/: no reference \(of [^,]*$/);
   });
 
   it('without a required value are refused', async () => {
@@ -79,7 +81,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
       expect.objectContaining({
         check: 'rows',
         message: expect.stringMatching(
-          /^1 row of entities without a value of hash: [0-9a-f-]{36}\.$/,
+          /^Rows of entities lack a required value: [0-9a-f-]{36}\.$/,
         ),
       }),
     ]);

@@ -1,16 +1,13 @@
 import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
 import { CancelledError, ConnectionLostError } from '../errors';
-import { hidesRows } from '../schema/policies';
-import { TENANT_TABLES } from '../schema/tables';
-import { escapeIdentifier } from '../sql';
+import { readTableFacts } from '../schema/tableFacts';
 import { CHECKS } from './checks';
 import type {
   Finding,
   Outcome,
   PreflightCheck,
   PreflightContext,
-  TableFacts,
 } from './PreflightCheck';
 
 /**
@@ -33,20 +30,9 @@ export async function runPreflight(
 }
 
 /** Reads what several checks look at. */
-async function readFacts({ executor, settings }: StepContext) {
-  // By the name of the schema: the search path ignores a schema that the login may not use,
-  // and its tables would seem to be missing.
-  const rows = await executor.read<Omit<TableFacts, 'sql'>>(
-    `select c.relname as name, c.oid, c.relkind as kind,
-            has_schema_privilege(n.oid, 'usage')
-              and has_table_privilege(c.oid, 'select')
-              and not (${hidesRows('c')}) as readable
-       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relname = any ($2)
-        and c.relkind in ('r', 'p', 'v', 'm', 'f')
-      order by array_position($2, c.relname::text)`,
-    [settings.schema, [...TENANT_TABLES]],
-  );
+async function readFacts(context: StepContext) {
+  const { executor, settings } = context;
+  const tables = await readTableFacts(context);
   const [{ schemaExists, journal }] = await executor.read<{
     schemaExists: boolean;
     /** Whether the login may read it; `null` if there is none. */
@@ -65,11 +51,8 @@ async function readFacts({ executor, settings }: StepContext) {
   return {
     schemaExists,
     begun,
-    swapped: begun && rows.some(({ kind }) => kind === 'p'),
-    tables: rows.map(row => ({
-      ...row,
-      sql: `${escapeIdentifier(settings.schema)}.${row.name}`,
-    })),
+    swapped: begun && tables.some(({ kind }) => kind === 'p'),
+    tables,
   };
 }
 

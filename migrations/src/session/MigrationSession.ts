@@ -133,24 +133,25 @@ export class MigrationSession {
     });
   }
 
-  /** Whether the server replays what another one writes, and takes no writes itself. */
-  async isStandby(): Promise<boolean> {
-    const [{ standby }] = await this.query<{ standby: boolean }>(
-      'select pg_is_in_recovery() as standby',
-    );
-    return standby;
-  }
-
   /**
-   * Refuses if default_transaction_read_only is on. The session does not override it:
-   * operators, and providers whose disk is filling up, set it to stop writes.
+   * Refuses a standby, and if default_transaction_read_only is on. The session does not override
+   * it: operators, and providers whose disk is filling up, set it to stop writes.
    *
    * @throws {@link RefusedError} which says where to look for the setting
    */
   async requireWritable(): Promise<void> {
-    const [{ readOnly }] = await this.query<{ readOnly: boolean }>(
-      `select current_setting('default_transaction_read_only')::boolean as "readOnly"`,
+    const [{ isStandby, readOnly }] = await this.query<{
+      isStandby: boolean;
+      readOnly: boolean;
+    }>(
+      `select pg_is_in_recovery() as "isStandby",
+              current_setting('default_transaction_read_only')::boolean as "readOnly"`,
     );
+    if (isStandby) {
+      throw new RefusedError(
+        'The server is a standby, which takes no writes. Connect to the primary server.',
+      );
+    }
     if (readOnly) {
       throw new RefusedError(
         'default_transaction_read_only is on for this login in this database. Turn it off ' +

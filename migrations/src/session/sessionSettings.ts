@@ -3,7 +3,7 @@ import { escapeLiteral } from '../sql';
 /**
  * The settings on which statements depend in every session, over those of the server, the
  * database and the login: what a statement means, and how PostgreSQL spells values and
- * definitions. `settings.test.ts` classifies all settings that there are.
+ * definitions.
  */
 export const MEANING: Readonly<Record<string, string>> = {
   // Above it a change that has waited for another one fails with 40001.

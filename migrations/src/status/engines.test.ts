@@ -53,7 +53,7 @@ describe.each(databases.eachSupportedId())(
         engines: 0,
         states: {},
         processes: [],
-        noticed: [],
+        noticed: {},
       });
     });
 
@@ -79,14 +79,8 @@ describe.each(databases.eachSupportedId())(
       );
       const { text, engines } = await status();
       expect(text).toContain(
-        [
-          'Engines of 7 tenants: 1 failed, 1 paused, 3 running, 1 starting, 1 unassigned.',
-          'Processes that do their background work: portal-1 17 (7 tenants).',
-          '  broken: failed: It has no token',
-          '  lost: no process does its background work',
-          '  held: paused by user:default/ops since 2026-11-22 18:00:00 UTC',
-          '',
-        ].join('\n'),
+        'Engines of 7 tenants: 1 failed (broken), 1 paused (held), 3 running, 1 starting, 1 unassigned (lost).\n' +
+          'Processes that do their background work: portal-1 17 (7 tenants).\n',
       );
       expect(engines).toMatchObject({
         engines: 7,
@@ -98,8 +92,8 @@ describe.each(databases.eachSupportedId())(
           unassigned: 1,
         },
         processes: [{ name: 'portal-1 17', tenants: 7 }],
+        noticed: { failed: ['broken'], paused: ['held'], unassigned: ['lost'] },
       });
-      expect(engines.noticed).toHaveLength(3);
     });
 
     it('is null in a database of an earlier version', async () => {
@@ -107,20 +101,6 @@ describe.each(databases.eachSupportedId())(
       const { text, engines } = await status();
       expect(engines).toBeNull();
       expect(text).toContain('phase 5 is complete');
-    });
-
-    it('stays readable with hundreds of tenants', async () => {
-      const slugs = Array.from(
-        { length: 300 },
-        (_, number) => `tenant-${number}`,
-      );
-      await addEngines(slugs, 'failed');
-      const { text, engines } = await status();
-      expect(engines.noticed).toHaveLength(300);
-      const lines = text.split('\n');
-      const first = lines.findIndex(line => line.startsWith('Engines of'));
-      expect(lines[first]).toBe('Engines of 300 tenants: 300 failed.');
-      expect(lines[first + 12]).toBe('  and 290 more');
     });
   },
 );

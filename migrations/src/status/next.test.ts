@@ -176,14 +176,6 @@ describe.each(databases.eachSupportedId())(
       expect(preflight.stdout).toContain(`Next: ${operatorCommand('all')}`);
     });
 
-    it('the schema is to be named where another one has the catalog', async () => {
-      await database.client.query('set search_path = public');
-      await createCatalogTables(database.client, 'public');
-      await expect(
-        expectNext(operatorCommand('status', '--schema public')),
-      ).resolves.toContain('Give --schema public');
-    });
-
     it('the schema is to be named where it has only some of the tables', async () => {
       await createCatalogTables(database.client);
       await database.client.query('drop table refresh_state');

@@ -3,13 +3,12 @@ import type { AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
-import { isOfType, LAYOUT } from '../layout';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { readCreatedCatalog } from '../schema/createdCatalog';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
-import { hidesRows } from '../schema/policies';
+import { missingTables, readTableFacts } from '../schema/tableFacts';
 import {
   DEFAULT_TENANT_ID,
   RETENTION_HOURS,
@@ -47,13 +46,11 @@ const DEPLOY =
   'When no old one is connected, ';
 
 /** The three tables of the catalog to migrate. */
-export interface CatalogTables {
+interface CatalogTables {
   /** Those of them that are not there. */
   missing: string[];
   /** Whether the default tenant has entities; true where the login may not look. */
   hasEntities: boolean;
-  /** Whether the schema `public` has a table entities that could be migrated. */
-  fitInPublic: boolean;
 }
 
 function decideNext(position: Position): NextStep {
@@ -131,28 +128,18 @@ export function describeCatalog({
         `${formatThings(engineEntities, 'entity', 'entities')}`;
 }
 
-function tablesStep(
-  schema: string,
-  { missing, fitInPublic }: CatalogTables,
-): NextStep {
-  if (missing.length < TENANT_TABLES.length) {
-    return {
-      what:
-        `Name the schema of the catalog: "${schema}" has no ` +
-        `${missing.join(' and no ')}`,
-      command: operatorCommand('status', '--schema <name>'),
-    };
-  }
-  if (fitInPublic) {
-    return {
-      what: 'Name the schema of the catalog: "public" has a table entities that fits',
-      command: operatorCommand('status', '--schema public'),
-    };
-  }
-  return {
-    what: 'Create the tables, and run the phases on them: the database has no catalog yet',
-    command: operatorCommand('all'),
-  };
+function tablesStep(schema: string, { missing }: CatalogTables): NextStep {
+  return missing.length < TENANT_TABLES.length
+    ? {
+        what:
+          `Name the schema of the catalog: "${schema}" has no ` +
+          `${missing.join(' and no ')}`,
+        command: operatorCommand('status', '--schema <name>'),
+      }
+    : {
+        what: `Create the tables, and run the phases on them: "${schema}" has no catalog yet. Or give the --schema that has one`,
+        command: operatorCommand('all'),
+      };
 }
 
 /**
@@ -189,7 +176,7 @@ export async function refuseWithoutTables(
   if (await migration.creates()) {
     return;
   }
-  const { missing } = await readCatalogTables(context, 0);
+  const missing = missingTables(await readTableFacts(context));
   if (missing.length > 0) {
     const next = await readNext(migration);
     throw new RefusedError(
@@ -200,62 +187,23 @@ export async function refuseWithoutTables(
 }
 
 /** Reads which of the tables there are; `phase` is the last one that is complete. */
-export async function readCatalogTables(
-  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
+async function readCatalogTables(
+  context: Pick<StepContext, 'executor' | 'settings'>,
   phase: PhaseNumber | 0,
 ): Promise<CatalogTables> {
-  // By the name of the schema, not by the search path: that leaves out a schema which
-  // the login may not use, and its tables would seem to be missing.
-  const tables = await executor.read<{ name: string; readable: boolean }>(
-    `select c.relname as name,
-            has_schema_privilege(n.oid, 'usage')
-              and has_table_privilege(c.oid, 'select')
-              and not (${hidesRows('c')}) as readable
-       from pg_class c join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relname = any ($2)
-        and c.relkind in ('r', 'p', 'v', 'm', 'f')`,
-    [settings.schema, [...TENANT_TABLES]],
-  );
-  const missing = TENANT_TABLES.filter(
-    table => !tables.some(({ name }) => name === table),
-  );
+  const tables = await readTableFacts(context);
   const entities = tables.find(({ name }) => name === 'entities');
   let hasEntities = entities !== undefined;
   if (entities?.readable) {
     // Before the swap the tables hold rows of the default tenant only.
-    const [row] = await executor.read<{ found: boolean }>(
+    const [row] = await context.executor.read<{ found: boolean }>(
       `select exists (select from entities ${
         phase >= 5 ? `where tenant_id = '${DEFAULT_TENANT_ID}'` : ''
       }) as found`,
     );
     hasEntities = row.found;
   }
-  return {
-    missing,
-    hasEntities,
-    fitInPublic:
-      missing.includes('entities') &&
-      settings.schema !== 'public' &&
-      (await fitsInPublic({ executor })),
-  };
-}
-
-/** Whether the specification's default schema has a catalog that was not named. */
-async function fitsInPublic({
-  executor,
-}: Pick<StepContext, 'executor'>): Promise<boolean> {
-  const columns = await executor.read<{ name: string; type: string }>(
-    `select a.attname as name, format_type(a.atttypid, a.atttypmod) as type
-       from pg_attribute a
-       join pg_class c on c.oid = a.attrelid
-       join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = 'public' and c.relname = 'entities' and c.relkind = 'r'
-        and a.attnum > 0 and not a.attisdropped`,
-  );
-  const types = new Map(columns.map(({ name, type }) => [name, type]));
-  return Object.entries(LAYOUT.entities.columns).every(([name, { type }]) =>
-    isOfType(types.get(name) ?? '', type),
-  );
+  return { missing: missingTables(tables), hasEntities };
 }
 
 /** The swap of phase 5, and the tables of before it. */

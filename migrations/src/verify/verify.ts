@@ -9,6 +9,7 @@ import {
 import { SNAPSHOT } from '../copy/replay';
 import { CHANGE_LOG } from '../copy/changeLog';
 import { findCopyProblems } from '../copy/compare';
+import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readCompletedSteps } from '../engine/journal';
@@ -176,17 +177,25 @@ async function verifyCopies({ executor }: StepContext): Promise<string[]> {
     return [];
   }
   const described = await describeCopies(executor);
+  return compareAtOnce(executor, 'Compare the tables with their copies', read =>
+    findCopyProblems(read, described),
+  );
+}
+
+/** What a comparison of rows finds in one snapshot. */
+async function compareAtOnce(
+  executor: Executor,
+  title: string,
+  compare: (read: Executor['read']) => Promise<string[]>,
+): Promise<string[]> {
   const problems: string[] = [];
   await executor.work({
-    title: 'Compare the tables with their copies',
+    title,
     script: [],
     run: session =>
       session.transaction(`${SNAPSHOT} read only`, async () => {
         problems.push(
-          ...(await findCopyProblems(
-            (sql, values) => session.query(sql, values),
-            described,
-          )),
+          ...(await compare((sql, values) => session.query(sql, values))),
         );
       }),
   });
@@ -254,25 +263,18 @@ async function verifyEngine(
   if (faults.length > 0) {
     reporter.warn(faults.join('\n'));
   }
-  const problems = status.tablesWithoutTriggers.map(
-    table =>
-      `Changes of ${table} are not carried: its triggers are gone or disabled ` +
-      `(${adoptCommand(engine)}).`,
-  );
-  await executor.work({
-    title: `Compare ${describeTenant(engine)} with ${describeEngine(engine)}`,
-    script: [],
-    run: session =>
-      session.transaction(`${SNAPSHOT} read only`, async () => {
-        problems.push(
-          ...(await compareAdoption(
-            (sql, values) => session.query(sql, values),
-            engine,
-          )),
-        );
-      }),
-  });
-  return problems;
+  return [
+    ...status.tablesWithoutTriggers.map(
+      table =>
+        `Changes of ${table} are not carried: its triggers are gone or disabled ` +
+        `(${adoptCommand(engine)}).`,
+    ),
+    ...(await compareAtOnce(
+      executor,
+      `Compare ${describeTenant(engine)} with ${describeEngine(engine)}`,
+      read => compareAdoption(read, engine),
+    )),
+  ];
 }
 
 /** The message of a check that throws a MigrationError; other errors are thrown on. */

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Option } from 'commander';
 import type { DoctorExamination, DoctorFinding } from '../../doctor';
+import { formatThings } from '../../text';
 import { loadConfig } from '../connection';
 import { explainFailure } from '../failures';
 import { commonOptions } from '../options';
@@ -102,15 +103,13 @@ function exitCodeOf(findings: DoctorFinding[]): number {
 function summaryOf(findings: DoctorFinding[]): string {
   const count = (level: DoctorFinding['level']) =>
     findings.filter(finding => finding.level === level).length;
-  const noun = (number: number, what: string) =>
-    `${number} ${what}${number === 1 ? '' : 's'}`;
   if (findings.length === 0) {
     return `None of the packages of tenants is installed here. Run this in the folder of the backend.`;
   }
-  return `${noun(count('failure'), 'failure')}, ${noun(
+  return `${formatThings(count('failure'), 'failure')}, ${formatThings(
     count('warning'),
     'warning',
-  )}, ${noun(count('unknown'), 'unanswered question')}.`;
+  )}, ${formatThings(count('unknown'), 'unanswered question')}.`;
 }
 
 /** Lines after the first stand below the text, behind the mark. */

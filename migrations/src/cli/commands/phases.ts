@@ -1,6 +1,6 @@
 import type { Option } from 'commander';
 import { readAdoptionStatus } from '../../adopt/status';
-import type { Phase, PhaseNumber } from '../../engine/Step';
+import type { PhaseNumber } from '../../engine/Step';
 import { phases } from '../../phases';
 import { beginCreation } from '../../phases/create';
 import { describeNext, readNext, refuseWithoutTables } from '../../status/next';
@@ -122,14 +122,11 @@ async function runAll(invocation: Invocation): Promise<string> {
 
 /** Runs one phase, and returns its summary with the next command. */
 async function runPhase(
-  invocation: Invocation,
+  { migration }: Invocation,
   number: PhaseNumber,
 ): Promise<string> {
-  const { migration } = invocation;
   const before = await migration.completedSteps();
-  const begun = await migration.runPhase(number, phase =>
-    announce(invocation, phase, before),
-  );
+  const begun = await migration.runPhase(number);
   const done = (await migration.completedSteps()).filter(
     step => !before.includes(step),
   );
@@ -147,21 +144,4 @@ function summary(number: number, begun: boolean, done: number): string {
   return done === 0
     ? `Phase ${number} has succeeded again.`
     : `Phase ${number} is complete: ${formatThings(done, 'step')} done.`;
-}
-
-function announce(
-  { reporter }: Invocation,
-  { number, title, steps }: Phase,
-  done: string[],
-): void {
-  reporter.info(
-    [
-      `Phase ${number}: ${title}`,
-      ...steps.map(step =>
-        `  ${step.name}: ${step.title}`.concat(
-          done.includes(step.name) ? ' (done)' : '',
-        ),
-      ),
-    ].join('\n'),
-  );
 }

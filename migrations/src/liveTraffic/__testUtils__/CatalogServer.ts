@@ -20,7 +20,6 @@ const SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'on',
   shared_buffers: '64MB',
-  max_prepared_transactions: '5',
 };
 
 /** The rights of the application before the migration. */

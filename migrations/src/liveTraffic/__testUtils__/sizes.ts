@@ -17,12 +17,8 @@ export interface TrafficSizes {
 }
 
 /** A whole number of an environment variable, such as LIVE_TRAFFIC_KILLS. */
-export function numberFromEnvironment(
-  name: string,
-  otherwise: number,
-  env = process.env,
-): number {
-  const text = env[`LIVE_TRAFFIC_${name}`];
+export function numberFromEnvironment(name: string, otherwise: number): number {
+  const text = process.env[`LIVE_TRAFFIC_${name}`];
   const value = text === undefined ? otherwise : Number(text);
   if (!Number.isInteger(value) || value < 0) {
     throw new Error(
@@ -36,17 +32,15 @@ export function numberFromEnvironment(
  * The sizes of a run, each by an environment variable. Without any, a run is
  * short enough for every test run.
  */
-export function sizesFromEnvironment(env = process.env): TrafficSizes {
-  const size = (name: string, otherwise: number) =>
-    numberFromEnvironment(name, otherwise, env);
+export function sizesFromEnvironment(): TrafficSizes {
   return {
-    writers: size('WRITERS', 4),
-    seeded: size('SEEDED', 200),
-    entitiesPerWriter: size('ENTITIES', 60),
-    bigTransaction: size('BIG_TRANSACTION', 500),
-    longestHoldMs: size('LONGEST_HOLD_MS', 1000),
-    transactionsBetween: size('TRANSACTIONS', 8),
-    pauseMs: size('PAUSE_MS', 25),
-    seed: size('SEED', Date.now() % 1_000_000),
+    writers: numberFromEnvironment('WRITERS', 4),
+    seeded: numberFromEnvironment('SEEDED', 200),
+    entitiesPerWriter: numberFromEnvironment('ENTITIES', 60),
+    bigTransaction: numberFromEnvironment('BIG_TRANSACTION', 500),
+    longestHoldMs: numberFromEnvironment('LONGEST_HOLD_MS', 1000),
+    transactionsBetween: numberFromEnvironment('TRANSACTIONS', 8),
+    pauseMs: numberFromEnvironment('PAUSE_MS', 25),
+    seed: numberFromEnvironment('SEED', Date.now() % 1_000_000),
   };
 }

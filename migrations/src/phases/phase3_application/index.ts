@@ -5,8 +5,8 @@ import { entityIndexes } from './15_entity_indexes';
 import { entityRules } from './20_entity_rules';
 import { entityKeys } from './30_entity_keys';
 import { roles } from './40_roles';
-import { refuseShape } from '../../checks/examineShape';
-import { checkRules } from './rules';
+import { refuseRules, refuseShape } from '../../checks/examineShape';
+import { ONE_TENANT_RULES, ROW_RULES } from '../../checks/rows';
 
 export const phase3: Phase = {
   number: 3,
@@ -14,7 +14,10 @@ export const phase3: Phase = {
   check: checkRoleAccess,
   async checkTables(context) {
     await refuseShape(context, 'Phase 3 cannot begin');
-    await checkRules(context);
+    await refuseRules(context, 'Phase 3 cannot begin', [
+      ...ONE_TENANT_RULES,
+      ...ROW_RULES,
+    ]);
   },
   steps: [oneTenant, entityIndexes, entityRules, entityKeys, roles],
 };

@@ -3,7 +3,6 @@ import {
   refuseLaterAdditions,
   refuseShape,
   refuseShapeToGoBack,
-  warnOfArchived,
 } from '../../checks/examineShape';
 import type { Sides } from '../../copy/exchange';
 import {
@@ -68,7 +67,6 @@ export const swap: Step = {
     if (await isSwapped(context.executor)) {
       // Again, since a killed undo goes on here.
       await refuseShapeToGoBack(context);
-      await warnOfArchived(context);
       await addOldKeys(context);
       await exchange(context, copy => ({
         table: copy.table,

@@ -15,7 +15,7 @@ import {
   searchTablesStatements,
   TERM_INDEXES,
 } from './tables';
-import { createTerms, TERMS } from './terms';
+import { createTerms } from './terms';
 import { dropTriggerStatements, triggerStatements } from './triggers';
 
 /**
@@ -51,7 +51,6 @@ export const searchTables: Step = {
         ...searchTablesStatements,
         ...functionStatements(settings.schema, await createTerms(executor)),
         ...triggerStatements(entities),
-        ...(entities === archiveName('entities') ? fillFrom(entities) : []),
         // Of live tables they are built behind the copy.
         ...(isInUse ? TERM_INDEXES.map(({ statement }) => statement) : []),
       ],
@@ -76,14 +75,3 @@ export const searchTables: Step = {
     });
   },
 };
-
-/** What an archive lacks that an earlier version left, which filled the terms after the swap. */
-function fillFrom(archive: string): string[] {
-  return [
-    `insert into entity_terms (tenant_id, entity_id, key, value, original_value)
-select e.tenant_id, e.entity_id, t.key, t.value, t.original_value
-  from ${archive} e, lateral ${TERMS}(e.final_entity, e.entity_id) t
- where e.deleted_at is null and not exists (select from entity_terms)`,
-    ...TERM_INDEXES.map(({ statement }) => statement),
-  ];
-}

@@ -1,12 +1,10 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
-import { catalogSnapshot } from '../../../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
 import { stopBefore } from '../../../__testUtils__/stopBefore';
 import { rollback } from '../../../rollback/rollback';
 import { swap } from '../70_swap';
 import { faultsOf } from './__testUtils__/faults';
-import { searchTables } from './index';
 
 const databases = createTestDatabases();
 // Of 60, of which every 20th is deleted.
@@ -60,23 +58,6 @@ describe.each(databases.eachSupportedId())('search tables on %s', id => {
     await database.client.query(CHANGES);
     await runPhase5();
     await expect(entitiesWithTerms()).resolves.toBe(LIVE);
-    await expect(faultsOf(database)).resolves.toEqual([]);
-  });
-
-  it('are undone and created again, and filled with what the archive has', async () => {
-    await runPhase5();
-    await database.migrate(migration => rollback(migration));
-    const before = await catalogSnapshot(database.client);
-    await database.migrate(async ({ context }) => searchTables.down(context));
-    await database.client.query(
-      'delete from tenancy_migrations where name = $1',
-      [searchTables.name],
-    );
-    const undone = JSON.stringify(await catalogSnapshot(database.client));
-    expect(undone).not.toMatch(/entity_terms|entity_parents/);
-    await stopBefore(database, 5, swap);
-    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
-    await runPhase5();
     await expect(faultsOf(database)).resolves.toEqual([]);
   });
 });
