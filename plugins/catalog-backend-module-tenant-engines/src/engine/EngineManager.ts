@@ -15,8 +15,10 @@ import { CodeSources } from '../code/CodeSources';
 import type { EngineConfigs } from '../config/EngineConfigs';
 import { processingIntervalMs } from '../config/intervals';
 import { describeFailure, withoutSecrets } from './failures';
+import { type EngineEntry, EngineSleep, type SleepTiming } from './EngineSleep';
 import type { PluginServices } from './services';
 import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
+import { CoalescedRefresh } from '../work/CoalescedRefresh';
 import { SleepingEngines } from '../work/SleepingEngines';
 import type { EnginePool } from '../work/EnginePool';
 import type { TenantLeases } from '../leases/TenantLeases';
@@ -41,21 +43,12 @@ import {
 } from './SupervisedEngine';
 
 /** Intervals, in milliseconds. */
-export interface ManagerTiming extends SupervisionTiming {
-  /** How often the tables, and what is due, are looked at in any case; 10,000 by default. */
-  checkMs: number;
-  /** After how long without a request this process may stop an engine; 600,000 by default. */
-  idleMs: number;
+export interface ManagerTiming extends SupervisionTiming, SleepTiming {
   /**
    * How often engines that wait for work are looked at for some of which nobody has told, while
    * this process hears of other processes' requests; 60,000 by default. Otherwise with each check.
    */
   sweepMs: number;
-  /**
-   * After how long without a statement an engine is stopped until it is due, where it had no
-   * request for `idleMs` either; 60,000 by default. Within that time it has looked for orphans.
-   */
-  quietMs: number;
 }
 
 interface EngineManagerOptions {
@@ -86,31 +79,8 @@ interface EngineManagerOptions {
   works: WorkByTenant;
 }
 
-/** A tenant that is to have an engine. */
-interface Entry {
-  tenant: ActiveTenant;
-  /** The configuration from the registry, with which the engine was started. */
-  fingerprint: string;
-  /** Whether an operator has paused it. */
-  isPaused?: boolean;
-  /** Nothing while it sleeps, and in a process without the lease that had no request. */
-  supervised?: SupervisedEngine;
-  /** Of an engine whose background work this process does; nothing until it is known. */
-  sleep?: 'asleep' | 'awake';
-  /** By the clock of `performance`. */
-  lastRequestAt: number;
-  /** For how long an item may be due before an engine that sleeps is started for it. */
-  slackMs?: number;
-}
-
 /** How many engines start at the same time. */
 const STARTS = 4;
-
-/** An engine that is due sooner goes on. */
-const SHORTEST_SLEEP_MS = 60_000;
-
-/** Whatever may have been missed, such as a change by hand: each engine looks once in this time. */
-const LONGEST_SLEEP_MS = 24 * 60 * 60_000;
 
 /**
  * The engines of this process: those of active tenants whose leases it holds, while they have
@@ -120,7 +90,9 @@ const LONGEST_SLEEP_MS = 24 * 60 * 60_000;
 export class EngineManager {
   readonly #options: EngineManagerOptions;
   readonly #timing: ManagerTiming;
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, EngineEntry>();
+  readonly #refresh: CoalescedRefresh;
+  readonly #sleep: EngineSleep;
   readonly #sleeping: SleepingEngines;
   readonly #queue = new StartQueue(STARTS);
   readonly #parser: SourceParser;
@@ -128,13 +100,6 @@ export class EngineManager {
   readonly #upgrades: TableUpgrades;
   #sweptAt = performance.now();
   #timer?: NodeJS.Timeout;
-  /** Until the next engine is due. */
-  #alarm?: NodeJS.Timeout;
-  #refreshing?: Promise<void>;
-  #isStale = false;
-  /** Whether there may be engines of which it is not known whether they sleep. */
-  #isUnsure = false;
-  #looking?: Promise<void>;
   #isStopped = false;
 
   /** It starts the engines in the background. */
@@ -163,6 +128,18 @@ export class EngineManager {
       quietMs: 60_000,
       ...options.timing,
     };
+    this.#refresh = new CoalescedRefresh(
+      () => this.#readRegistry(),
+      () => !this.#isStopped,
+    );
+    this.#sleep = new EngineSleep({
+      ...options,
+      entries: this.#entries,
+      keepRunning: options.configs.keepRunning,
+      running: this.#sleeping,
+      timing: this.#timing,
+      wake: tenantId => this.wake(tenantId),
+    });
   }
 
   /** For a request: the engine of a tenant that is to have one, which may be starting. */
@@ -179,6 +156,12 @@ export class EngineManager {
     const { supervised, sleep } = this.#entries.get(tenantId) ?? {};
     const without = sleep === 'asleep' ? 'running' : 'stopped';
     return supervised?.status ?? { state: without };
+  }
+
+  /** By the clock of `performance`; nothing of an engine that does not sleep. */
+  asleepSince(tenantId: string): number | undefined {
+    const { asleepSince, sleep } = this.#entries.get(tenantId) ?? {};
+    return sleep === 'asleep' ? asleepSince : undefined;
   }
 
   /** Has the engine of a tenant look for work, if this process does it. */
@@ -202,11 +185,6 @@ export class EngineManager {
       }));
   }
 
-  /** Notes that nothing of an engine is due and nothing under way at this moment. */
-  caughtUp(tenantId: string): void {
-    this.#options.status.caughtUp(tenantId);
-  }
-
   /** After a refresh of an entity: what was set aside of its sources is read again. */
   async refreshed(tenantId: string, entityRef: string): Promise<void> {
     if (await this.#reads.resume(tenantId, entityRef)) {
@@ -215,21 +193,16 @@ export class EngineManager {
   }
 
   /** Reads the registry: changes of before are in effect afterwards. */
-  async refresh(): Promise<void> {
-    this.#isStale = true;
-    this.#refreshing ??= this.#refreshWhileStale().finally(() => {
-      this.#refreshing = undefined;
-    });
-    await this.#refreshing;
+  refresh(): Promise<void> {
+    return this.#refresh.request();
   }
 
   /** Stops all engines. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
-    clearTimeout(this.#alarm);
-    await this.#refreshing?.catch(() => undefined);
-    await this.#looking;
+    await this.#refresh.ended();
+    await this.#sleep.stop();
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
@@ -250,15 +223,14 @@ export class EngineManager {
       }
     };
     const check = async () => {
-      if (this.#isStale) {
+      if (this.#refresh.isWanted) {
         await this.refresh();
       }
-      this.#startHeld();
+      this.#sleep.look();
       this.#stopIdle();
       await this.#findLostTables();
       await this.#wakeDue();
-      await this.#putToSleep();
-      await this.#startDue();
+      await this.#sleep.check();
     };
     const checkAgain = () => {
       if (!this.#isStopped) {
@@ -271,24 +243,12 @@ export class EngineManager {
     registry.onChange(() => attempt(() => this.refresh()));
     registry.onWork(tenantId => this.wake(tenantId));
     members.onClosed = tenantId => this.wake(tenantId);
-    leases.onChange(() => this.#startHeld());
+    leases.onChange(() => this.#sleep.look());
     leases.beforeRelease(async tenantId => {
       await this.#options.works.finish(tenantId);
       await this.#reads.leave(tenantId);
     });
     attempt(() => this.refresh()).then(checkAgain);
-  }
-
-  async #refreshWhileStale(): Promise<void> {
-    while (this.#isStale && !this.#isStopped) {
-      this.#isStale = false;
-      try {
-        await this.#readRegistry();
-      } catch (error) {
-        this.#isStale = true;
-        throw error;
-      }
-    }
   }
 
   async #readRegistry(): Promise<void> {
@@ -326,10 +286,10 @@ export class EngineManager {
       // Before its engine starts, which would begin to ingest.
       this.#setPaused(entry, pausedAt !== undefined);
     }
-    this.#startHeld();
+    this.#sleep.look();
   }
 
-  #setPaused(entry: Entry, isPaused: boolean): void {
+  #setPaused(entry: EngineEntry, isPaused: boolean): void {
     if (entry.isPaused === isPaused) {
       return;
     }
@@ -352,7 +312,7 @@ export class EngineManager {
   }
 
   /** Has an engine run here, if it does not. */
-  #run(entry: Entry): void {
+  #run(entry: EngineEntry): void {
     if (entry.supervised) {
       return;
     }
@@ -360,135 +320,6 @@ export class EngineManager {
       entry.sleep = 'awake';
     }
     entry.supervised = this.#supervise(entry.tenant);
-  }
-
-  /** Those whose background work this process does, unless they sleep. */
-  #startHeld(): void {
-    const { leases } = this.#options;
-    for (const [tenantId, entry] of this.#entries) {
-      if (!leases.isHeld(tenantId)) {
-        entry.sleep = undefined;
-      }
-    }
-    this.#isUnsure = true;
-    this.#looking ??= this.#lookWhileUnsure()
-      .catch(error =>
-        // The next check looks again.
-        this.#options.logger.warn(
-          `Which engines are due can't be read at the moment: ${describeFailure(
-            error,
-          )}`,
-        ),
-      )
-      .finally(() => {
-        this.#looking = undefined;
-      });
-  }
-
-  async #lookWhileUnsure(): Promise<void> {
-    const { leases, wakes } = this.#options;
-    while (this.#isUnsure && !this.#isStopped) {
-      this.#isUnsure = false;
-      const unknown = [...this.#entries].filter(
-        ([tenantId, { sleep }]) => !sleep && leases.isHeld(tenantId),
-      );
-      if (unknown.length === 0) {
-        return;
-      }
-      const ids = unknown.map(([tenantId]) => tenantId);
-      const toRun = new Set(await wakes.findToRun(ids));
-      // Those that run for requests already.
-      await wakes.awaken(
-        unknown.flatMap(([id, { supervised }]) => (supervised ? [id] : [])),
-      );
-      // Leases that have come or gone meanwhile make the answer an old one.
-      if (!this.#isUnsure && !this.#isStopped) {
-        for (const [tenantId, entry] of unknown) {
-          if (toRun.has(tenantId)) {
-            this.#run(entry);
-          }
-          entry.sleep = entry.supervised ? 'awake' : 'asleep';
-        }
-      }
-    }
-  }
-
-  /** Starts those that are due, and comes again when the next one is. */
-  async #startDue(): Promise<void> {
-    if (![...this.#entries.values()].some(({ sleep }) => sleep)) {
-      return;
-    }
-    const { tenantIds, nextInMs = Infinity } =
-      await this.#options.wakes.findDue();
-    tenantIds.forEach(tenantId => this.wake(tenantId));
-    clearTimeout(this.#alarm);
-    // The next check sets the alarm for what is later.
-    if (nextInMs < this.#timing.checkMs && !this.#isStopped) {
-      this.#alarm = setTimeout(
-        () => this.#startDue().catch(() => undefined),
-        Math.ceil(nextInMs) + 1,
-      ).unref();
-    }
-  }
-
-  /** Stops the engines that have nothing to do before they are due. */
-  async #putToSleep(): Promise<void> {
-    for (const entry of this.#entries.values()) {
-      if (this.#maySleep(entry)) {
-        await this.#sleep(entry);
-      }
-    }
-  }
-
-  #maySleep(entry: Entry): boolean {
-    const { tenant, isPaused, lastRequestAt, supervised } = entry;
-    const { configs, leases, members, works } = this.#options;
-    const { idleMs } = this.#timing;
-    return (
-      !configs.keepRunning &&
-      supervised?.engine?.hasTasks === false &&
-      supervised.status.state === 'running' &&
-      leases.isHeld(tenant.tenantId) &&
-      !isPaused &&
-      lastRequestAt < performance.now() - idleMs &&
-      works.of(tenant).isQuiet &&
-      !members.isBusy(tenant.tenantId) &&
-      this.#dueInMs(entry) >= SHORTEST_SLEEP_MS
-    );
-  }
-
-  #dueInMs({ tenant, slackMs }: Entry): number {
-    const { quietMs } = this.#timing;
-    return this.#sleeping.dueInMs(tenant.tenantId, quietMs, slackMs) ?? 0;
-  }
-
-  async #sleep(entry: Entry): Promise<void> {
-    const { leases, wakes } = this.#options;
-    const { fingerprint, lastRequestAt, supervised, tenant } = entry;
-    const { tenantId } = tenant;
-    const activity = this.#sleeping.activityOf(tenantId);
-    // Not all on one day at the same time.
-    const longestMs = LONGEST_SLEEP_MS * (1 - Math.random() / 2);
-    const ms = Math.min(this.#dueInMs(entry), longestMs);
-    if (!(await wakes.sleep(tenantId, { config: fingerprint, ms }))) {
-      return;
-    }
-    if (
-      this.#entries.get(tenantId) === entry &&
-      entry.supervised === supervised &&
-      entry.fingerprint === fingerprint &&
-      entry.lastRequestAt === lastRequestAt &&
-      this.#sleeping.activityOf(tenantId) === activity &&
-      leases.isHeld(tenantId)
-    ) {
-      entry.supervised = undefined;
-      entry.sleep = 'asleep';
-      // Not awaited: a request that comes now starts another one. It never rejects.
-      supervised?.stop();
-    } else {
-      // A start notes that it runs, too.
-      await wakes.awaken([tenantId]).catch(() => supervised?.restart());
-    }
   }
 
   #stopIdle(): void {
@@ -569,7 +400,7 @@ export class EngineManager {
       tenantId: tenant.tenantId,
       work,
       onIdle: () => {
-        this.caughtUp(tenant.tenantId);
+        this.#options.status.caughtUp(tenant.tenantId);
         // What the engine has taken in may be about a member.
         members.refresh(tenant.tenantId);
       },

@@ -11,6 +11,7 @@ import {
 import { createHash } from 'node:crypto';
 import { describeFailure } from '../engine/failures';
 import type { BackgroundWork } from '../work/BackgroundWork';
+import { CoalescedRefresh } from '../work/CoalescedRefresh';
 
 export const PROVIDER_NAME = 'tenant-members';
 
@@ -29,11 +30,13 @@ export class MemberEntities {
   readonly #ownersOf: (refs: string[]) => Promise<Map<string, 'own' | 'other'>>;
   readonly #logger: LoggerService;
   readonly #stopListening: () => void;
+  readonly #refresh = new CoalescedRefresh(
+    () => this.#handOverSafely(),
+    () => this.#mayWork(),
+  );
   #connection?: EntityProviderConnection;
   /** Of what was handed over last. */
   #handedOver?: string;
-  #isStale = false;
-  #running?: Promise<void>;
   /** Of the next try. */
   #timer?: NodeJS.Timeout;
   #isClosed = false;
@@ -81,17 +84,14 @@ export class MemberEntities {
 
   /** Brings the catalog up to date in the background, in the process that does the work. */
   refresh(): void {
-    this.#isStale = true;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#running ??= this.#refreshWhileStale().finally(() => {
-      this.#running = undefined;
-    });
+    this.#refresh.request();
   }
 
   /** Whether it has not handed over yet what it should. */
   get isBusy(): boolean {
-    return this.#running !== undefined || this.#timer !== undefined;
+    return this.#refresh.isRunning || this.#timer !== undefined;
   }
 
   close(): void {
@@ -100,20 +100,17 @@ export class MemberEntities {
     clearTimeout(this.#timer);
   }
 
-  async #refreshWhileStale(): Promise<void> {
-    while (this.#isStale && this.#mayWork()) {
-      this.#isStale = false;
-      try {
-        await this.#handOver();
-      } catch (error) {
-        if (this.#mayWork()) {
-          this.#logger.warn(
-            `The members could not be brought into the catalog, which is tried again: ${describeFailure(
-              error,
-            )}`,
-          );
-          this.#timer = setTimeout(() => this.refresh(), RETRY_MS);
-        }
+  async #handOverSafely(): Promise<void> {
+    try {
+      await this.#handOver();
+    } catch (error) {
+      if (this.#mayWork()) {
+        this.#logger.warn(
+          `The members could not be brought into the catalog, which is tried again: ${describeFailure(
+            error,
+          )}`,
+        );
+        this.#timer = setTimeout(() => this.refresh(), RETRY_MS);
       }
     }
   }

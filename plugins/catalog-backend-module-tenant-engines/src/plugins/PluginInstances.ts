@@ -16,6 +16,7 @@ import {
   SUPERVISION_TIMING,
   type SupervisionTiming,
 } from '../engine/SupervisedEngine';
+import { CoalescedRefresh } from '../work/CoalescedRefresh';
 import type { EnginePool } from '../work/EnginePool';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import type { KnownPlugin } from './known/KnownPlugin';
@@ -85,12 +86,12 @@ export class PluginInstances {
   readonly #timing: InstancesTiming;
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new StartQueue(STARTS);
+  /** Reads the registry: changes of before are in effect afterwards. It never rejects. */
+  readonly #refresh: CoalescedRefresh;
   readonly #endOfEvents: (() => void)[];
   #timer?: NodeJS.Timeout;
-  #refreshing?: Promise<void>;
   /** The tenants whose instance has work without a request. */
   #busy: ReadonlySet<string> = new Set();
-  #isStale = false;
   #isStopped = false;
 
   /** It starts the instances in the background. */
@@ -106,10 +107,14 @@ export class PluginInstances {
       idleMs: 600_000,
       ...options.timing,
     };
+    this.#refresh = new CoalescedRefresh(
+      () => this.#readRegistry(),
+      () => !this.#isStopped,
+    );
     const checkAgain = () => {
       if (!this.#isStopped) {
         this.#timer = setTimeout(() => {
-          this.#refresh().then(() => {
+          this.#refresh.request().then(() => {
             this.#stopIdle();
             checkAgain();
           });
@@ -117,10 +122,10 @@ export class PluginInstances {
       }
     };
     this.#endOfEvents = [
-      options.registry.onChange(() => this.#refresh()),
+      options.registry.onChange(() => this.#refresh.request()),
       options.leases.onChange(() => this.#startHeld()),
     ];
-    this.#refresh().then(checkAgain);
+    this.#refresh.request().then(checkAgain);
   }
 
   /** For a request, whose tenant is active: its instance, which may be starting. */
@@ -139,7 +144,7 @@ export class PluginInstances {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     this.#endOfEvents.forEach(end => end());
-    await this.#refreshing;
+    await this.#refresh.ended();
     const entries = [...this.#entries.values()];
     this.#entries.clear();
     await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
@@ -159,29 +164,17 @@ export class PluginInstances {
     return entry;
   }
 
-  /** Reads the registry: changes of before are in effect afterwards. It never rejects. */
-  async #refresh(): Promise<void> {
-    this.#isStale = true;
-    this.#refreshing ??= this.#refreshWhileStale().finally(() => {
-      this.#refreshing = undefined;
-    });
-    await this.#refreshing;
-  }
-
-  async #refreshWhileStale(): Promise<void> {
+  async #readRegistry(): Promise<void> {
     const { logger, registry } = this.#options;
-    while (this.#isStale && !this.#isStopped) {
-      this.#isStale = false;
-      const startedAt = performance.now();
-      try {
-        const tenants = await registry.list();
-        this.#busy = await this.#findBusy();
-        this.#apply(tenants, startedAt);
-      } catch (error) {
-        logger.warn(
-          `The tenants can't be read at the moment: ${describeFailure(error)}`,
-        );
-      }
+    const startedAt = performance.now();
+    try {
+      const tenants = await registry.list();
+      this.#busy = await this.#findBusy();
+      this.#apply(tenants, startedAt);
+    } catch (error) {
+      logger.warn(
+        `The tenants can't be read at the moment: ${describeFailure(error)}`,
+      );
     }
   }
 
