@@ -15,10 +15,9 @@ export async function serveSampleClusters(
   podOf: (tenantSlug: string) => string,
 ): Promise<() => Promise<void>> {
   try {
-    const clusters = await ClusterServer.start(
-      path => podOf(path.slice(1)),
-      PORT,
-    );
+    const clusters = await new ClusterServer(path =>
+      podOf(path.slice(1)),
+    ).listen(PORT);
     return () => clusters.stop();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') {

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { TestServer } from './TestServer';
 
 /** As many calls as tests look at: a portal in development is asked for days. */
 const KEPT_CALLS = 1_000;
@@ -15,23 +13,12 @@ export interface ClusterCall {
  * Stands in for the API servers of Kubernetes clusters, each below a path of its own: it has one
  * running pod, of a name that is given, and nothing else.
  */
-export class ClusterServer {
+export class ClusterServer extends TestServer {
   readonly calls: ClusterCall[] = [];
-  readonly #server: Server;
 
   /** @param podOf - the name of the pod of the cluster at a path such as `/acme` */
-  static async start(
-    podOf: (cluster: string) => string,
-    port = 0,
-  ): Promise<ClusterServer> {
-    const cluster = new ClusterServer(podOf);
-    // Rejects where the port is taken.
-    await once(cluster.#server.listen(port, '127.0.0.1'), 'listening');
-    return cluster;
-  }
-
-  private constructor(podOf: (cluster: string) => string) {
-    this.#server = createServer((req, res) => {
+  constructor(podOf: (cluster: string) => string) {
+    super((req, res) => {
       const { authorization } = req.headers;
       const { pathname } = new URL(req.url ?? '', 'http://cluster');
       this.calls.push({ path: pathname, authorization });
@@ -51,18 +38,6 @@ export class ClusterServer {
               : [],
         }),
       );
-    });
-  }
-
-  /** As `tenancy.engines.allow` names it. */
-  get host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise(resolve => {
-      this.#server.close(resolve);
     });
   }
 }

@@ -220,7 +220,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     for (const each of [...Object.values(broken), starts, runs, connections]) {
       each.clear();
     }
-    server = await SourceServer.start();
+    server = await new SourceServer().listen();
     connection = await createTenancyDatabase(databases, id);
     await adopt({ connection });
     const taken = takeServices({

@@ -351,7 +351,7 @@ describe.each(databases.eachSupportedId())(
       );
 
     beforeAll(async () => {
-      server = await SourceServer.start();
+      server = await new SourceServer().listen();
       folder = await mkdtemp(join(os.tmpdir(), 'tenants-sources-'));
       connection = await createTenancyDatabase(databases, id);
       // Whatever an operator has given it; the stock catalogs have the defaults.

@@ -59,9 +59,9 @@ export class Portal {
     const clone = await Clone.create();
     const postgres = await startEmbeddedDatabase(clone.folder);
     const sources = await SourceServer.start();
-    const clusters = await ClusterServer.start(
+    const clusters = await new ClusterServer(
       path => `pod-of${path.replace('/', '-')}`,
-    );
+    ).listen();
     const portal = new Portal({ clone, postgres, sources, clusters, domain });
     try {
       await portal.startBackend(await env(portal.url()));

@@ -1,5 +1,4 @@
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo } from 'node:net';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import { json } from 'node:stream/consumers';
 
 /** What one organization has, which its token alone may read. */
@@ -30,24 +29,12 @@ const BLOB = /^\/([^/]+)\/([^/]+)\/blob\/main\/(.+)$/;
  * GraphQL, serves their files by REST, and denies everything else as GitHub does. It keeps all
  * requests.
  */
-export class GithubServer {
+export class GithubServer extends TestServer {
   readonly requests: GithubRequest[] = [];
   readonly #organizations: { [name: string]: GithubOrganization };
-  readonly #server: Server;
 
-  static async start(organizations: {
-    [name: string]: GithubOrganization;
-  }): Promise<GithubServer> {
-    const github = new GithubServer(organizations);
-    await new Promise<void>(resolve => {
-      github.#server.listen(0, '127.0.0.1', resolve);
-    });
-    return github;
-  }
-
-  private constructor(organizations: { [name: string]: GithubOrganization }) {
-    this.#organizations = organizations;
-    this.#server = createServer(async (req, res) => {
+  constructor(organizations: { [name: string]: GithubOrganization }) {
+    super(async (req, res) => {
       const [, token] = /^(?:bearer|token) (.+)$/i.exec(
         req.headers.authorization ?? '',
       ) ?? [undefined, undefined];
@@ -61,10 +48,7 @@ export class GithubServer {
       res.setHeader('content-type', isText ? 'text/plain' : 'application/json');
       res.end(isText ? answer.body : JSON.stringify(answer.body));
     });
-  }
-
-  get host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.#organizations = organizations;
   }
 
   /** An entry of `integrations.github` for this server. */
@@ -91,13 +75,6 @@ export class GithubServer {
       ),
     );
     return [...new Set(found.map(({ token }) => token))];
-  }
-
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise(resolve => {
-      this.#server.close(resolve);
-    });
   }
 
   #list({ variables: { org } }: GraphqlRequest, token?: string): Answer {

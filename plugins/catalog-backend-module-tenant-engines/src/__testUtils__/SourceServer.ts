@@ -1,30 +1,15 @@
-import { createServer, type Server } from 'node:http';
-import { type AddressInfo } from 'node:net';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 
 /** Serves files to engines, which read them as the locations of tenants. */
-export class SourceServer {
-  readonly #server: Server;
+export class SourceServer extends TestServer {
   readonly #files = new Map<string, string>();
 
-  static async start(): Promise<SourceServer> {
-    const source = new SourceServer();
-    await new Promise<void>(resolve => {
-      source.#server.listen(0, '127.0.0.1', resolve);
-    });
-    return source;
-  }
-
-  private constructor() {
-    this.#server = createServer((req, res) => {
+  constructor() {
+    super((req, res) => {
       const text = this.#files.get(req.url ?? '');
       res.statusCode = text === undefined ? 404 : 200;
       res.end(text);
     });
-  }
-
-  /** As `backend.reading.allow` names it. */
-  get host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
   /** Puts a file in place, or takes it away. */
@@ -34,14 +19,7 @@ export class SourceServer {
     } else {
       this.#files.set(path, text);
     }
-    return `http://${this.host}${path}`;
-  }
-
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise(resolve => {
-      this.#server.close(resolve);
-    });
+    return `${this.url}${path}`;
   }
 }
 

@@ -41,7 +41,7 @@ describe.each(databases.eachSupportedId())(
       connection = await createTenancyDatabase(databases, id);
       client = new Client(connection);
       await client.connect();
-      source = await SourceServer.start();
+      source = await new SourceServer().listen();
       await query(RUNS_TABLE);
       for (let i = 0; i < TENANTS; i += 1) {
         const slug = `tenant-${i}`;

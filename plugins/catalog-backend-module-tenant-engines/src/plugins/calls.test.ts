@@ -79,8 +79,10 @@ describe.each(databases.eachSupportedId())(
     };
 
     beforeAll(async () => {
-      sources = await SourceServer.start();
-      clusters = await ClusterServer.start(path => `pod-${path.slice(1)}`);
+      sources = await new SourceServer().listen();
+      clusters = await new ClusterServer(
+        path => `pod-${path.slice(1)}`,
+      ).listen();
       const { host } = clusters;
       for (const tenant of TENANTS) {
         const invalid = {

@@ -141,7 +141,7 @@ describe.each(databases.eachSupportedId())(
 
     beforeAll(async () => {
       folder = await mkdtemp(join(tmpdir(), 'work-'));
-      sources = await SourceServer.start();
+      sources = await new SourceServer().listen();
       for (const tenant of TENANTS) {
         sources.put(`/${tenant}.yaml`, componentYaml('made', markOf(tenant)));
         sources.put(

@@ -4,38 +4,29 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   coreServices,
   createBackendModule,
 } from '@backstage/backend-plugin-api';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tenantEngines } from '..';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 /** Answers with what it was asked for, or leads elsewhere. */
-async function startHost(location?: string): Promise<Server> {
-  const server = createServer((req, res) => {
+const startHost = (location?: string) =>
+  new TestServer((req, res) => {
     if (location) {
       res.writeHead(302, { location });
     }
     res.end(req.url);
-  });
-  await new Promise<void>(resolve => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  return server;
-}
-
-const hostOf = (server: Server) =>
-  `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }).listen();
 
 describe.each(databases.eachSupportedId())(
   'a module of the engine of a tenant on %s',
   id => {
-    const servers: Server[] = [];
+    const servers: TestServer[] = [];
     /** What came of each request, by its purpose and the tenant's slug. */
     const outcomes = new Map<string, string>();
     let backend: CatalogBackend;
@@ -51,7 +42,7 @@ describe.each(databases.eachSupportedId())(
       const secret = await startHost();
       const ofModules = await startHost();
       const listed = await startHost();
-      const leading = await startHost(`http://${hostOf(secret)}/led`);
+      const leading = await startHost(`${secret.url}/led`);
       servers.push(secret, ofModules, listed, leading);
 
       const provider = createBackendModule({
@@ -75,16 +66,16 @@ describe.each(databases.eachSupportedId())(
                 );
                 outcomes.set(`${purpose} of ${slug}`, String(outcome));
               };
-              await ask('start', `http://${hostOf(secret)}/`);
+              await ask('start', `${secret.url}/`);
               await scheduler.scheduleTask({
                 id: 'fetch',
                 frequency: { hours: 1 },
                 timeout: { minutes: 1 },
                 async fn() {
-                  await ask('unlisted', `http://${hostOf(secret)}/`);
-                  await ask('led', `http://${hostOf(leading)}/`);
-                  await ask('listed', `http://${hostOf(listed)}/`);
-                  await ask('of modules', `http://${hostOf(ofModules)}/`);
+                  await ask('unlisted', `${secret.url}/`);
+                  await ask('led', `${leading.url}/`);
+                  await ask('listed', `${listed.url}/`);
+                  await ask('of modules', `${ofModules.url}/`);
                   const catalog = await discovery.getBaseUrl('catalog');
                   await ask('this backend', `${catalog}/entities`);
                 },
@@ -101,11 +92,11 @@ describe.each(databases.eachSupportedId())(
         config: {
           backend: {
             reading: {
-              allow: [{ host: hostOf(listed) }, { host: hostOf(leading) }],
+              allow: [{ host: listed.host }, { host: leading.host }],
             },
           },
           tenancy: {
-            engines: { allow: [{ host: hostOf(ofModules) }] },
+            engines: { allow: [{ host: ofModules.host }] },
             tenants: {
               globex: { catalog: { providers: { test: { slug: 'globex' } } } },
             },
@@ -123,10 +114,7 @@ describe.each(databases.eachSupportedId())(
 
     afterAll(async () => {
       await backend?.stop();
-      for (const server of servers) {
-        server.closeAllConnections();
-        server.close();
-      }
+      await Promise.all(servers.map(server => server.stop()));
     });
 
     it('connects to no host inside of a network that the operator has not listed', async () => {

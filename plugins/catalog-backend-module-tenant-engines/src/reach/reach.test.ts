@@ -7,44 +7,30 @@ import {
   type UrlReaderService,
 } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
-import { createServer, get, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { TestServer } from '@internal/catalog-testing/TestServer';
+import { get } from 'node:http';
 import { boundedReaders } from '../sources/boundedReader';
 import { DEFAULT_BOUNDS } from '../sources/bounds';
 import { isPublic } from './addresses';
 import { obeyReach, Reach } from './Reach';
 
 /** Answers each request, or leads it elsewhere, and keeps who asked for what. */
-class Host {
+class Host extends TestServer {
   readonly asked: string[] = [];
   location?: string;
-  readonly #server: Server = createServer((req, res) => {
-    this.asked.push(req.url!);
-    if (this.location) {
-      res.writeHead(302, { location: this.location });
-    }
-    res.end('hello');
-  });
 
-  static async start(): Promise<Host> {
-    const host = new Host();
-    await new Promise<void>(resolve => {
-      host.#server.listen(0, '127.0.0.1', resolve);
+  constructor() {
+    super((req, res) => {
+      this.asked.push(req.url!);
+      if (this.location) {
+        res.writeHead(302, { location: this.location });
+      }
+      res.end('hello');
     });
-    return host;
   }
 
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port;
-  }
-
-  get host(): string {
-    return `127.0.0.1:${this.port}`;
-  }
-
-  stop(): void {
-    this.#server.closeAllConnections();
-    this.#server.close();
+  get port(): string {
+    return new URL(this.url).port;
   }
 }
 
@@ -54,8 +40,8 @@ describe('what the reads of a tenant may reach', () => {
 
   beforeEach(async () => {
     obeyReach();
-    listed = await Host.start();
-    secret = await Host.start();
+    listed = await new Host().listen();
+    secret = await new Host().listen();
   });
   afterEach(() => {
     listed.stop();

@@ -81,7 +81,7 @@ describe.each(databases.eachSupportedId())(
 
     beforeAll(async () => {
       process.env[SECRET] = ORGANIZATIONS['globex-org'].token;
-      github = await GithubServer.start(ORGANIZATIONS);
+      github = await new GithubServer(ORGANIZATIONS).listen();
       backend = await startCatalogBackend({
         connection: await createTenancyDatabase(databases, id),
         enabled: true,

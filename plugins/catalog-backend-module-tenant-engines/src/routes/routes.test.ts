@@ -63,7 +63,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   let engines: TenantEngineStore;
 
   beforeAll(async () => {
-    source = await SourceServer.start();
+    source = await new SourceServer().listen();
     process.env.ROUTES_TEST_TOKEN = SECRET;
     const taken = takeServices({ store: tenantEngineStoreServiceRef });
     backend = await startCatalogBackend({

@@ -6,39 +6,18 @@ import type {
   ServiceFactory,
   UrlReaderService,
 } from '@backstage/backend-plugin-api';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import { randomBytes } from 'node:crypto';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { tarOf } from '../__testUtils__/tarOf';
 import { boundedReaders } from './boundedReader';
 import { DEFAULT_BOUNDS, type SourceBounds } from './bounds';
 
-/** An archive as `tar` writes it. */
-function tarOf(files: { [path: string]: Buffer }): Buffer {
-  const blocks = Object.entries(files).flatMap(([path, content]) => {
-    const header = Buffer.alloc(512);
-    header.write(path, 0);
-    header.write('0000644\0', 100);
-    header.write(`${content.length.toString(8).padStart(11, '0')}\0`, 124);
-    header.write('00000000000\0', 136);
-    header.write('        ', 148);
-    header.write('0', 156);
-    header.write('ustar\x0000', 257);
-    const sum = header.reduce((total, byte) => total + byte, 0);
-    header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
-    const padding = Buffer.alloc((512 - (content.length % 512)) % 512);
-    return [header, content, padding];
-  });
-  return gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)]));
-}
-
 describe('a pattern of files', () => {
   let archive: Buffer;
-  let server: Server;
-  let host: string;
+  let server: TestServer;
 
   beforeEach(async () => {
-    server = createServer((req, res) => {
+    server = await new TestServer((req, res) => {
       res.end(
         req.url!.includes('/branches')
           ? JSON.stringify({
@@ -47,21 +26,14 @@ describe('a pattern of files', () => {
             })
           : archive,
       );
-    });
-    await new Promise<void>(resolve => {
-      server.listen(0, '127.0.0.1', resolve);
-    });
-    host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    }).listen();
   });
 
-  afterEach(() => {
-    server.closeAllConnections();
-    server.close();
-  });
+  afterEach(() => server.stop());
 
   async function search(
     bounds: Partial<SourceBounds>,
-    url = `http://${host}/projects/p/repos/r/browse/**/catalog-info.yaml?at=main`,
+    url = `${server.url}/projects/p/repos/r/browse/**/catalog-info.yaml?at=main`,
   ) {
     const reader = (await ServiceFactoryTester.from(
       boundedReaders({
@@ -75,9 +47,9 @@ describe('a pattern of files', () => {
               integrations: {
                 bitbucketServer: [
                   {
-                    host,
+                    host: server.host,
                     token: 'x',
-                    apiBaseUrl: `http://${host}/rest/api/1.0`,
+                    apiBaseUrl: `${server.url}/rest/api/1.0`,
                   },
                 ],
               },

@@ -34,7 +34,7 @@ describe.each(databases.eachSupportedId())(
       client = new Client(connection);
       await client.connect();
       status = EngineStatusStore.create({ connection, schema: 'tenancy' });
-      source = await SourceServer.start();
+      source = await new SourceServer().listen();
       baseUrl = `http://127.0.0.1:${await freePort()}`;
       for (const slug of TENANTS) {
         const [row] = await query<{ id: string }>(

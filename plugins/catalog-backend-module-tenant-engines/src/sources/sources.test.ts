@@ -4,6 +4,7 @@ import {
 } from '@internal/catalog-testing/startCatalogBackend';
 import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   coreServices,
@@ -15,13 +16,7 @@ import {
   type TenantEngines,
   tenantEnginesServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import {
-  createServer,
-  type RequestListener,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { createGzip, gzipSync } from 'node:zlib';
 import { Readable } from 'node:stream';
 import { tenantEngines } from '..';
@@ -166,34 +161,28 @@ const databases = createTestDatabases({ versions: 'newest' });
 describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
   const logged: JsonObject[] = [];
   const answers = new Map<string, RequestListener>();
-  let source: Server;
+  let source: TestServer;
   let backend: CatalogBackend;
   let running: TenantEngines;
-  let base: string;
 
   const urlOf = (path: string, answer: RequestListener) => {
     answers.set(path, answer);
-    return `${base}${path}`;
+    return `${source.url}${path}`;
   };
   const register = (target: string, query = '') =>
     backend.as('acme').post(`/locations${query}`, { type: 'url', target });
   const tryOut = (target: string) => register(target, '?dryRun=true');
 
   beforeAll(async () => {
-    source = createServer((req, res) =>
+    source = await new TestServer((req, res) =>
       answers.get(req.url!.replace(/\?.*/, ''))!(req, res),
-    );
-    await new Promise<void>(resolve => {
-      source.listen(0, '127.0.0.1', resolve);
-    });
-    const { port } = source.address() as AddressInfo;
-    base = `http://127.0.0.1:${port}`;
+    ).listen();
     const taken = takeServices({ engines: tenantEnginesServiceRef });
     backend = await startCatalogBackend({
       connection: await createTenancyDatabase(databases, id),
       enabled: true,
       config: {
-        backend: { reading: { allow: [{ host: `127.0.0.1:${port}` }] } },
+        backend: { reading: { allow: [{ host: source.host }] } },
         tenancy: { engines: { sources: { timeout: { seconds: 2 } } } },
       },
       features: [
@@ -217,8 +206,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
 
   afterAll(async () => {
     await backend?.stop();
-    source.closeAllConnections();
-    source.close();
+    await source.stop();
   });
 
   it.each(HARMFUL)(
@@ -401,7 +389,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     for (const [definition, message] of [
       ['./below/large.yaml', 'values'],
       ['../other.yaml', 'beside the one of the entity'],
-      [`${base}/other.yaml`, 'beside the one of the entity'],
+      [`${source.url}/other.yaml`, 'beside the one of the entity'],
       ['http://127.0.0.1:1/x.yaml', 'beside the one of the entity'],
     ]) {
       const refused = await tryOut(api(definition)).expect(400);

@@ -253,7 +253,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
 
   beforeAll(async () => {
     runs.clear();
-    server = await SourceServer.start();
+    server = await new SourceServer().listen();
     connection = await createTenancyDatabase(databases, id);
     backend = await startBackend('all');
     for (const slug of ['acme', 'globex', 'initech']) {

@@ -1,21 +1,11 @@
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 
 /** Stands in for S3, with one bucket, as far as the publisher of TechDocs calls it. */
-export class ObjectStore {
+export class ObjectStore extends TestServer {
   readonly objects = new Map<string, Buffer>();
-  readonly #server: Server;
 
-  static async start(): Promise<ObjectStore> {
-    const store = new ObjectStore();
-    await new Promise<void>(resolve => {
-      store.#server.listen(0, '127.0.0.1', resolve);
-    });
-    return store;
-  }
-
-  private constructor() {
-    this.#server = createServer(async (req, res) => {
+  constructor() {
+    super(async (req, res) => {
       const url = new URL(req.url ?? '', 'http://store');
       const key = decodeURIComponent(url.pathname.replace(/^\/[^/]*\/?/, ''));
       const parts: Buffer[] = [];
@@ -36,10 +26,6 @@ export class ObjectStore {
     });
   }
 
-  get endpoint(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
   #list(prefix: string): string {
     const contents = [...this.objects.keys()]
       .filter(key => key.startsWith(prefix))
@@ -47,12 +33,5 @@ export class ObjectStore {
     return `<ListBucketResult><IsTruncated>false</IsTruncated>${contents.join(
       '',
     )}</ListBucketResult>`;
-  }
-
-  async stop(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise(resolve => {
-      this.#server.close(resolve);
-    });
   }
 }
