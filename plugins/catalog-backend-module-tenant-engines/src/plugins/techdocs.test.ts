@@ -3,19 +3,16 @@ import type { Entity } from '@backstage/catalog-model';
 // The stock plugin, of which tenants have instances.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import techdocsPlugin from '@backstage/plugin-techdocs-backend';
-import {
-  techdocsGeneratorExtensionPoint,
-  techdocsPreparerExtensionPoint,
-} from '@backstage/plugin-techdocs-node';
+import { techdocsPreparerExtensionPoint } from '@backstage/plugin-techdocs-node';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { spawnSync } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import request from 'supertest';
 import { ObjectStore } from './__testUtils__/ObjectStore';
+import { generator, hasMkDocs } from './__testUtils__/techdocs';
 import {
   markOf,
   startThreeTenants,
@@ -67,38 +64,6 @@ const sources = createBackendModule({
   },
 });
 
-/** Stands in for MkDocs. */
-const generator = createBackendModule({
-  pluginId: 'techdocs',
-  moduleId: 'generator',
-  register(env) {
-    env.registerInit({
-      deps: { generators: techdocsGeneratorExtensionPoint },
-      async init({ generators }) {
-        generators.setTechdocsGenerator({
-          async run({ inputDir, outputDir }) {
-            await cp(
-              join(inputDir, 'docs/index.md'),
-              join(outputDir, 'index.html'),
-            );
-            await writeFile(
-              join(outputDir, 'techdocs_metadata.json'),
-              JSON.stringify({ site_name: 'x', site_description: 'x' }),
-            );
-          },
-        });
-      },
-    });
-  },
-});
-
-const hasMkDocs = spawnSync('mkdocs', ['--version']).status === 0;
-if (!hasMkDocs) {
-  process.stderr.write(
-    'MkDocs builds no documents in these tests: there is no mkdocs in the path.\n',
-  );
-}
-
 /** Publishers, and what builds. */
 const WAYS: [string, string][] = [
   ['local', 'a stand-in'],
@@ -129,7 +94,7 @@ const PLACES: Record<string, () => Promise<Place>> = {
     };
   },
   async awsS3() {
-    const store = await ObjectStore.start();
+    const store = await new ObjectStore().listen();
     return {
       publisher: {
         type: 'awsS3',
@@ -137,7 +102,7 @@ const PLACES: Record<string, () => Promise<Place>> = {
           bucketName: 'bucket',
           bucketRootPath: 'docs',
           credentials: { accessKeyId: 'of', secretAccessKey: 'portal' },
-          endpoint: store.endpoint,
+          endpoint: store.url,
           region: 'eu-west-1',
           s3ForcePathStyle: true,
         },
