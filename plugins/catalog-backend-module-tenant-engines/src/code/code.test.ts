@@ -1,10 +1,5 @@
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
-import { takeServices } from '@internal/catalog-testing/takeServices';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { Entity } from '@backstage/catalog-model';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
@@ -15,8 +10,7 @@ import {
   tenantEnginesServiceRef,
   type TenantMutation,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { Client, type ClientConfig } from 'pg';
-import { tenantEngines } from '..';
+import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -38,49 +32,30 @@ function provided(name: string, more: Partial<Entity> = {}): ProvidedEntity {
 }
 
 describe.each(databases.eachSupportedId())('code on %s', id => {
-  let connection: ClientConfig;
-  let client: Client;
+  let tenants: TenantsOfTest;
   /** Does the background work of all tenants. */
   let worker: Process;
   /** Serves requests alone. */
   let web: Process;
-  const ids = new Map<string, string>();
 
   const start = async (role: 'all' | 'none'): Promise<Process> => {
-    const { feature, services } = takeServices({
-      engines: tenantEnginesServiceRef,
-    });
-    const backend = await startCatalogBackend({
-      connection,
-      enabled: true,
-      config: {
-        catalog: {
-          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
-        },
-        events: { useEventBus: 'never' },
-        tenancy: { engines: { role } },
-      },
-      features: [tenantEngines({ sources: ['inventory'] }), feature],
-    });
+    const { backend, services } = await tenants.start(
+      { engines: tenantEnginesServiceRef },
+      { role, sources: ['inventory'] },
+    );
     return { backend, engines: services.engines };
   };
 
   beforeAll(async () => {
-    connection = await createTenancyDatabase(databases, id);
-    client = new Client(connection);
-    await client.connect();
-    const { rows } = await client.query(
-      `insert into tenancy.tenants (tenant_slug, tenant_name)
-       values ('acme', 'Acme'), ('globex', 'Globex'), ('earlier', 'Earlier')
-       returning tenant_slug, tenant_id`,
-    );
-    rows.forEach(({ tenant_slug, tenant_id }) =>
-      ids.set(tenant_slug, tenant_id),
-    );
+    tenants = await TenantsOfTest.create(databases, id, [
+      'acme',
+      'globex',
+      'earlier',
+    ]);
     // As an earlier version has written them, without an engine.
     await insertEntities(
-      connection,
-      ids.get('earlier')!,
+      tenants.connection,
+      tenants.idOf('earlier'),
       ['kept', 'replaced'].map(name => ({
         ...provided(name).entity,
         metadata: { name, title: 'before' },
@@ -90,19 +65,15 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
     web = await start('none');
   });
 
-  afterAll(async () => {
-    await web?.backend.stop();
-    await worker?.backend.stop();
-    await client?.end();
-  });
+  afterAll(() => tenants.close());
 
   const handOver = async (
     mutation: TenantMutation,
     { engines } = worker,
     slug = 'acme',
   ) => {
-    await engines.applyMutation(ids.get(slug)!, mutation);
-    await engines.served(ids.get(slug)!, mutation);
+    await engines.applyMutation(tenants.idOf(slug), mutation);
+    await engines.served(tenants.idOf(slug), mutation);
   };
 
   const namesOf = async (slug: string): Promise<string[]> => {
@@ -198,22 +169,22 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
 
   it('has taken the entities when it resolves, and all of a mutation or nothing', async () => {
     const stored = async () => {
-      const { rows } = await client.query(
+      const { rows } = await tenants.client.query(
         `select entity_ref from "${engineSchemaOf(
-          ids.get('globex')!,
+          tenants.idOf('globex'),
         )}".refresh_state where entity_ref like '%/taken%' order by 1`,
       );
       return rows.map(({ entity_ref }) => entity_ref);
     };
     await expect(
-      web.engines.applyMutation(ids.get('globex')!, {
+      web.engines.applyMutation(tenants.idOf('globex'), {
         type: 'delta',
         added: [provided('taken-1'), provided('taken-2', { kind: '' })],
         removed: [],
       }),
     ).rejects.toMatchObject({ name: 'InputError' });
     expect(await stored()).toEqual([]);
-    await web.engines.applyMutation(ids.get('globex')!, {
+    await web.engines.applyMutation(tenants.idOf('globex'), {
       type: 'delta',
       added: [provided('taken-1')],
       removed: [],
@@ -228,14 +199,14 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
       added: [invalid],
       removed: [],
     };
-    await worker.engines.applyMutation(ids.get('acme')!, mutation);
+    await worker.engines.applyMutation(tenants.idOf('acme'), mutation);
     const waiting = new AbortController();
-    const served = worker.engines.served(ids.get('acme')!, mutation, {
+    const served = worker.engines.served(tenants.idOf('acme'), mutation, {
       signal: waiting.signal,
     });
     await waitUntil('the error', async () => {
-      const { rows } = await client.query(
-        `select from "${engineSchemaOf(ids.get('acme')!)}".refresh_state
+      const { rows } = await tenants.client.query(
+        `select from "${engineSchemaOf(tenants.idOf('acme'))}".refresh_state
           where entity_ref = 'component:default/invalid' and errors like '[{%'`,
       );
       return rows.length === 1;
@@ -245,17 +216,17 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
   });
 
   it('keeps to max_entities', async () => {
-    await client.query(
+    await tenants.client.query(
       `update tenancy.tenants set max_entities = 1 where tenant_id = $1`,
-      [ids.get('globex')],
+      [tenants.idOf('globex')],
     );
-    await web.engines.applyMutation(ids.get('globex')!, {
+    await web.engines.applyMutation(tenants.idOf('globex'), {
       type: 'delta',
       added: [provided('x'), provided('y'), provided('z')],
       removed: [],
     });
     await waitUntil('the faults', async () => {
-      const { faults } = await web.engines.report(ids.get('globex')!);
+      const { faults } = await web.engines.report(tenants.idOf('globex'));
       return faults >= 3;
     });
     for (const name of ['x', 'y', 'z']) {
@@ -287,7 +258,7 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
     ],
   ])('is refused %s', async (_, tenantId, more, name, message) => {
     await expect(
-      worker.engines.applyMutation(tenantId ?? ids.get('acme')!, {
+      worker.engines.applyMutation(tenantId ?? tenants.idOf('acme'), {
         type: 'full',
         entities: [],
         ...more,

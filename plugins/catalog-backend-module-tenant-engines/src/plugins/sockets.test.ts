@@ -3,16 +3,9 @@ import {
   createBackendModule,
 } from '@backstage/backend-plugin-api';
 import { eventsServiceRef } from '@backstage/plugin-events-node';
-import allowAll from '@backstage/plugin-permission-backend-module-allow-all-policy';
 // The stock plugin, of which tenants have instances.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import signalsPlugin from '@backstage/plugin-signals-backend';
-import type { JsonObject } from '@backstage/types';
-import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
 import {
   APPLICATION,
   createTenancyDatabase,
@@ -30,16 +23,13 @@ import { Router } from 'express';
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import type { ClientConfig } from 'pg';
-import request from 'supertest';
 import {
-  catalogModuleTenantEngines,
-  enginesServiceFactory,
-  tenantEnginesServiceFactory,
-} from '../module';
-import { onePerTenant } from './onePerTenant';
+  startThreeTenants,
+  TENANTS,
+  type ThreeTenants,
+} from './__testUtils__/threeTenants';
 import type { InstancesTiming } from './PluginInstances';
 
-const GUEST = 'user:default/guest';
 const CHANNEL = 'news';
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -103,61 +93,24 @@ const TEXT = 1;
 const PING = 9;
 const PONG = Buffer.from([0x8a, 0]);
 
-interface Portal {
-  backend: CatalogBackend;
-  token: string;
-}
-
-interface StartOptions {
-  engines?: JsonObject;
-  timing?: Partial<InstancesTiming>;
-}
-
-async function start(
-  connection: ClientConfig,
-  { engines = {}, timing }: StartOptions = {},
-): Promise<Portal> {
-  const guest = signedInGuest(GUEST);
-  const backend = await startCatalogBackend({
+const start = (connection: ClientConfig, timing?: Partial<InstancesTiming>) =>
+  startThreeTenants({
     connection,
-    enabled: true,
-    webSockets: true,
     config: {
-      ...guest.config,
-      backend: { database: { prefix: `${connection.database}_` } },
       connections: { github: [{ token: MARK }] },
-      events: { useEventBus: 'never' },
       unknown: { token: MARK },
-      tenancy: { admins: [GUEST], engines, membership: 'required' },
     },
-    features: [
-      ...guest.features,
-      allowAll,
-      signalsPlugin,
-      publisher,
-      enginesServiceFactory,
-      tenantEnginesServiceFactory,
-      catalogModuleTenantEngines([]),
-      ...onePerTenant(
-        {
-          signals: [signalsPlugin, publisher],
-        },
-        timing,
-      ),
-    ],
+    features: [signalsPlugin, publisher],
+    plugins: { signals: [signalsPlugin, publisher] },
+    entitiesOf: () => [],
+    timing,
   });
-  for (const slug of ['acme', 'initech', 'deleted', 'broken']) {
-    await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
-  }
-  const { body } = await request(backend.server).get('/api/auth/guest/refresh');
-  return { backend, token: body.backstageIdentity.token };
-}
 
 (ROUTES_WEB_SOCKETS ? describe : describe.skip).each(
   databases.eachSupportedId(),
 )('signals, of which each tenant has an instance, on %s', id => {
   const opened: Duplex[] = [];
-  let portal: Portal;
+  let portal: ThreeTenants;
 
   const connect = async (slug: string, { backend, token } = portal) => {
     const answer = await withDeadline(
@@ -195,14 +148,16 @@ async function start(
   };
 
   const publish = (slug: string, message: string) =>
-    request(portal.backend.server)
-      .post(`/api/signals/publish/${message}`)
-      .set('Authorization', `Bearer ${portal.token}`)
-      .set('X-Tenant-Slug', slug)
-      .expect(201);
+    portal.send(slug, 'POST', `signals/publish/${message}`).expect(201);
 
   beforeAll(async () => {
     portal = await start(await createTenancyDatabase(databases, id));
+    for (const slug of ['deleted', 'broken']) {
+      await portal.backend.tenants.create({
+        tenant_slug: slug,
+        tenant_name: slug,
+      });
+    }
   });
 
   afterEach(() => opened.splice(0).forEach(socket => socket.destroy()));
@@ -210,15 +165,14 @@ async function start(
   afterAll(() => portal?.backend.stop());
 
   it('brings a message to the pages of its tenant, and to no others', async () => {
-    const slugs = ['default', 'acme', 'initech'];
     const pages = [];
-    for (const slug of slugs) {
+    for (const slug of TENANTS) {
       pages.push(await listen(slug));
     }
-    for (const slug of slugs) {
+    for (const slug of TENANTS) {
       await publish(slug, `of-${slug}`);
     }
-    for (const [index, slug] of slugs.entries()) {
+    for (const [index, slug] of TENANTS.entries()) {
       // In order: what others have published before would be here too.
       const { messages } = pages[index];
       await waitUntil('the message', () => messages().length > 0);
@@ -255,15 +209,16 @@ async function start(
 
   it('keeps an instance without requests while a page is connected', async () => {
     const idle = await start(await createTenancyDatabase(databases, id), {
-      timing: { checkMs: 50, idleMs: 2000 },
+      checkMs: 50,
+      idleMs: 2000,
     });
     try {
       // A start that takes longer is idle too.
       const page = await eventually(() => listen('acme', idle));
       stopped.length = 0;
-      const other = await eventually(() => listen('initech', idle));
+      const other = await eventually(() => listen('globex', idle));
       other.socket.destroy();
-      await waitUntil('the end of another', () => stopped.includes('initech'));
+      await waitUntil('the end of another', () => stopped.includes('globex'));
       expect(stopped).not.toContain('acme');
       expect(page.socket.destroyed).toBe(false);
       page.socket.destroy();

@@ -1,9 +1,4 @@
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
-import { takeServices } from '@internal/catalog-testing/takeServices';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import {
   createTestDatabases,
   eventually,
@@ -20,12 +15,8 @@ import {
   tenantShareStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
-import { Client, type ClientConfig } from 'pg';
-import {
-  catalogModuleTenantEngines,
-  enginesServiceFactory,
-  tenantEnginesServiceFactory,
-} from '../module';
+import type { Client } from 'pg';
+import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -57,63 +48,37 @@ function entity(
 }
 
 describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
-  let connection: ClientConfig;
+  let tenants: TenantsOfTest;
   let client: Client;
-  let backend: CatalogBackend | undefined;
+  let backend: CatalogBackend;
   let engines: TenantEngines;
   let shares: TenantShareStore;
-  const ids = new Map<string, string>();
 
   const start = async () => {
-    const taken = takeServices({
-      engines: tenantEnginesServiceRef,
-      shares: tenantShareStoreServiceRef,
-    });
-    backend = await startCatalogBackend({
-      connection,
-      enabled: true,
-      config: {
-        catalog: {
-          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
-        },
+    const started = await tenants.start(
+      {
+        engines: tenantEnginesServiceRef,
+        shares: tenantShareStoreServiceRef,
       },
-      features: [
-        enginesServiceFactory,
-        tenantEnginesServiceFactory,
-        catalogModuleTenantEngines([], { lookMs: 100, ownMs: 300 }),
-        taken.feature,
-      ],
-    });
-    ({ engines, shares } = taken.services);
-  };
-  const stop = async () => {
-    await backend?.stop();
-    backend = undefined;
+      { timing: { lookMs: 100, ownMs: 300 } },
+    );
+    backend = started.backend;
+    ({ engines, shares } = started.services);
   };
 
   beforeAll(async () => {
-    connection = await createTenancyDatabase(databases, id);
-    client = new Client(connection);
-    await client.connect();
+    tenants = await TenantsOfTest.create(databases, id, TENANTS);
+    client = tenants.client;
     await client.query('set search_path to tenancy');
-    const { rows } = await client.query(
-      `insert into tenants (tenant_slug, tenant_name)
-       select slug, slug from unnest($1::text[]) slug returning tenant_slug, tenant_id`,
-      [TENANTS],
-    );
-    rows.forEach(row => ids.set(row.tenant_slug, row.tenant_id));
     await start();
   });
 
-  afterAll(async () => {
-    await stop();
-    await client?.end();
-  });
+  afterAll(() => tenants.close());
 
   /** Its engine may still start. */
   const feed = (slug: string, ...entities: Entity[]) =>
     eventually(() =>
-      engines.applyMutation(ids.get(slug)!, {
+      engines.applyMutation(tenants.idOf(slug), {
         type: 'full',
         entities: entities.map(each => ({ entity: each, locationKey: 'own' })),
       }),
@@ -127,7 +92,7 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     const { rows } = await client.query(
       `select final_entity from entities where tenant_id = $1 and deleted_at is null
         order by entity_ref collate "C"`,
-      [ids.get(slug)],
+      [tenants.idOf(slug)],
     );
     return rows.map(row => row.final_entity);
   };
@@ -160,7 +125,7 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
   };
   /** The APIs that any row of a tenant names, and who has made them, but for deleted rows. */
   const tracesIn = async (slug: string): Promise<string[]> => {
-    const tenantId = ids.get(slug)!;
+    const tenantId = tenants.idOf(slug);
     const { rows: tables } = await client.query(
       `select c.oid::regclass::text as name, n.nspname = 'tenancy' as "isShared",
               c.relname = 'entities' as "hasDeleted"
@@ -339,7 +304,7 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
   });
 
   it('comes from the default tenant too, whose catalog is the stock one', async () => {
-    await backend!.write(DEFAULT_TENANT_ID, {
+    await backend.write(DEFAULT_TENANT_ID, {
       type: 'full',
       entities: [entity('API', 'd')],
     });
@@ -371,7 +336,7 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
       `update tenants set max_entities = 1 where tenant_slug = 'globex'`,
     );
     const { tenant_id, ...forged } = {
-      tenant_id: ids.get('globex')!,
+      tenant_id: tenants.idOf('globex'),
       ...entity('API', 'forged', {}, { [ANNOTATION_SHARED_FROM]: 'acme' }),
     };
     await engines.applyMutation(tenant_id, {
@@ -387,7 +352,7 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     );
     const [copy, , own] = await entitiesOf('globex');
     const remove = ({ metadata }: Entity) =>
-      backend!.as('globex').send('delete', `/entities/by-uid/${metadata.uid}`);
+      backend.as('globex').send('delete', `/entities/by-uid/${metadata.uid}`);
     const refused = await remove(copy).expect(409);
     expect(refused.body.error.message).toBe(
       "The entity is shared by the tenant 'acme', and can be removed there",
@@ -401,7 +366,7 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     const { share_id } = await share('acme', ['initech'], 'kind=api');
     await share('globex', ['initech'], 'kind=api');
     await eventuallyHas('initech', 'API a of acme', 'API g of globex');
-    await stop();
+    await tenants.stop(backend);
     await client.query('delete from tenant_shares where share_id = $1', [
       share_id,
     ]);
