@@ -52,6 +52,7 @@ import {
 } from './status/EngineStatusRecorder';
 import { EngineStatusStore } from './status/EngineStatusStore';
 import { countFailures, countStates, reportEngines } from './status/metrics';
+import { readGiven } from './shares/readGiven';
 import { refuseRemoval } from './shares/refuseRemoval';
 import { SharedEntities, type ShareTiming } from './shares/SharedEntities';
 import { EngineTables } from './tables/EngineTables';
@@ -336,16 +337,7 @@ export const catalogModuleTenantEngines = (
               members,
               pool,
               redact: secrets => redact(rootLogger, secrets),
-              registry: {
-                list: options => changes.list(options),
-                onChange: listener => changes.onChange(listener),
-                changed: () => changes.changed(),
-                get hears() {
-                  return changes.hears;
-                },
-                notifyWork: tenantId => changes.notifyWork(tenantId),
-                onWork: listener => changes.onWork(listener),
-              },
+              registry: changes,
               services: { ...services, logger, metrics },
               sources,
               status,
@@ -416,10 +408,12 @@ export const catalogModuleTenantEngines = (
               status: statusStore,
             });
             const shared = SharedEntities.start({
+              asleepSince: id => manager.asleepSince(id),
               catalog: catalogStore,
               database: tenantDatabase,
               logger,
               mutations,
+              readGiven: id => readGiven(pool, id),
               receivers: async () =>
                 (await changes.list())
                   .filter(({ isActive, pausedAt }) => isActive && !pausedAt)

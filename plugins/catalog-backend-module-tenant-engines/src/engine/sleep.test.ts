@@ -2,52 +2,38 @@ import {
   coreServices,
   createBackendModule,
 } from '@backstage/backend-plugin-api';
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
-import { takeServices } from '@internal/catalog-testing/takeServices';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
+  DEFAULT_TENANT_ID,
   tenantEnginesServiceRef,
   tenantEngineStoreServiceRef,
   tenantMemberStoreServiceRef,
+  type TenantShareStore,
+  tenantShareStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { Client, type ClientConfig } from 'pg';
-import {
-  catalogModuleTenantEngines,
-  enginesServiceFactory,
-  tenantEnginesServiceFactory,
-} from '../module';
+import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
+
+const SERVICES = {
+  engines: tenantEnginesServiceRef,
+  members: tenantMemberStoreServiceRef,
+  shares: tenantShareStoreServiceRef,
+  store: tenantEngineStoreServiceRef,
+};
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
-  let connection: ClientConfig;
-  let client: Client;
-  const running: CatalogBackend[] = [];
-  const ids = new Map<string, string>();
+  let tenants: TenantsOfTest;
 
   beforeAll(async () => {
-    connection = await createTenancyDatabase(databases, id);
-    client = new Client(connection);
-    await client.connect();
-    const { rows } = await client.query(
-      `insert into tenancy.tenants (tenant_slug, tenant_name)
-       values ('acme', 'Acme'), ('globex', 'Globex') returning tenant_slug, tenant_id`,
-    );
-    rows.forEach(row => ids.set(row.tenant_slug, row.tenant_id));
+    tenants = await TenantsOfTest.create(databases, id, ['acme', 'globex']);
   });
 
-  afterEach(async () => {
-    await Promise.all(running.splice(0).map(backend => backend.stop()));
-  });
+  afterEach(() => tenants.stopAll());
 
-  afterAll(async () => {
-    await client?.end();
-  });
+  afterAll(() => tenants.close());
 
   const start = async (
     role: 'all' | 'none' = 'all',
@@ -75,48 +61,32 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
         });
       },
     });
-    const { feature, services } = takeServices({
-      engines: tenantEnginesServiceRef,
-      members: tenantMemberStoreServiceRef,
-      store: tenantEngineStoreServiceRef,
-    });
-    const backend = await startCatalogBackend({
-      connection,
-      enabled: true,
-      config: {
-        catalog: {
-          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
-        },
-        events: { useEventBus: 'never' },
-        tenancy: { engines: { role } },
+    const { backend, services } = await tenants.start(SERVICES, {
+      modules: [counting],
+      role,
+      timing: {
+        checkMs: 200,
+        quietMs: 200,
+        lookMs: 100,
+        ownMs: 300,
+        // A process without the lease would stop one that starts slowly.
+        ...(role === 'all' && { idleMs: 500 }),
       },
-      features: [
-        enginesServiceFactory,
-        tenantEnginesServiceFactory,
-        catalogModuleTenantEngines([counting], {
-          checkMs: 200,
-          quietMs: 200,
-          // A process without the lease would stop one that starts slowly.
-          ...(role === 'all' && { idleMs: 500 }),
-        }),
-        feature,
-      ],
     });
-    running.push(backend);
     return { backend, services, starts };
   };
 
-  const schemaOf = (slug: string) => `"${engineSchemaOf(ids.get(slug)!)}"`;
+  const schemaOf = (slug: string) => `"${engineSchemaOf(tenants.idOf(slug))}"`;
 
   const isAsleep = async (slug: string) => {
-    const { rows } = await client.query(
+    const { rows } = await tenants.client.query(
       'select wake_at > now() as is_asleep from tenancy.engine_status where tenant_id = $1',
-      [ids.get(slug)],
+      [tenants.idOf(slug)],
     );
     return rows[0]?.is_asleep === true;
   };
   const untilAsleep = async () => {
-    for (const slug of ids.keys()) {
+    for (const slug of tenants.slugs) {
       await waitUntil(`the engine of ${slug} to sleep`, () => isAsleep(slug));
     }
   };
@@ -138,48 +108,48 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
     const { backend, services, starts } = await start();
     await untilAsleep();
     expect(starts).toHaveLength(2);
-    expect(services.engines!.statusOf(ids.get('acme')!)).toEqual({
+    expect(services.engines!.statusOf(tenants.idOf('acme'))).toEqual({
       state: 'running',
     });
     await expect(
-      services.engines!.report(ids.get('acme')!),
+      services.engines!.report(tenants.idOf('acme')),
     ).resolves.toMatchObject({ state: 'running', lagSeconds: 0 });
     await backend.as('acme').get('/locations').expect(200);
     expect(starts).toHaveLength(3);
     expect(await isAsleep('acme')).toBe(false);
-    await services.engines!.applyMutation(ids.get('acme')!, full('one'));
-    await services.engines!.served(ids.get('acme')!, full('one'));
+    await services.engines!.applyMutation(tenants.idOf('acme'), full('one'));
+    await services.engines!.served(tenants.idOf('acme'), full('one'));
     await untilAsleep();
-    await services.engines!.applyMutation(ids.get('acme')!, full('two'));
-    await services.engines!.served(ids.get('acme')!, full('two'));
+    await services.engines!.applyMutation(tenants.idOf('acme'), full('two'));
+    await services.engines!.served(tenants.idOf('acme'), full('two'));
     expect(starts).toHaveLength(4);
     await untilAsleep();
     // Half of the processing interval, within which one start is enough for all items.
-    const { rows } = await client.query(
+    const { rows } = await tenants.client.query(
       `select extract(epoch from wake_at - min)::int as slack
          from tenancy.engine_status,
               (select min(next_update_at) from ${schemaOf(
                 'acme',
               )}.refresh_state) due
         where tenant_id = $1`,
-      [ids.get('acme')],
+      [tenants.idOf('acme')],
     );
     expect(rows[0].slack).toBeCloseTo(15 * 60, -1);
   });
 
   it('sleep on in a process that starts, until they are due', async () => {
     const { starts } = await start();
-    await client.query(
+    await tenants.client.query(
       `update ${schemaOf('acme')}.refresh_state set next_update_at = now()`,
     );
     expect(starts).toEqual([]);
     // As the clock does.
-    await client.query(
+    await tenants.client.query(
       `update tenancy.engine_status set wake_at = now() + interval '100 ms' where tenant_id = $1`,
-      [ids.get('acme')],
+      [tenants.idOf('acme')],
     );
     await waitUntil('the item to be processed', async () => {
-      const { rows } = await client.query(
+      const { rows } = await tenants.client.query(
         `select from ${schemaOf(
           'acme',
         )}.refresh_state where next_update_at <= now()`,
@@ -194,16 +164,21 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
     const worker = await start();
     const web = await start('none');
     await untilAsleep();
-    await web.services.engines!.applyMutation(ids.get('globex')!, full('web'));
-    await web.services.engines!.served(ids.get('globex')!, full('web'));
+    await web.services.engines!.applyMutation(
+      tenants.idOf('globex'),
+      full('web'),
+    );
+    await web.services.engines!.served(tenants.idOf('globex'), full('web'));
     expect(worker.starts).toHaveLength(1);
     await untilAsleep();
     // Nobody hears of it.
-    await worker.backend.stop();
-    running.splice(running.indexOf(worker.backend), 1);
-    await web.services.engines!.applyMutation(ids.get('globex')!, full('two'));
+    await tenants.stop(worker.backend);
+    await web.services.engines!.applyMutation(
+      tenants.idOf('globex'),
+      full('two'),
+    );
     const next = await start();
-    await web.services.engines!.served(ids.get('globex')!, full('two'));
+    await web.services.engines!.served(tenants.idOf('globex'), full('two'));
     expect(next.starts).toHaveLength(1);
     await untilAsleep();
   });
@@ -224,37 +199,90 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
       { by: 'test' },
     );
     await waitUntil('the entity of the member', async () => {
-      const { rows } = await client.query(
+      const { rows } = await tenants.client.query(
         `select from tenancy.entities where tenant_id = $1 and entity_ref = 'user:default/anna'`,
-        [ids.get('globex')],
+        [tenants.idOf('globex')],
       );
       return rows.length === 1;
     });
     expect(starts).toHaveLength(2);
     await untilAsleep();
-    await running.pop()!.stop();
+    await tenants.stopAll();
 
-    await client.query(
+    await tenants.client.query(
       `update tenancy.tenant_engines set catalog_config = '{}' where tenant_id = $1`,
-      [ids.get('acme')],
+      [tenants.idOf('acme')],
     );
     const next = await start();
     await waitUntil('the start', () => next.starts.length === 1);
     await untilAsleep();
-    await running.pop()!.stop();
-    await client.query(
+    await tenants.stopAll();
+    await tenants.client.query(
       `update tenancy.engine_status set slept_with = 'another release'`,
     );
     const other = await start();
     await waitUntil('both starts', () => other.starts.length === 2);
   });
 
+  it('start for what other tenants share with theirs, for its changes and its end, and for nothing else', async () => {
+    const write = (backend: CatalogBackend, title: string) => {
+      const { entity } = provided('shared');
+      const { metadata } = entity;
+      return backend.write(DEFAULT_TENANT_ID, {
+        type: 'full',
+        entities: [{ ...entity, metadata: { ...metadata, title } }],
+      });
+    };
+    const share = ({ shares }: { shares: TenantShareStore }, slug: string) =>
+      shares.create(
+        'default',
+        { targets: [slug], filter: ['metadata.name=shared'] },
+        { by: 'test' },
+      );
+    /** In its rows: a request would start the engine. */
+    const untilTitled = (slug: string, title?: string) =>
+      waitUntil(`the copy of ${slug}`, async () => {
+        const { rows } = await tenants.client.query(
+          `select final_entity #>> '{metadata,title}' as title from tenancy.entities
+            where tenant_id = $1 and entity_name = 'shared' and deleted_at is null`,
+          [tenants.idOf(slug)],
+        );
+        return rows[0]?.title === title;
+      });
+
+    const first = await start();
+    await untilAsleep();
+    first.starts.length = 0;
+    await write(first.backend, 'one');
+    const { share_id } = await share(first.services, 'acme');
+    await untilTitled('acme', 'one');
+    await untilAsleep();
+    await write(first.backend, 'two');
+    await untilTitled('acme', 'two');
+    await untilAsleep();
+    expect(first.starts).toHaveLength(2);
+    await tenants.stopAll();
+
+    const next = await start();
+    await share(next.services, 'globex');
+    await untilTitled('globex', 'two');
+    await untilAsleep();
+    // That of acme has its copy.
+    expect(next.starts).toHaveLength(1);
+    await next.services.shares.delete('default', share_id);
+    await untilTitled('acme', undefined);
+    expect(next.starts).toHaveLength(2);
+    await untilAsleep();
+  });
+
   it('do not sleep where a module has scheduled a task', async () => {
-    await client.query(`update tenancy.engine_status set wake_at = now()`);
+    await tenants.client.query(
+      `update tenancy.engine_status set wake_at = now()`,
+    );
     const { backend, starts } = await start('all', { restless: true });
     const asleep = async () => {
       const found = [];
-      for (const slug of ids.keys()) {
+      for (const slug of tenants.slugs) {
         if (await isAsleep(slug)) {
           found.push(slug);
         }

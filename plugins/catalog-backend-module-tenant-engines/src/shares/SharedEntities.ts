@@ -9,9 +9,9 @@ import {
   type TenantMutation,
   type TenantShareStore,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import createLimit from 'p-limit';
+import { stampOf } from '../code/stamp';
 import { copyOf, isShareable, SHARES_SOURCE } from './copies';
 import type {
   CopiesNote,
@@ -36,6 +36,8 @@ const REFS_PER_QUERY = 1_000;
 const STOP_MS = 2_000;
 
 interface SharedEntitiesOptions {
+  /** Since when an engine of this process sleeps, by the clock of `performance`, if it does. */
+  asleepSince: (tenantId: string) => number | undefined;
   catalog: Pick<CatalogStore, 'queryEntities'>;
   status: Pick<EngineStatusStore, 'readCopies' | 'writeCopies'>;
   database: Pick<TenantDatabase, 'query'>;
@@ -43,6 +45,8 @@ interface SharedEntitiesOptions {
   mutations: {
     apply(tenantId: string, mutation: TenantMutation): Promise<void>;
   };
+  /** Which copies the engine of a tenant has: their stamps, by ref. */
+  readGiven: (tenantId: string) => Promise<Map<string, string>>;
   /** The tenants with an engine whose background work this process does. */
   receivers: () => Promise<string[]>;
   shares: Pick<TenantShareStore, 'listActive'>;
@@ -60,7 +64,7 @@ interface Shared {
 interface Offer {
   /** Changes with each of its shares. */
   version: string;
-  copies: Map<string, { shareId: string; entity: Entity; hash: string }>;
+  copies: Map<string, { shareId: string; entity: Entity; stamp: string }>;
   /** Refs of which a share before has the entity already, by share. */
   doubles: Map<string, number>;
 }
@@ -68,8 +72,8 @@ interface Offer {
 /** What this process has last given to a receiving tenant. */
 interface Given {
   version: string;
-  /** The hashes of the copies, by ref. */
-  hashes: Map<string, string>;
+  /** The stamps of the copies, by ref. */
+  stamps: Map<string, string>;
   lookedAt: number;
 }
 
@@ -281,9 +285,7 @@ export class SharedEntities {
       copies.set(ref, {
         shareId: share.shareId,
         entity,
-        hash: createHash('sha256')
-          .update(JSON.stringify(entity))
-          .digest('base64url'),
+        stamp: stampOf(entity),
       });
     }
     const offer = { version, copies, doubles };
@@ -312,19 +314,21 @@ export class SharedEntities {
   async #feed(receiver: string, offer: Offer, noted: string[]): Promise<void> {
     const given = this.#given.get(receiver);
     const now = performance.now();
-    const isDue = !given || now - given.lookedAt >= this.#timing.ownMs;
-    if (given?.version === offer.version && !isDue) {
+    if (given?.version === offer.version && !this.#mayHaveOwn(receiver, now)) {
       return;
     }
     const own = await this.#ownOf(receiver, [...offer.copies.keys()]);
     const copies = new Map([...offer.copies].filter(([ref]) => !own.has(ref)));
-    const { mutations, status } = this.#options;
+    const { mutations, readGiven, status } = this.#options;
     const notes = [...offer.doubles].map(([shareId, doubles]) =>
       noteOf(shareId, doubles, offer, own),
     );
     // Before the first copy: a share that ends while nobody looks is found by its note.
     await status.writeCopies(receiver, notes, { keep: noted });
-    const mutation = toMutation(copies, given?.hashes);
+    const mutation = toMutation(
+      copies,
+      given?.stamps ?? (await readGiven(receiver)),
+    );
     if (mutation) {
       await mutations.apply(receiver, mutation);
     }
@@ -332,9 +336,16 @@ export class SharedEntities {
     await status.writeCopies(receiver, notes);
     this.#given.set(receiver, {
       version: offer.version,
-      hashes: new Map([...copies].map(([ref, { hash }]) => [ref, hash])),
+      stamps: new Map([...copies].map(([ref, { stamp }]) => [ref, stamp])),
       lookedAt: now,
     });
+  }
+
+  /** Whether a tenant may have got entities of its own since the last look at them. */
+  #mayHaveOwn(receiver: string, now: number): boolean {
+    const lookedAt = this.#given.get(receiver)?.lookedAt ?? -Infinity;
+    const asleepSince = this.#options.asleepSince(receiver) ?? Infinity;
+    return now - lookedAt >= this.#timing.ownMs && lookedAt < asleepSince;
   }
 
   /** Which of these refs the tenant has from elsewhere. */
@@ -385,27 +396,20 @@ function noteOf(
   };
 }
 
-/** Everything for a tenant of which nothing is known; otherwise what has changed, if anything. */
+/** What has changed, if anything. */
 function toMutation(
   copies: Offer['copies'],
-  given: Map<string, string> | undefined,
+  given: Map<string, string>,
 ): TenantMutation | undefined {
-  if (!given) {
-    return {
-      source: SHARES_SOURCE,
-      type: 'full',
-      // Without a location key, whatever the tenant itself has takes the name over.
-      entities: [...copies.values()].map(({ entity }) => ({ entity })),
-    };
-  }
   const added = [...copies].filter(
-    ([ref, { hash }]) => given.get(ref) !== hash,
+    ([ref, { stamp }]) => given.get(ref) !== stamp,
   );
   const removed = [...given.keys()].filter(ref => !copies.has(ref));
   return added.length + removed.length > 0
     ? {
         source: SHARES_SOURCE,
         type: 'delta',
+        // Without a location key, whatever the tenant itself has takes the name over.
         added: added.map(([, { entity }]) => ({ entity })),
         removed: removed.map(entityRef => ({ entityRef })),
       }
