@@ -320,23 +320,6 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     expect(await column(catalog, version)).toEqual(before);
   });
 
-  it('removes no entity of the default tenant unless told to', async () => {
-    catalog = await createStockCatalog(databases, id);
-    const { engine, connection, client } = catalog;
-    await engine.ingest(service('engine'));
-    await migrateTo(5, { connection, createTables: true, force: true });
-    await client.query(
-      `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
-       values ('00000000-0000-0000-0000-000000000001', 'component:default/own', 'component', 'own', '{}', '')`,
-    );
-    await expect(adopt({ connection })).rejects.toThrow(
-      'In the default tenant, 1 entity would be removed',
-    );
-    expect(await refsOf(catalog)).toEqual(['component:default/own']);
-    await adopt({ connection, force: true });
-    expect(await refsOf(catalog)).toEqual(['component:default/engine']);
-  });
-
   it('leaves the entities of other tenants alone', async () => {
     catalog = await createStockCatalog(databases, id);
     const { engine, connection, client, knex } = catalog;

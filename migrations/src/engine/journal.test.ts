@@ -1,45 +1,12 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import createKnex from 'knex';
-import type { Knex } from 'knex';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { RefusedError } from '../errors';
 import { phases } from '../phases';
 import { rollback } from '../rollback/rollback';
-import type { Step } from './Step';
 
 const databases = createTestDatabases();
-const steps = phases.flatMap(phase => phase.steps);
 
 describe.each(databases.eachSupportedId())('on %s', id => {
-  it('is listed by the migrator of Knex', async () => {
-    const database = await createCatalogDatabase(databases, id);
-    await database.migrate(migration => migration.runPhase(1));
-    const knex = createKnex({
-      client: 'pg',
-      connection: database.connection as Knex.PgConnectionConfig,
-    });
-    try {
-      const [completed, pending] = await knex.migrate.list({
-        schemaName: 'tenancy',
-        tableName: 'tenancy_migrations',
-        migrationSource: {
-          getMigrations: async () => steps,
-          getMigrationName: (step: Step) => step.name,
-          getMigration: async () => {
-            throw new Error('Not run by Knex');
-          },
-        },
-      });
-      expect(completed.map(({ name }: { name: string }) => name)).toEqual(
-        phases[0].steps.map(({ name }) => name),
-      );
-      expect(pending).toHaveLength(steps.length - phases[0].steps.length);
-    } finally {
-      await knex.destroy();
-      await database.close();
-    }
-  });
-
   it('counts a step as done from its end on, and until its undo begins', async () => {
     const database = await createCatalogDatabase(databases, id);
     const [{ steps: ofPhase1 }] = phases;

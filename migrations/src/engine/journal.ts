@@ -4,8 +4,8 @@ import { ADOPTION_STATE, FAULTS } from '../adopt/state';
 import { STATE_TABLE } from './MigrationState';
 import type { Step } from './Step';
 
-// The tables have the form of Knex's migrator, which can list them, but other names: the
-// catalog uses the default ones, and refuses to start with unknown migrations in them.
+// The tables have the form of Knex's migrator, but other names: the catalog uses the default
+// ones, and refuses to start with unknown migrations in them.
 const MIGRATIONS_TABLE = 'tenancy_migrations';
 const LOCK_TABLE = 'tenancy_migrations_lock';
 

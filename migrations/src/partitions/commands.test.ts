@@ -124,7 +124,10 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
          create trigger mine after delete on relations for each row execute function mine()`,
         /trigger mine on table relations/,
       ],
-      [`create view mine as select * from entities_catch_all`, /view mine/],
+      [
+        `create view mine as select * from entities_catch_all`,
+        /drop view tenancy\.mine;/,
+      ],
       [
         `create publication mine for table entities`,
         /publication of table entities in publication mine/,

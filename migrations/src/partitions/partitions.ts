@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import { RefusedError } from '../errors';
 import { LOG_TRIGGER } from '../copy/changeLog';
+import { refuseDependentsOf } from '../schema/dependents';
 import { ADMIN_POLICY } from '../schema/policies';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -77,24 +78,11 @@ const OWN_OBJECTS = `
       from pg_policy p join source s on s.oid = p.polrelid
      where p.polname <> '${ADMIN_POLICY}'
      union all
-    select 'pg_rewrite'::regclass, d.objid
-      from pg_depend d join source s on s.oid = d.refobjid
-     where d.refclassid = 'pg_class'::regclass and d.classid = 'pg_rewrite'::regclass
-     union all
     -- The table's, too: a subscriber would not get the rows that move.
     select 'pg_publication_rel'::regclass, p.oid
       from pg_publication_rel p
      where p.prrelid in (select oid from source)
         or p.prrelid in (select to_regclass(name) from unnest($2::text[]) name)
-     union all
-    -- Its rows would be deleted, or keep those of the tenant from moving.
-    select 'pg_constraint'::regclass, k.oid
-      from pg_constraint k
-     where k.contype = 'f' and k.conparentid = 0
-       and k.confrelid in (select relid from unnest($2::text[]) name,
-                                  pg_partition_tree(to_regclass(name)))
-       and k.conrelid not in (select to_regclass(name) from unnest($2::text[]) name)
-       and k.conrelid not in (select oid from source)
   )
   select pg_describe_object(class, id, 0) as what from object
    union
@@ -113,6 +101,8 @@ export async function refuseDependents(
   executor: Executor,
   sources: string[],
 ): Promise<void> {
+  // Rows of others would be deleted with those that move, or keep them from moving.
+  await refuseDependentsOf(executor, sources, TENANT_TABLES);
   const found = await executor.read<{ what: string }>(OWN_OBJECTS, [
     sources,
     [...TENANT_TABLES],

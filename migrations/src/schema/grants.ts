@@ -76,10 +76,7 @@ export async function undoGrants(
   return [...granted.map(revokeStatement), state.forget(key)];
 }
 
-/**
- * The sequences from which a table's columns take their values: those that defaults
- * name, and those of identity columns.
- */
+/** The sequences from which the defaults of a table's columns take their values. */
 export async function sequencesOf(
   executor: Executor,
   table: string,
@@ -91,13 +88,6 @@ export async function sequencesOf(
        join pg_class s on d.refclassid = 'pg_class'::regclass
                       and s.oid = d.refobjid and s.relkind = 'S'
       where a.adrelid = to_regclass(quote_ident($1))
-      union
-     select s.relname
-       from pg_depend d
-       join pg_class s on d.classid = 'pg_class'::regclass
-                      and s.oid = d.objid and s.relkind = 'S'
-      where d.refclassid = 'pg_class'::regclass and d.deptype = 'i'
-        and d.refobjid = to_regclass(quote_ident($1))
       order by 1`,
     [table],
   );
@@ -149,17 +139,25 @@ export function secludeStatements(partition: string): string[] {
 /** The statement that revokes all rights on a table, as default privileges grant them. */
 export function revokeAllStatement(table: string): string {
   const name = escapeIdentifier(table);
+  return revokeAll(
+    name,
+    `pg_class c, aclexplode(c.relacl) a
+     where c.oid = to_regclass(${escapeLiteral(
+       name,
+     )}) and a.grantee <> c.relowner`,
+  );
+}
+
+/** @param grants - SQL for the entries `a` of the access list, without the owner's */
+function revokeAll(object: string, grants: string): string {
   return `do $$
 declare role text;
 begin
   for role in
     select distinct case a.grantee when 0 then 'public' else a.grantee::regrole::text end
-      from pg_class c, aclexplode(c.relacl) a
-     where c.oid = to_regclass(${escapeLiteral(
-       name,
-     )}) and a.grantee <> c.relowner
+      from ${grants}
   loop
-    execute format('revoke all on ${name.replace(/'/g, "''")} from %s', role);
+    execute format('revoke all on ${object.replace(/'/g, "''")} from %s', role);
   end loop;
 end $$`;
 }
@@ -187,17 +185,11 @@ end $$`;
 
 /** The statement that revokes all rights on a function, on which PUBLIC has EXECUTE by default. */
 export function revokeAllOnFunctionStatement(signature: string): string {
-  return `do $$
-declare role text;
-begin
-  for role in
-    select distinct case a.grantee when 0 then 'public' else a.grantee::regrole::text end
-      from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+  return revokeAll(
+    `function ${signature}`,
+    `pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
      where p.oid = to_regprocedure(${escapeLiteral(
        signature,
-     )}) and a.grantee <> p.proowner
-  loop
-    execute format('revoke all on function ${signature} from %s', role);
-  end loop;
-end $$`;
+     )}) and a.grantee <> p.proowner`,
+  );
 }

@@ -2,7 +2,6 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
-import { defaultTenant } from './10_default_tenant';
 
 const databases = createTestDatabases();
 
@@ -94,22 +93,5 @@ describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
     await expect(readTenants()).resolves.toEqual([
       expect.objectContaining({ tenant_name: 'Headquarters' }),
     ]);
-  });
-
-  it('is undone, apart from the values, and done again', async () => {
-    await runPhase2();
-    await database.migrate(migration => migration.undoFrom(defaultTenant));
-    await expect(readTenants()).resolves.toEqual([]);
-    await expect(readLayout(database)).resolves.toEqual({
-      columns: TABLES.map(table => ({ table, required: false })),
-      constraints: [],
-    });
-    const { rows } = await database.client.query(
-      `select key from tenancy_migration_state where key like 'phase2.%'`,
-    );
-    expect(rows).toEqual([]);
-    await expect(readRows(database)).resolves.toEqual(ROWS);
-    await runPhase2();
-    await expect(readLayout(database)).resolves.toEqual(LAYOUT);
   });
 });

@@ -24,12 +24,6 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     return reporter;
   };
 
-  it('has nothing to do in empty tables', async () => {
-    await database.client.query('truncate entities cascade');
-    const { bars } = await runPhase2();
-    expect(bars.map(({ advances }) => advances)).toEqual([[], [], []]);
-  });
-
   it.each([1, 50, 100_000])(
     'changes twice %s rows in a batch at most',
     async batchSize => {

@@ -3,7 +3,6 @@ import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { runPhases } from '../../__testUtils__/runPhases';
-import { privileges } from './10_privileges';
 import { TENANT_TABLES } from '../../schema/tables';
 
 const databases = createTestDatabases();
@@ -112,20 +111,5 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
     for (const same of ['constraints', 'indexes', 'triggers']) {
       expect(after[same]).toEqual(before[same]);
     }
-  });
-
-  it('is undone without a trace, and done again', async () => {
-    const database = await create();
-    await runPhases(database, 3);
-    const before = await catalogSnapshot(database.client);
-    await runPhases(database, 4);
-    const after = await catalogSnapshot(database.client);
-    expect(after).not.toEqual(before);
-
-    await database.migrate(migration => migration.undoFrom(privileges));
-    expect(await catalogSnapshot(database.client)).toEqual(before);
-
-    await runPhases(database, 4);
-    expect(await catalogSnapshot(database.client)).toEqual(after);
   });
 });

@@ -5,9 +5,7 @@ import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { EXIT_CODES } from '../../errors';
 import { APPLICATION_PREFIX } from '../../session/operatorLock';
-import { rollback } from '../../rollback/rollback';
 import { copyRows } from './30_copy';
-import { firstCatchUp } from './40_catch_up';
 
 const databases = createTestDatabases();
 
@@ -149,25 +147,6 @@ describe.each(databases.eachSupportedId())('the copy on %s', id => {
     ).rejects.toMatchObject({ exitCode: EXIT_CODES.connectionLost });
     await changed;
   }
-
-  it('is dropped, with its change log, when the phase is undone', async () => {
-    await stopBefore(database, 5, firstCatchUp);
-    await database.migrate(migration => rollback(migration, 4));
-    await expect(
-      query(
-        `select relname from pg_class where relnamespace = 'tenancy'::regnamespace
-           and relname ~ '_partitioned|_tenant_default|_catch_all|change_log'`,
-      ),
-    ).resolves.toEqual([]);
-    await expect(
-      query(
-        `select proname from pg_proc where pronamespace = 'tenancy'::regnamespace
-            and proname ~ '^tenancy_'`,
-      ),
-    ).resolves.toEqual([]);
-    await runPhase5();
-    await expectEqualSides();
-  });
 
   it('is refused while the tables hold rows of other tenants', async () => {
     await query(`
