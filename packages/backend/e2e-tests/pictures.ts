@@ -1,24 +1,26 @@
 // What `npm run pictures` runs: every page of ours, wide and narrow, in both themes, with an empty,
-// a full and a failing backend, into a temporary folder; what axe finds there; and the weight of
-// the first page. Arguments name some of the pages, and of the states.
+// a full and a failing backend, and every dialog, into a temporary folder; what axe finds there; and
+// the weight of the first page. Arguments name some of the states, widths, themes and pages.
 
 import { mkdtempSync } from 'fs';
 import { tmpdir } from 'os';
 import { join } from 'path';
 import type { Page } from 'playwright-core';
 import { violationsOf } from './harness/accessibility';
-import { Chromium } from './harness/Chromium';
+import { Chromium, type VisitOptions } from './harness/Chromium';
 import {
   addEmptyGlobex,
   addEntityOf,
   addGlobex,
   addMockup,
+  addToBeRemoved,
 } from './harness/fill';
 import { Portal, User } from './harness/Portal';
+import type { Visitor } from './harness/Visitor';
 
 interface Picture {
   name: string;
-  as: User;
+  as?: User;
   at?: string;
   /** Of the mockup and its versions, once there are some. */
   path: (mockup: string, versions: string[]) => string;
@@ -26,10 +28,22 @@ interface Picture {
   then?: (page: Page) => Promise<void>;
 }
 
-const press = (name: string) => async (page: Page) => {
-  await page.getByRole('button', { name }).first().click();
-  await page.getByRole('dialog').waitFor();
-};
+/** Presses one after the other. The last one opens a dialog. */
+const press =
+  (...names: (string | RegExp)[]) =>
+  async (page: Page) => {
+    for (const name of names) {
+      const [first, ...others] = (
+        ['button', 'link', 'menuitem', 'checkbox'] as const
+      ).map(role => page.getByRole(role, { name, exact: true }));
+      await others
+        .reduce((found, other) => found.or(other), first)
+        .first()
+        // Not by the mouse: what is drawn of a checkbox is beside it.
+        .evaluate(element => (element as HTMLElement).click());
+    }
+    await page.getByRole('dialog').waitFor();
+  };
 const anna = { as: 'anna', at: 'acme' } as const;
 const guest = { as: 'guest' } as const;
 
@@ -38,35 +52,18 @@ const PAGES: Picture[] = [
   { name: 'catalog', ...anna, path: () => '/' },
   { name: 'tenants', ...guest, path: () => '/tenants?search=globex' },
   { name: 'all-tenants', ...guest, path: () => '/tenants' },
-  {
-    name: 'new-tenant',
-    ...guest,
-    path: () => '/tenants',
-    then: press('Create tenant'),
-  },
   { name: 'tenant', ...guest, path: () => '/tenants/globex' },
   { name: 'members', ...guest, path: () => '/tenants/globex/members' },
   { name: 'sources', ...guest, path: () => '/tenants/globex/sources' },
   { name: 'shares', ...guest, path: () => '/tenants/globex/shares' },
+  { name: 'activity', ...guest, path: () => '/tenants/globex/activity' },
   { name: 'mockups', ...anna, path: () => '/mockups' },
-  {
-    name: 'new-mockup',
-    ...anna,
-    path: () => '/mockups',
-    then: press('Create mockup'),
-  },
   { name: 'trash', ...anna, path: () => '/mockups/trash' },
   { name: 'pages', ...anna, path: () => '/pages' },
 ];
 
 const PAGES_OF_A_MOCKUP: Picture[] = [
   { name: 'editor', ...anna, path: mockup => `/mockups/${mockup}` },
-  {
-    name: 'share',
-    ...anna,
-    path: mockup => `/mockups/${mockup}`,
-    then: press('Share'),
-  },
   { name: 'page', ...anna, path: () => '/pages/start' },
   { name: 'comments', ...anna, path: mockup => `/mockups/${mockup}/comments` },
   { name: 'versions', ...anna, path: mockup => `/mockups/${mockup}/versions` },
@@ -83,48 +80,158 @@ const PAGES_OF_A_MOCKUP: Picture[] = [
   },
 ];
 
+const ofTenants = { ...guest, path: () => '/tenants?search=globex' };
+const ofGlobex = { ...guest, path: () => '/tenants/globex' };
+const ofMembers = { ...guest, path: () => '/tenants/globex/members' };
+const ofSources = { ...guest, path: () => '/tenants/globex/sources' };
+const ofShares = { ...guest, path: () => '/tenants/globex/shares' };
+const ofMockups = { ...anna, path: () => '/mockups' };
+const ofTrash = { ...anna, path: () => '/mockups/trash' };
+const ofEditor = { ...anna, path: (mockup: string) => `/mockups/${mockup}` };
+
+/** What is the same in every state: pages for those who are in no tenant, and dialogs. */
+const ONCE: Picture[] = [
+  { name: 'sign-in', path: () => '/' },
+  { name: 'refused', as: 'peter', at: 'acme', path: () => '/' },
+  { name: 'invitation', ...anna, path: () => '/invitation#token' },
+  { name: 'new-tenant', ...ofTenants, then: press('Create tenant') },
+  { name: 'several-tenants', ...ofTenants, then: press(/^Select/, 'Delete') },
+  { name: 'edit-tenant', ...ofGlobex, then: press('Edit name and limits') },
+  { name: 'pause', ...ofGlobex, then: press('Pause engine') },
+  { name: 'delete-tenant', ...ofGlobex, then: press('Delete tenant') },
+  { name: 'remove-member', ...ofMembers, then: press(/^Remove Anna/i) },
+  { name: 'invite', ...ofMembers, then: press('Invite…') },
+  { name: 'revoke', ...ofMembers, then: press(/^Remove the invitation/) },
+  {
+    name: 'remove-source',
+    ...ofSources,
+    then: press(/^Remove the registered/),
+  },
+  {
+    name: 'leave-sources',
+    ...ofSources,
+    then: async page => {
+      await page.getByRole('textbox', { name: 'URL' }).fill('https://');
+      await press('Members')(page);
+    },
+  },
+  { name: 'share-entities', ...ofShares, then: press('Share entities') },
+  { name: 'end-share', ...ofShares, then: press(/^End the share/) },
+  { name: 'new-mockup', ...ofMockups, then: press('Create mockup') },
+  {
+    name: 'import',
+    ...ofMockups,
+    then: press('More actions', 'Import a file'),
+  },
+  {
+    name: 'edit-mockup',
+    ...ofMockups,
+    then: press('Actions of Start page', 'Name and description'),
+  },
+  {
+    name: 'duplicate',
+    ...ofMockups,
+    then: press('Actions of Start page', 'Duplicate'),
+  },
+  {
+    name: 'several-mockups',
+    ...ofMockups,
+    then: press('Choose Start page', 'Move to the trash'),
+  },
+  { name: 'purge', ...ofTrash, then: press(/^Delete .* for good$/) },
+  {
+    name: 'several-purge',
+    ...ofTrash,
+    then: press(/^Choose/, 'Delete for good'),
+  },
+  { name: 'share', ...ofEditor, then: press('Share') },
+  { name: 'keys', ...ofEditor, then: press('Keyboard shortcuts') },
+  { name: 'details', ...ofEditor, then: press('Name and description') },
+  { name: 'note', ...ofEditor, then: press('Save with a tag or message') },
+  { name: 'copy', ...ofEditor, then: press('Save a copy') },
+  { name: 'publish', ...ofEditor, then: press('Publish') },
+  {
+    name: 'restore',
+    ...anna,
+    path: mockup => `/mockups/${mockup}/versions`,
+    then: press(/^Restore/),
+  },
+  // From here on, the browser has a draft.
+  { name: 'leave-editor', ...ofEditor, then: press('Add Button', 'Versions') },
+  { name: 'draft', ...ofEditor, then: press() },
+];
+
 const STATES = ['empty', 'full', 'failing'] as const;
 type State = (typeof STATES)[number];
+const WIDTHS = ['1440', '390'] as const;
+const THEMES = ['light', 'dark'] as const;
 
-async function takePictures(names: string[]): Promise<boolean> {
+async function takePictures(asked: string[]): Promise<boolean> {
+  const names = [...PAGES, ...PAGES_OF_A_MOCKUP, ...ONCE].map(
+    ({ name }) => name,
+  );
+  const known: string[] = [...STATES, ...WIDTHS, ...THEMES, ...names];
+  const unknown = asked.find(name => !known.includes(name));
+  if (unknown) {
+    throw new Error(`Not ${unknown}, but some of ${known.join(', ')}`);
+  }
+  /** Those that the arguments name; all where they name none. */
+  const chosen = <T extends string>(all: readonly T[]): readonly T[] => {
+    const some = all.filter(each => asked.includes(each));
+    return some.length > 0 ? some : all;
+  };
   const folder = mkdtempSync(join(tmpdir(), 'pictures-'));
   const portal = await Portal.start();
   const chromium = await Chromium.start(portal);
   const problems: string[] = [];
-  const isState = (name: string) => STATES.some(state => state === name);
-  const states = names.filter(isState);
-  const pagesAsked = names.filter(name => !isState(name));
-  const isAsked = ({ name }: Picture) =>
-    pagesAsked.length === 0 || pagesAsked.includes(name);
+  const taken: string[] = [];
   let mockup = '';
   let versions: string[] = [];
 
   /** All pages in a state, at both widths and in both themes. */
   async function takeAll(state: State, pages: Picture[]) {
-    if (states.length > 0 && !states.includes(state)) {
+    if (!chosen(STATES).includes(state)) {
       return;
     }
-    for (const width of [1440, 390]) {
-      for (const theme of ['light', 'dark'] as const) {
-        for (const picture of pages.filter(isAsked)) {
-          const file = `${picture.name}-${state}-${width}-${theme}.png`;
-          await take(state, picture, {
-            width,
-            theme,
-            path: join(folder, file),
-          });
+    for (const width of chosen(WIDTHS)) {
+      for (const theme of chosen(THEMES)) {
+        for (const picture of pages) {
+          if (chosen(names).includes(picture.name)) {
+            const name = `${picture.name}-${state}-${width}-${theme}`;
+            const found = await look(
+              { as: picture.as, at: picture.at, theme, width: Number(width) },
+              visitor => take(state, picture, visitor, `${name}.png`),
+            );
+            problems.push(...found.map(problem => `${name}: ${problem}`));
+            taken.push(picture.name);
+          }
         }
       }
     }
   }
 
+  /** What is wrong with what a visitor sees. */
+  async function look(
+    options: VisitOptions,
+    work: (visitor: Visitor) => Promise<string[]>,
+  ): Promise<string[]> {
+    const visitor = await chromium.visit({ ...options, height: 900 });
+    try {
+      return await work(visitor);
+    } catch (error) {
+      return [(error as Error).message];
+    } finally {
+      await visitor.leave();
+    }
+  }
+
+  /** What axe finds in a picture. */
   async function take(
     state: State,
-    { name, as, at, path, then }: Picture,
-    options: { width: number; theme: 'light' | 'dark'; path: string },
-  ) {
-    const { width, theme } = options;
-    const visitor = await chromium.visit({ as, at, theme, width, height: 900 });
+    { path, then }: Picture,
+    visitor: Visitor,
+    file: string,
+  ): Promise<string[]> {
     const { page } = visitor;
     if (state === 'failing') {
       await page.route(/\/api\/(mockup|tenants)(?!\/mine)/, route =>
@@ -138,21 +245,11 @@ async function takePictures(names: string[]): Promise<boolean> {
     // On a busy machine, its code asks for nothing for a while.
     await page.locator('h1, [role=alert]').first().waitFor();
     await visitor.untilQuiet();
-    try {
-      await then?.(page);
-      await visitor.untilQuiet();
-    } catch (error) {
-      // What opens the dialog is not there where the backend fails.
-      if (state !== 'failing') {
-        throw error;
-      }
-    }
-    await page.screenshot({ path: options.path, fullPage: !then });
-    for (const violation of await violationsOf(page)) {
-      problems.push(`${name}, ${state}, ${width}, ${theme}: ${violation}`);
-    }
-    await visitor.leave();
-    process.stdout.write(`${options.path}\n`);
+    await then?.(page);
+    await visitor.untilQuiet();
+    await page.screenshot({ path: join(folder, file), fullPage: !then });
+    process.stdout.write(`${join(folder, file)}\n`);
+    return violationsOf(page);
   }
 
   try {
@@ -170,13 +267,21 @@ async function takePictures(names: string[]): Promise<boolean> {
       },
     )) as { id: string }[];
     versions = found.map(({ id }) => id);
-    await takeAll('full', [...PAGES, ...PAGES_OF_A_MOCKUP]);
+    await addToBeRemoved(portal);
+    await takeAll('full', [...PAGES, ...PAGES_OF_A_MOCKUP, ...ONCE]);
     await takeAll('failing', [...PAGES, ...PAGES_OF_A_MOCKUP]);
   } finally {
     await chromium.stop();
     await portal.remove();
   }
-  process.stdout.write(problems.map(problem => `${problem}\n`).join(''));
+  process.stdout.write(
+    [
+      `axe: ${problems.length} serious violations in ${taken.length} pictures ` +
+        `of ${new Set(taken).size} pages and dialogs`,
+      ...problems,
+      '',
+    ].join('\n'),
+  );
   return problems.length === 0;
 }
 

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 const OURS = 'nav, [role="dialog"]';
 
 /** The pages that this repository draws as a whole. */
-const OUR_PAGES = /^\/(tenants|mockups)(\/|$)/;
+const OUR_PAGES = /^\/(tenants|mockups|pages|invitation)(\/|$)/;
 
 /**
  * What stock pages of Backstage violate by themselves. An excuse holds for its page and for

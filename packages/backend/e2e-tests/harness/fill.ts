@@ -30,6 +30,30 @@ export async function addGlobex(portal: Portal): Promise<void> {
   });
 }
 
+/** What dialogs ask about before it is gone: of Globex, and a mockup in the trash of Acme. */
+export async function addToBeRemoved(portal: Portal): Promise<void> {
+  const ofGlobex = (path: string, body: unknown, method = 'POST') =>
+    portal.call('guest', `tenants/globex/${path}`, { method, body });
+  const anna = encodeURIComponent('user:default/anna');
+  await ofGlobex(`members/${anna}`, { role: 'admin' }, 'PUT');
+  await ofGlobex('invitations', { role: 'member', valid_days: 7 });
+  await ofGlobex('shares', { targets: ['acme'], filter: ['kind=api'] });
+  await portal.register(
+    'globex',
+    portal.sources.serveComponent('/globe.yaml', 'globe'),
+  );
+  const ofAcme = { tenant: 'acme' };
+  const { id } = (await portal.call('anna', 'mockup/mockups', {
+    ...ofAcme,
+    method: 'POST',
+    body: { name: 'Last year', description: 'How it looked until January' },
+  })) as { id: string };
+  await portal.call('anna', `mockup/mockups/${id}`, {
+    ...ofAcme,
+    method: 'DELETE',
+  });
+}
+
 /** A component of Acme that names a mockup. */
 export async function addEntityOf(
   portal: Portal,

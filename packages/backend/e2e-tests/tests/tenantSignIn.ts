@@ -99,6 +99,10 @@ export function testTenantSignIn(): void {
       await dialog.waitFor({ state: 'detached' });
       await page.getByText(issuers.acme).waitFor();
       await admin.expectAccessible();
+      await page.getByRole('button', { name: 'Remove the provider…' }).click();
+      await dialog.waitFor();
+      await admin.expectAccessibleAsIs();
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
     });
 
     inBrowser('signs people in at the hostname of its tenant', async scene => {
