@@ -41,6 +41,35 @@ describe('dates', () => {
   });
 });
 
+describe('what the design system has', () => {
+  it.each([
+    // The page for signing in is there before anything of the others.
+    [
+      'Alert',
+      'packages/pages/src/Alert.tsx',
+      'packages/app/src/signIn/SignInPage.tsx',
+    ],
+    ['Header', 'packages/pages/src/PageHeader.tsx'],
+    ['SearchField', 'packages/pages/src/ListFrame.tsx'],
+    [
+      'Skeleton',
+      'packages/pages/src/Loading.tsx',
+      // In the place of a drawing, as large as that will be.
+      'plugins/mockup/src/components/ComponentView.tsx',
+      'plugins/mockup/src/components/live/LiveComponent.tsx',
+      'plugins/mockup/src/list/ListedMockup.tsx',
+    ],
+  ])('for all pages, as %s, is used in one place', (name, ...places) => {
+    const imports = new RegExp(
+      `import \\{[^}]*\\b${name}\\b[^}]*\\} from '@backstage/ui'`,
+      'g',
+    );
+    expect(new Set(partsOf(imports).map(({ path }) => path))).toEqual(
+      new Set(places),
+    );
+  });
+});
+
 describe('the buttons of dialogs', () => {
   it('end with the one that does what the dialog is for', () => {
     const footers = partsOf(/<DialogFooter[^]*?<\/DialogFooter>/g);

@@ -107,7 +107,8 @@ export function SearchInput(props: {
   );
 }
 
-function Pages(props: {
+/** Which part of a list is shown, and the way to the others. */
+export function Pages(props: {
   page: number;
   pageSize: number;
   totalItems: number;

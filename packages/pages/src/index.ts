@@ -9,7 +9,7 @@ export { Alert } from './Alert';
 export { EmptyState } from './EmptyState';
 export { Failure, messageOf, statusOf, useFailureText } from './Failure';
 export { LeaveDialog } from './LeaveDialog';
-export { ListFrame, SearchInput } from './ListFrame';
+export { ListFrame, Pages, SearchInput } from './ListFrame';
 export { Loading } from './Loading';
 export { Moment, useDay, useExactTime } from './Moment';
 export { PageHeader } from './PageHeader';

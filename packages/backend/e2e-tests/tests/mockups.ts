@@ -486,6 +486,10 @@ export function testMockups(): void {
         await visitor.open(`${path}/versions${below}`);
         await whatIsShown.first().waitFor();
         await visitor.expectNoSidewaysScroll();
+        const title = page.getByRole('heading', { level: 2 }).first();
+        expect(
+          await title.evaluate(it => it.scrollWidth - it.clientWidth),
+        ).toBe(0);
         await visitor.expectAccessible();
       }
     });

@@ -125,6 +125,16 @@ export function testPhone(): void {
       await visitor.open(path);
       await visitor.page.getByRole('heading').first().waitFor();
       await visitor.expectNoSidewaysScroll();
+      if (path === '/tenants') {
+        await visitor.page.getByRole('row', { name: /Acme/ }).waitFor();
+        // What the table has no room for is behind a shadow.
+        const frame = visitor.page.getByRole('grid').locator('..');
+        const { isCut, shadow } = await frame.evaluate(element => ({
+          isCut: element.scrollWidth > element.clientWidth,
+          shadow: getComputedStyle(element).backgroundImage,
+        }));
+        expect([isCut, shadow]).toEqual([true, expect.stringMatching('grad')]);
+      }
     });
   });
 }

@@ -1,6 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Alert, Button } from '@backstage/ui';
+import { Box, Button } from '@backstage/ui';
 import {
+  Failure,
   messageOf,
   NOTHING_PICKED,
   type Picked,
@@ -87,14 +88,9 @@ export function AddMember(props: {
         </Button>
       </form>
       {error && !isOfPrincipal && (
-        <Alert
-          role="alert"
-          status="danger"
-          icon
-          mt="4"
-          title={t('members.add.failed')}
-          description={messageOf(error)}
-        />
+        <Box mt="4">
+          <Failure title={t('members.add.failed')} error={error} />
+        </Box>
       )}
     </section>
   );

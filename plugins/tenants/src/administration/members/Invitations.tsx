@@ -1,6 +1,5 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import {
-  Alert,
   Button,
   ButtonIcon,
   Flex,
@@ -12,6 +11,7 @@ import { RiDeleteBinLine } from '@remixicon/react';
 import {
   ActionButton,
   ActionDialog,
+  Alert,
   EmptyState,
   Failure,
   Moment,

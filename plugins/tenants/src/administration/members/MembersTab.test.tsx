@@ -142,17 +142,17 @@ describe('MembersTab', () => {
     }));
     await render(api);
     expect(await rowOf(/u0/)).toBeVisible();
-    expect(screen.getByText('1 to 1 of 250')).toBeVisible();
-    await userEvent.click(screen.getByRole('button', { name: 'Next' }));
+    expect(screen.getByText('1 to 100 of 250')).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
     expect(await rowOf(/u100/)).toBeVisible();
     // Somebody has removed the last page meanwhile.
     api.listMembers.mockImplementation(async (_slug, { offset = 0 } = {}) => ({
       items: offset < 200 ? [member(`user:default/u${offset}`)] : [],
       totalItems: 200,
     }));
-    await userEvent.click(screen.getByRole('button', { name: 'Next' }));
+    await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
     expect(await rowOf(/u100/)).toBeVisible();
-    expect(screen.getByRole('button', { name: 'Previous' })).toBeEnabled();
+    expect(screen.getByRole('button', { name: 'Previous page' })).toBeEnabled();
   });
 
   it('says what happened where the list fails, and tries again', async () => {
@@ -190,7 +190,12 @@ describe('MembersTab', () => {
     it('adds a principal that is typed, without anything to pick', async () => {
       const api = registry();
       await render(api);
+      api.putMember.mockRejectedValueOnce(new TypeError('Failed to fetch'));
       await userEvent.type(field(), 'user:default/jane');
+      await add();
+      expect(await screen.findByRole('alert')).toHaveTextContent(
+        'Not addedThe backend does not answer',
+      );
       await add();
       await waitFor(() =>
         expect(api.putMember).toHaveBeenCalledWith(

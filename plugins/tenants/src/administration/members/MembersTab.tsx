@@ -9,6 +9,7 @@ import {
   EmptyState,
   Failure,
   Loading,
+  Pages,
   statusOf,
 } from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
@@ -19,7 +20,6 @@ import { tenantsTranslationRef } from '../../translation';
 import { AddMember } from './AddMember';
 import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
-import styles from './members.module.css';
 import { MembersTable } from './MembersTable';
 import { Part } from './Part';
 import { SignIn } from './signIn/SignIn';
@@ -177,31 +177,12 @@ export function MembersTab({ slug }: { slug: string }) {
           </MembersTable>
         )}
         {total > PAGE_SIZE && (
-          <nav aria-label={t('members.paging.label')} className={styles.paging}>
-            <Text color="secondary">
-              {t('members.paging.range', {
-                first: String(offset + 1),
-                last: String(offset + items.length),
-                total: String(total),
-              })}
-            </Text>
-            <Button
-              size="small"
-              variant="secondary"
-              isDisabled={offset === 0 || loading}
-              onPress={() => setOffset(Math.max(0, offset - PAGE_SIZE))}
-            >
-              {t('members.paging.previous')}
-            </Button>
-            <Button
-              size="small"
-              variant="secondary"
-              isDisabled={offset + items.length >= total || loading}
-              onPress={() => setOffset(offset + PAGE_SIZE)}
-            >
-              {t('members.paging.next')}
-            </Button>
-          </nav>
+          <Pages
+            page={offset / PAGE_SIZE + 1}
+            pageSize={PAGE_SIZE}
+            totalItems={total}
+            onPage={page => setOffset((page - 1) * PAGE_SIZE)}
+          />
         )}
         {question && renderQuestion(question)}
       </Part>

@@ -28,12 +28,6 @@ export const membersMessages = {
     changed: '{{name}} has the role {{role}} now.',
     failed: 'The role of {{name}} could not be changed',
   },
-  paging: {
-    label: 'Pages of members',
-    range: '{{first}} to {{last}} of {{total}}',
-    previous: 'Previous',
-    next: 'Next',
-  },
   add: {
     title: 'Add a member',
     label: 'Person or group',
@@ -132,7 +126,7 @@ export const membersMessages = {
     },
     hints: {
       issuer:
-        'As the metadata of the provider have it, such as https://id.example.com.',
+        'As in the metadata of the provider, such as https://id.example.com.',
       client_id: 'What the provider calls this portal.',
       client_secret:
         '${NAME}, a variable that the operator lists for this tenant, or $file: name in its folder of secrets. The secret itself is stored nowhere here.',

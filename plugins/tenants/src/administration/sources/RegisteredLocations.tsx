@@ -7,8 +7,8 @@ import {
   EmptyState,
   Failure,
   Loading,
-  messageOf,
   statusOf,
+  useFailureText,
 } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
@@ -59,6 +59,7 @@ export function RegisteredLocations(props: {
   const { value, error, loading, retry, isEngineAway } = registered;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const catalog = useCatalogOf(slug);
+  const textOf = useFailureText();
   const [removing, setRemoving] = useState<RegisteredLocation>();
   const [announcement, setAnnouncement] = useState('');
 
@@ -152,7 +153,7 @@ export function RegisteredLocations(props: {
           status="info"
           icon
           title={t('sources.registered.engineAway')}
-          description={messageOf(failure)}
+          description={textOf(failure)}
         />
       );
     }

@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { messageOf, Moment } from '@internal/pages';
+import { Moment, useFailureText } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsTranslationRef } from '../../translation';
@@ -17,6 +17,7 @@ export function SourceErrors(props: {
   const { slug, errors, withLocation } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const catalog = useCatalogOf(slug);
+  const textOf = useFailureText();
   const [isPending, setPending] = useState(false);
   const [said, setSaid] = useState('');
   if (errors.length === 0) {
@@ -31,7 +32,7 @@ export function SourceErrors(props: {
       }
       setSaid(t('sources.errors.trying'));
     } catch (error) {
-      setSaid(t('sources.errors.notTried', { message: messageOf(error) }));
+      setSaid(t('sources.errors.notTried', { message: textOf(error) }));
     } finally {
       setPending(false);
     }

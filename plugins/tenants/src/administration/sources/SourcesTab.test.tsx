@@ -247,6 +247,22 @@ describe('SourcesTab', () => {
     );
   });
 
+  it('says what saving waits for', async () => {
+    const { api } = await render();
+    await add('https://git.example.com/b.yaml');
+    api.putCatalogConfig.mockReturnValueOnce(new Promise(() => {}));
+    jest.useFakeTimers({ advanceTimers: true });
+    try {
+      await click('Save');
+      await act(() => jest.advanceTimersByTimeAsync(5_000));
+      expect(
+        screen.getByText('Saving: the backend has not answered yet'),
+      ).toBeVisible();
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('tries a location before it is added, and says what it has', async () => {
     const { fetchMock } = await render();
     await add('https://git.example.com/b.yaml');
@@ -358,6 +374,13 @@ describe('SourcesTab', () => {
           body: '{"entityRef":"component:default/a b"}',
         }),
       );
+      fetchMock.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+      await userEvent.click(
+        within(item).getByRole('button', { name: 'Try now' }),
+      );
+      expect(
+        await within(item).findByText(/^Not tried: The backend does not/),
+      ).toBeVisible();
     });
   });
 

@@ -128,6 +128,18 @@ describe('the page of a tenant', () => {
     }
   });
 
+  it('asks for the tenant and its state once, for its sources too', async () => {
+    const api = {
+      ...mockRegistry(),
+      getCatalogConfig: jest.fn(() => new Promise(() => {})),
+    };
+    await renderPages(api, '/acme/sources');
+    expect(await screen.findByText(/Engine: Running/)).toBeVisible();
+    for (const asked of [api.getTenant, api.getTenantStatus]) {
+      expect(asked).toHaveBeenCalledTimes(1);
+    }
+  });
+
   it('keeps what it knows when the backend stops answering', async () => {
     const api = mockRegistry();
     await renderPages(api, '/acme');

@@ -3,8 +3,8 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Select, Text } from '@backstage/ui';
-import { Failure, Loading, useDay } from '@internal/pages';
+import { Select } from '@backstage/ui';
+import { EmptyState, Failure, Loading, useDay } from '@internal/pages';
 import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -65,7 +65,7 @@ export function UsageSection({ slug }: { slug: string }) {
         />
       )}
       {days && !days.some(MEASURES[measure]) && (
-        <Text as="p">{t('tenant.usage.none')}</Text>
+        <EmptyState text={t('tenant.usage.none')} />
       )}
     </Section>
   );

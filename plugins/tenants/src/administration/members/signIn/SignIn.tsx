@@ -4,8 +4,8 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Alert, Button, Flex, Text } from '@backstage/ui';
-import { ActionDialog, Failure, Loading, Moment } from '@internal/pages';
+import { Button, Flex, Text } from '@backstage/ui';
+import { ActionDialog, Alert, Failure, Loading, Moment } from '@internal/pages';
 import type { TenantSignIn } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
