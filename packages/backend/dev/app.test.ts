@@ -47,6 +47,24 @@ describe('the pages of npm start', () => {
     expect(build).toHaveBeenCalledTimes(1);
   });
 
+  it('say for how long they have been built', async () => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });
+    try {
+      build.mockImplementationOnce(async () => {
+        jest.advanceTimersByTime(12_000);
+        write('app/dist/index.html', 'built');
+      });
+      await prepare();
+    } finally {
+      jest.useRealTimers();
+    }
+    expect(print.mock.calls.flat().slice(1)).toEqual([
+      'Building the pages: 5 s …',
+      'Building the pages: 10 s …',
+      'Built the pages in 12 s',
+    ]);
+  });
+
   it.each([
     ['a source of the app', () => write('app/src/index.tsx', 'other')],
     ['a source of a plugin', () => write('plugin/src/index.ts', 'other')],

@@ -718,6 +718,23 @@ describe('saving', () => {
     expect(backend.revision).toBe(3);
   });
 
+  it('says what it waits for', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    backend.api.saveVersion.mockReturnValueOnce(new Promise(() => {}));
+    jest.useFakeTimers({ advanceTimers: true });
+    try {
+      await userEvent.click(button('Save'));
+      await act(() => jest.advanceTimersByTimeAsync(5_000));
+      expect(
+        screen.getByText(/^Saving: the backend has not answered yet/),
+      ).toBeVisible();
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('saves a copy where the original may not be changed', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend, { mayUpdate: false });

@@ -142,7 +142,7 @@ function Note(props: {
   return (
     <>
       {message && (
-        <Text as="p" className={styles.message}>
+        <Text as="p" dir="auto" className={styles.message}>
           {message}
         </Text>
       )}

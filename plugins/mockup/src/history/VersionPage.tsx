@@ -102,7 +102,7 @@ function LookAt(props: { read: ReadMockup; version: Version }) {
           </div>
           {review.notice}
           {message && (
-            <Text as="p" className={styles.message}>
+            <Text as="p" dir="auto" className={styles.message}>
               {message}
             </Text>
           )}

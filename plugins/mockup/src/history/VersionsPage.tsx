@@ -284,7 +284,7 @@ function Row(props: {
           />
         </div>
         {message && (
-          <Text as="p" className={styles.message}>
+          <Text as="p" dir="auto" className={styles.message}>
             {message}
           </Text>
         )}

@@ -116,6 +116,10 @@ describe('the versions of a mockup', () => {
       ),
       expect.stringMatching(/^No\. 1Version of .*2026.*anna/),
     ]);
+    expect(screen.getByText('The button has moved.')).toHaveAttribute(
+      'dir',
+      'auto',
+    );
     // What it looks like: a box for each item.
     expect(rows.map(row => row.querySelectorAll('rect').length)).toEqual([
       1, 0, 0,

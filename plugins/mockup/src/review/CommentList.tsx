@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { Moment } from '@internal/pages';
+import { EmptyState, Moment } from '@internal/pages';
 import type { LayoutItem, MockupComment } from 'backstage-plugin-mockup-common';
 import { Person } from '../components/Person';
 import { mockupTranslationRef } from '../translation';
@@ -24,11 +24,7 @@ export function CommentList(props: CommentListProps) {
   const open = comments.filter(({ resolvedAt }) => !resolvedAt);
   const resolved = comments.filter(({ resolvedAt }) => resolvedAt);
   if (comments.length === 0) {
-    return (
-      <Text as="p" color="secondary">
-        {t('review.none')}
-      </Text>
-    );
+    return <EmptyState text={t('review.none')} />;
   }
   return (
     <>
@@ -76,7 +72,7 @@ function Comment(props: CommentListProps & { comment: MockupComment }) {
           {t('review.gone')}
         </Text>
       )}
-      <Text as="p" className={styles.text}>
+      <Text as="p" dir="auto" className={styles.text}>
         {text}
       </Text>
       {resolvedBy && (

@@ -157,7 +157,10 @@ describe('the comments of a mockup', () => {
     await userEvent.type(field, 'Too wide');
     await userEvent.click(await button('Comment'));
     expect(await screen.findByText('Your comment is saved.')).toBeVisible();
-    expect(screen.getByText('Too wide', { selector: 'p' })).toBeVisible();
+    expect(screen.getByText('Too wide', { selector: 'p' })).toHaveAttribute(
+      'dir',
+      'auto',
+    );
     expect(field).toHaveValue('');
 
     const item = await button('Comment on Header “Welcome”: 0 open comments');
