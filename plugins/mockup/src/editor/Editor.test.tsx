@@ -551,20 +551,78 @@ describe('the editor by a pointer', () => {
     ).toHaveLength(0);
   });
 
+  const dataTransfer = { setData: jest.fn(), dropEffect: '' };
+  const startDrag = (name: string) =>
+    fireEvent.dragStart(button(name), { dataTransfer });
+  const fireAt = (kind: 'dragOver' | 'drop', clientX: number, y: number) => {
+    // jsdom has no events of drags, and so no place of them.
+    const event = createEvent[kind](canvas(), { dataTransfer });
+    Object.assign(event, { clientX, clientY: y });
+    fireEvent(canvas(), event);
+  };
+
   it('takes what is dropped from the list of components', async () => {
     await open(new Backend());
-    const dataTransfer = { setData: jest.fn(), dropEffect: '' };
-    fireEvent.dragStart(button('Add Header'), { dataTransfer });
-    for (const kind of ['dragOver', 'drop'] as const) {
-      // jsdom has no events of drags, and so no place of them.
-      const event = createEvent[kind](canvas(), { dataTransfer });
-      Object.assign(event, { clientX: 700, clientY: 100 });
-      fireEvent(canvas(), event);
-    }
+    startDrag('Add Header');
+    fireAt('dragOver', 700, 100);
+    fireAt('drop', 700, 100);
     expect(items()).toEqual([
       expect.stringMatching(/^Header “Header”, column 1, row 3, 12 wide/),
     ]);
     await said('Added Header “Header”.');
+  });
+
+  const holding = (kind: string, i: string, ...held: LayoutItem[]) => ({
+    ...{ ...item(i, 0, 0, ''), w: 12, h: 6 },
+    component: `container-${kind}`,
+    props: { title: i, items: held },
+  });
+
+  it.each(['section', 'columns', 'tabs'])(
+    'puts a component that is dropped on %s into it, and the keyboard what it adds',
+    async kind => {
+      const held = item('a', 0, 0, 'First');
+      const backend = new Backend(holding(kind, 'Box', held));
+      await open(backend);
+      canvas().getBoundingClientRect = () => new DOMRect(0, 0, 1200, 800);
+      startDrag('Add Button');
+      fireAt('dragOver', 700, 100);
+      expect(option(/“Box”, column 1, row 1/)).toHaveAttribute('data-target');
+      fireAt('drop', 700, 100);
+      await said(/Added Button “Button” to .* “Box”\.$/);
+      await waitFor(() => expect(option(/“Box”/)).toHaveFocus());
+      expect(items()).toHaveLength(1);
+
+      focus(button('Add Chart'));
+      await press('{Enter}');
+      await waitFor(() => expect(option(/^Chart/)).toHaveFocus());
+      focus(button(/^Move into .* “Box”/));
+      await press('{Enter}{Control>}s{/Control}');
+      await screen.findByText('All changes are saved.');
+      expect(backend.saved[0].layoutData[0].props.items).toMatchObject([
+        { i: 'a', y: 0 },
+        { component: 'button', x: 0, y: 2 },
+        { component: 'chart' },
+      ]);
+    },
+  );
+
+  it('makes room over the first row of a container, and for what would be too deep in it', async () => {
+    const inner = holding('tabs', 'Inner');
+    await open(new Backend(holding('section', 'Outer', inner)));
+    canvas().getBoundingClientRect = () => new DOMRect(0, 0, 1200, 800);
+    startDrag('Add Text');
+    fireAt('dragOver', 700, 10);
+    expect(option(/“Outer”/)).not.toHaveAttribute('data-target');
+    fireAt('drop', 700, 10);
+    await said(/Added Text “[^”]*”\.$/);
+    expect(items()).toHaveLength(2);
+
+    fireEvent.doubleClick(option(/“Outer”/));
+    startDrag('Add Columns');
+    fireAt('drop', 700, 100);
+    await said(/Added Columns\.$/);
+    expect(items()).toHaveLength(2);
   });
 });
 

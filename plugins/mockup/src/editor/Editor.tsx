@@ -104,9 +104,10 @@ export function Editor(props: {
     component: component.name,
     props: component.defaultProps,
   });
-  const add = (...added: LayoutItem[]) => {
-    dispatch({ type: 'add', items: added });
-    setFocusRequest({ id: added[0].i });
+  /** @param into - the container that takes them in, if it is one beside them */
+  const add = (added: LayoutItem[], into?: string) => {
+    dispatch({ type: 'add', items: added, into });
+    setFocusRequest({ id: into ?? added[0].i });
   };
   /** Goes into a container, or out to where the one is that is left. */
   const enter = (next: Level) => {
@@ -137,7 +138,7 @@ export function Editor(props: {
     }
     const selected = selectedItems(state);
     const row = bottomOf(selected.length > 0 ? selected : items);
-    add(...pasted(copied, row, takenIds()));
+    add(pasted(copied, row, takenIds()));
   };
   const cut = () => {
     copy();
@@ -279,7 +280,7 @@ export function Editor(props: {
           {!isReadOnly && (
             <Palette
               components={components}
-              onAdd={component => add(itemOf(component))}
+              onAdd={component => add([itemOf(component)])}
               onDrag={component => setDragged(component && itemOf(component))}
             />
           )}
@@ -296,9 +297,9 @@ export function Editor(props: {
                 isReadOnly={isReadOnly}
                 labelOf={labelOf}
                 dragged={dragged}
-                onDrop={item => {
+                onDrop={(item, into) => {
                   setDragged(undefined);
-                  add(item);
+                  add([item], into);
                 }}
                 onOpen={openProperties}
                 onEnter={({ i }) => enter(i)}

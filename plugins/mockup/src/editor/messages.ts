@@ -62,7 +62,7 @@ export const editorMessages = {
   },
   palette: {
     title: 'Components',
-    help: 'Drag one to the canvas, or press it to add it below the others.',
+    help: 'Drag one to the canvas or onto a container, or press it to add it below the others.',
     add: 'Add {{title}}',
   },
   canvas: {
@@ -75,6 +75,7 @@ export const editorMessages = {
   },
   said: {
     added: 'Added {{item}}.',
+    addedInto: 'Added {{item}} to {{container}}.',
     moved: 'Moved to column {{x}}, row {{y}}.',
     resized: 'Now {{w}} wide, {{h}} high.',
     movedMany_one: 'Moved {{count}} item.',

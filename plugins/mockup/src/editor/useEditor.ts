@@ -71,6 +71,12 @@ function useDescription(titleOf: TitleOf) {
                 most: String(MOCKUP_LIMITS.layoutItems),
               });
         }
+        if (action.into !== undefined) {
+          return t('editor.said.addedInto', {
+            item: titleOf(action.items[0]),
+            container: titleOf(selected[0]),
+          });
+        }
         return count === 1
           ? t('editor.said.added', { item: titleOf(selected[0]) })
           : t('editor.said.pasted', { count });

@@ -56,7 +56,8 @@ export function Canvas(props: {
   labelOf: (item: LayoutItem) => string;
   /** What is dragged from the palette, as an item. */
   dragged: LayoutItem | undefined;
-  onDrop: (item: LayoutItem) => void;
+  /** @param into - the container that it is dropped on, if it is one */
+  onDrop: (item: LayoutItem, into?: string) => void;
   /** Shows the properties of the selection. */
   onOpen: () => void;
   /** Goes into a container. */
@@ -92,7 +93,7 @@ export function Canvas(props: {
     onFocus: setCurrentId,
   });
   const drop = useDrop({
-    items,
+    state,
     width,
     dragged: isReadOnly ? undefined : props.dragged,
     onDrop: props.onDrop,
@@ -217,7 +218,7 @@ export function Canvas(props: {
 
   const isTakenIn = ['moveInto', 'moveOut'].includes(drag?.action?.type ?? '');
   const targetId =
-    drag?.action?.type === 'moveInto' ? drag.action.id : undefined;
+    drag?.action?.type === 'moveInto' ? drag.action.id : drop.into;
   const draggedBox = drag && !isTakenIn && shown.find(({ i }) => i === drag.id);
   return (
     <div className={styles.scroller}>

@@ -4,8 +4,8 @@ import {
   type EditorAction,
   type EditorState,
   levelItems,
-  selectedItems,
 } from '../model/editorReducer';
+import type { Items } from '../model/grid';
 import { isShallowEnough, type Level } from '../model/levels';
 
 const ATTRIBUTE = 'data-level';
@@ -15,9 +15,12 @@ export function levelAttribute(level: Level): Record<string, string> {
   return { [ATTRIBUTE]: level ?? '' };
 }
 
+/** Where a mouse or finger is. */
+type Point = Pick<MouseEvent, 'clientX' | 'clientY'>;
+
 /**
  * What takes items in that are dropped where the pointer is: the name of a level around them, or a
- * container beside them. Over the first row of a container they make room instead.
+ * container beside them.
  */
 export function dropAt(
   event: Event,
@@ -45,6 +48,21 @@ export function dropAt(
     const to = named.getAttribute(ATTRIBUTE) || undefined;
     return { type: 'moveOut', to };
   }
+  const dragged = levelItems(state).filter(({ i }) => ids.has(i));
+  const id = containerAt(point, { canvas, dragged, state });
+  return id === undefined ? undefined : { type: 'moveInto', id };
+}
+
+/**
+ * The container that takes items in that are dropped at a point. Over the first row of a container
+ * they make room instead.
+ */
+export function containerAt(
+  point: Point,
+  options: { canvas: HTMLElement; dragged: Items; state: EditorState },
+): string | undefined {
+  const { canvas, dragged, state } = options;
+  const ids = new Set(dragged.map(({ i }) => i));
   const containers = levelItems(state).filter(
     item => isContainer(item) && !ids.has(item.i),
   );
@@ -58,16 +76,12 @@ export function dropAt(
     const { x, y, w, h } = boxOf(item);
     return x < column && column < x + w && y + 1 < row && row < y + h;
   });
-  return target &&
-    isShallowEnough(state.content.items, target.i, selectedItems(state))
-    ? { type: 'moveInto', id: target.i }
+  return target && isShallowEnough(state.content.items, target.i, dragged)
+    ? target.i
     : undefined;
 }
 
-/** Where a mouse or finger is. */
-function pointOf(
-  event: Event,
-): { clientX: number; clientY: number } | undefined {
+function pointOf(event: Event): Point | undefined {
   if ('touches' in event) {
     return (event as TouchEvent).touches[0];
   }

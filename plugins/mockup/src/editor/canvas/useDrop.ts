@@ -2,20 +2,31 @@ import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { type DragEvent, useState } from 'react';
 import { calcGridItemPosition, calcXY } from 'react-grid-layout';
 import { type Box, boxOf } from '../../components/grid';
-import { insertItems, type Items } from '../model/grid';
+import { isSameValue } from '../model/content';
+import { type EditorState, levelItems } from '../model/editorReducer';
+import { insertItems } from '../model/grid';
+import { containerAt } from './dropTarget';
 import { positionParams } from './positionParams';
 
-/** Takes what is dragged from the palette, and shows meanwhile what makes room for it. */
+/** Where the pointer is: over a container that takes the item in, or at a cell that makes room. */
+type Target = { into: string } | ({ into?: undefined } & Pick<Box, 'x' | 'y'>);
+
+/** Takes what is dragged from the palette, and shows meanwhile where it comes. */
 export function useDrop(options: {
-  items: Items;
+  state: EditorState;
   width: number;
   dragged: LayoutItem | undefined;
-  onDrop: (item: LayoutItem) => void;
+  /** @param into - the container that it is dropped on, if it is one */
+  onDrop: (item: LayoutItem, into?: string) => void;
 }) {
-  const { items, width, dragged, onDrop } = options;
-  const [at, setAt] = useState<Pick<Box, 'x' | 'y'>>();
-  const item = dragged && at && { ...dragged, ...at };
-  const next = item && insertItems(items, [item]);
+  const { state, width, dragged, onDrop } = options;
+  const [target, setTarget] = useState<Target>();
+  const into = dragged && target?.into;
+  const item =
+    dragged && target && into === undefined
+      ? { ...dragged, ...target }
+      : undefined;
+  const next = item && insertItems(levelItems(state), [item]);
   const placed = next?.find(({ i }) => i === item?.i);
 
   const cellOf = (event: DragEvent<HTMLElement>, { w, h }: LayoutItem) => {
@@ -31,11 +42,21 @@ export function useDrop(options: {
       h,
     );
   };
+  const targetOf = (
+    event: DragEvent<HTMLElement>,
+    over: LayoutItem,
+  ): Target => {
+    const canvas = event.currentTarget;
+    const container = containerAt(event, { canvas, dragged: [over], state });
+    return container === undefined ? cellOf(event, over) : { into: container };
+  };
   return {
     /** The items with room for what is dragged, while it is over the canvas. */
     items: next?.filter(({ i }) => i !== item?.i),
     /** Where it would lie. */
     box: placed && boxOf(placed),
+    /** The container that takes it in. */
+    into,
     handlers: {
       onDragOver(event: DragEvent<HTMLElement>) {
         if (!dragged) {
@@ -43,8 +64,8 @@ export function useDrop(options: {
         }
         event.preventDefault();
         event.dataTransfer.dropEffect = 'copy';
-        const cell = cellOf(event, dragged);
-        setAt(last => (last?.x === cell.x && last.y === cell.y ? last : cell));
+        const found = targetOf(event, dragged);
+        setTarget(last => (isSameValue(last, found) ? last : found));
       },
       onDragLeave(event: DragEvent<HTMLElement>) {
         const { currentTarget, relatedTarget } = event;
@@ -52,7 +73,7 @@ export function useDrop(options: {
           !(relatedTarget instanceof Node) ||
           !currentTarget.contains(relatedTarget)
         ) {
-          setAt(undefined);
+          setTarget(undefined);
         }
       },
       onDrop(event: DragEvent<HTMLElement>) {
@@ -60,8 +81,9 @@ export function useDrop(options: {
           return;
         }
         event.preventDefault();
-        setAt(undefined);
-        onDrop({ ...dragged, ...cellOf(event, dragged) });
+        setTarget(undefined);
+        const { into: container, ...cell } = targetOf(event, dragged);
+        onDrop({ ...dragged, ...cell }, container);
       },
     },
   };

@@ -116,10 +116,11 @@ const someAction: fc.Arbitrary<EditorAction> = fc.oneof(
   }),
   fc.constant<EditorAction>({ type: 'selectAll' }),
   fc.constant<EditorAction>({ type: 'remove' }),
-  fc
-    .uuid()
-    .chain(someItem)
-    .map(added => ({ type: 'add' as const, items: [added] })),
+  fc.record({
+    type: fc.constant('add' as const),
+    items: fc.tuple(fc.uuid().chain(someItem)),
+    into: fc.constantFrom(undefined, ...sections, ...ids),
+  }),
   fc.record(
     {
       type: fc.constant('move' as const),

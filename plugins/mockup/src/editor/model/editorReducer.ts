@@ -58,8 +58,8 @@ export type EditorAction =
   | { type: 'moveInto'; id: string }
   /** Puts the selection into a level around it, below the container there that it was in. */
   | { type: 'moveOut'; to: Level }
-  /** Adds items, whose ids are new, and selects them. */
-  | { type: 'add'; items: Items }
+  /** Adds items, whose ids are new, and selects them, or the container here that takes them in. */
+  | { type: 'add'; items: Items; into?: string }
   | { type: 'remove' }
   /** Moves the selection. @param burst - joins it to the last step, if that has the same */
   | { type: 'move'; dx: number; dy: number; burst?: string }
@@ -90,7 +90,7 @@ export function editorReducer(
   state: EditorState,
   action: EditorAction,
 ): EditorState {
-  const { content, level, selection } = state;
+  const { content, selection } = state;
   const items = levelItems(state);
   switch (action.type) {
     case 'select':
@@ -111,13 +111,9 @@ export function editorReducer(
     case 'moveOut':
       return moveOut(state, action.to);
     case 'add':
-      return action.items.length === 0 ||
-        !hasRoom(content.items, action.items) ||
-        !isShallowEnough(content.items, level, action.items)
-        ? state
-        : changeItems(state, insertItems(items, action.items), {
-            selection: new Set(action.items.map(({ i }) => i)),
-          });
+      return hasRoom(content.items, action.items)
+        ? add(state, action.items, action.into)
+        : state;
     case 'remove':
       return changeItems(
         state,
@@ -220,29 +216,54 @@ function openLevel(state: EditorState, level: Level): EditorState {
   };
 }
 
-function moveInto(state: EditorState, id: string): EditorState {
+function add(state: EditorState, added: Items, into?: string): EditorState {
   const items = levelItems(state);
-  const container = items.find(({ i }) => i === id);
+  if (into !== undefined) {
+    return fill(state, items, into, added);
+  }
+  return added.length > 0 &&
+    isShallowEnough(state.content.items, state.level, added)
+    ? changeItems(state, insertItems(items, added), {
+        selection: new Set(added.map(({ i }) => i)),
+      })
+    : state;
+}
+
+function moveInto(state: EditorState, id: string): EditorState {
   const moved = selectedItems(state).filter(({ i }) => i !== id);
+  const ids = new Set(moved.map(({ i }) => i));
+  const others = levelItems(state).filter(({ i }) => !ids.has(i));
+  return fill(state, others, id, moved);
+}
+
+/**
+ * Puts items into a container, below what that holds.
+ *
+ * @param items - the container, and what else there is at its level
+ */
+function fill(
+  state: EditorState,
+  items: Items,
+  id: string,
+  added: Items,
+): EditorState {
+  const container = items.find(({ i }) => i === id);
   if (
     !container ||
     !isContainer(container) ||
-    moved.length === 0 ||
-    !isShallowEnough(state.content.items, id, moved)
+    added.length === 0 ||
+    !isShallowEnough(state.content.items, id, added)
   ) {
     return state;
   }
   const within = itemsWithin(container);
   const next = withItems(
     container,
-    insertItems(within, atRow(moved, bottomOf(within))),
+    insertItems(within, atRow(added, bottomOf(within))),
   );
-  const ids = new Set(moved.map(({ i }) => i));
   return changeItems(
     state,
-    items
-      .filter(({ i }) => !ids.has(i))
-      .map(item => (item.i === id ? next : item)),
+    items.map(item => (item.i === id ? next : item)),
     { selection: new Set([id]) },
   );
 }
