@@ -12,6 +12,7 @@ import { catalogTranslationRef } from '@backstage/plugin-catalog/alpha';
 import tenants from 'backstage-plugin-tenants';
 import { navigation } from './navigation/Navigation';
 import { relationsComponent } from './pages/relationsComponent';
+import { visits } from './pages/visitsApi';
 import { visitsComponent } from './pages/visitsComponent';
 import { oidcAuthApi } from './signIn/providers';
 
@@ -53,5 +54,5 @@ const frame = createFrontendModule({
  * (`app.packages: all` in app-config.yaml).
  */
 export function createPortalApp() {
-  return createApp({ features: [frame, tenants] });
+  return createApp({ features: [frame, tenants, visits] });
 }

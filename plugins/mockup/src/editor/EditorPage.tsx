@@ -104,7 +104,7 @@ export function EditorPage() {
   }
   return (
     <>
-      <PageHeader title={t('editor.untitled')} />
+      <PageHeader title={t('editor.untitled')} isLoading={!opened.error} />
       <Container>
         {opened.error && !opened.loading ? (
           <Failure

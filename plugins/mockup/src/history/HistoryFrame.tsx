@@ -56,7 +56,10 @@ export function HistoryFrame<TValue>(props: {
   }
   return (
     <>
-      <PageHeader title={read?.mockup.name ?? about.title} />
+      <PageHeader
+        title={read?.mockup.name ?? about.title}
+        isLoading={loading}
+      />
       <Container>
         {loading && <Loading />}
         {error && !loading && (

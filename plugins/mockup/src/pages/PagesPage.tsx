@@ -98,7 +98,7 @@ function PublishedPage() {
   }
   return (
     <>
-      <PageHeader title={t('pages.title')} />
+      <PageHeader title={t('pages.title')} isLoading={loading} />
       <Container>
         {loading && <Loading />}
         {error && !loading && (

@@ -73,7 +73,7 @@ function PageOf({ slug }: { slug: string }) {
       )}
       {!tenant && (
         <>
-          <PageHeader title={slug} />
+          <PageHeader title={slug} isLoading={isFirst} />
           <Container>
             {isFirst && <Loading />}
             {error && !loading && (
