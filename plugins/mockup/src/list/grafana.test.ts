@@ -20,6 +20,29 @@ const placesOf = (content: unknown) =>
     [x, y, w, h],
   ]);
 
+/** Panels as the schema V2 has them. */
+const inElements = (panels: any[]) => ({
+  spec: {
+    elements: Object.fromEntries(
+      panels.map(({ type: group, gridPos: _, ...own }, at) => [
+        at,
+        { spec: { ...own, vizConfig: { kind: 'VizConfig', group } } },
+      ]),
+    ),
+    layout: {
+      spec: {
+        items: panels.map(({ gridPos }, at) => ({
+          spec: {
+            element: { name: String(at) },
+            ...gridPos,
+            ...(gridPos && { width: gridPos.w, height: gridPos.h }),
+          },
+        })),
+      },
+    },
+  },
+});
+
 describe('a dashboard of Grafana', () => {
   it('has its panels in 12 columns, as components of the same kind', () => {
     const { title, layoutData, unknown } = toDashboard({
@@ -132,6 +155,56 @@ describe('a dashboard of Grafana', () => {
     ]);
   });
 
+  it('has panels of the library as the file has them, and by their names otherwise', () => {
+    const libraryPanel = (uid: string) => ({
+      libraryPanel: { uid, name: uid },
+    });
+    const ref = { type: 'library-panel-ref' };
+    const at = { gridPos: { x: 0, y: 0, w: 24, h: 8 } };
+    const panels = [
+      { ...at, ...libraryPanel('load') },
+      panel('row', [0, 8, 24, 1], { panels: [{ ...libraryPanel('load') }] }),
+      { ...at, ...ref, ...libraryPanel('gone') },
+      // As the API answered before Grafana 10.
+      panel('table', [0, 8, 24, 8], libraryPanel('gone')),
+    ];
+    const load = {
+      uid: 'load',
+      model: {
+        type: 'gauge',
+        title: 'Load',
+        gridPos: { x: 3, y: 9, w: 1, h: 1 },
+      },
+    };
+    for (const elements of [{ load }, [load]]) {
+      const { layoutData, unknown } = toDashboard({
+        ...dashboard(...panels),
+        __elements: elements,
+      })!;
+      expect(
+        layoutData.map(({ component, props, w }) => [
+          component,
+          props.label ?? props.title ?? props.text,
+          w,
+        ]),
+      ).toEqual([
+        ['entity-count', 'Load', 12],
+        ['text', 'gone (library panel)', 12],
+        ['header', 'row', 12],
+        ['table', 'table', 12],
+        ['entity-count', 'Load', 1],
+      ]);
+      expect(unknown).toEqual(['gone (library panel)']);
+    }
+    const element = { kind: 'LibraryPanel', spec: libraryPanel('gone') };
+    const items = [{ spec: { element: { name: 'a' }, ...at.gridPos } }];
+    expect(
+      toDashboard({
+        spec: { elements: { a: element }, layout: { spec: { items } } },
+      })!.unknown,
+    ).toEqual(['gone (library panel)']);
+  });
+
   it('may be of the schema V2, with elements in grids, rows and tabs', () => {
     const element = (group: string) => ({
       kind: 'Panel',
@@ -188,7 +261,7 @@ describe('a dashboard of Grafana', () => {
     },
   );
 
-  it('never has items that overlap or stand beyond 12 columns', () => {
+  it('loses no panel, and has no items that overlap or stand beyond 12 columns, in any schema', () => {
     const number = fc.oneof(
       fc.integer({ min: -3, max: 40 }),
       fc.constantFrom(1e9, Number.NaN, 2.5, '3', null, undefined),
@@ -197,6 +270,8 @@ describe('a dashboard of Grafana', () => {
       {
         type: fc.constantFrom('stat', 'text', 'graph', 'row', 'news', 7),
         title: fc.oneof(fc.string(), fc.constant(null)),
+        span: number,
+        libraryPanel: fc.constantFrom({ uid: 'a', name: 'A' }, { uid: 7 }, []),
         gridPos: fc.oneof(
           fc.record({ x: number, y: number, w: number, h: number }),
           fc.constant(null),
@@ -209,10 +284,25 @@ describe('a dashboard of Grafana', () => {
       panels: fc.array(any),
       gridPos: fc.record({ y: number }),
     });
+    const panels = fc.array(any, { maxLength: 20 });
+    const classic = fc.array(fc.oneof(any, row), { maxLength: 40 });
+    const found = fc.oneof(
+      classic.map(all => ({
+        content: dashboard(...all),
+        items:
+          all.length + all.flatMap(each => Object(each).panels ?? []).length,
+      })),
+      panels.map(all => ({
+        content: { schemaVersion: 14, rows: [{ panels: all }] },
+        items: all.length + 1,
+      })),
+      panels.map(all => ({ content: inElements(all), items: all.length })),
+    );
     fc.assert(
-      fc.property(fc.array(fc.oneof(any, row), { maxLength: 40 }), panels => {
-        const found = toDashboard(dashboard(...panels))!;
-        const { layoutData } = found;
+      fc.property(found, ({ content, items }) => {
+        const imported = toDashboard(content)!;
+        const { layoutData } = imported;
+        expect(layoutData).toHaveLength(items);
         expect(layoutSchema.safeParse(layoutData).error).toBeUndefined();
         expect(
           Math.max(0, ...layoutData.map(({ x, w }) => x + w)),
@@ -229,9 +319,9 @@ describe('a dashboard of Grafana', () => {
             ),
         );
         expect(overlaps).toEqual([]);
-        expect(toFileMockup(found, 'user:default/anna').versions).toHaveLength(
-          1,
-        );
+        expect(
+          toFileMockup(imported, 'user:default/anna').versions,
+        ).toHaveLength(1);
       }),
     );
   });

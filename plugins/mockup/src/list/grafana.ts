@@ -133,7 +133,9 @@ function modelOf(content: unknown) {
     fieldOf(content, 'dashboard'),
     fieldOf(content, 'spec'),
   ]) {
-    const panels = panelsOf(candidate);
+    const panels = panelsOf(candidate)?.map(panel =>
+      fromLibrary(panel, fieldOf(candidate, '__elements')),
+    );
     if (panels) {
       return {
         title: textOf(fieldOf(candidate, 'title')),
@@ -167,6 +169,34 @@ function panelsOf(model: unknown): Panel[] | undefined {
     title: row.title,
     panels: inLine(Array.isArray(row.panels) ? row.panels : []),
   }));
+}
+
+/**
+ * A panel of the library as it is there, where the file has that; by its name otherwise.
+ *
+ * @param library - a list or an object of such panels
+ */
+function fromLibrary(panel: Panel, library: unknown): Panel {
+  const { libraryPanel, panels } = panel;
+  if (Array.isArray(panels)) {
+    const own = panels.filter(isObject);
+    return { ...panel, panels: own.map(each => fromLibrary(each, library)) };
+  }
+  if (!isObject(libraryPanel)) {
+    return panel;
+  }
+  const elements = isObject(library) ? Object.values(library) : [];
+  const element = elements.find(
+    each => fieldOf(each, 'uid') === libraryPanel.uid,
+  );
+  const model = fieldOf(element, 'model');
+  const type = panel.type === 'library-panel-ref' ? undefined : panel.type;
+  return {
+    ...(isObject(model) && model),
+    ...panel,
+    title: panel.title ?? fieldOf(model, 'title') ?? libraryPanel.name,
+    type: fieldOf(model, 'type') ?? type ?? 'library panel',
+  };
 }
 
 /** Panels with a `span` of twelve columns, from left to right, and then below. */

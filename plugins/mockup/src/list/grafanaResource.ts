@@ -10,6 +10,7 @@ export interface Panel {
   panels?: unknown;
   options?: unknown;
   content?: unknown;
+  libraryPanel?: unknown;
 }
 
 /**
@@ -61,6 +62,7 @@ function elementOf(item: unknown, elements: unknown): Panel {
     type: kind === 'VizConfig' ? fieldOf(config, 'group') : kind,
     title: fieldOf(element, 'title'),
     options: fieldOf(fieldOf(config, 'spec'), 'options'),
+    libraryPanel: fieldOf(element, 'libraryPanel'),
   };
 }
 
