@@ -152,6 +152,38 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
     });
   });
 
+  it('reaches pages', async () => {
+    const { mockup } = await client.createMockup({ name: 'Start' }, alice);
+    const { version } = await client.saveVersion(
+      mockup.id,
+      { layoutData: [item()] },
+      alice,
+    );
+    const page = await client.publishPage(
+      'start',
+      {
+        mockupId: mockup.id,
+        versionId: version.id,
+        audience: 'everybody',
+        home: true,
+      },
+      alice,
+    );
+    expect(page).toMatchObject({ path: 'start', publication: { home: true } });
+    await expect(client.listPagesOf(mockup.id, alice)).resolves.toEqual([page]);
+    await expect(client.listPages(alice)).resolves.toEqual([page]);
+    await expect(client.getPage('start', alice)).resolves.toEqual({
+      ...page,
+      layoutData: version.layoutData,
+    });
+    await expect(client.getHomePage(alice)).resolves.toMatchObject({
+      path: 'start',
+    });
+    await client.takePageBack('start', alice);
+    await expect(client.getPage('start', alice)).resolves.toBeUndefined();
+    await expect(client.getHomePage(alice)).resolves.toBeUndefined();
+  });
+
   it('reaches what reviews a mockup', async () => {
     const bob = { token: mockCredentials.user.token(BOB) };
     const reviewed = await client.createMockup({ name: 'Reviewed' }, alice);

@@ -67,6 +67,7 @@ async function render(
   const spies = {
     byRefs: jest.spyOn(catalogApi, 'getEntitiesByRefs'),
     query: jest.spyOn(catalogApi, 'queryEntities'),
+    facets: jest.spyOn(catalogApi, 'getEntityFacets'),
   };
   await renderInTestApp(
     <LayoutView
@@ -215,6 +216,28 @@ describe('live components', () => {
         name => `component:default/${name}`,
       ),
     ]);
+  });
+
+  it('ask 13 times for what 20 of them show, and not once for each', async () => {
+    const times = (count: number, item: (n: number) => Items[number]) =>
+      Array.from({ length: count }, (_, n) => item(n));
+    const of = (n: number) => [`metadata.name=name-${n}`];
+    const { byRefs, query, facets } = await render([
+      ...times(8, n =>
+        itemOf('entity-fields', { entityRef: `component:default/e-${n}` }),
+      ),
+      ...times(6, n => itemOf('entity-table', { filter: of(n) })),
+      ...times(4, n => itemOf('entity-count', { label: '', filter: of(n) })),
+      ...times(2, n =>
+        itemOf('entity-chart', { filter: of(n), field: 'spec.type' }),
+      ),
+    ]);
+    expect(
+      await screen.findAllByText('There is nothing to show.'),
+    ).toHaveLength(16);
+    expect(
+      [byRefs, query, facets].map(({ mock }) => mock.calls.length),
+    ).toEqual([1, 10, 2]);
   });
 
   it('may take out of the sources what they ask by', async () => {
