@@ -1,4 +1,4 @@
-import { randomUUID } from 'crypto';
+import { createHmac, randomUUID } from 'crypto';
 import { readFile } from 'fs/promises';
 import http from 'http';
 import { text } from 'stream/consumers';
@@ -33,6 +33,7 @@ const SECRETS = {
   jwt: `jwt-${randomUUID()}`,
   session: `session-${randomUUID()}`,
   source: `source-${randomUUID()}`,
+  referenced: `referenced-${randomUUID()}`,
   webhook: `webhook-${randomUUID()}`,
 };
 const AUTHORIZED = { authorization: `Bearer ${TOKEN}` };
@@ -49,6 +50,18 @@ if (!executable) {
 }
 
 const describeWithNginx = executable ? describe : describe.skip;
+
+/** Secrets that the portal gives out, or is sent. */
+const shownOnce: string[] = [];
+
+/** A token that names a tenant. */
+function tokenOf(tenantSlug: string, secret: string): string {
+  const unsigned = [{ alg: 'HS256', typ: 'JWT' }, { tenantSlug }]
+    .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.');
+  const signature = createHmac('sha256', secret).update(unsigned);
+  return `${unsigned}.${signature.digest('base64url')}`;
+}
 
 let connection: ClientConfig;
 let operator: Client;
@@ -86,6 +99,7 @@ beforeAll(async () => {
         APP_BASE_URL: `https://${DOMAIN}`,
         BACKEND_BASE_URL: `https://${DOMAIN}`,
         LOG_LEVEL: 'debug',
+        HOOLI_TOKEN: SECRETS.referenced,
         OTEL_METRICS_EXPORTER: 'prometheus',
         OTEL_EXPORTER_PROMETHEUS_HOST: 'localhost',
         OTEL_EXPORTER_PROMETHEUS_PORT: String(metricsPort),
@@ -104,13 +118,14 @@ beforeAll(async () => {
             github: [{ host: 'github.com', token: SECRETS.source }],
           },
         },
+        tenancy_tenants_hooli: { secrets: ['HOOLI_TOKEN'] },
         // With which its engine fails.
         tenancy_tenants_initech: { integrations: { github: [{ host: 1 }] } },
       },
     }),
   });
   await untilReady(backend);
-  for (const slug of ['acme', 'initech']) {
+  for (const slug of ['acme', 'hooli', 'initech']) {
     const created = await send('POST', 'tenants', {
       tenant_slug: slug,
       tenant_name: slug,
@@ -335,25 +350,55 @@ describe('the metrics', () => {
 });
 
 describe('requests with secrets', () => {
-  const INVITED = 'jane@example.com';
-
-  it('are refused or answered, also those that are wrong', async () => {
-    const sent: [string, string, object?][] = [
-      ['PUT', 'tenants/acme/engine/config', { token: SECRETS.source }],
-      ['PUT', 'tenants/acme/sign-in', { client_secret: SECRETS.source }],
-      ['POST', 'tenants/acme/invitations', { email: INVITED, role: 'member' }],
-      ['GET', `catalog/entities?token=${SECRETS.source}`],
-      ['POST', 'catalog/locations', { target: SECRETS.source }],
-    ];
-    for (const [method, path, body] of sent) {
-      expect((await send(method, path, body)).status).toBeLessThan(500);
-    }
-    const wrong = `Bearer ${SECRETS.session}`;
-    const answer = await fetch(`${backend.baseUrl}/api/tenants`, {
-      headers: { authorization: wrong },
-    });
-    expect(answer.status).toBe(401);
+  const github = (token: string) => ({
+    integrations: { github: [{ host: 'github.com', token }] },
   });
+  const signIn = {
+    issuer: 'https://id.example.com',
+    client_id: 'portal',
+    client_secret: SECRETS.source,
+  };
+
+  it('are answered, also those that are wrong', async () => {
+    const sent: [number, string, string, object?][] = [
+      [200, 'PUT', 'tenants/hooli/catalog-config', github('${HOOLI_TOKEN}')],
+      [400, 'PUT', 'tenants/hooli/catalog-config', github(SECRETS.source)],
+      [400, 'PUT', 'tenants/hooli/sign-in', signIn],
+      [400, 'GET', `catalog/entities?token=${SECRETS.source}`],
+      [400, 'POST', 'catalog/locations', { target: SECRETS.source }],
+    ];
+    for (const [expected, method, path, body] of sent) {
+      const { status } = await send(method, path, body);
+      expect([method, path, status]).toEqual([method, path, expected]);
+    }
+  });
+
+  it('are those of an invitation', async () => {
+    const created = await send('POST', 'tenants/acme/invitations', {
+      email: 'jane@example.com',
+      role: 'member',
+    });
+    expect(created.status).toBe(201);
+    const { token } = await created.json();
+    shownOnce.push(token);
+    const accepted = await send('POST', 'tenants/mine/accepted-invitations', {
+      token,
+    });
+    // Not a user.
+    expect(accepted.status).toBe(403);
+  });
+
+  it.each(['jwt', 'session'] as const)(
+    'have tokens of a tenant, signed with the secret of %s',
+    async name => {
+      const token = tokenOf('acme', SECRETS[name]);
+      shownOnce.push(token);
+      const answer = await fetch(`${backend.baseUrl}/api/catalog/entities`, {
+        headers: { authorization: `Bearer ${token}` },
+      });
+      expect(answer.status).toBe(401);
+    },
+  );
 });
 
 // The last: it ends the process.
@@ -405,7 +450,12 @@ describe('a process that is to stop', () => {
   it('has shown no secret in its log, with all that there is for debugging', () => {
     const log = backend.log();
     expect(log).toContain('debug');
-    const shown = [TOKEN, APPLICATION.password, ...Object.values(SECRETS)]
+    const secrets = [
+      ...[TOKEN, APPLICATION.password, String(connection.password)],
+      ...[...Object.values(SECRETS), ...shownOnce],
+    ];
+    expect(secrets.length).toBeGreaterThan(10);
+    const shown = secrets
       .filter(secret => log.includes(secret))
       .map(secret => log.split('\n').find(line => line.includes(secret)));
     expect(shown).toEqual([]);

@@ -32,6 +32,7 @@ const REFUSED = '{"error":"Invalid tenant"}';
 
 const CLIENT = { clientId: 'portal', clientSecret: randomUUID() };
 const ADMIN_TOKEN = randomUUID();
+const SESSION_SECRET = randomUUID();
 
 /** What the default tenant knows of people. */
 const ORG = [
@@ -94,7 +95,8 @@ async function startPortal(issuer: string) {
         APP_BASE_URL: PORTAL,
         BACKEND_BASE_URL: PORTAL,
         TENANCY_BASE_DOMAIN: DOMAIN,
-        AUTH_SESSION_SECRET: randomUUID(),
+        AUTH_SESSION_SECRET: SESSION_SECRET,
+        LOG_LEVEL: 'debug',
         AUTH_OIDC_METADATA_URL: `${issuer}/.well-known/openid-configuration`,
         AUTH_OIDC_CLIENT_ID: CLIENT.clientId,
         AUTH_OIDC_CLIENT_SECRET: CLIENT.clientSecret,
@@ -329,5 +331,25 @@ describe('signing in by an OpenID provider', () => {
     const token = tokenIn(await refresh(browser, ACME));
     const answer = await entities(browser, 'https://acme.example.org', token);
     expect([answer.status, answer.text]).toEqual([403, REFUSED]);
+  });
+
+  it('shows no secret in the log, with all that there is for debugging', async () => {
+    await signIn(browser, ACME);
+    const answer = await refresh(browser, ACME);
+    const { providerInfo, backstageIdentity } = JSON.parse(answer.text);
+    const [, cookie] = /oidc-refresh-token=([^;]+)/.exec(
+      await browser.cookies(OIDC),
+    )!;
+    const log = backend.log();
+    expect(log).toContain('debug');
+    const secrets = [
+      ...[CLIENT.clientSecret, ADMIN_TOKEN, SESSION_SECRET, cookie],
+      ...[providerInfo.idToken, providerInfo.accessToken],
+      backstageIdentity.token,
+    ];
+    for (const secret of secrets) {
+      expect(secret).toMatch(/^\S{20,}$/);
+      expect(log.includes(secret)).toBe(false);
+    }
   });
 });
