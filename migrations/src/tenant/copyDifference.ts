@@ -5,7 +5,12 @@ import { escapeIdentifier, escapeLiteral } from '../sql';
 import { batchesOf } from './export';
 import type { Target } from './loadPart';
 import { REWRITTEN, rowExpression } from './rewrite';
-import { type FoundSection, ofTenant, selectRows } from './sections';
+import {
+  type FoundSection,
+  isOwnSchema,
+  ofTenant,
+  selectRows,
+} from './sections';
 
 /** A section of the source, and where its rows go. */
 export interface Copied {
@@ -38,9 +43,10 @@ export async function copyDifference(
   const { tenantId } = target;
   const wanted = new Map<Copied, Promise<Map<string, string>>>();
   let different: Difference[] = [];
+  let compared = sections;
   for (let round = 1; round <= ROUNDS; round += 1) {
     different = [];
-    for (const each of sections) {
+    for (const each of compared) {
       const { source, destination } = each;
       // What is rewritten differs in any case, and is compared as it is written.
       if (round === 1 || !isRewritten(source)) {
@@ -65,8 +71,11 @@ export async function copyDifference(
     for (const each of different) {
       await stage(reader, session, each, target);
     }
+    let hasTakenOthers = false;
     for (const each of [...different].reverse()) {
-      await deleteOthers(session, each, tenantId);
+      const hasDeleted = await deleteOthers(session, each, tenantId);
+      hasTakenOthers ||=
+        hasDeleted && (await isReferenced(session, each.destination));
     }
     for (const each of different) {
       await insertStaged(session, each);
@@ -77,6 +86,12 @@ export async function copyDifference(
     for (const { staged } of different) {
       await session.query(`drop table ${staged}`);
     }
+    // Tables of an engine or instance have no triggers meanwhile: what was not changed is as it
+    // was, and is not compared again.
+    const isAlone =
+      !hasTakenOthers &&
+      different.every(({ source }) => isOwnSchema(source.part));
+    compared = isAlone ? different : sections;
   }
   throw notThose(different);
 }
@@ -164,12 +179,16 @@ async function stage(
   await session.query(`analyze ${staged}`);
 }
 
-/** Deletes what the source has not, and leaves in the temporary table what is not there yet. */
+/**
+ * Deletes what the source has not, and leaves in the temporary table what is not there yet.
+ *
+ * @returns whether it may have deleted any
+ */
 async function deleteOthers(
   session: MigrationSession,
   { destination, buckets, staged }: Difference,
   tenantId: string,
-): Promise<void> {
+): Promise<boolean> {
   const table = nameOf(destination);
   const key = await primaryKey(session, destination);
   const there = rowsIn(destination, buckets, tenantId);
@@ -185,29 +204,44 @@ async function deleteOthers(
         `{${buckets.join()}}`,
       )})))`,
     );
-    return;
+    return true;
   }
   const keyOf = (row: string) =>
     key.map(column => `${row} -> ${escapeLiteral(column)}`).join(', ');
-  await session.query(
+  const [{ any }] = await session.query<{ any: boolean }>(
     `with there as (select row::jsonb as row from (${there}) rows),
      gone as (
        select row from there
         where not exists (select from ${staged} s where (${keyOf(
       's.row',
-    )}) = (${keyOf('there.row')})))
-     delete from ${table} t
+    )}) = (${keyOf('there.row')}))),
+     deleted as (delete from ${table} t
       using gone, jsonb_populate_record(null::${table}, gone.row) k
       where ${own.replace('tenant_id', 't.tenant_id')} and ${key
       .map(
         column =>
           `t.${escapeIdentifier(column)} = k.${escapeIdentifier(column)}`,
       )
-      .join(' and ')}`,
+      .join(' and ')} returning 1)
+     select exists (select from deleted) as any`,
   );
   await session.query(
     `delete from ${staged} s using (${there}) there where s.row::text = there.row`,
   );
+  return any;
+}
+
+/** Whether a deletion may take rows of other tables with it. */
+async function isReferenced(
+  session: MigrationSession,
+  section: FoundSection,
+): Promise<boolean> {
+  const rows = await session.query(
+    `select from pg_constraint where contype = 'f' and confrelid = ${escapeLiteral(
+      nameOf(section),
+    )}::regclass limit 1`,
+  );
+  return rows.length > 0;
 }
 
 async function insertStaged(

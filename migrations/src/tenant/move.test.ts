@@ -37,12 +37,15 @@ const makeTables: MakeTables = async ({ connection, part, schema }) => {
   );
 };
 
-/** What the application writes to the tenant while it is copied. */
-const CHANGES = `
+/** What the engine writes while the tenant is copied. */
+const CHANGES_OF_ENGINE = `
   delete from tenant_${HEX}.edges where id = 2;
   insert into tenant_${HEX}.states values (gen_random_uuid(), 'c', 1.10, now(), null, null);
   update tenant_${HEX}.states set more = '{"new": 1}' where ref = 'b';
-  insert into tenant_${HEX}.edges (source) values ('c');
+  insert into tenant_${HEX}.edges (source) values ('c')`;
+
+/** What requests write that were let in before the tenant was read-only. */
+const CHANGES_OF_REQUESTS = `
   delete from tenancy.entities where tenant_id = '${TEAM}' and entity_name like '%1%';
   update tenancy.entities set hash = 'x' where tenant_id = '${TEAM}' and entity_name like '%2%';
   update tenancy.tenants set tenant_name = 'Moving' where tenant_id = '${TEAM}';
@@ -133,10 +136,10 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     to: string,
     onInfo: (text: string) => void = () => undefined,
   ): Promise<boolean> => {
-    let isMoved = false;
+    let readOnlyMs: number | undefined;
     await clones.migrate(from, source =>
       clones.migrate(to, async destination => {
-        isMoved = await moveToDeployment(
+        readOnlyMs = await moveToDeployment(
           {
             ...source.context,
             reporter: { ...silentReporter, info: onInfo },
@@ -146,11 +149,12 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
             portal: {},
             to: { context: destination.context, portal: {} },
             makeTables,
+            graceMs: 0,
           },
         );
       }),
     );
-    return isMoved;
+    return readOnlyMs !== undefined;
   };
 
   /** What an export has, but for when it was made, and with rows in one order. */
@@ -233,10 +237,15 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     const refused: string[] = [];
     let passes = 0;
     await move(from, to, text => {
-      if (text === 'Copying what has changed. The tenant is read-only') {
-        done.push(meanwhile(from, CHANGES));
+      if (text === 'Copying what is left. The tenant is read-only') {
+        done.push(meanwhile(from, CHANGES_OF_ENGINE));
       }
-      passes += text === 'Copying engine' ? 1 : 0;
+      if (text === 'Copying engine') {
+        passes += 1;
+        if (passes === 3) {
+          done.push(meanwhile(from, CHANGES_OF_REQUESTS));
+        }
+      }
       if (passes === 3 && text === 'Copying mockups') {
         done.push(meanwhile(from, RECORDED));
       }
@@ -254,7 +263,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
         );
       }
     });
-    expect(done).toEqual(['', '']);
+    expect(done).toEqual(['', '', '']);
     expect(refused).toEqual(['55P03', '55P03']);
     const after = await contents(to);
     await expect(contents(from)).resolves.toEqual(after);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { requireTenant } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
@@ -40,37 +41,47 @@ export interface MoveOptions {
   portal: Portal;
   to: { context: StepContext; portal: Portal };
   makeTables: MakeTables;
+  /** {@link GRACE_MS} by default. */
+  graceMs?: number;
 }
 
 /** What was done before the last copy may be recorded during it. */
 const TRAIL = 'tenant_audit';
 
+/**
+ * For how long, once the tenant is read-only, requests that were let in before may still write
+ * mockups and the registry.
+ */
+const GRACE_MS = 2_000;
+
 /** For how long the tenant stays read-only at most, where the command is killed. */
 const READ_ONLY_FOR = '10 minutes';
 
 /**
- * Brings a tenant to another deployment. It is copied while it is in use, to a tenant that is
- * deleted there; once more, with what has changed, while it is read-only; and a last time while
- * nothing of it can be written. Then it is deleted here, and restored there.
+ * Brings a tenant to another deployment. It is copied twice while it is in use, to a tenant that
+ * is deleted there: the second time sends what has changed during the first. It is copied a last
+ * time while it is read-only and nothing of it can be written. Then it is deleted here, and
+ * restored there.
  *
  * Killed at any moment, it can be run again: what is there already is not sent twice. Until the
  * end it is in use here; between the last two statements it is in use nowhere.
  *
- * @returns whether it was not moved before
+ * @returns for how many milliseconds it was read-only; nothing where it was moved before
  * @throws {@link RefusedError} if the tenant is in use there, or its slug is another one's
  * @throws {@link VerificationError} if its rows there are not those that it has here
  */
 export async function moveToDeployment(
   context: StepContext,
-  { slug, portal, to, makeTables }: MoveOptions,
-): Promise<boolean> {
+  { slug, portal, to, makeTables, graceMs = GRACE_MS }: MoveOptions,
+): Promise<number | undefined> {
   const { tenantId } = await requireTenant(context, slug);
   if (!(await isMovable(context, to.context, { tenantId, slug }))) {
-    return false;
+    return undefined;
   }
   if (context.executor.dryRun) {
-    return true;
+    return 0;
   }
+  let readOnlyMs = 0;
   const target: Target = {
     tenantId,
     slug,
@@ -83,7 +94,6 @@ export async function moveToDeployment(
       const into = { context: to.context, places: there };
       const migrations = await migrationsOf(here, tenantId);
       const { reporter } = context;
-      const copy = (source: Side) => copyAll(source, into, target);
       await makeMissingTables(there, await ownParts(from, tenantId), {
         makeTables,
         migrations,
@@ -93,12 +103,21 @@ export async function moveToDeployment(
       });
       const readers = [context, ...here].map(({ executor }) => executor);
       reporter.info('Copying the tenant, which is in use meanwhile');
-      await inSnapshots(readers, () => copy(from));
+      await inSnapshots(readers, () => copyAll(from, into, target));
+      reporter.info('Copying what has changed meanwhile');
+      await inSnapshots(readers, () => copyAll(from, into, target));
+      const began = performance.now();
       await setReadOnly(from, target, true);
       try {
-        reporter.info('Copying what has changed. The tenant is read-only');
-        await inSnapshots(readers, () => copy(from));
-        await closeAfter(context, portal, from, target, () => copy(from));
+        reporter.info('Copying what is left. The tenant is read-only');
+        await closeAfter(portal, from, target, {
+          first: () => copyOwnTables(from, into, target),
+          last: async () => {
+            await copyMockups(from, into, target);
+            await copyRegistry(from, into, target);
+          },
+          graceUntil: began + graceMs,
+        });
       } catch (error) {
         await setReadOnly(from, target, false).catch(() => undefined);
         throw error;
@@ -107,9 +126,10 @@ export async function moveToDeployment(
         copyRegistry(from, into, target, [TRAIL]),
       );
       await open(into, target);
+      readOnlyMs = performance.now() - began;
     }),
   );
-  return true;
+  return readOnlyMs;
 }
 
 /**
@@ -180,13 +200,32 @@ async function inSnapshots(
 
 /** The registry last: its tenant is there when what belongs to it is. */
 async function copyAll(from: Side, into: Side, target: Target): Promise<void> {
-  for (const { executor: reader } of from.places) {
-    await copyParts(from.context, reader, into, target, [
-      ...(await schemaSections(reader, target.tenantId)),
-      ...(await mockupSections(reader)),
-    ]);
-  }
+  await copyOwnTables(from, into, target);
+  await copyMockups(from, into, target);
   await copyRegistry(from, into, target);
+}
+
+/** Those of its engine and instances. */
+async function copyOwnTables(
+  { context, places }: Side,
+  into: Side,
+  target: Target,
+): Promise<void> {
+  for (const { executor } of places) {
+    const sections = await schemaSections(executor, target.tenantId);
+    await copyParts(context, executor, into, target, sections);
+  }
+}
+
+async function copyMockups(
+  { context, places }: Side,
+  into: Side,
+  target: Target,
+): Promise<void> {
+  for (const { executor } of places) {
+    const sections = await mockupSections(executor);
+    await copyParts(context, executor, into, target, sections);
+  }
 }
 
 /** @param tables - all by default */
@@ -281,26 +320,37 @@ async function setReadOnly(
   });
 }
 
+/** What is copied while nothing of the tenant is written. */
+interface LastCopies {
+  /** The tables of its engine and instances. */
+  first(): Promise<void>;
+  /** What has rows of all tenants: requests of before may write it until then. */
+  last(): Promise<void>;
+  graceUntil: number;
+}
+
 /**
  * Copies what is left while nothing of the tenant is written, and deletes it.
  *
  * Locks, until the end, for seconds: SHARE on the tables of its engine and instances, so that these
- * wait where they are still at work; and its row in tenants, for which changes of its members,
- * shares and limits wait. Readers do not wait.
+ * wait where they are still at work; and, for the last copy, its row in tenants, for which changes
+ * of its members, shares and limits wait. Readers do not wait.
  */
 async function closeAfter(
-  context: StepContext,
   portal: Portal,
-  from: Side,
+  { context, places }: Side,
   { tenantId, slug }: Target,
-  copy: () => Promise<void>,
+  { first, last, graceUntil }: LastCopies,
 ): Promise<void> {
   const { settings, executor } = context;
   const id = escapeLiteral(tenantId);
+  const readers = places.map(place => place.executor);
   await withPlaces(context, portal, async lockers => {
     for (const locker of lockers) {
       await lockOwnTables(context, locker, tenantId);
     }
+    await inSnapshots(readers, first);
+    await delay(Math.max(0, graceUntil - performance.now()));
     await executor.work({
       title: `Delete the tenant "${slug}" here`,
       script: [],
@@ -311,10 +361,7 @@ async function closeAfter(
             await session.query(
               `select from tenants where tenant_id = ${id} for no key update`,
             );
-            await inSnapshots(
-              from.places.map(place => place.executor),
-              copy,
-            );
+            await inSnapshots(readers, last);
             const closed = await session.query(
               `update tenants set deleted_at = coalesce(deleted_at, now()), read_only_until = null
                 where tenant_id = ${id}

@@ -122,7 +122,7 @@ tables. Stop the command at any time, and run it again.`,
   access: 'change',
   options: [toUrlOption, toConfigOption, databaseOption],
   async run(invocation) {
-    const { migration, settings, options, args, reporter } = invocation;
+    const { migration, settings, options, args, report, reporter } = invocation;
     const [slug] = args;
     const { config, secrets, backstage, fault } = await resolveDestination(
       options,
@@ -140,7 +140,7 @@ tables. Stop the command at any time, and run it again.`,
       mode: options.dryRun ? 'read' : 'change',
     });
     try {
-      const isMoved = await moveToDeployment(migration.context, {
+      const readOnlyMs = await moveToDeployment(migration.context, {
         slug,
         portal: portalOf(invocation),
         to: {
@@ -149,12 +149,21 @@ tables. Stop the command at any time, and run it again.`,
         },
         makeTables: makeTablesOf(settings.schema),
       });
-      return isMoved
-        ? `The tenant "${slug}" is in use at the destination. Here it is deleted: purge it with "${operatorCommand(
-            'tenant',
-            `purge ${slug} --now`,
-          )}".`
-        : `The tenant "${slug}" was moved before.`;
+      if (readOnlyMs === undefined) {
+        return `The tenant "${slug}" was moved before.`;
+      }
+      if (options.dryRun) {
+        return `The tenant "${slug}" can be moved.`;
+      }
+      const seconds = Math.round(readOnlyMs / 100) / 10;
+      report({ slug, readOnlySeconds: seconds });
+      return [
+        `The tenant "${slug}" is in use at the destination. It was read-only for ${seconds} s.`,
+        `Here it is deleted: purge it with "${operatorCommand(
+          'tenant',
+          `purge ${slug} --now`,
+        )}".`,
+      ].join('\n');
     } finally {
       await destination.close();
     }
