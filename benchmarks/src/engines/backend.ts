@@ -64,13 +64,14 @@ serve<EnginesBackendSettings>(({ connection, withEngines, withPlugins }) => {
     },
     features: [
       import('@backstage/plugin-catalog-backend'),
+      createProviderModule(),
       ...(withEngines
         ? [
             import('backstage-plugin-catalog-backend-module-tenancy'),
             import('backstage-plugin-tenants-backend'),
             tenantEngines({ features: [createProviderModule()], onePerTenant }),
           ]
-        : [createProviderModule()]),
+        : []),
       ...Object.values(onePerTenant).flat(),
     ],
   });

@@ -31,7 +31,7 @@ const FULL: Size = {
   entities: 500,
   atWork: [1, 10, 50],
   plugins: { tenants: 200, inUse: 10 },
-  silent: { withTables: 50, registered: [50, 1_000, 5_000] },
+  silent: { withTables: 200, registered: [200, 10_000] },
 };
 const SHORT: Size = {
   entities: 12,
