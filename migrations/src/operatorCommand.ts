@@ -55,10 +55,8 @@ export function operatorCommand(
 }
 
 /** What the help of the whole command line begins with. */
-export function usageOfCommands(
-  invocation: Pick<NodeJS.Process, 'argv' | 'env'> = process,
-): string {
-  return render('<command>', '[options]', invocation);
+export function usageOfCommands(): string {
+  return render('<command>', '[options]', process);
 }
 
 function render(

@@ -68,18 +68,16 @@ export interface Difference {
  * Looks for what breaks a rule.
  *
  * @param begun - whether the migration has begun, and so may have added to the tables
- * @param tables - the names of those that it is about
  */
 export async function examineRule(
   { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
   rule: Rule,
   begun: boolean,
-  tables: readonly string[] = TENANT_TABLES,
 ): Promise<Difference | undefined> {
   const found = await executor.read<Found>(`${OURS}${rule.sql}`, [
     settings.schema,
     begun,
-    tables,
+    TENANT_TABLES,
   ]);
   if (found.length === 0) {
     return undefined;

@@ -250,7 +250,7 @@ export const CHECKS: Check[] = [
     message: ({ object }) =>
       `The policy ${TENANT_POLICY} on ${object} is missing, or not the one that keeps tenants apart`,
     fix: ({ object, policy, schema }) =>
-      restore(schema, tenantPolicyStatements(object, { policyFor: policy! })),
+      restore(schema, tenantPolicyStatements(object, policy!)),
   },
   {
     name: 'portal_admin passes',

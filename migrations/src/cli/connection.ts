@@ -28,14 +28,14 @@ export interface Connection {
  * The connection that the operator has chosen: by URL, or else by the
  * configuration of Backstage.
  */
-export async function resolveConnection(
-  options: { url?: string; config?: string[] },
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<Connection> {
+export async function resolveConnection(options: {
+  url?: string;
+  config?: string[];
+}): Promise<Connection> {
   if (options.url !== undefined) {
     return connectionFromUrl(options.url, '--url');
   }
-  const url = env[URL_VARIABLE];
+  const url = process.env[URL_VARIABLE];
   // --config takes precedence over the environment.
   if (url && !options.config) {
     return connectionFromUrl(url, `The environment variable ${URL_VARIABLE}`);
@@ -44,14 +44,14 @@ export async function resolveConnection(
 }
 
 /** That of the deployment to which a tenant moves. */
-export async function resolveDestination(
-  options: { toUrl?: string; toConfig?: string[] },
-  env: NodeJS.ProcessEnv = process.env,
-): Promise<Connection> {
+export async function resolveDestination(options: {
+  toUrl?: string;
+  toConfig?: string[];
+}): Promise<Connection> {
   if (options.toConfig) {
     return connectionFromConfig(options.toConfig);
   }
-  const url = options.toUrl ?? env[TO_URL_VARIABLE];
+  const url = options.toUrl ?? process.env[TO_URL_VARIABLE];
   if (!url) {
     throw new UsageError(
       `The destination is missing. Give its configuration with --to-config, or a URL in the environment variable ${TO_URL_VARIABLE}.`,

@@ -40,10 +40,7 @@ export interface CommandOptions {
 export const TOKEN_VARIABLE = 'MIGRATION_TOKEN';
 
 /** The settings of the phases, from the options. */
-export function settingsOf(
-  options: CommandOptions,
-  env: NodeJS.ProcessEnv = process.env,
-): MigrationSettings {
+export function settingsOf(options: CommandOptions): MigrationSettings {
   return {
     schema: options.schema,
     maxPauseMs: options.maxPause ?? DEFAULT_MAX_PAUSE_MS,
@@ -55,7 +52,7 @@ export function settingsOf(
     cutover:
       options.baseUrl === undefined
         ? undefined
-        : { baseUrl: options.baseUrl, token: env[TOKEN_VARIABLE] },
+        : { baseUrl: options.baseUrl, token: process.env[TOKEN_VARIABLE] },
   };
 }
 

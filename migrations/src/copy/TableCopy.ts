@@ -1,10 +1,9 @@
 import type { Executor } from '../engine/Executor';
-import { escapeLiteral } from '../sql';
 import { DEFAULT_TENANT_ID, ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { isSwapped, oldName, waitingName } from '../schema/partitions';
 
-/** Rows of a tenant in one table, and where they are copied to. */
+/** The default tenant's rows of one table, and where they are copied to. */
 export interface TableCopy {
   table: TenantTable;
   /** The column with the entity, which the change log records. */
@@ -15,7 +14,6 @@ export interface TableCopy {
   source: string;
   /** The table that is kept equal to it. */
   target: string;
-  tenantId: string;
 }
 
 /** `insert into <target> (…)`. */
@@ -24,13 +22,7 @@ export function insertInto({ target, columns }: TableCopy): string {
 }
 
 /** The condition for the rows that are copied. */
-export function ofTenant(
-  { tenantId }: Pick<TableCopy, 'tenantId'>,
-  alias?: string,
-): string {
-  const column = `${alias ? `${alias}.` : ''}tenant_id`;
-  return `${column} = ${escapeLiteral(tenantId)}`;
-}
+export const COPIED = `tenant_id = '${DEFAULT_TENANT_ID}'`;
 
 /**
  * The default tenant's rows of the three tables, from the side in use to the
@@ -46,7 +38,6 @@ export async function describeCopies(executor: Executor): Promise<TableCopy[]> {
       columns: await readColumns(executor, table),
       source: table,
       target: swapped ? oldName(table) : await waitingName(executor, table),
-      tenantId: DEFAULT_TENANT_ID,
     });
   }
   return copies;

@@ -1,5 +1,5 @@
-import { escapeIdentifier, escapeLiteral } from '../sql';
-import { ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
+import { escapeIdentifier } from '../sql';
+import { DEFAULT_TENANT_ID, ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 
 /** The log of the default tenant, for the swap of phase 5 and its way back. */
@@ -21,7 +21,7 @@ export function logFunction(table: TenantTable): string {
  * transaction deletes if its snapshot is older than the copy. No column but the generated
  * id is unique, so writers never wait for each other.
  */
-export function createChangeLog(schema: string, tenantId: string): string[] {
+export function createChangeLog(schema: string): string[] {
   return [
     `create table if not exists ${CHANGE_LOG} (
   id bigint generated always as identity primary key,
@@ -29,22 +29,15 @@ export function createChangeLog(schema: string, tenantId: string): string[] {
   key uuid
 )`,
     `comment on table ${CHANGE_LOG} is 'Entities whose rows have changed since they were copied; a key that is null stands for all'`,
-    ...TENANT_TABLES.map(table =>
-      createLogFunction({ schema, table, tenantId }),
-    ),
+    ...TENANT_TABLES.map(table => createLogFunction(schema, table)),
   ];
 }
 
 // SECURITY DEFINER: the application needs no right to the log. It logs one tenant's
 // changes, because only its rows are copied.
-function createLogFunction(options: {
-  schema: string;
-  table: TenantTable;
-  tenantId: string;
-}): string {
-  const { schema, table } = options;
+function createLogFunction(schema: string, table: TenantTable): string {
   const key = ENTITY_KEY[table];
-  const tenant = `${escapeLiteral(options.tenantId)}::uuid`;
+  const tenant = `'${DEFAULT_TENANT_ID}'::uuid`;
   const insert = (row: string) =>
     `insert into ${escapeIdentifier(
       schema,

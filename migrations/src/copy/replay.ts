@@ -1,6 +1,6 @@
 import { CHANGE_LOG } from './changeLog';
 import { checksum } from './compare';
-import { insertInto, ofTenant } from './TableCopy';
+import { insertInto, COPIED } from './TableCopy';
 import type { TenantTable } from '../schema/tables';
 import type { TableCopy } from './TableCopy';
 import type { Executor } from '../engine/Executor';
@@ -104,7 +104,6 @@ export async function provideReplay(
  * compares the rows that it wrote, and raises an error if they differ.
  */
 function createReplay(copies: TableCopy[]): string {
-  const { tenantId } = copies[0];
   return `create or replace function ${REPLAY}() returns bigint language plpgsql as $$
 declare
   ${ENTRIES} bigint;
@@ -123,7 +122,7 @@ ${copies.map(copy => indent(replayTable(copy, copies))).join('\n')}
 ${copies.map(copy => indent(compareKeys(copy))).join('\n')}
   return ${ENTRIES};
 end $$;
-comment on function ${REPLAY} is 'Brings the copy of tenant ${tenantId} up to date'`;
+comment on function ${REPLAY} is 'Brings the copy of the default tenant up to date'`;
 }
 
 /** The keys of the log; after a TRUNCATE, all keys of both sides. */
@@ -153,19 +152,19 @@ function replayTable(copy: TableCopy, copies: TableCopy[]): string {
 function replayEntities(copy: TableCopy, others: TableCopy[]): string[] {
   const { source, target } = copy;
   const keys = `unnest(${keysOf(copy.table)}) k (key)`;
-  const same = `${ofTenant(copy, 's')} and s.entity_id = k.key`;
+  const same = `s.${COPIED} and s.entity_id = k.key`;
   const assignments = copy.columns
     .filter(column => !['tenant_id', 'entity_id'].includes(column))
     .map(column => `${column} = excluded.${column}`);
   return [
     `delete from ${target} t using ${keys}
- where ${ofTenant(copy, 't')} and t.entity_id = k.key
+ where t.${COPIED} and t.entity_id = k.key
    and not exists (select from ${source} s where ${same})`,
     `update ${target} t
    set entity_name = t.entity_id::text,
        entity_ref = t.entity_kind || ':' || t.entity_namespace || '/' || t.entity_id
   from ${keys} join ${source} s on ${same}
- where ${ofTenant(copy, 't')} and t.entity_id = k.key
+ where t.${COPIED} and t.entity_id = k.key
    and t.entity_ref <> s.entity_ref`,
     `begin
   ${insertRows(copy)}
@@ -193,14 +192,14 @@ function replayRows(copy: TableCopy): string[] {
 function deleteRows(copy: TableCopy): string {
   return `delete from ${copy.target} t
  using unnest(${keysOf(copy.table)}) k (key)
- where ${ofTenant(copy, 't')} and t.${copy.key} = k.key`;
+ where t.${COPIED} and t.${copy.key} = k.key`;
 }
 
 function insertRows(copy: TableCopy): string {
   return `${insertInto(copy)}
 select ${copy.columns.map(column => `s.${column}`).join(', ')}
   from unnest(${keysOf(copy.table)}) k (key)
-  join ${copy.source} s on ${ofTenant(copy, 's')} and s.${copy.key} = k.key`;
+  join ${copy.source} s on s.${COPIED} and s.${copy.key} = k.key`;
 }
 
 function compareKeys(copy: TableCopy): string {

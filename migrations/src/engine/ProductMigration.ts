@@ -54,9 +54,7 @@ export async function runProductMigration(
           ownerStatement(table),
           revokeAllStatement(table),
           ...(read ? [grantToReaders(table)] : []),
-          ...(policy
-            ? tenantPolicyStatements(table, { policyFor: table })
-            : []),
+          ...(policy ? tenantPolicyStatements(table) : []),
         ],
       ),
       ...(executor.dryRun ? [] : [recordStatement(migration)]),

@@ -327,11 +327,9 @@ export class TenancyMigration {
       created,
       undone.flatMap(({ empties = [] }) => empties),
     );
-    if (!executor.dryRun) {
-      await this.createBookkeeping();
-      await renewRecord(context, journal);
-      await executor.execute(state.put(UNDO, first.name));
-    }
+    await this.createBookkeeping();
+    await renewRecord(context, journal);
+    await this.write(state.put(UNDO, first.name));
     for (const step of reached) {
       if (undone.includes(step)) {
         await this.undo(step);
@@ -345,11 +343,9 @@ export class TenancyMigration {
         await undoProductMigrations(context, migrations);
       }
     }
-    if (!executor.dryRun) {
-      await executor.execute(state.forget(UNDO));
-      if ((await this.completedSteps()).length === 0) {
-        await executor.execute(FORGET_CREATED);
-      }
+    await this.write(state.forget(UNDO));
+    if ((await this.completedSteps()).length === 0) {
+      await this.write(FORGET_CREATED);
     }
   }
 
@@ -363,9 +359,8 @@ export class TenancyMigration {
 
   /** Going forward ends an incomplete undo, which must not be continued later. */
   private async giveUpUndo(): Promise<void> {
-    const { executor, state } = this.context;
-    if (!executor.dryRun && (await this.unfinishedUndo())) {
-      await executor.execute(state.forget(UNDO));
+    if (await this.unfinishedUndo()) {
+      await this.write(this.context.state.forget(UNDO));
     }
   }
 
@@ -402,26 +397,25 @@ export class TenancyMigration {
   }
 
   private async createBookkeeping(): Promise<void> {
-    const { executor, settings } = this.context;
-    if (executor.dryRun) {
-      return;
-    }
-    for (const statement of bookkeepingStatements(settings.schema)) {
-      await executor.execute(statement);
+    const { schema } = this.context.settings;
+    for (const statement of bookkeepingStatements(schema)) {
+      await this.write(statement);
     }
   }
 
   private async record(step: Step): Promise<void> {
-    const { executor } = this.context;
-    if (!executor.dryRun) {
-      await executor.execute(recordStatement(step));
-    }
+    await this.write(recordStatement(step));
   }
 
   private async forget(step: Step): Promise<void> {
+    await this.write(forgetStatement(step));
+  }
+
+  /** Keeps the record of the migration, which a dry run does not print. */
+  private async write(statement: string): Promise<void> {
     const { executor } = this.context;
     if (!executor.dryRun) {
-      await executor.execute(forgetStatement(step));
+      await executor.execute(statement);
     }
   }
 

@@ -51,19 +51,16 @@ const connection: PreflightCheck = {
   scope: 'server',
   async run({ executor, serverPid, settings }) {
     const pids = new Set<number>();
-    let age = 0;
     for (let each = 0; each < STATEMENTS; each += 1) {
-      const [row] = await executor.read<{ pid: number; age: number }>(
-        `select pid, extract(epoch from clock_timestamp() - backend_start)::float8 as age
-           from pg_stat_get_activity(pg_backend_pid())`,
+      const [{ pid }] = await executor.read<{ pid: number }>(
+        'select pg_backend_pid() as pid',
       );
-      pids.add(row.pid);
-      age = row.age;
+      pids.add(pid);
     }
-    // An idle pooler hands out the same connection each time. But its greeting names another
-    // process, or the connection is older than this command.
+    // An idle pooler hands out the same connection each time, but its greeting names another
+    // process.
     const isOther = serverPid !== undefined && !pids.has(serverPid);
-    if (pids.size === 1 && !isOther && age <= process.uptime() + 1) {
+    if (pids.size === 1 && !isOther) {
       return [];
     }
     // Pooling by the session does no harm, and cannot be told apart.

@@ -11,10 +11,6 @@ import { escapeLiteral } from '../sql';
 /** Statements to try in a transaction that is rolled back. */
 export interface Trial {
   title: string;
-  /** Which locks it takes, and why that is safe. */
-  locks: string;
-  /** How it begins: `begin`. */
-  begin: string;
   /** Statements, the last of which act as the application. */
   statements: string[];
   /** The beginning of the error message, before that of PostgreSQL. */
@@ -22,17 +18,17 @@ export interface Trial {
 }
 
 /**
- * Tries something out and rolls it back.
+ * Tries something out and rolls it back. It reads in one snapshot, while applications write.
  *
  * @throws {@link VerificationError} if it fails, unless for want of a lock
  */
 export async function tryOut(
   { executor, settings, reporter }: StepContext,
-  { title, locks, begin, statements, failure }: Trial,
+  { title, statements, failure }: Trial,
 ): Promise<void> {
   const { maxPauseMs } = settings;
   const script = (timeoutMs: number) => [
-    begin,
+    'begin isolation level repeatable read',
     `set local lock_timeout = ${timeoutMs}`,
     ...statements,
     'rollback',
@@ -40,7 +36,7 @@ export async function tryOut(
   // With SET LOCAL, Citus sends the whole message to the nodes: so a message for each statement.
   const sharded = await isSharded(executor);
   await executor.work({
-    title: `${title}. ${locks}`,
+    title: `${title}. ACCESS SHARE, which conflicts with no read or write.`,
     script: script(maxPauseMs),
     async run(session) {
       try {

@@ -182,31 +182,20 @@ export async function dropNotNull(
   });
 }
 
+type IsNeeded<Item> = (context: StepContext, item: Item) => Promise<boolean>;
+
 /** A step that builds indexes of tables in use. */
 export function indexStep(
   step: Pick<Step, 'name' | 'title'>,
   indexes: readonly IndexDefinition[],
-  isNeeded: (
-    context: StepContext,
-    index: IndexDefinition,
-  ) => Promise<boolean> = async () => true,
+  isNeeded?: IsNeeded<IndexDefinition>,
 ): Step {
   return {
-    ...step,
-    live: true,
+    ...stepOfEach(step, indexes, isNeeded, {
+      add: createIndexConcurrently,
+      drop: (context, { name }) => dropIndexConcurrently(context, name),
+    }),
     creates: indexes.map(({ name }) => name),
-    async up(context) {
-      for (const index of indexes) {
-        if (await isNeeded(context, index)) {
-          await createIndexConcurrently(context, index);
-        }
-      }
-    },
-    async down(context) {
-      for (const { name } of indexes) {
-        await dropIndexConcurrently(context, name);
-      }
-    },
   };
 }
 
@@ -214,24 +203,39 @@ export function indexStep(
 export function constraintStep(
   step: Pick<Step, 'name' | 'title'>,
   constraints: readonly ConstraintDefinition[],
-  isNeeded: (
-    context: StepContext,
-    constraint: ConstraintDefinition,
-  ) => Promise<boolean> = async () => true,
+  isNeeded?: IsNeeded<ConstraintDefinition>,
+): Step {
+  return stepOfEach(step, constraints, isNeeded, {
+    add: addConstraint,
+    drop: dropConstraint,
+  });
+}
+
+function stepOfEach<Item>(
+  step: Pick<Step, 'name' | 'title'>,
+  items: readonly Item[],
+  isNeeded: IsNeeded<Item> = async () => true,
+  {
+    add,
+    drop,
+  }: Record<
+    'add' | 'drop',
+    (context: StepContext, item: Item) => Promise<void>
+  >,
 ): Step {
   return {
     ...step,
     live: true,
     async up(context) {
-      for (const constraint of constraints) {
-        if (await isNeeded(context, constraint)) {
-          await addConstraint(context, constraint);
+      for (const item of items) {
+        if (await isNeeded(context, item)) {
+          await add(context, item);
         }
       }
     },
     async down(context) {
-      for (const constraint of constraints) {
-        await dropConstraint(context, constraint);
+      for (const item of items) {
+        await drop(context, item);
       }
     },
   };

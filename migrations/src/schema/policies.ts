@@ -42,21 +42,18 @@ export function passesPolicies(alias: string): string {
        and pg_has_role(${alias}.oid, admin.oid, 'USAGE')))`;
 }
 
-export interface TenantPolicyOptions {
-  /** The table that the error names: its production name. */
-  policyFor: string;
-}
-
 /**
  * The statements that restrict a table to the rows of the tenant that is set, for its owner
  * too (FORCE).
  *
  * They are idempotent and belong into one transaction. All take ACCESS EXCLUSIVE on the
  * table, for changes of the catalog alone.
+ *
+ * @param policyFor - the table that the error names: its production name
  */
 export function tenantPolicyStatements(
   table: string,
-  { policyFor }: TenantPolicyOptions,
+  policyFor = table,
 ): string[] {
   const name = escapeIdentifier(table);
   const condition = tenantCondition(policyFor);

@@ -153,7 +153,7 @@ export function furnish(
               )} replica identity full`
             : '',
         ),
-        ...tenantPolicyStatements(table, { policyFor: table }),
+        ...tenantPolicyStatements(table),
         ownerStatement(table),
         ...partitions.flatMap(secludeStatements),
         ...grants,

@@ -38,7 +38,7 @@ export const policies: Step = {
         locks: catalogOnly(table),
         tables: [table],
         statements: [
-          ...tenantPolicyStatements(table, { policyFor: table }),
+          ...tenantPolicyStatements(table),
           `alter table ${table} alter column tenant_id drop default`,
         ],
       });

@@ -31,9 +31,6 @@ export const verification: Step = {
     for (const table of TENANT_TABLES) {
       await tryOut(context, {
         title: `Count ${table} as ${APP_ROLE}`,
-        locks: 'ACCESS SHARE, which conflicts with no read or write.',
-        // One snapshot for all counts, while applications write.
-        begin: 'begin isolation level repeatable read',
         statements: [
           ...SET_LOCAL_OWNER_ROLE,
           keepCount(`${table} where tenant_id = '${DEFAULT_TENANT_ID}'`),
@@ -73,8 +70,6 @@ export async function countAsApplication(
     const rows = `(select from ${table} where tenant_id = '${DEFAULT_TENANT_ID}' limit ${MOST_COUNTED}) counted`;
     await tryOut(context, {
       title: `Count ${table} as ${APP_ROLE}`,
-      locks: 'ACCESS SHARE, which conflicts with no read or write.',
-      begin: 'begin isolation level repeatable read',
       statements: [
         ...SET_LOCAL_OWNER_ROLE,
         keepCount(rows),

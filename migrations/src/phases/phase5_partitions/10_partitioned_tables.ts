@@ -104,7 +104,7 @@ async function besideThoseInUse(
           table,
         )}`,
         ...defaults(table, name),
-        ...tenantPolicyStatements(name, { policyFor: table }),
+        ...tenantPolicyStatements(name, table),
         ownerStatement(name),
         // The swap gives it the grants of the table in use.
         revokeAllStatement(name),

@@ -14,7 +14,7 @@ import {
 import { REPLAY_FUNCTION } from '../../copy/replay';
 import type { Step } from '../../engine/Step';
 import { ADMIN_ROLE } from '../../roles';
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
+import { TENANT_TABLES } from '../../schema/tables';
 import { revokeAllStatement } from '../../schema/grants';
 
 /** Logs every change from here on, until the replay has made it on the other side. */
@@ -35,7 +35,7 @@ export const changeLog: Step = {
       title: 'Create the change log',
       locks: 'New objects, which no session uses yet.',
       statements: [
-        ...createChangeLog(settings.schema, DEFAULT_TENANT_ID),
+        ...createChangeLog(settings.schema),
         createFenceFunction,
         `alter table ${CHANGE_LOG} owner to ${ADMIN_ROLE}`,
         // Default privileges may have granted some.

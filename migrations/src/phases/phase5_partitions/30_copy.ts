@@ -1,4 +1,4 @@
-import { describeCopies, insertInto, ofTenant } from '../../copy/TableCopy';
+import { describeCopies, insertInto, COPIED } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
 import { firstBatch, walkBlocks } from '../../copy/walkBlocks';
 import type { Walk } from '../../copy/walkBlocks';
@@ -51,7 +51,7 @@ function copyInBlocks(copy: TableCopy): Walk {
   ${insertInto(copy)}
   select ${copy.columns.join(', ')}
     from ${copy.source}
-   where ${ofTenant(copy)} and ${range}
+   where ${COPIED} and ${range}
       on conflict do nothing returning 1
 ) select count(*)::int as done from copied`,
     // ACCESS EXCLUSIVE on a copy that no session uses yet.

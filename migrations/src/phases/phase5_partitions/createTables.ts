@@ -56,7 +56,7 @@ export async function createTablesStatements(
       ...COMMENTS[table],
       ...partitionStatements(table, table),
       ...(await indexStatements(executor, table)),
-      ...tenantPolicyStatements(table, { policyFor: table }),
+      ...tenantPolicyStatements(table),
       ownerStatement(table),
       // What default privileges granted.
       revokeAllStatement(table),

@@ -133,7 +133,7 @@ export const searchTablesStatements = [
 
 function secludeTable(table: SearchTable): string[] {
   return [
-    ...tenantPolicyStatements(table, { policyFor: table }),
+    ...tenantPolicyStatements(table),
     ownerStatement(table),
     revokeAllStatement(table),
     `grant select on table ${table} to ${APP_ROLE}`,
