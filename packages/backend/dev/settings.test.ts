@@ -1,5 +1,4 @@
 import { ConfigReader } from '@backstage/config';
-import { JsonObject } from '@backstage/types';
 import { once } from 'events';
 import { AddressInfo, createServer } from 'net';
 import { resolve } from 'path';
@@ -62,45 +61,6 @@ describe('the database', () => {
   });
 });
 
-describe('the local URL', () => {
-  it.each([
-    [undefined, 'http://localhost:7007'],
-    [':7008', 'http://localhost:7008'],
-    [{ host: '0.0.0.0', port: 7008 }, 'http://localhost:7008'],
-    [{ host: '127.0.0.2', port: 7008 }, 'http://127.0.0.2:7008'],
-  ])('follows backend.listen: %j', (listen, localUrl) => {
-    expect(settingsWith({ listen }).localUrl).toBe(localUrl);
-  });
-});
-
-describe('the flag', () => {
-  const flagWith = (enabled: unknown, connection?: object) =>
-    readSettings(
-      new ConfigReader({
-        backend: {
-          baseUrl: 'https://portal.example',
-          database: { client: 'pg' },
-        },
-        tenancy: { enabled, database: { connection } } as JsonObject,
-      }),
-    ).tenancy;
-
-  it.each([
-    ['true', true],
-    [true, true],
-    ['TRUE', false],
-    ['1', false],
-    [undefined, false],
-  ])('%j is on: %s', (value, enabled) => {
-    expect(flagWith(value).enabled).toBe(enabled);
-  });
-
-  it('needs a database user of its own', () => {
-    expect(flagWith('true').hasUser).toBe(false);
-    expect(flagWith('true', { user: 'portal_app' }).hasUser).toBe(true);
-  });
-});
-
 describe('the database of the catalog', () => {
   const nameWith = (database: object) =>
     settingsWith({ database: { client: 'pg', ...database } }).tenancy
@@ -116,24 +76,6 @@ describe('the database of the catalog', () => {
     [{ pluginDivisionMode: 'schema' }, undefined],
   ])('follows backend.database: %j', (database, name) => {
     expect(nameWith(database)).toBe(name);
-  });
-});
-
-describe('the examples', () => {
-  const readsWith = (target: string) =>
-    readSettings(
-      new ConfigReader({
-        backend: {
-          baseUrl: 'https://portal.example',
-          database: { client: 'pg' },
-        },
-        catalog: { locations: [{ type: 'file', target }] },
-      }),
-    ).hasSamples;
-
-  it('are read where a location says so', () => {
-    expect(readsWith('../../examples/entities.yaml')).toBe(true);
-    expect(readsWith('https://example.com/all.yaml')).toBe(false);
   });
 });
 
