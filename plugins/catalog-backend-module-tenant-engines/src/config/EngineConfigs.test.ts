@@ -57,14 +57,6 @@ describe('the configuration of an engine', () => {
     expect(config.get('catalog.rules')).toEqual(backend.catalog.rules);
   });
 
-  it('has no sources of a tenant for which none are configured', async () => {
-    const config = await create(backend).configOf(tenant, undefined);
-
-    expect(config.has('catalog.locations')).toBe(false);
-    expect(config.has('catalog.providers')).toBe(false);
-    expect(config.has('integrations')).toBe(false);
-  });
-
   it('does not have what app-config says of other tenants', async () => {
     const other = { tenantId: tenant.tenantId, tenantSlug: 'other' };
     const config = await create(withOperated).configOf(other, undefined);
@@ -262,18 +254,6 @@ describe('the configuration of an instance', () => {
       expect.stringContaining('the variable GONE is not set'),
     ]);
   });
-
-  it('is that of the engine where all secrets are there', async () => {
-    const whole = {
-      ...stored,
-      integrations: { gitlab: [gitlab('gitlab.com', 'PRESENT')] },
-    };
-    const { config, faults } = await configs.configOfInstance(tenant, whole, {
-      id: 'search',
-    });
-    expect(config.get()).toEqual((await configs.configOf(tenant, whole)).get());
-    expect(faults).toEqual([]);
-  });
 });
 
 describe('app-config of the engines', () => {
@@ -282,11 +262,6 @@ describe('app-config of the engines', () => {
       'another property of a tenant',
       { tenants: { acme: { catalogs: {} } } },
       'tenancy.tenants.acme.catalogs is unknown: the nearest known key is tenancy.tenants.acme.catalog.',
-    ],
-    [
-      'another property of its catalog',
-      { tenants: { acme: { catalog: { readonly: true } } } },
-      'tenancy.tenants.acme.catalog.readonly is unknown: the nearest known key is tenancy.tenants.acme.catalog.',
     ],
     [
       'a name that is no slug',
@@ -299,24 +274,9 @@ describe('app-config of the engines', () => {
       'Invalid tenancy.tenants.default: the default tenant is fed by the catalog of',
     ],
     [
-      'a secret that is no variable',
-      { tenants: { acme: { secrets: ['A B'] } } },
-      'Invalid tenancy.tenants.acme.secrets[0]: ',
-    ],
-    [
-      'locations that are no list',
-      { tenants: { acme: { catalog: { locations: {} } } } },
-      'Invalid tenancy.tenants.acme.catalog.locations: ',
-    ],
-    [
       'an interval that is none',
       { engines: { processingInterval: 'soon' } },
       'Invalid tenancy.engines.processingInterval: expected a duration',
-    ],
-    [
-      'a lower bound that is none',
-      { engines: { minProcessingInterval: { fortnights: 1 } } },
-      'Invalid tenancy.engines.minProcessingInterval: expected a duration',
     ],
   ])('names the key of %s', (_, tenancy, message) => {
     expect(() => create({ tenancy })).toThrow(message);

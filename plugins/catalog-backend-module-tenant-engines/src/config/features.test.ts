@@ -261,19 +261,7 @@ describe('the engine of a tenant', () => {
 
     it.each<[string, (s: Sources, name: string) => JsonObject]>([
       ['a file', (s, name) => ({ type: 'file', target: s.path(name) })],
-      ['the file of no type', (s, name) => ({ target: s.path(name) })],
-      [
-        'one of several',
-        (s, name) => ({ type: 'file', targets: [s.path(name)] }),
-      ],
       ['a relative path', (_, name) => ({ type: 'file', target: `./${name}` })],
-      [
-        'a glob',
-        (s, name) => ({
-          type: 'file',
-          target: `${s.folder}/${name.slice(0, 2)}*.txt`,
-        }),
-      ],
       [
         'a path that only normalizes to an allowed one',
         (s, name) => ({

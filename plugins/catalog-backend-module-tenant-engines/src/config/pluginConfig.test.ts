@@ -50,34 +50,10 @@ describe('the documents of a tenant', () => {
         bucketRootPath: `a/docs-of-tenants/${ACME.tenantId}`,
       },
     ],
-    [
-      'azureBlobStorage',
-      { containerName: 'docs' },
-      { containerName: `docs-${ACME.tenantId}` },
-    ],
-    [
-      'openStackSwift',
-      { containerName: 'docs', region: 'r' },
-      { containerName: `docs-${ACME.tenantId}`, region: 'r' },
-    ],
   ])('are beside those of the default tenant: %s', async (type, own, found) => {
     const configs = create(publisher(type, own));
     configs.checkInstances(techdocs);
     expect(await publisherOf(configs, type)).toEqual(found);
-  });
-
-  it('are where the operator says', async () => {
-    const configs = create({
-      ...publisher('awsS3', { bucketName: 'docs' }),
-      ...publisherOfTenants({
-        awsS3: { bucketName: 'docs-${tenant.slug}', bucketRootPath: '/' },
-      }),
-    });
-    configs.checkInstances(techdocs);
-    expect(await publisherOf(configs, 'awsS3')).toEqual({
-      bucketName: 'docs-acme',
-      bucketRootPath: '/',
-    });
   });
 
   it.each<[string, JsonObject, RegExp]>([
@@ -108,19 +84,6 @@ describe('the documents of a tenant', () => {
         }),
       },
       /would share googleGcs\/docs with the default tenant/,
-    ],
-    [
-      'around the place of the default tenant',
-      {
-        ...publisher('local', { publishDirectory: '/var/docs/example-a' }),
-        ...publisherOfTenants({ local: { publishDirectory: '/var/docs' } }),
-      },
-      /would share local\/var\/docs\/example-a with the default tenant/,
-    ],
-    [
-      'by a publisher that is not known',
-      publisher('myOwn', {}),
-      /can't have documents by the publisher 'myOwn'/,
     ],
     [
       'where the tenant says',
@@ -263,15 +226,6 @@ describe('what a tenant configures of an instance', () => {
       },
       faults: [],
     });
-  });
-
-  it('is nothing of another plugin', async () => {
-    const { config } = await configs.configOfInstance(
-      ACME,
-      { plugins: { jenkins: { baseUrl: 'https://ghe.example.com' } } },
-      scaffolder,
-    );
-    expect(config.has('jenkins')).toBe(false);
   });
 
   it.each<[JsonObject, string]>([

@@ -146,17 +146,7 @@ describe('a tenant may configure', () => {
       'a subdomain that a wildcard allows',
       location('https://x.pages.example.com/a'),
     ],
-    ['a port that is allowed', location('http://ports.example.com:8005/a')],
     ['an address that is allowed', location('http://127.0.0.1:7123/a.yaml')],
-    ['a path that is allowed', location('https://paths.example.com/shared/a')],
-    [
-      'a provider',
-      provider({
-        organization: 'acme',
-        catalogPath: '/catalog-info.yaml',
-        host: 'github.com',
-      }),
-    ],
     ['its own token', github({ token: '${ACME_TOKEN}' })],
     [
       'the same API as the operator',
@@ -168,32 +158,7 @@ describe('a tenant may configure', () => {
       'a file behind a link in its folder',
       github({ token: { $file: 'mounted' } }),
     ],
-    [
-      'rules',
-      {
-        catalog: {
-          rules: [
-            {
-              allow: ['Component'],
-              locations: [{ type: 'url', pattern: 'https://*/**' }],
-            },
-          ],
-        },
-      },
-    ],
     ['an interval', { catalog: { processingInterval: { minutes: 1 } } }],
-    [
-      'a schedule',
-      provider({
-        schedule: { frequency: { minutes: 5 }, timeout: { seconds: 3 } },
-      }),
-    ],
-    [
-      'a crontab',
-      provider({
-        schedule: { frequency: { cron: '*/5 * * * *' }, timeout: 'PT3M' },
-      }),
-    ],
   ])('%s', async (_, config) => {
     await expect(create().validate(tenant, config)).resolves.toBeUndefined();
   });
@@ -243,12 +208,6 @@ describe('the form of the configuration of a tenant', () => {
       { catalog: { readonly: true } },
       'catalog.readonly: there is no such',
     ],
-    ['a list', [], 'expected'],
-    [
-      'integrations that are none',
-      { integrations: 'github' },
-      'integrations: ',
-    ],
     [
       'a file',
       { catalog: { locations: [{ type: 'file', target: '/etc/passwd' }] } },
@@ -265,24 +224,9 @@ describe('the form of the configuration of a tenant', () => {
       'catalog.locations[0]: expected no reference',
     ],
     [
-      'a file in a location',
-      location({ $file: 'token' }),
-      'catalog.locations[0]: expected no reference',
-    ],
-    [
       '__proto__',
       JSON.parse('{"integrations":{"__proto__":{"github":[]}}}'),
       'integrations.__proto__: not a possible name',
-    ],
-    [
-      'constructor',
-      { catalog: { providers: { constructor: { prototype: {} } } } },
-      'catalog.providers.constructor: not a possible name',
-    ],
-    [
-      'deep nesting',
-      provider(deep(50)),
-      'catalog.providers.github: expected at most 20 levels',
     ],
     [
       'very deep nesting',
@@ -292,11 +236,6 @@ describe('the form of the configuration of a tenant', () => {
     [
       'many values',
       provider({ a: Array(20_000).fill(1) }),
-      'The configuration is too large',
-    ],
-    [
-      'long values',
-      provider({ a: 'x'.repeat(300_000) }),
       'The configuration is too large',
     ],
   ])('is refused with %s', async (_, config, message) => {
@@ -326,16 +265,6 @@ describe('a reference', () => {
       token('a-${OTHER_TOKEN}-b'),
       'the variable OTHER_TOKEN does not belong to this tenant',
     ],
-    [
-      'to the second of two variables',
-      token('${ACME_TOKEN}${OTHER_TOKEN}'),
-      'the variable OTHER_TOKEN does not belong to this tenant',
-    ],
-    [
-      'to a property of all objects',
-      token('${toString}'),
-      'the variable toString does not belong to this tenant',
-    ],
     ['with a fallback', token('${ACME_TOKEN:-x}'), 'without a fallback'],
     [
       'to a variable that is not set',
@@ -348,18 +277,8 @@ describe('a reference', () => {
       "integrations.github[0].token: '$env' is not possible here",
     ],
     [
-      'by $include',
-      token({ $include: 'x.yaml#a' }),
-      "'$include' is not possible here",
-    ],
-    [
       'to a path',
       token({ $file: '../acme-two/token' }),
-      'expected the plain name of a file in $file',
-    ],
-    [
-      'to an absolute path',
-      token({ $file: '/etc/passwd' }),
       'expected the plain name of a file in $file',
     ],
     [
@@ -378,19 +297,9 @@ describe('a reference', () => {
       "there is no readable file 'missing' of this tenant",
     ],
     [
-      'to a large file',
-      token({ $file: 'large' }),
-      "there is no readable file 'large' of this tenant",
-    ],
-    [
       'to a link to a file of another tenant',
       token({ $file: 'others' }),
       "there is no readable file 'others' of this tenant",
-    ],
-    [
-      'to a link to a file beside the folders',
-      token({ $file: 'escaped' }),
-      "there is no readable file 'escaped' of this tenant",
     ],
     [
       'to a link to a file of the server',
@@ -449,11 +358,6 @@ describe('a host', () => {
       `'github.com:8443' ${NONE}`,
     ],
     [
-      'with a port beyond the range',
-      location('http://ports.example.com:8011/'),
-      NONE,
-    ],
-    [
       'with a path that is not allowed',
       location('https://paths.example.com/private'),
       NONE,
@@ -464,11 +368,6 @@ describe('a host', () => {
       NONE,
     ],
     ['with a trailing dot', location('https://github.com./x'), NONE],
-    [
-      'with a trailing dot below a wildcard',
-      location('https://a.pages.example.com./x'),
-      NONE,
-    ],
     ['that only ends alike', location('https://evilpages.example.com/x'), NONE],
     ['after a user', location('https://github.com@evil.example/x'), FORM],
     [
@@ -482,26 +381,6 @@ describe('a host', () => {
       `catalog.providers.github.theirs.host: the host 'evil.example' ${NONE}`,
     ],
     [
-      'of a provider with one label',
-      provider({ host: 'vault' }),
-      `'vault' ${NONE}`,
-    ],
-    [
-      'of a provider with a user',
-      provider({ host: 'github.com@evil.example' }),
-      FORM,
-    ],
-    [
-      'of a URL by another name',
-      provider({ graphqlThing: 'https://evil.example' }),
-      NONE,
-    ],
-    [
-      'of a URL without slashes',
-      provider({ thing: 'http:evil.example' }),
-      FORM,
-    ],
-    [
       'of a URL with a tab in its scheme',
       provider({ thing: 'ht\ttp:evil.example' }),
       FORM,
@@ -510,22 +389,6 @@ describe('a host', () => {
       'of a URL without a scheme',
       provider({ thing: '//evil.example/x' }),
       FORM,
-    ],
-    [
-      'of a URL in the midst of text',
-      provider({ thing: 'see https://evil.example' }),
-      FORM,
-    ],
-    ['by another name', provider({ thing: 'evil.example' }), NONE],
-    [
-      'that is an address, by another name',
-      provider({ thing: '10.0.0.1' }),
-      NONE,
-    ],
-    [
-      'in a list',
-      provider({ servers: ['github.com', 'evil'] }),
-      `catalog.providers.github.theirs.servers[1]: the host 'evil' ${NONE}`,
     ],
     [
       'of a file',
@@ -538,43 +401,13 @@ describe('a host', () => {
       `integrations.gitlab[0].host: the host 'gitlab.evil.example' ${NONE}`,
     ],
     [
-      'of an API',
-      github({ apiBaseUrl: 'https://evil.example' }),
-      'integrations.github[0].apiBaseUrl: ',
-    ],
-    [
       'of an API of the operator for another host',
       github({ apiBaseUrl: 'https://api.ghe.example.com/v3' }),
       'integrations.github[0].apiBaseUrl: expected the URL that the operator has for this host',
     ],
     [
-      'of an API with another path',
-      {
-        integrations: {
-          github: [
-            {
-              host: 'ghe.example.com',
-              apiBaseUrl: 'https://api.ghe.example.com/v4',
-            },
-          ],
-        },
-      },
-      'expected the URL that the operator has for this host',
-    ],
-    [
       'of an API of a host that is not named',
       { integrations: { github: [{ apiBaseUrl: 'https://ghe.example.com' }] } },
-      'expected the URL that the operator has for this host',
-    ],
-    [
-      'of an API in capital letters',
-      {
-        integrations: {
-          github: [
-            { host: 'GitHub.com', apiBaseUrl: 'https://ghe.example.com' },
-          ],
-        },
-      },
       'expected the URL that the operator has for this host',
     ],
     [
@@ -590,11 +423,6 @@ describe('a host', () => {
     [
       'with a reference in it',
       provider({ target: 'https://${ACME_HOST_PART}.example' }),
-      'expected a host or a URL without a reference in it',
-    ],
-    [
-      'with a reference in its path',
-      provider({ target: 'https://github.com/${ACME_TOKEN}' }),
       'expected a host or a URL without a reference in it',
     ],
   ])('%s is refused', async (_, config, message) => {
@@ -628,16 +456,6 @@ describe('an interval', () => {
       { catalog: { processingInterval: { seconds: 59 } } },
       `catalog.processingInterval: ${SHORT}`,
     ],
-    [
-      'below zero',
-      { catalog: { processingInterval: { minutes: -5 } } },
-      'catalog.processingInterval: ',
-    ],
-    [
-      'beyond all dates',
-      { catalog: { processingInterval: { years: 1e9 } } },
-      'catalog.processingInterval: expected at most a year',
-    ],
     ['of a provider', schedule({ seconds: 1 }), `${AT}: ${SHORT}`],
     [
       'of a crontab with seconds',
@@ -645,24 +463,9 @@ describe('an interval', () => {
       `${AT}.cron: ${SHORT}`,
     ],
     [
-      'of a crontab that is none',
-      schedule({ cron: 'often' }),
-      `${AT}.cron: expected a crontab expression`,
-    ],
-    [
       'of many crontabs',
       provider({ a: Array(101).fill({ frequency: { cron: '0 * * * *' } }) }),
       'catalog.providers.github.theirs.a[100].frequency.cron: expected at most 100',
-    ],
-    [
-      'of a crontab with a short interval among long ones',
-      schedule({ cron: '0,30 0 1 * * *' }),
-      `${AT}.cron: ${SHORT}`,
-    ],
-    [
-      'of a provider that names it otherwise',
-      provider({ pollingInterval: { seconds: 1 } }),
-      `catalog.providers.github.theirs.pollingInterval: ${SHORT}`,
     ],
   ])('%s is refused', async (_, config, message) => {
     const error = await refusal(config);
@@ -696,15 +499,6 @@ describe('what the client of a cloud makes a part of a host', () => {
       }),
       'integrations.azureBlobStorage[0]: expected accountName of 3 to 24 letters and digits',
     ],
-    [
-      'a region that is more than a part of a host',
-      integrations({
-        awsCodeCommit: [
-          { region: 'x/y', accessKeyId: 'a', secretAccessKey: 'b' },
-        ],
-      }),
-      'integrations.awsCodeCommit[0]: expected region such as eu-west-1',
-    ],
   ])('is refused: %s', async (_, config, message) => {
     await expect(refusal(config)).resolves.toMatchObject({
       name: 'InputError',
@@ -723,24 +517,9 @@ describe("the backend's own identity in a cloud", () => {
       'integrations.awsS3[0]: expected accessKeyId and secretAccessKey',
     ],
     [
-      'of AWS CodeCommit',
-      integrations({ awsCodeCommit: [{ region: 'eu-west-1' }] }),
-      'integrations.awsCodeCommit[0]: expected accessKeyId',
-    ],
-    [
       'of Google',
       integrations({ googleGcs: {} }),
       'integrations.googleGcs: expected clientEmail and privateKey',
-    ],
-    [
-      'of Azure Blob Storage',
-      integrations({ azureBlobStorage: [{ accountName: 'x' }] }),
-      'integrations.azureBlobStorage[0]: expected one of accountKey',
-    ],
-    [
-      'of Azure DevOps',
-      integrations({ azure: [{ host: 'dev.azure.com' }] }),
-      'integrations.azure[0]: expected credentials',
     ],
     [
       'of a provider of Azure DevOps',
@@ -750,13 +529,6 @@ describe("the backend's own identity in a cloud", () => {
         },
       },
       'catalog.providers.azureDevOps.x.organization: expected one for which integrations.azure has credentials',
-    ],
-    [
-      'of a provider of Microsoft Graph',
-      {
-        catalog: { providers: { microsoftGraphOrg: { x: { tenantId: 'y' } } } },
-      },
-      'catalog.providers.microsoftGraphOrg.x: expected clientId and clientSecret',
     ],
     [
       'of a provider of S3',

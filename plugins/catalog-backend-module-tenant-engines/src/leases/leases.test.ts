@@ -7,9 +7,7 @@ import {
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { randomUUID } from 'node:crypto';
 import { Client } from 'pg';
-import { EnginePool } from '../work/EnginePool';
 import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
-import { BackgroundWork } from '../work/BackgroundWork';
 import {
   applicationNameOf,
   endSessions,
@@ -242,43 +240,6 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await expect(
         withDeadline('the end of the session', ended),
       ).resolves.toBeUndefined();
-    });
-
-    it('are not used by work that gets its session afterwards', async () => {
-      let isHeld = true;
-      const work = new BackgroundWork({
-        tenantSlug: 'acme',
-        holdsLease: () => isHeld,
-      });
-      work.open();
-      const pool = EnginePool.create({
-        applicationName: 'one at a time',
-        connection: database.login,
-        max: 1,
-        logger: mockServices.logger.mock(),
-      });
-      const { knex, close } = pool.forSchema('public');
-      closing.push(() => pool.close());
-      await database.query(
-        `create table if not exists public.written (by text);
-         truncate public.written; grant insert on public.written to public`,
-      );
-      // The only session is at the request of a user.
-      const request = await knex.transaction();
-      await request.raw('select 1');
-      const write = work
-        .run(async () => knex('written').insert({ by: 'background' }))
-        .catch(error => error);
-      await new Promise(setImmediate);
-      isHeld = false;
-      await request.commit();
-      await expect(write).resolves.toMatchObject({
-        message: expect.stringMatching(/does not do the background work/),
-      });
-      await expect(
-        database.query('select from public.written'),
-      ).resolves.toEqual([]);
-      close();
     });
 
     it('leave nothing that waits for the next interval', async () => {

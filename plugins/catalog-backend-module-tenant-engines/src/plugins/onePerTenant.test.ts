@@ -28,7 +28,7 @@ import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { Client, type ClientConfig } from 'pg';
+import { type ClientConfig } from 'pg';
 import request from 'supertest';
 import {
   catalogModuleTenantEngines,
@@ -309,30 +309,6 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
-    it('starts an instance whose tenant lacks a secret of its catalog engine', async () => {
-      const client = new Client(connection);
-      await client.connect();
-      await client.query(
-        `with tenant as (
-           insert into tenancy.tenants (tenant_slug, tenant_name)
-           values ('lacking', 'Lacking') returning tenant_id)
-         insert into tenancy.tenant_engines (tenant_id, created_by, catalog_config)
-         select tenant_id, 'test', $1 from tenant`,
-        [
-          {
-            integrations: {
-              github: [{ host: 'github.com', token: '${GONE}' }],
-            },
-          },
-        ],
-      );
-      await client.end();
-      await eventually(() =>
-        send('lacking', 'POST', 'notes/there').expect(201),
-      );
-      expect((await notesOf('lacking')).notes).toEqual(['there']);
-    });
-
     describe('the stock search', () => {
       const found = async (tenant: string, term: string) => {
         const { body } = await send(
@@ -400,22 +376,6 @@ describe.each(databases.eachSupportedId())(
         }
       });
 
-      it('has the tables of a stock search in the schema of each tenant', async () => {
-        const inventory = (schema: string) =>
-          query(
-            'search',
-            `select replace(indexdef, '${schema}.', '') from pg_indexes
-              where schemaname = '${schema}' and tablename = 'documents' order by 1`,
-          );
-        const stock = await inventory('public');
-        expect(stock).toHaveLength(4);
-        for (const slug of ['acme', 'initech']) {
-          expect(
-            await inventory(`${engineSchemaOf(ids.get(slug)!)}_search`),
-          ).toEqual(stock);
-        }
-      });
-
       it('finds what a tenant gets later', async () => {
         await backend.write(ids.get('initech')!, {
           type: 'full',
@@ -447,17 +407,6 @@ describe('what is listed in onePerTenant', () => {
         [pluginId]: { dataOnlyInDatabase: true, features: [] },
       }),
     ).toThrow(`The plugin '${pluginId}' is listed in onePerTenant: `);
-  });
-
-  it.each([
-    'search',
-    'scaffolder',
-    'signals',
-    'techdocs',
-    'user-settings',
-    'notifications',
-  ])('may be %s, which was tried', pluginId => {
-    expect(onePerTenant({ [pluginId]: [] })).not.toEqual([]);
   });
 });
 

@@ -23,25 +23,6 @@ describe('the thread that parses sources', () => {
     ]);
   });
 
-  it('takes no more documents than a file may have', async () => {
-    parser = new SourceParser({ ...DEFAULT_BOUNDS, maxEntities: 2 });
-    const parse = (documents: number) =>
-      parser.parse('acme', 'a: 1\n---\n'.repeat(documents - 1).concat('a: 1'));
-    await expect(parse(2)).resolves.toHaveLength(2);
-    await expect(parse(3)).rejects.toThrow('has more than 2 entities');
-  });
-
-  it('ends after the time that it has', async () => {
-    parser = new SourceParser({
-      ...DEFAULT_BOUNDS,
-      maxValues: 1e9,
-      timeoutMs: 100,
-    });
-    await expect(parser.parse('acme', LISTS)).rejects.toThrow(
-      'took longer than 100 ms',
-    );
-  });
-
   it('parses the file of a tenant beside many of another', async () => {
     parser = new SourceParser(DEFAULT_BOUNDS);
     // Both threads are there.

@@ -164,31 +164,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await inventoryOf(database, tenantId)).toEqual(upstream);
   });
 
-  it('belong to the login, and nobody else may do anything but the adoption', async () => {
-    const database = await create();
-    const tenantId = randomUUID();
-    await database.tables().provision(tenantId);
-    const rights = await database.query(
-      `select distinct n.nspowner::regrole::text as schema, c.relowner::regrole::text as table,
-              array(select distinct a.grantee::regrole::text
-                      from pg_class o, aclexplode(o.relacl) a
-                     where o.relnamespace = n.oid order by 1) as grantees,
-              has_schema_privilege('portal_app', n.oid, 'usage') as app
-         from pg_namespace n join pg_class c on c.relnamespace = n.oid
-        where n.nspname = $1`,
-      [engineSchemaOf(tenantId)],
-    );
-    const user = database.login.user;
-    expect(rights).toEqual([
-      {
-        schema: user,
-        table: user,
-        grantees: ['portal_admin', user],
-        app: false,
-      },
-    ]);
-  });
-
   it('are watched by the adoption from their first row on', async () => {
     const database = await create();
     const tenantId = await database.newTenant();
@@ -316,20 +291,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       database.tables({ connection }).provision(randomUUID()),
     ).resolves.toBe('created');
     await database.query(`drop owned by ${user} cascade; drop role ${user}`);
-  });
-
-  it('need the right to create temporary tables, and say so', async () => {
-    const database = await create();
-    const { user, database: name } = database.login;
-    await database.query(`revoke temporary on database "${name}" from public`);
-    const grant = `GRANT TEMPORARY ON DATABASE ${name} TO ${user}`;
-    await expect(database.tables().provision(randomUUID())).rejects.toThrow(
-      grant,
-    );
-    await database.query(grant);
-    await expect(database.tables().provision(randomUUID())).resolves.toBe(
-      'created',
-    );
   });
 
   it.each([

@@ -280,24 +280,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       await Promise.all([holds[1].release(), holds[2].release()]);
     });
 
-    it.each([
-      [8, 4],
-      [5, 2],
-      [2, 2],
-    ])('of %d sessions %d by default', async (max, share) => {
-      const pool = createPool({ max });
-      const acme = pool.forSchema('acme').knex;
-      const holds = await Promise.all(
-        Array.from({ length: share }, () => hold(acme)),
-      );
-      const another = hold(acme);
-      await waitUntil('one that waits', () => pool.stats().waiting === 1);
-      expect(pool.stats()).toMatchObject({ used: share, waiting: 1 });
-      await holds[0].release();
-      holds[0] = await another;
-      await Promise.all(holds.map(({ release }) => release()));
-    });
-
     it('and says so to what has waited for too long', async () => {
       const { acme } = open(4, { waitMs: 50 }, 1);
       // PostgreSQL may take longer than that to open the session.
@@ -320,13 +302,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       expect(pids[4]).not.toBe(pids[0]);
       expect(pool.stats()).toMatchObject({ sessions: 1, opened: 2 });
       expect(await isOpen(pids[0])).toBe(false);
-    });
-
-    it('that has been open for long', async () => {
-      const { acme, pool } = open(1, { ageMs: 0 });
-      const pid = await pidOf(acme);
-      expect(await pidOf(acme)).not.toBe(pid);
-      expect(pool.stats().opened).toBe(2);
     });
 
     it('that could not be switched', async () => {
@@ -475,20 +450,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       work.close();
       expect(await waits).toMatchObject(refusal);
       await release();
-    });
-
-    it('has it end before the work has finished', async () => {
-      const { acme } = open(1);
-      const { work } = workOf();
-      const { pid, release } = await work.run(() => hold(acme));
-      const events: string[] = [];
-      const finished = work.finish().then(() => events.push('finished'));
-      await client.query('select pg_sleep(0.2)');
-      events.push('released');
-      await release();
-      await withDeadline('the end of the work', finished);
-      expect(events).toEqual(['released', 'finished']);
-      expect(await pidOf(acme)).toBe(pid);
     });
 
     it('does not take a request for it, which gets a session that it returns', async () => {

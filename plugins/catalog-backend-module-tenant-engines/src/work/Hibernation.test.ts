@@ -51,17 +51,6 @@ describe('the hibernation of an engine', () => {
   const woken = (waiting: Promise<unknown>[]) =>
     withDeadline('both polls to go on', Promise.all(waiting));
 
-  it('begins when polls have found nothing, and not before', async () => {
-    const created = create();
-    const { hibernation, onIdle } = created;
-    await withDeadline('the poll', hibernation.admit('processing'));
-    hibernation.answered('processing', 3);
-    expect(hibernation.isAsleep).toBe(false);
-    await fallAsleep(created);
-    await waitUntil('the engine to be idle', () => onIdle.mock.calls.length);
-    expect(onIdle).toHaveBeenCalledTimes(1);
-  });
-
   it('does not begin where a statement was over while the poll was under way', async () => {
     const created = create();
     const { hibernation } = created;
