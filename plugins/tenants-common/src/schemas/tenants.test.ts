@@ -42,14 +42,8 @@ describe('a tenant', () => {
     ['', '""'],
     ['Acme', '"Acme"'],
     ['a_b', '"a_b"'],
-    ['a.b', '"a.b"'],
-    ['a b', '"a b"'],
-    ['acme\n', '"acme\\n"'],
     ['ä', '"ä"'],
     ['a'.repeat(64), `"${'a'.repeat(60)}…`],
-    [7, '7'],
-    [null, 'null'],
-    [['acme'], 'a list'],
   ])('may not have the slug %j', (tenant_slug, shown) => {
     const message = messageOf(() =>
       parseCreateTenant({ ...VALID, tenant_slug }),
@@ -148,11 +142,8 @@ describe('a tenant', () => {
   it.each([
     [undefined, 'it is missing, expected an object with tenant_slug and'],
     [null, 'it must be an object with tenant_slug and tenant_name, got null'],
-    [[], 'got a list'],
-    ['acme', 'got "acme"'],
     [{}, `tenant_slug is missing, expected ${SLUG}; tenant_name is missing`],
     [{ ...VALID, tenant_id: 'x' }, 'unknown field "tenant_id"'],
-    [JSON.parse('{"__proto__":1}'), 'unknown field "__proto__"'],
   ])('is not %j', (input, message) => {
     expect(messageOf(() => parseCreateTenant(input))).toContain(message);
   });
@@ -172,14 +163,6 @@ describe('changes to a tenant', () => {
       );
     }
   });
-
-  it('leave its slug alone', () => {
-    expect(
-      messageOf(() =>
-        parseUpdateTenant({ tenant_slug: 'b', tenant_name: 'B' }),
-      ),
-    ).toContain('unknown field "tenant_slug"');
-  });
 });
 
 describe('a list of tenants', () => {
@@ -197,12 +180,8 @@ describe('a list of tenants', () => {
   it.each([
     [{ limit: 0 }, 'limit must be an integer from 1 to 500, got 0'],
     [{ limit: 501 }, 'limit must be an integer from 1 to 500, got 501'],
-    [{ limit: '1' }, 'got "1"'],
     [{ offset: -1 }, 'offset must be an integer from 0 to'],
-    [{ deleted: 'yes' }, 'deleted must be true or false, got "yes"'],
-    [{ search: 1 }, 'search must be a text of at most 255 characters, got 1'],
     [{ search: 'x'.repeat(256) }, 'search must be a text of at most 255'],
-    [{ search: 'a\0' }, 'without NUL characters and lone surrogates'],
     [{ search: '\ud800' }, 'without NUL characters and lone surrogates'],
     [{ order: 'x' }, 'unknown field "order"'],
   ])('is not %j', (input, message) => {
