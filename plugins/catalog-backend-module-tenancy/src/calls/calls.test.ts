@@ -197,13 +197,6 @@ describe.each(databases.eachSupportedId())(
       },
     );
 
-    it('gets none of the entities of others', async () => {
-      const all: Work = async ({ catalog }, { credentials }) =>
-        namesOf(await catalog.getEntities({}, { credentials })).sort();
-      await expect(ask('acme', all)).resolves.toEqual(['acme-only', 'shared']);
-      await expect(ask('default', all)).resolves.toEqual([]);
-    });
-
     it('keeps two requests at once apart', async () => {
       const arrived: (() => void)[] = [];
       caller.does(async ({ catalog }, { credentials, req }) => {

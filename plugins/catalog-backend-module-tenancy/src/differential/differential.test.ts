@@ -210,14 +210,6 @@ describe.each(databases.eachSupportedId())(
           });
         }
       });
-
-      it('takes no notice of who the request says its tenant is', async () => {
-        const { body } = await off
-          .as('no-such-tenant')
-          .get('/entities?filter=kind=group')
-          .set('Host', 'acme.example.com');
-        expect(body).toHaveLength(3);
-      });
     });
 
     describe('with the flag on', () => {
@@ -232,40 +224,6 @@ describe.each(databases.eachSupportedId())(
             answer: { ...due, headers },
           });
         }
-      });
-
-      it('leads from page to page through all entities', async () => {
-        const pages = async (backend: CatalogBackend) => {
-          const found = [];
-          let path: string | undefined =
-            '/entities?limit=9&filter=kind=component&fields=metadata.name';
-          while (path) {
-            const answer: Response = await backend.as(undefined).get(path);
-            found.push(answer.body);
-            path = /<(.*)>; rel="next"/.exec(answer.get('Link') ?? '')?.[1];
-          }
-          return found;
-        };
-        const found = await pages(on);
-        expect(found.map(page => page.length)).toEqual([9, 9, 6]);
-        expect(found).toEqual(await pages(stock));
-      });
-
-      it('gives an entity by the uid that it shows', async () => {
-        const { body } = await send(
-          on,
-          get('/entities/by-name/component/default/service-03'),
-        );
-        const byUid = await send(
-          on,
-          get(`/entities/by-uid/${body.metadata.uid}`),
-        );
-        expect(byUid.body).toEqual(body);
-        const filtered = await send(
-          on,
-          get(`/entities?filter=metadata.uid=${body.metadata.uid}`),
-        );
-        expect(filtered.body).toEqual([body]);
       });
     });
   },

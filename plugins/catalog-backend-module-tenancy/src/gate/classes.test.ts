@@ -84,10 +84,6 @@ describe('the class of a plugin', () => {
     expect(await get('aware', 'globex')).toBe('200 "globex"');
   });
 
-  it.each(['auth', 'news'])('gives tenants %s, which is shared', async id => {
-    expect(await get(id, 'acme')).toBe('200 "reached"');
-  });
-
   it('closes a plugin that is in no class, and says so once in the log', async () => {
     logger.warn.mockClear();
     for (const slug of ['acme', 'acme', 'globex']) {
@@ -144,13 +140,6 @@ describe('the class of a plugin', () => {
     expect(text).toBe('["hostname","search"]');
   });
 
-  it.each(['aware', 'auth', 'news', 'search'])(
-    'does not matter for a tenant that does not exist: %s',
-    async pluginId => {
-      expect(await get(pluginId, 'unknown')).toBe(`403 ${REFUSED}`);
-    },
-  );
-
   it('has pages and sign-in answer without credentials, whatever tenant is named and whether it can be looked up', async () => {
     directory.failure = new Error('The database is away');
     try {
@@ -168,18 +157,6 @@ describe('the class of a plugin', () => {
       }
     } finally {
       directory.failure = undefined;
-    }
-  });
-
-  it('has credentials come first', async () => {
-    for (const pluginId of ['aware', 'auth', 'search']) {
-      for (const slug of ['default', 'acme', 'unknown']) {
-        const { status } = await send(`/api/${pluginId}${PATHS.credentials}`, {
-          'x-tenant-slug': slug,
-          authorization: mockCredentials.none.header(),
-        });
-        expect({ pluginId, slug, status }).toMatchObject({ status: 401 });
-      }
     }
   });
 });
@@ -352,14 +329,6 @@ describe('membership as it is configured', () => {
   };
 
   beforeEach(() => roleOf.mockClear());
-
-  it('is asked in tenants other than the default one', async () => {
-    const get = await start({});
-    expect(await get('aware', 'default')).toBe('200 "default"');
-    expect(roleOf).not.toHaveBeenCalled();
-    expect(await get('aware', 'acme')).toBe(`403 ${REFUSED}`);
-    expect(roleOf).toHaveBeenCalled();
-  });
 
   it('is not asked at all while it is open', async () => {
     const get = await start({ membership: 'open' });

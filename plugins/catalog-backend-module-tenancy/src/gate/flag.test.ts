@@ -102,26 +102,11 @@ describe('the flag', () => {
     expect(await tenantAtAcme({ enabled })).toBe('"acme"');
   });
 
-  it('is on: the environment variable has the value true', async () => {
-    process.env[VARIABLE] = 'true';
-    expect(await tenantAtAcme({ enabled: undefined })).toBe('"acme"');
-  });
-
   it.each(OFF)(
     'is off: tenancy.enabled %j; every request is the default tenant, and nothing is looked up',
     async enabled => {
       delete process.env[VARIABLE];
       expect(await answersToAll({ enabled })).toEqual(AS_WITHOUT_TENANTS);
-    },
-  );
-
-  it.each(OFF.filter(value => typeof value === 'string'))(
-    'is off: the environment variable has the value %j',
-    async value => {
-      process.env[VARIABLE] = value;
-      expect(await answersToAll({ enabled: undefined })).toEqual(
-        AS_WITHOUT_TENANTS,
-      );
     },
   );
 });

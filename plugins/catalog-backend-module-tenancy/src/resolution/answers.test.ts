@@ -4,7 +4,6 @@ import { mockServices } from '@backstage/backend-test-utils';
 import { DatabaseUnavailableError } from 'backstage-plugin-catalog-tenancy-node';
 import { outcomeOf, REFUSED } from './__testUtils__/outcomeOf';
 import { InMemoryTenants } from './__testUtils__/InMemoryTenants';
-import { startRootRouter } from './__testUtils__/startRootRouter';
 import {
   startTenantBackend,
   type TenantBackend,
@@ -67,33 +66,6 @@ describe('answers', () => {
     for (const answer of answers) {
       expect(answer).toEqual(answers[0]);
     }
-  });
-
-  it.each(REFUSALS)(
-    'to HEAD have the headers alone: %s',
-    async (_title, headers) => {
-      const { date: _, ...expected } = (await backend.get(headers)).headers;
-      const answer = await backend.head(headers);
-      expect(answer.status).toBe(403);
-      expect(answer.text).toBe('');
-      expect(answer.headers).toMatchObject(expected);
-      expect(answer.headers['content-type']).toMatch(/^application\/json(;|$)/);
-    },
-  );
-
-  it('are not laid out for people to read, where Backstage does that', async () => {
-    const environment = process.env.NODE_ENV;
-    // Backstage indents JSON in development.
-    (process.env as Record<string, string | undefined>).NODE_ENV =
-      'development';
-    const development = await startRootRouter({ directory });
-    (process.env as Record<string, string | undefined>).NODE_ENV = environment;
-    const accepted = await development.get({ host: HOST });
-    expect(accepted.text).toContain('{\n  "tenantId"');
-    expect(outcomeOf(await development.get({ host: `unknown.${HOST}` }))).toBe(
-      REFUSED,
-    );
-    await development.stop();
   });
 
   it('tell caches what they depend on, whatever they are', async () => {

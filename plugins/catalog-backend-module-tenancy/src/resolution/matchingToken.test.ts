@@ -40,15 +40,6 @@ describe('tenancy.requireMatchingToken', () => {
         { host: 'portal.example', authorization: bearer('acme') },
         'acme',
       ],
-      [
-        'a token before a header, which it makes no odds',
-        {
-          host: 'portal.example',
-          authorization: bearer('acme'),
-          'x-tenant-slug': 'globex',
-        },
-        'acme',
-      ],
       ['no token', { host: 'acme.portal.example' }, 'acme'],
       [
         'a token that does not verify, which Backstage itself refuses',
@@ -73,19 +64,8 @@ describe('tenancy.requireMatchingToken', () => {
         },
       ],
       [
-        'the same in a scheme of lower case',
-        {
-          host: 'acme.portal.example',
-          authorization: bearer('globex').replace('Bearer', 'bearer'),
-        },
-      ],
-      [
         'a token for a tenant that there is not',
         { host: 'acme.portal.example', authorization: bearer('unknown') },
-      ],
-      [
-        'a token for the tenant in other letters',
-        { host: 'acme.portal.example', authorization: bearer('ACME') },
       ],
       [
         'a token that has expired since Backstage let it pass, and a header',
@@ -93,13 +73,6 @@ describe('tenancy.requireMatchingToken', () => {
           host: 'portal.example',
           authorization: bearer('globex', { exp: seconds(-1) }),
           'x-tenant-slug': 'acme',
-        },
-      ],
-      [
-        'a token that has expired since Backstage let it pass, and no header',
-        {
-          host: 'portal.example',
-          authorization: bearer('globex', { exp: seconds(-1) }),
         },
       ],
     ])('refuses: %s', async (_title, headers) => {

@@ -28,15 +28,10 @@ describe('the sources of a slug', () => {
       [undefined, undefined, undefined, 'default'],
       ['acme', undefined, undefined, 'acme'],
       [undefined, 'globex', undefined, 'globex'],
-      [undefined, undefined, 'initech', 'initech'],
       // In disagreement, in their order.
       ['acme', 'globex', 'initech', 'acme'],
-      ['acme', 'globex', undefined, 'acme'],
-      ['acme', undefined, 'initech', 'acme'],
       [undefined, 'globex', 'initech', 'globex'],
-      ['www', 'globex', 'initech', 'globex'],
       ['www', undefined, 'initech', 'initech'],
-      ['www', undefined, undefined, 'default'],
       // In agreement.
       ['acme', 'acme', 'acme', 'acme'],
       // The default tenant by name.
@@ -47,9 +42,6 @@ describe('the sources of a slug', () => {
       ['unknown', 'globex', 'initech', REFUSED],
       [undefined, 'unknown', 'initech', REFUSED],
       [undefined, undefined, 'unknown', REFUSED],
-      ['not_a_slug', 'globex', 'initech', REFUSED],
-      [undefined, 'Not A Slug', 'initech', REFUSED],
-      [undefined, undefined, 'Not A Slug', REFUSED],
     ],
   )(
     'hostname %s, token %s, header %s: %s',
@@ -69,16 +61,12 @@ describe('the sources of a slug', () => {
     ['blanks around a slug', ' \tacme  ', 'acme'],
     ['upper case', 'ACME', REFUSED],
     ['a blank inside', 'ac me', REFUSED],
-    ['an underscore', 'ac_me', REFUSED],
-    ['a dot', 'acme.portal', REFUSED],
     ['a letter of another alphabet', '\u00e4cme', REFUSED],
     ['a quote', "acme' or '1'='1", REFUSED],
-    ['a path', '../acme', REFUSED],
     ['a list', 'acme,globex', REFUSED],
     ['two lines that differ', ['acme', 'globex'], REFUSED],
     ['two lines that agree', ['acme', 'acme'], REFUSED],
     ['a second line that is empty', ['acme', ''], REFUSED],
-    ['two lines that are empty', ['', ''], REFUSED],
   ])('X-Tenant-Slug with %s (%j): %s', async (_title, value, expected) => {
     const answer = await backend.get({
       host: BARE_HOST,

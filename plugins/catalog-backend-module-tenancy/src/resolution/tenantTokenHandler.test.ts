@@ -1,10 +1,6 @@
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import {
-  DatabaseStatementError,
-  DatabaseUnavailableError,
-} from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
 import tenancyFeatures from '../index';
 import { outcomeOf } from './__testUtils__/outcomeOf';
@@ -117,47 +113,6 @@ describe('a tenant token as credentials', () => {
       expect(outcomeOf(await withToken(sign(ACME), { cookie }))).toBe('acme');
     });
 
-    it.each(['unknown', '-', '0'])(
-      'is refused by Backstage for a tenant that is not active: %s',
-      async tenantSlug => {
-        const token = sign({ tenantSlug });
-        for (const host of [HOST, 'globex.portal.example']) {
-          expect(outcomeOf(await withToken(token, { host }))).toMatch(
-            UNAUTHENTICATED,
-          );
-        }
-        expect(directory.lookups).toEqual([tenantSlug, tenantSlug]);
-      },
-    );
-
-    it.each<[string, Error]>([
-      ['no connection', new DatabaseUnavailableError('None in time')],
-      ['no right', new DatabaseStatementError('permission denied', '42501')],
-      ['anything else', new TypeError('Something is wrong here')],
-    ])(
-      'gets 503, neither 401 nor an answer, where the tenant cannot be looked up: %s',
-      async (_title, failure) => {
-        directory.failure = failure;
-        for (const tenantSlug of ['acme', 'default', 'unknown']) {
-          const answer = await withToken(sign({ tenantSlug }));
-          expect(answer.status).toBe(503);
-          expect(answer.text).not.toMatch(/tenantId|TypeError|stack/);
-        }
-        // A token that does not verify is none, whatever the database says.
-        expect(outcomeOf(await withToken(sign(ACME, {}, 'other')))).toMatch(
-          UNAUTHENTICATED,
-        );
-      },
-    );
-
-    it('of another tenant than that of the hostname does not choose, while tenancy.requireMatchingToken is off', async () => {
-      const answer = await withToken(sign(ACME), {
-        host: 'globex.portal.example',
-      });
-      expect(outcomeOf(answer)).toBe('globex');
-      expect(callerOf(answer)).toMatchObject({ subject: 'tenant:acme' });
-    });
-
     it('a token of a user names no tenant, and still authenticates the user', async () => {
       const token = userToken('user:default/guest', ACME);
       const answer = await withToken(token, { 'x-tenant-slug': 'globex' });
@@ -220,22 +175,10 @@ describe('a tenant token as credentials', () => {
       `is none of 'tenancy.jwtSecret', expected one of them or no secret`,
     ],
     [
-      'a prefix with a space',
-      { subjectPrefix: 'a tenant' },
-      {},
-      `Invalid subjectPrefix 'a tenant'`,
-    ],
-    [
       'the prefix of services that the configuration names',
       { subjectPrefix: 'external' },
       {},
       `Invalid subjectPrefix 'external'`,
-    ],
-    [
-      'the prefix of plugins',
-      { subjectPrefix: 'plugin' },
-      {},
-      `Invalid subjectPrefix 'plugin'`,
     ],
   ])(
     'keeps the backend from starting, which says why: %s',
@@ -256,10 +199,6 @@ describe('a tenant token as credentials', () => {
 
   it.each<[string, JsonObject[]]>([
     ['none', [{ type: 'tenant', options: {} }]],
-    [
-      'an empty list, which Backstage takes for none',
-      [{ type: 'tenant', options: {}, accessRestrictions: [] }],
-    ],
     ['none in the second entry', [ENTRY, { type: 'tenant', options: {} }]],
   ])(
     'keeps the backend from starting without accessRestrictions, flag on or off, and shows what to write: %s',

@@ -1,24 +1,13 @@
 import { authServiceFactory } from '@backstage/backend-defaults/auth';
 import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
 import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
-import {
-  type BackendFeature,
-  coreServices,
-  createServiceFactory,
-} from '@backstage/backend-plugin-api';
-import { mockServices } from '@backstage/backend-test-utils';
+import { type BackendFeature } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import {
-  RegistrySnapshot,
-  DEFAULT_TENANT_ID,
-  tenancyServiceRef,
-  tenantDirectoryServiceRef,
-} from 'backstage-plugin-catalog-tenancy-node';
+import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 // The plugin itself, which a tenant's token is to be kept from.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
-import { EventEmitter, once } from 'node:events';
 import { Client, type ClientConfig } from 'pg';
 import request from 'supertest';
 import { component } from '@internal/catalog-testing/entities';
@@ -185,30 +174,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       },
     );
 
-    /** A directory that forgets by notifications alone, and says when it hears them. */
-    const createDirectory = () => {
-      const events = new EventEmitter();
-      const directory = createServiceFactory({
-        service: tenantDirectoryServiceRef,
-        deps: {
-          tenancy: tenancyServiceRef,
-          lifecycle: coreServices.rootLifecycle,
-        },
-        factory({ tenancy, lifecycle }) {
-          const caching = RegistrySnapshot.create({
-            pool: tenancy.pool,
-            logger: mockServices.logger.mock({
-              debug: () => events.emit('hears'),
-            }),
-            timing: { ttlMs: 3_600_000 },
-          });
-          lifecycle.addShutdownHook(() => caching.close());
-          return caching;
-        },
-      });
-      return { directory, events };
-    };
-
     const EVERYWHERE = [{ plugin: 'catalog' }, { plugin: 'tenants' }];
 
     /** What a plugin of tenants and one that knows none say to a token. */
@@ -242,25 +207,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await expect(statuses(backend, 'acme')).resolves.toEqual([401, 401]);
       await backend.tenants.restore('acme');
       await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
-      await backend.stop();
-    });
-
-    it('stops to count where another process has deleted its tenant, which this one is notified of', async () => {
-      const { directory, events } = createDirectory();
-      const hears = once(events, 'hears', {
-        signal: AbortSignal.timeout(PATIENCE_MS),
-      });
-      const backend = await start(EVERYWHERE, [directory]);
-      const other = await start(EVERYWHERE);
-      await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
-      await hears;
-      // From now on answers are remembered.
-      await expect(statuses(backend, 'acme')).resolves.toEqual([200, 403]);
-      await other.tenants.delete('acme');
-      await untilStatuses(backend, 'acme', [401, 401]);
-      await other.tenants.restore('acme');
-      await untilStatuses(backend, 'acme', [200, 403]);
-      await other.stop();
       await backend.stop();
     });
 

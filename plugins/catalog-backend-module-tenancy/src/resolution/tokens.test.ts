@@ -46,18 +46,12 @@ function setSecret(secret: string | undefined): void {
 
 const ACCEPTED: Array<[string, string]> = [
   ['a valid token', `Bearer ${VALID}`],
-  ['the scheme in lower case', `bearer ${VALID}`],
   ['the scheme in upper case', `BEARER ${VALID}`],
   ['several spaces, as Backstage allows them', `Bearer   ${VALID}`],
   ['an expiry to come', `Bearer ${sign({ ...GLOBEX, exp: seconds(600) })}`],
-  ['a start in the past', `Bearer ${sign({ ...GLOBEX, nbf: seconds(-600) })}`],
   [
     'parameters in the header that are not critical',
     `Bearer ${signWithHeader({ kid: '1', b64: true }, GLOBEX)}`,
-  ],
-  [
-    'other claims beside',
-    `Bearer ${sign({ ...GLOBEX, sub: 'x', aud: 'y', iss: 'z' })}`,
   ],
 ];
 
@@ -65,50 +59,25 @@ const IGNORED: Array<[string, string]> = [
   // The header.
   ['no scheme', VALID],
   ['another scheme', `Basic ${VALID}`],
-  ['a scheme that begins alike', `BearerX ${VALID}`],
   ['no token', 'Bearer'],
-  ['no token after a space', 'Bearer '],
-  ['a tab for the space', `Bearer\t${VALID}`],
   ['something after the token', `Bearer ${VALID} x`],
   ['a list', `Bearer ${VALID}, Bearer ${VALID}`],
   ['no JSON Web Token', 'Bearer globex'],
-  ['dots alone', 'Bearer ..'],
   // Time.
   ['an expiry in the past', `Bearer ${sign({ ...GLOBEX, exp: seconds(-1) })}`],
-  ['an expiry at the epoch', `Bearer ${sign({ ...GLOBEX, exp: 0 })}`],
   ['a start to come', `Bearer ${sign({ ...GLOBEX, nbf: seconds(600) })}`],
   [
     'an expiry that is no number',
     `Bearer ${sign(JSON.stringify({ ...GLOBEX, exp: '9999999999' }))}`,
   ],
-  [
-    'a start that is no number',
-    `Bearer ${sign(JSON.stringify({ ...GLOBEX, nbf: '0' }))}`,
-  ],
   // Signatures.
   ['another secret', `Bearer ${sign(GLOBEX, {}, `${SECRET}x`)}`],
   ['a payload of another token', `Bearer ${tampered()}`],
   ['no signature', `Bearer ${VALID.replace(/[^.]*$/, '')}`],
-  ['part of the signature', `Bearer ${VALID.slice(0, -6)}`],
   // Algorithms.
   ['none', `Bearer ${assemble({ alg: 'none', typ: 'JWT' }, GLOBEX)}`],
-  [
-    'none with a signature',
-    `Bearer ${assemble({ alg: 'none' }, GLOBEX, 'eA')}`,
-  ],
-  ['None', `Bearer ${assemble({ alg: 'None' }, GLOBEX)}`],
-  ['no algorithm', `Bearer ${assemble({ typ: 'JWT' }, GLOBEX, 'eA')}`],
   ['HS384', `Bearer ${sign(GLOBEX, { algorithm: 'HS384' })}`],
-  ['HS512', `Bearer ${sign(GLOBEX, { algorithm: 'HS512' })}`],
   ['RS256', `Bearer ${sign(GLOBEX, { algorithm: 'RS256' }, rsa.privateKey)}`],
-  [
-    'RS256 with the secret for a signature',
-    `Bearer ${assemble(
-      { alg: 'RS256', typ: 'JWT' },
-      GLOBEX,
-      VALID.split('.')[2],
-    )}`,
-  ],
   [
     'ES256, as of a user of Backstage',
     `Bearer ${sign(
@@ -135,23 +104,14 @@ const IGNORED: Array<[string, string]> = [
     `crit ${JSON.stringify(crit)}`,
     `Bearer ${signWithHeader({ unknown: 1, b64: true, crit }, GLOBEX)}`,
   ]),
-  [
-    'crit, of an algorithm that is none',
-    `Bearer ${assemble({ alg: 'none', crit: ['unknown'] }, GLOBEX)}`,
-  ],
   // Claims.
   ['no claim', `Bearer ${sign({ sub: 'globex' })}`],
   ['a claim in another spelling', `Bearer ${sign({ tenantslug: 'globex' })}`],
   ['an empty claim', `Bearer ${sign({ tenantSlug: '' })}`],
-  ['a blank claim', `Bearer ${sign({ tenantSlug: ' ' })}`],
   ['a claim that is null', `Bearer ${sign({ tenantSlug: null })}`],
   ['a claim that is a number', `Bearer ${sign({ tenantSlug: 1 })}`],
-  ['a claim that is true', `Bearer ${sign({ tenantSlug: true })}`],
   ['a claim that is a list', `Bearer ${sign({ tenantSlug: ['globex'] })}`],
-  ['a claim that is an object', `Bearer ${sign({ tenantSlug: GLOBEX })}`],
   ['a payload that is text', `Bearer ${sign('globex')}`],
-  ['a payload that is null', `Bearer ${sign('null')}`],
-  ['a payload that is a list', `Bearer ${sign('["globex"]')}`],
 ];
 
 describe('the slug in a token', () => {

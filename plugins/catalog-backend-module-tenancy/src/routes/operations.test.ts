@@ -130,19 +130,6 @@ describe('operations', () => {
     expect(event.success).not.toHaveBeenCalled();
   });
 
-  it('reads for the tenant of the request', async () => {
-    await request(app).get('/entities/by-uid/x');
-    await request(app).get('/entities/by-name/component/default/a');
-    await request(app).get('/entities/by-name/component/default/a/ancestry');
-    await request(app).get('/entities/by-query');
-    await request(app).get('/entity-facets?facet=kind');
-    for (const read of Object.values(store)) {
-      expect(read.mock.calls.map(([tenantId]) => tenantId)).toEqual([
-        'id of acme',
-      ]);
-    }
-  });
-
   it.each([
     ['text/plain', 'kind', 'unsupported media type text/plain'],
     ['application/json', '{', /JSON/],
