@@ -386,10 +386,6 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       expect(await mine(service('tenant:gone'))).toEqual([]);
     });
 
-    it('needs credentials', async () => {
-      expect((await backend.anonymous.get('/mine')).status).toBe(401);
-    });
-
     it.each([
       [
         { membership: 'open' },

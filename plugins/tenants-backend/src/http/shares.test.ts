@@ -92,12 +92,6 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       'targets must be "all" or a list of 1 to 1000 slugs',
     ],
     [
-      'itself as a target',
-      '/acme',
-      { ...share, targets: ['acme'] },
-      'got "acme"',
-    ],
-    [
       'the default tenant as a target',
       '/acme',
       { ...share, targets: ['default'] },
@@ -110,24 +104,6 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       'got "gone"',
     ],
     [
-      'no filter',
-      '/acme',
-      { ...share, filter: [] },
-      'filter must be a list of at least one text',
-    ],
-    [
-      'a filter without a key',
-      '/acme',
-      { ...share, filter: ['=a'] },
-      'texts such as kind=template',
-    ],
-    [
-      'a filter with a NUL',
-      '/acme',
-      { ...share, filter: ['a=\0'] },
-      'texts such as kind=template',
-    ],
-    [
       'an operator as a key',
       '/acme',
       { ...share, filter: ['$not=a'] },
@@ -138,12 +114,6 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       '/acme',
       { ...share, owner: 'a/b/c' },
       'owner must be the reference of an entity',
-    ],
-    [
-      'a position out of range',
-      '/acme',
-      { ...share, position: -1 },
-      'position must be',
     ],
     [
       'another field',
