@@ -5,11 +5,7 @@ import {
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockServices, startTestBackend } from '@backstage/backend-test-utils';
-import {
-  createTestDatabases,
-  eventually,
-  writeEntities,
-} from '@internal/postgres/testUtils';
+import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
@@ -114,53 +110,6 @@ describe.each(databases.eachSupportedId())('the services on %s', id => {
     });
     return { auditor, backend, services: services! };
   }
-
-  it('work together in a plugin that depends on them', async () => {
-    const { auditor, backend, services } = await start();
-    const { admin, directory, store, tenantDatabase, tenants } = services;
-    auditor.createEvent.mockImplementation(async () => ({
-      success: async () => {},
-      fail: async () => {},
-    }));
-
-    const { tenant_id } = await tenants.create({
-      tenant_slug: `services-${process.pid}`,
-      tenant_name: 'Services',
-    });
-    expect(auditor.createEvent).toHaveBeenCalledWith(
-      expect.objectContaining({ eventId: 'tenancy-admin' }),
-    );
-    await expect(
-      directory.findActive(`services-${process.pid}`),
-    ).resolves.toMatchObject({ tenantId: tenant_id });
-
-    await writeEntities(tenantDatabase, tenant_id, {
-      type: 'full',
-      entities: [
-        {
-          apiVersion: 'backstage.io/v1alpha1',
-          kind: 'Component',
-          metadata: { name: 'a' },
-        },
-      ],
-    });
-    await expect(store.listEntities(tenant_id, 'component')).resolves.toEqual([
-      expect.objectContaining({ entity_ref: 'component:default/a' }),
-    ]);
-    await expect(
-      tenantDatabase.query(tenant_id, scope =>
-        scope.table('entities').select('entity_ref'),
-      ),
-    ).resolves.toEqual([{ entity_ref: 'component:default/a' }]);
-    await expect(
-      admin.run('count entities in a test', ({ knex, query }) =>
-        query(knex('entities').where({ tenant_id }).count()),
-      ),
-    ).resolves.toEqual([{ count: '1' }]);
-
-    await backend.stop();
-    await expect(store.getEntity(tenant_id, 'component:a')).rejects.toThrow();
-  });
 
   // A rollback refuses while portal_app is connected, and asks for a restart without
   // the flag: sessions that stay open would keep it out for ever.

@@ -92,15 +92,6 @@ describe('reads of PostgresCatalogStore', () => {
         }
       });
 
-      it('finds a row that others wrote in upper case, by its own ref', async () => {
-        await catalog.adopt(tenantId, [
-          { kind: 'Component', name: 'Alpha', finalEntity: '{"theirs":true}' },
-        ]);
-        await expect(
-          catalog.store.getEntity(tenantId, 'Component:default/Alpha'),
-        ).resolves.toEqual({ theirs: true });
-      });
-
       it.each(['', 'alpha', 'default/alpha', ':default/alpha', 'component:'])(
         'refuses %p, which is no ref with a kind',
         async ref => {
@@ -256,32 +247,6 @@ describe('reads of PostgresCatalogStore', () => {
         expect(plan).toContain('"Node Type":"Index Only Scan"');
       });
 
-      it.each<[string, string, string[]]>([
-        ['1e400', 'infinity', ['n']],
-        ['-1e400', '-Infinity', ['n']],
-        ['1e-400', '0', ['n']],
-        ['1.0', '1', ['n']],
-        ['-0', '0', ['n']],
-        ['12345678901234567890', '12345678901234567000', ['n']],
-        ['1e21', '1E+21', ['n']],
-        ['1e-7', '1e-7', ['n']],
-        ['1e-7', '1e-07', []],
-      ])(
-        'compares the number %s as JavaScript writes it, %p',
-        async (number, value, expected) => {
-          await catalog.adopt(tenantId, [
-            {
-              name: 'n',
-              finalEntity: `{"metadata":{"name":"n"},"n":${number}}`,
-            },
-          ]);
-          const found = await catalog.store.queryEntities(tenantId, {
-            filter: { n: value },
-          });
-          expect(names(found)).toEqual(expected);
-        },
-      );
-
       it.each([
         'null',
         '1',
@@ -336,39 +301,6 @@ describe('reads of PostgresCatalogStore', () => {
       });
     });
 
-    describe('getEntitiesByRefs', () => {
-      it('keeps the order of the refs, with null for what is not there', async () => {
-        await write(component('a'), component('b', { spec: { type: 'x' } }));
-        const refs = [
-          'component:default/b',
-          'component:default/none',
-          'no ref',
-          'COMPONENT:default/A',
-          'component:default/b',
-          'component:default/\0',
-        ];
-        const { store } = catalog;
-        await expect(
-          store.getEntitiesByRefs(tenantId, refs).then(names),
-        ).resolves.toEqual(['b', undefined, undefined, 'a', 'b', undefined]);
-        await expect(
-          store
-            .getEntitiesByRefs(tenantId, refs, { filter: { 'spec.type': 'X' } })
-            .then(names),
-        ).resolves.toEqual([
-          'b',
-          undefined,
-          undefined,
-          undefined,
-          'b',
-          undefined,
-        ]);
-        await expect(store.getEntitiesByRefs(tenantId, [])).resolves.toEqual(
-          [],
-        );
-      });
-    });
-
     describe('readPage', () => {
       const byName = { field: 'Metadata.Name', order: 'asc' } as const;
       const read = async (query: Partial<EntityPageQuery>) => {
@@ -402,28 +334,6 @@ describe('reads of PostgresCatalogStore', () => {
         await expect(read({ offset: 1.5 })).rejects.toThrow(
           'Invalid offset 1.5',
         );
-      });
-
-      it('counts those that have a name, also where rows of others have none or several', async () => {
-        const metadata = [
-          '"name":"a"',
-          '"name":"b","Name":"c"',
-          '"name":null,"Name":"d"',
-          '"name":null',
-          '',
-        ];
-        await catalog.adopt(
-          tenantId,
-          metadata.map((each, index) => ({
-            name: `n${index}`,
-            finalEntity: `{"metadata":{${each}}}`,
-          })),
-        );
-        await expect(read({ order: byName })).resolves.toMatchObject({
-          rows: ['a', 'b', 'c', 'd'].map(value => ({ value })),
-          totalItems: 3,
-        });
-        await expect(read({})).resolves.toMatchObject({ totalItems: 5 });
       });
 
       itOnOneServer(
@@ -490,27 +400,6 @@ describe('reads of PostgresCatalogStore', () => {
           expect(hashed.length).toBeGreaterThanOrEqual(35);
         },
       );
-
-      it('looks for what cannot be stored without finding it', async () => {
-        await write(component('a'));
-        for (const term of ['\0', '\ud800', `' or true --`]) {
-          await expect(
-            read({ fullText: { term, fields: ['metadata.name'] } }),
-          ).resolves.toMatchObject({ names: [], totalItems: 0 });
-          await expect(
-            read({ fullText: { term }, order: byName }),
-          ).resolves.toMatchObject({ names: [], totalItems: 0 });
-        }
-        await expect(
-          read({ order: { field: 'a\0', order: 'asc' } }),
-        ).resolves.toMatchObject({ names: [], totalItems: 0 });
-        await expect(
-          catalog.store.countFacets(tenantId, { facets: ['a\0', 'Kind'] }),
-        ).resolves.toEqual({
-          'a\0': [],
-          Kind: [{ value: 'Component', count: 1 }],
-        });
-      });
 
       itOnOneServer(
         'finds what is asked for in the index of the terms, and calls the policy once',
@@ -581,27 +470,6 @@ describe('reads of PostgresCatalogStore', () => {
           ['d', [ref('a')]],
           ['b', [ref('d')]],
         ]);
-      });
-
-      it('follows no line beyond an entity that is deleted or was never there', async () => {
-        await write(...['a', 'b', 'c', 'd'].map(name => component(name)));
-        await emitted('a', 'b', 'gone');
-        await emitted('b', 'c');
-        await emitted('gone', 'd');
-        await catalog.client.query(
-          `update entities set deleted_at = now() where tenant_id = $1 and entity_name = 'b'`,
-          [tenantId],
-        );
-        const ancestry = await catalog.store.getAncestry(
-          tenantId,
-          'component:a',
-        );
-        expect(
-          ancestry?.items.map(({ entity, parentEntityRefs }) => [
-            entity.metadata.name,
-            parentEntityRefs,
-          ]),
-        ).toEqual([['a', []]]);
       });
     });
 
@@ -734,16 +602,6 @@ describe('reads of PostgresCatalogStore', () => {
           await expect(older).resolves.toEqual(['a', undefined]);
         },
       );
-
-      it('gives each caller rows of its own to change', async () => {
-        await write(component('a'));
-        const pages = await Promise.all(
-          [1, 2, 3].map(() => catalog.store.readPage(tenantId, query)),
-        );
-        pages[1].rows[0].json = 'changed';
-        pages[1].rows.pop();
-        expect(pages[2]).toEqual(pages[0]);
-      });
     });
   });
 });

@@ -1,9 +1,4 @@
-import {
-  createTestDatabases,
-  eventually,
-  waitUntil,
-} from '@internal/postgres/testUtils';
-import { mockAuditor, mockLogger } from '../__testUtils__/serviceMocks';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   createTenancyDatabase,
   type TenancyDatabase,
@@ -12,10 +7,6 @@ import type { OperationLimits } from '../config/readTenancyConfig';
 import { TenantBusyError } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { TenantLimits } from '../pool/TenantLimits';
-import { PostgresTenantStore } from '../tenants/PostgresTenantStore';
-import { RegistrySnapshot } from '../tenants/RegistrySnapshot';
-import { PoolWatch } from './__testUtils__/PoolWatch';
-import { AuditedAdminDatabase } from './AuditedAdminDatabase';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenantQueryOptions } from './TenantDatabase';
 
@@ -117,105 +108,6 @@ describe.each(databases.eachSupportedId())(
       await expect(short(noisy)).resolves.toEqual([{ one: 1 }]);
     });
 
-    describe('of the registry', () => {
-      /** Another process: its caches, which hear of what this one changes. */
-      async function follow() {
-        const limits = new TenantLimits();
-        open(10, { concurrency: 2, queue: 100 }, limits);
-        const snapshot = RegistrySnapshot.create({
-          pool,
-          logger: mockLogger(),
-          timing: { hearingMs: 3_600_000, deafMs: 3_600_000 },
-        });
-        snapshot.follow(limits);
-        await waitUntil('the process to hear', async () => snapshot.hears);
-        return {
-          limits,
-          close: () => snapshot.close(),
-        };
-      }
-
-      const running = async (tenantId: string) => {
-        const { rows } = await database.client.query(
-          `select count(*)::int as count from pg_stat_activity
-            where usename = 'portal_app' and datname = current_database()
-              and state = 'active' and wait_event_type = 'Lock'
-              and query like $1`,
-          [`%${tenantId}%`],
-        );
-        return rows[0].count;
-      };
-
-      it('hold for one tenant, from their change to their removal, and never for another', async () => {
-        const process = await follow();
-        const registry = new PostgresTenantStore({
-          pool: database.pool,
-          admin: new AuditedAdminDatabase({
-            pool: database.pool,
-            auditor: mockAuditor(),
-          }),
-          database: new PooledTenantDatabase(database.pool),
-          directory: { forget: () => {} },
-        });
-        const tagged = (tenantId: string) =>
-          tenants.query(tenantId, ({ knex }) =>
-            knex.raw(
-              `select '${tenantId}' from pg_advisory_xact_lock_shared(${LOCK})`,
-            ),
-          );
-        const mutate = (tenantId: string) =>
-          tenants.transaction(tenantId, ({ knex, query }) =>
-            query(
-              knex.raw(
-                `select '${tenantId}' from pg_advisory_xact_lock_shared(${LOCK})`,
-              ),
-            ),
-          );
-        try {
-          const all = [noisy, quiet].flatMap(tenantId => [
-            ...Array.from({ length: 4 }, () => tagged(tenantId)),
-            ...Array.from({ length: 3 }, () => mutate(tenantId)),
-          ]);
-          await untilRunning(4);
-          expect(await running(noisy)).toBe(2);
-
-          // Without a restart: what waits is let in.
-          await registry.update('noisy', { concurrency: 5 });
-          await untilRunning(7);
-          expect(await running(noisy)).toBe(5);
-          expect(await running(quiet)).toBe(2);
-          expect(pool.counts).toEqual({ running: 7, waiting: 7, refused: 0 });
-
-          await letGo();
-          await Promise.all(all);
-          await database.client.query(`select pg_advisory_lock(${LOCK})`);
-
-          await registry.update('noisy', { concurrency: 1 });
-          await waitUntil(
-            'the lower limit',
-            async () => process.limits.of(noisy)?.concurrency === 1,
-          );
-          const fewer = [noisy, quiet].flatMap(tenantId =>
-            Array.from({ length: 3 }, () => tagged(tenantId)),
-          );
-          await untilRunning(3);
-          expect(await running(noisy)).toBe(1);
-          expect(pool.counts).toEqual({ running: 3, waiting: 3, refused: 0 });
-
-          await registry.update('noisy', { concurrency: null });
-          await untilRunning(4);
-          expect(await running(noisy)).toBe(2);
-          expect(await running(quiet)).toBe(2);
-          expect(process.limits.of(noisy)).toBeUndefined();
-          await letGo();
-          await Promise.all(fewer);
-        } finally {
-          await letGo();
-          await process.close();
-        }
-      });
-    });
-
     it('give connections to tenants in turn, and empty a long queue', async () => {
       open(1, {});
       const order: string[] = [];
@@ -232,23 +124,6 @@ describe.each(databases.eachSupportedId())(
     });
 
     describe('A caller that has gone', () => {
-      it('ends its statement in PostgreSQL, and the connection with it', async () => {
-        open(1, {});
-        await short(noisy);
-        const watch = PoolWatch.start();
-        const caller = new AbortController();
-        const read = long(noisy, { signal: caller.signal });
-        read.catch(() => undefined);
-        await untilRunning(1);
-        caller.abort(GONE);
-        await eventually(async () => expect(await statements()).toBe(0));
-        await expect(read).rejects.toBe(GONE);
-        watch.stop();
-        // A cancellation that comes late must find nobody else's statement on it.
-        expect(watch.closed).toBe(1);
-        await expect(short(quiet)).resolves.toEqual([{ one: 1 }]);
-      });
-
       it('leaves the queue', async () => {
         open(1, {});
         const first = long(noisy);

@@ -103,20 +103,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
         });
       }
     });
-
-    it('of an earlier version, whose engine was taken away, has one again', async () => {
-      await registry.database.client.query(
-        `insert into tenant_engines (tenant_id, created_by, disabled_at)
-         values ($1, 'x', now())`,
-        [acmeId],
-      );
-      await expect(store.get('acme')).resolves.toMatchObject({
-        tenantId: acmeId,
-      });
-      await expect(
-        store.putConfig('acme', CONFIG, { by: BY }),
-      ).resolves.toMatchObject({ catalogConfig: CONFIG });
-    });
   });
 
   describe('putConfig', () => {
@@ -143,18 +129,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
         name: 'InputError',
         message: expect.stringContaining(where),
       });
-    });
-  });
-
-  describe('pause', () => {
-    it('calls nobody where it changes nothing', async () => {
-      await store.pause('acme', { by: BY });
-      changed.mockClear();
-      await store.pause('acme', { by: BY });
-      expect(changed).not.toHaveBeenCalled();
-      await store.resume('acme');
-      await store.resume('acme');
-      expect(changed).toHaveBeenCalledTimes(1);
     });
   });
 
@@ -201,14 +175,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       await change();
       await waitUntil('the call', () => calls.mock.calls.length > 0);
       await expect(engines.list()).resolves.toEqual(await store.list());
-    });
-
-    it('are no longer heard after the end', async () => {
-      const { engines, calls, stop } = await listen();
-      stop();
-      calls.mockClear();
-      engines.changed();
-      expect(calls).not.toHaveBeenCalled();
     });
 
     it('are asked about from time to time where nothing can be heard', async () => {

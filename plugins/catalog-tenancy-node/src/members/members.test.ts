@@ -104,18 +104,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
     });
   });
 
-  describe('remove', () => {
-    it('removes one member of one tenant', async () => {
-      await put('acme', JANE);
-      await put('acme', JOHN);
-      await put('globex', JANE);
-      await store.remove('acme', 'user:default/Jane');
-      await expect(store.get('acme', JANE)).resolves.toBeUndefined();
-      await expect(store.get('acme', JOHN)).resolves.toBeDefined();
-      await expect(store.get('globex', JANE)).resolves.toBeDefined();
-    });
-  });
-
   describe('the last admin', () => {
     it('stays where two remove each other at the same time', async () => {
       await put('acme', JANE, 'admin');
@@ -131,20 +119,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
     });
   });
 
-  describe('list', () => {
-    it('has those of no deleted tenant', async () => {
-      await put('acme', JANE);
-      await registry.store.delete('acme');
-      await expect(store.list('acme')).rejects.toMatchObject({
-        name: 'NotFoundError',
-      });
-      await registry.store.restore('acme');
-      await expect(store.list('acme')).resolves.toMatchObject({
-        totalItems: 1,
-      });
-    });
-  });
-
   describe('tenantsOf', () => {
     const slugsOf = async (
       ...options: Parameters<PostgresTenantMemberStore['tenantsOf']>
@@ -152,21 +126,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       const { items } = await store.tenantsOf(...options);
       return items.map(({ tenant_slug, role }) => `${tenant_slug}: ${role}`);
     };
-
-    it('finds the active tenants of all principals, with the highest role', async () => {
-      await put('acme', JANE);
-      await put('acme', TEAM, 'admin');
-      await put('globex', TEAM);
-      await put('globex', JOHN, 'admin');
-      await expect(slugsOf([JANE, 'group:default/Team'])).resolves.toEqual([
-        'acme: admin',
-        'globex: member',
-      ]);
-      await registry.store.delete('acme');
-      await expect(slugsOf([JANE, TEAM])).resolves.toEqual(['globex: member']);
-      await expect(slugsOf([CI])).resolves.toEqual([]);
-      await expect(slugsOf([])).resolves.toEqual([]);
-    });
 
     it('takes the role of a member over that of one who enters anyway', async () => {
       await put('acme', JANE, 'viewer');
@@ -213,25 +172,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       );
     });
 
-    it('does not ask again while it hears, for members and others', async () => {
-      const tested = open(registry.database.pool);
-      await tested.begin();
-      await put('acme', TEAM);
-      for (let time = 1; time <= 3; time += 1) {
-        await expect(tested.members.roleOf(acme, [JANE, TEAM])).resolves.toBe(
-          'member',
-        );
-        await expect(
-          tested.members.roleOf(acme, [CI]),
-        ).resolves.toBeUndefined();
-      }
-      // A notification from before may have arrived in between.
-      expect(tested.questions).toBeLessThanOrEqual(4);
-      const { questions } = tested;
-      await tested.members.roleOf(acme, [TEAM, JANE]);
-      expect(tested.questions).toBe(questions);
-    });
-
     it('asks each time while it does not hear', async () => {
       const tested = open(registry.database.pool);
       await tested.members.deafen();
@@ -242,45 +182,6 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
         tested.members.roleOf(acme, [JANE]),
       ).resolves.toBeUndefined();
       expect(tested.questions).toBe(2);
-    });
-
-    it('forgets in the end what changed without a notification', async () => {
-      const tested = open(registry.database.pool, {
-        timing: { ttlMs: 20 },
-      });
-      await tested.begin();
-      await put('acme', JANE);
-      await tested.members.roleOf(acme, [JANE]);
-      await removeSilently(JANE);
-      await waitUntil(
-        'the answer to age',
-        async () => !(await tested.members.roleOf(acme, [JANE])),
-      );
-      expect(tested.questions).toBeGreaterThan(1);
-    });
-
-    it('knows of a removal at once in its process, also while it is asked', async () => {
-      const tested = open(registry.database.pool);
-      const own = storeOn(tested.members);
-      await put('acme', JANE);
-      await tested.begin();
-      let release = () => {};
-      tested.hold = new Promise(resolve => {
-        release = resolve;
-      });
-      const asked = tested.asked();
-      const early = tested.members.roleOf(acme, [JANE]);
-      await asked;
-      await own.remove('acme', JANE);
-      tested.hold = Promise.resolve();
-      await expect(
-        tested.members.roleOf(acme, [JANE]),
-      ).resolves.toBeUndefined();
-      release();
-      await expect(early).resolves.toBe('member');
-      await expect(
-        tested.members.roleOf(acme, [JANE]),
-      ).resolves.toBeUndefined();
     });
 
     it('knows of a removal, an addition and a change in every process that is notified', async () => {

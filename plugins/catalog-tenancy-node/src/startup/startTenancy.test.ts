@@ -284,17 +284,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       ).resolves.toEqual([{ tenant_slug: 'default' }]);
     });
 
-    it('does nothing that phase 5 lacks, and names the command', async () => {
-      const connection = await createEarlier(
-        // Of a catalog that was there before: a creation that was stopped is gone on with.
-        `${BEFORE_MEMBERS}; delete from tenancy.tenancy_migrations where name = '5_97_mark_ready';
-         delete from tenancy.tenancy_migration_state where key = 'created'`,
-      );
-      await expect(start(connection)).rejects.toThrow(
-        /There is no tenant_members in schema "tenancy": run "npx backstage-catalog-tenancy-cli upgrade", or ".*phase5" where/,
-      );
-    });
-
     it('goes on with a set-up that was stopped', async () => {
       const connection = await createEarlier(
         `${BEFORE_MEMBERS}; drop table tenancy.tenancy_ready;
@@ -331,12 +320,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       await expect(startWithTenants({})).resolves.toMatch(
         /1 tenant has no members \(globex\).*tenancy\.admins.*PUT \/api\/tenants/,
       );
-    });
-
-    it('warns of membership that is open instead', async () => {
-      const warned = await startWithTenants({ membership: 'open' });
-      expect(warned).toMatch('tenancy.membership is open');
-      expect(warned).not.toMatch('no members');
     });
   });
 

@@ -20,40 +20,6 @@ describe.each(databases.eachSupportedId())(
     beforeEach(() => registry.empty());
 
     describe('update', () => {
-      it('says what to run where the registry has no limits yet, and reads it as before', async () => {
-        await registry.createTenant('acme');
-        const { client } = database;
-        await client.query(
-          'begin; alter table tenants rename column burst to no_burst; commit',
-        );
-        try {
-          for (const work of [
-            () => store.update('acme', { concurrency: 3 }),
-            () =>
-              store.create({
-                tenant_slug: 'other',
-                tenant_name: 'Other',
-                concurrency: 3,
-              }),
-          ]) {
-            await expect(work()).rejects.toMatchObject({
-              name: 'NotImplementedError',
-              message: expect.stringMatching(/Run ".*phase5"/),
-            });
-          }
-          await expect(
-            store.update('acme', { tenant_name: 'New' }),
-          ).resolves.toMatchObject({ tenant_name: 'New', burst: null });
-          await expect(store.list({ search: 'acme' })).resolves.toMatchObject({
-            items: [{ burst: null, concurrency: null }],
-          });
-        } finally {
-          await client.query(
-            'alter table tenants rename column no_burst to burst',
-          );
-        }
-      });
-
       it('moves updated_at also where the clock was ahead', async () => {
         await registry.createTenant('acme');
         await database.client.query(

@@ -1,6 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { purgeDeletedEntities } from '../catalog/purgeDeletedEntities';
 import { Registry } from './__testUtils__/registry';
 import type { PostgresTenantStore } from './PostgresTenantStore';
 
@@ -18,20 +17,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
   afterAll(() => database.close());
   beforeEach(() => registry.empty());
 
-  describe('get', () => {
-    it('shows that there are no limits where somebody took them away', async () => {
-      await registry.createTenant('acme');
-      await database.client.query(
-        `update tenants set max_entities = null, entity_ttl_days = null
-          where tenant_slug = 'acme'`,
-      );
-      await expect(store.get('acme')).resolves.toMatchObject({
-        max_entities: null,
-        entity_ttl_days: null,
-      });
-    });
-  });
-
   describe('list', () => {
     const slugs = async (options?: Parameters<typeof store.list>[0]) => {
       const { items, totalItems } = await store.list(options);
@@ -43,19 +28,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
         await registry.createTenant(slug);
       }
       await store.delete('gone');
-    });
-
-    it('counts all tenants, whatever page is asked for', async () => {
-      await expect(slugs({ limit: 2 })).resolves.toEqual([['a-b', 'ab'], 4]);
-      await expect(slugs({ limit: 2, offset: 2 })).resolves.toEqual([
-        ['b', 'default'],
-        4,
-      ]);
-      await expect(slugs({ limit: 9, offset: 3 })).resolves.toEqual([
-        ['default'],
-        4,
-      ]);
-      await expect(slugs({ offset: 9 })).resolves.toEqual([[], 4]);
     });
 
     it('takes every character of what it looks for as itself', async () => {
@@ -96,23 +68,6 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
         ]),
       );
       await expect(store.countEntities([])).resolves.toEqual(new Map());
-    });
-
-    it('shows what is kept for as long as can be, and what others have lost meanwhile', async () => {
-      const keeps = await registry.createTenant('keeps');
-      const loses = await registry.createTenant('loses');
-      await store.update('keeps', { entity_ttl_days: 2_147_483_647 });
-      await store.update('loses', { entity_ttl_days: 1 });
-      const longAgo = new Date('2001-01-01T00:00:00Z');
-      await registry.insertEntity(keeps.tenant_id, 'e1', longAgo);
-      await registry.insertEntity(loses.tenant_id, 'e1', longAgo);
-      await purgeDeletedEntities(registry.admin);
-      await expect(store.usage('keeps')).resolves.toMatchObject({
-        deleted_entities: 1,
-      });
-      await expect(store.usage('loses')).resolves.toMatchObject({
-        deleted_entities: 0,
-      });
     });
   });
 

@@ -49,45 +49,6 @@ describe.each(databases.eachSupportedId())(
       await waitUntil('the process to hear', async () => snapshot.hears);
     };
 
-    it('is what the registry has when it begins to hear, and each change from then on', async () => {
-      const acme = await registry.store.create({
-        tenant_slug: 'acme',
-        tenant_name: 'Acme',
-        concurrency: 3,
-      });
-      await hearing();
-      await eventually(async () =>
-        expect(limits.of(acme.tenant_id)).toEqual({ concurrency: 3 }),
-      );
-      await registry.store.update('acme', {
-        concurrency: null,
-        requests_per_second: 50,
-      });
-      await eventually(async () =>
-        expect(limits.of(acme.tenant_id)).toEqual({
-          rate: { requestsPerSecond: 50, burst: 50 },
-        }),
-      );
-      const globex = await registry.store.create({
-        tenant_slug: 'globex',
-        tenant_name: 'Globex',
-        concurrency: 1,
-        requests_per_second: 2,
-        burst: 4,
-      });
-      await eventually(async () =>
-        expect(limits.of(globex.tenant_id)).toEqual({
-          concurrency: 1,
-          rate: { requestsPerSecond: 2, burst: 4 },
-        }),
-      );
-      await registry.store.update('acme', { requests_per_second: null });
-      await eventually(async () =>
-        expect(limits.of(acme.tenant_id)).toBeUndefined(),
-      );
-      expect(limits.of(globex.tenant_id)).toMatchObject({ concurrency: 1 });
-    });
-
     it('is the last of many changes in a row', async () => {
       const { tenant_id } = await registry.createTenant('acme');
       await hearing();

@@ -35,13 +35,6 @@ describe('What several callers ask a Coalescer', () => {
   const read = (tenantId = TENANT, question: unknown[] = QUESTION) =>
     reads.ask(tenantId, question, database.send);
 
-  it('sends a read at once where none is under way', async () => {
-    const only = read();
-    expect(database.underWay).toHaveLength(1);
-    database.underWay[0].answer();
-    await expect(only).resolves.toEqual([{ committed: 0 }]);
-  });
-
   it('sends one read for all who come while another is under way', async () => {
     const first = read();
     const others = [read(), read(), read()];
@@ -90,19 +83,6 @@ describe('What several callers ask a Coalescer', () => {
     expect(reads.size).toBe(0);
   });
 
-  it('goes on where a read cannot be sent', async () => {
-    const refused = () => {
-      throw new Error('not sent');
-    };
-    const both = [1, 2].map(() => reads.ask(TENANT, QUESTION, refused));
-    for (const each of both) {
-      await expect(each).rejects.toThrow('not sent');
-    }
-    const after = read();
-    database.underWay[0].answer();
-    await expect(after).resolves.toEqual([{ committed: 0 }]);
-  });
-
   it('shares nothing between tenants', async () => {
     const tenants = [TENANT, OTHER, TENANT, OTHER];
     const answers = tenants.map(tenant =>
@@ -126,20 +106,6 @@ describe('What several callers ask a Coalescer', () => {
     await expect(Promise.all(answers)).resolves.toEqual(
       [...questions, ...questions].map(question => [{ question }]),
     );
-  });
-
-  it('keeps nothing after the last answer', async () => {
-    const asked = Array.from({ length: 300 }, (_, index) =>
-      reads.ask(TENANT, [index % 100], async () => {
-        if (index % 3 === 0) {
-          throw new Error('failed');
-        }
-        return [];
-      }),
-    );
-    expect(reads.size).toBe(100);
-    await Promise.allSettled(asked);
-    expect(reads.size).toBe(0);
   });
 
   describe('with callers that go', () => {
