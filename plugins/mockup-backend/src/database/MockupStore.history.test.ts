@@ -33,46 +33,6 @@ describe.each(mockupStores(databases))(
       return saved!;
     }
 
-    describe('changing the tag of a version', () => {
-      it('keeps the order of versions', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version: first } = await save(id, 'first');
-        const { version: second } = await save(id, 'second');
-        await store.updateVersion(id, first.id, { versionTag: 'renamed' });
-        const { version: third } = await save(id, 'third');
-        const { items } = (await store.listVersions(id))!;
-        expect(items.map(each => each.id)).toEqual([
-          third.id,
-          second.id,
-          first.id,
-        ]);
-      });
-
-      it('takes one of several changes at once that are based on the same revision', async () => {
-        const [{ id }] = await createMockups(store, 'x');
-        const { version, revision } = await save(id, 'first');
-        const outcomes = await Promise.allSettled(
-          Array.from({ length: 10 }, (_, n) =>
-            store.updateVersion(
-              id,
-              version.id,
-              { versionTag: `v${n}` },
-              { ifRevisionIn: [revision] },
-            ),
-          ),
-        );
-        const won = outcomes.filter(({ status }) => status === 'fulfilled');
-        expect(won).toHaveLength(1);
-        for (const outcome of outcomes) {
-          expect(outcome).toMatchObject(
-            outcome === won[0]
-              ? { value: { version: { id: version.id } } }
-              : { reason: { name: 'PreconditionFailedError' } },
-          );
-        }
-      });
-    });
-
     describe('duplicating a mockup', () => {
       /** A mockup of Alice with three versions, the last one restored from the first. */
       async function original() {
@@ -142,23 +102,6 @@ describe.each(mockupStores(databases))(
         },
       );
 
-      it.each([true, false])(
-        'copies a mockup without versions (with history: %j)',
-        async withHistory => {
-          const [{ id }] = await createMockups(store, 'x');
-          const copy = await store.duplicate(
-            id,
-            { withHistory },
-            { owner: BOB },
-          );
-          expect(copy?.mockup).toMatchObject({
-            name: 'x (copy)',
-            latestVersion: null,
-          });
-          expect(copy?.mockup).not.toHaveProperty('description');
-        },
-      );
-
       it('shortens a name that would become too long', async () => {
         const [{ id }] = await createMockups(store, '🙂'.repeat(255));
         const copy = await store.duplicate(id, {}, { owner: BOB });
@@ -197,31 +140,6 @@ describe.each(mockupStores(databases))(
           store.duplicate(id, { withHistory: true }, { owner: BOB }),
         ).resolves.toBeUndefined();
       }
-    });
-
-    it('stays as it is where the mockup is at another revision', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      const { version } = await save(id, 'first');
-      const before = await store.get(id);
-      const condition = { ifRevisionIn: ['0'] };
-      for (const refused of [
-        store.restoreVersion(
-          id,
-          version.id,
-          {},
-          { createdBy: BOB, ...condition },
-        ),
-        store.updateVersion(id, version.id, { versionTag: 'x' }, condition),
-      ]) {
-        await expect(refused).rejects.toMatchObject({
-          name: 'PreconditionFailedError',
-          message: `The mockup '${id}' was changed since it was read`,
-        });
-      }
-      await expect(store.get(id)).resolves.toEqual(before);
-      await expect(store.listVersions(id)).resolves.toMatchObject({
-        totalItems: 1,
-      });
     });
   },
 );

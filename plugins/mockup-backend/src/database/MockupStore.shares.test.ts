@@ -2,12 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupShare } from 'backstage-plugin-mockup-common';
 import type { MockupFilter, MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
-import {
-  ALICE,
-  BOB,
-  item,
-  UNKNOWN_ID,
-} from '../__testUtils__/startMockupBackend';
+import { ALICE, BOB, item } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases();
 
@@ -47,20 +42,6 @@ describe.each(mockupStores(databases))(
         { createdBy: BOB },
       );
       versionId = saved!.version.id;
-    });
-
-    it('are set at the revision that the caller asks for, and of what there is', async () => {
-      const { revision } = (await store.get(id))!;
-      await store.update(id, { name: 'y' });
-      await expect(
-        store.share(id, { shares: SHARES }, { ifRevisionIn: [revision] }),
-      ).rejects.toThrow(`The mockup '${id}' was changed since it was read`);
-      for (const missing of [UNKNOWN_ID, 'no-uuid']) {
-        await expect(
-          store.share(missing, { shares: SHARES }),
-        ).resolves.toBeUndefined();
-      }
-      expect((await store.get(id))?.mockup).not.toHaveProperty('shares');
     });
 
     it.each([

@@ -30,27 +30,6 @@ describe.each(mockupStores(databases))(
       options?: Parameters<MockupStore['listTrash']>[0],
     ) => (await store.listTrash(options)).items.map(({ name }) => name);
 
-    it('keeps what is in it from every other operation', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      const { version } = (await save(id, 'first'))!;
-      await store.delete(id);
-      await expect(store.get(id)).resolves.toBeUndefined();
-      await expect(store.list()).resolves.toMatchObject({ totalItems: 0 });
-      await expect(store.listVersions(id)).resolves.toBeUndefined();
-      await expect(store.getVersion(id, version.id)).resolves.toBeUndefined();
-      await expect(store.getLatestVersion(id)).resolves.toBeUndefined();
-      await expect(save(id, 'second')).resolves.toBeUndefined();
-      await expect(store.update(id, { name: 'y' })).resolves.toBeUndefined();
-      await expect(
-        store.restoreVersion(id, version.id, {}, { createdBy: BOB }),
-      ).resolves.toBeUndefined();
-      await expect(
-        store.duplicate(id, {}, { owner: BOB }),
-      ).resolves.toBeUndefined();
-      await expect(store.delete(id)).resolves.toBe(false);
-      await expect(namesInTrash()).resolves.toEqual(['x']);
-    });
-
     it('gives a mockup back as it was, in a new state', async () => {
       const [{ id }] = await createMockups(store, 'x');
       const { version: first } = (await save(id, 'first'))!;
@@ -103,40 +82,6 @@ describe.each(mockupStores(databases))(
       await expect(
         store.listTrash({ search: 'a', cursor: first.nextCursor }),
       ).rejects.toThrow(/cursor/);
-    });
-
-    it('is searched by text, owner and filter', async () => {
-      const [checkout] = await createMockups(store, 'Checkout 100%');
-      const { mockup: basket } = await store.create(
-        { name: 'Basket', description: 'Before the checkout' },
-        { owner: BOB },
-      );
-      await store.delete(checkout.id);
-      await store.delete(basket.id);
-      for (const [options, names] of [
-        [{ search: 'CHECK' }, ['Basket', 'Checkout 100%']],
-        [{ search: '0%' }, ['Checkout 100%']],
-        [{ search: '_' }, []],
-        [{ owner: BOB }, ['Basket']],
-        [{ owner: BOB, search: '100' }, []],
-        [{ filter: { owner: [ALICE] } }, ['Checkout 100%']],
-        [{ filter: { not: { id: [checkout.id] } } }, ['Basket']],
-        [{ search: 'check', filter: { anyOf: [] } }, []],
-      ] as const) {
-        const found = await namesInTrash(
-          options as Parameters<MockupStore['listTrash']>[0],
-        );
-        expect([options, found]).toEqual([options, names]);
-      }
-    });
-
-    it('is not touched by a deletion that asks for another state', async () => {
-      const [{ id }] = await createMockups(store, 'x');
-      await expect(
-        store.delete(id, { ifRevisionIn: ['0'], deletedBy: BOB }),
-      ).rejects.toMatchObject({ name: 'PreconditionFailedError' });
-      await expect(namesInTrash()).resolves.toEqual([]);
-      await expect(store.list()).resolves.toMatchObject({ totalItems: 1 });
     });
 
     it('gives a mockup to one of those who restore or purge it at once', async () => {

@@ -233,29 +233,6 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       }
     });
 
-    it('end as they would after a run that was cut short, and go back to where they began', async () => {
-      const other = await before();
-      const old = await dump(other);
-      await other.migrate.up({ directory });
-      const done = await dump(other);
-      // What is left where the process is killed while an index is built.
-      await other.raw('drop index mockups_tenant_name_idx');
-      await other.raw(
-        'create unique index mockups_tenant_name_idx on mockups (tenant_id)',
-      );
-      await other.raw(
-        "update pg_index set indisvalid = false where indexrelid = 'mockups_tenant_name_idx'::regclass",
-      );
-      await up(other);
-      await expect(dump(other)).resolves.toEqual(done);
-
-      await down(other);
-      await expect(dump(other)).resolves.toEqual(old);
-      await up(other);
-      await down(other);
-      await expect(dump(other)).resolves.toEqual(old);
-    });
-
     it('refuse to give the mockups of a tenant to the default one', async () => {
       const other = await before();
       await other.migrate.latest({ directory });

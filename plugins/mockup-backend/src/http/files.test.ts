@@ -15,7 +15,7 @@ import type { Knex } from 'knex';
 import type { Response } from 'supertest';
 import assert from 'node:assert';
 import { once } from 'node:events';
-import { get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { get, type IncomingMessage } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
 import { isSafeKey } from '../__testUtils__/json';
 import { ImportsUnderWay } from '../database/MockupImport';
@@ -229,18 +229,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     expect(mockups[0].versions.length).toBeLessThan(LARGE_VERSIONS);
   });
 
-  it('are no error of the backend where their reader leaves', async () => {
-    const large = await createLargeMockup();
-    const handled = once(backend.server, 'request');
-    const response = await beginExport(large);
-    const [, answer] = (await handled) as [unknown, ServerResponse];
-    const closed = once(answer, 'close');
-    response.destroy();
-    await closed;
-    expect((await backend.alice.get('/mockups')).status).toBe(200);
-    expect(loggedErrors).toEqual([]);
-  });
-
   it('make the caller the owner, and keep who saved a version and when', async () => {
     const given = file(
       mockup({
@@ -421,40 +409,14 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       'version must be 1, as this version of the plugin writes it, got 2',
     ],
     [
-      'another schema',
-      { ...file(), schema: 'x' },
-      'schema must be "backstage-plugin-mockup/mockups", got "x"',
-    ],
-    ['an unknown field', { ...file(), more: 1 }, 'unknown field "more"'],
-    [
-      'a mockup that is none',
-      file(mockup(), [] as object),
-      'mockups[1] must be a mockup, got a list',
-    ],
-    [
-      'an empty name',
-      file(mockup({ name: '' })),
-      'mockups[0].name must be a string of 1 to 255 characters, got ""',
-    ],
-    [
       'an unknown field before the versions',
       file({ id: 1, ...mockup() }),
       'unknown field "id" in mockups[0]',
     ],
     [
-      'no time',
-      file({ name: 'x', updatedAt: TIME, versions: [] }),
-      'mockups[0].createdAt is missing, expected a time in ISO 8601',
-    ],
-    [
       'a wrong time',
       file(mockup({ versions: [version({ createdAt: 'now' })] })),
       'mockups[0].versions[0].createdAt must be a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z, got "now"',
-    ],
-    [
-      'the year 0, which PostgreSQL does not know',
-      file(mockup({ createdAt: '0000-01-01T00:00:00.000Z' })),
-      'mockups[0].createdAt must be a time in ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z, got "0000-01-01T00:00:00.000Z"',
     ],
     [
       'a wrong item',
@@ -474,16 +436,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       file(mockup({ versions: [version({ restoredFrom: 0 })] })),
       'mockups[0].versions[0].restoredFrom must be the place of an earlier version',
     ],
-    [
-      'a NUL character',
-      file(mockup({ name: 'a\0b' })),
-      'mockups[0].name must be',
-    ],
-    [
-      'a creator that is no user',
-      file(mockup({ versions: [version({ createdBy: 'bob' })] })),
-      'mockups[0].versions[0].createdBy must be a user reference',
-    ],
   ])(
     'with %s are refused, by the path and the form',
     async (_what, body, message) => {
@@ -496,7 +448,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
 
   it.each([
     ['half a file', JSON.stringify(file(mockup())).slice(0, -20)],
-    ['more than a file', `${JSON.stringify(file())}{}`],
     ['no JSON', '{"schema":x}'],
   ])('of %s are refused', async (_what, body) => {
     const response = await send(body);
@@ -674,12 +625,6 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       } as RequestInit,
     );
     expect(response.status).toBe(413);
-  });
-
-  it('of another type are refused with 415', async () => {
-    const request = backend.alice.post('/import');
-    const response = await request.set('Content-Type', 'text/plain').send('{}');
-    expect(response.status).toBe(415);
   });
 
   it('are for users to import, and for services to export', async () => {

@@ -41,25 +41,29 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
   it('answers 412 to every write once the mockup has changed', async () => {
     const created = await createMockup(backend);
     const path = `/mockups/${created.body.id}`;
+    const { body: version } = await backend.bob.post(`${path}/versions`, {
+      layoutData: [],
+    });
     await backend.bob.patch(path, { name: 'by somebody else' });
-    const stale = created.get('ETag')!;
-
-    const responses = [
-      await backend.alice.patch(path, { name: 'y' }).set('If-Match', stale),
-      await backend.alice
-        .post(`${path}/versions`, { layoutData: [] })
-        .set('If-Match', stale),
-      await backend.alice.delete(path).set('If-Match', stale),
-    ];
-    for (const response of responses) {
+    const at = `${path}/versions/${version.id}`;
+    const { alice } = backend;
+    for (const write of [
+      alice.patch(path, { name: 'y' }),
+      alice.post(`${path}/versions`, { layoutData: [] }),
+      alice.patch(at, { versionTag: 'y' }),
+      alice.post(`${at}/restore`, {}),
+      alice.put(`${path}/shares`, { shares: [] }),
+      alice.delete(path),
+    ]) {
+      const response = await write.set('If-Match', created.get('ETag')!);
       expect(response.status).toBe(412);
       expect(response.body.error.name).toBe('PreconditionFailedError');
     }
-    const { body } = await backend.alice.get(path);
-    expect(body).toMatchObject({
+    expect((await alice.get(path)).body).toMatchObject({
       name: 'by somebody else',
-      latestVersion: null,
+      latestVersion: version,
     });
+    expect((await alice.get(`${path}/versions`)).body).toHaveLength(1);
   });
 
   it('compares strongly: a weak tag never matches', async () => {

@@ -52,9 +52,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
 
     it.each([
       ['a name of 1 character', { name: 'x' }],
-      ['a name of 255 characters', { name: 'x'.repeat(255) }],
       ['a name of 255 emoji', { name: '🙂'.repeat(255) }],
-      ['an empty description', { name: 'x', description: '' }],
       [
         'a description of 1000 characters',
         { name: 'x', description: 'd'.repeat(1000) },
@@ -71,23 +69,12 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
         { name: ' \u00a0\ufeff' },
         'name must be a string that is not only blanks',
       ],
-      [{ name: 7 }, 'name must be a string of 1 to 255 characters, got 7'],
-      [
-        { name: null },
-        'name must be a string of 1 to 255 characters, got null',
-      ],
-      [{ name: 'x'.repeat(256) }, '(256 characters)'],
       [{ name: '🙂'.repeat(256) }, '(256 characters)'],
       [
         { name: 'x', description: 'd'.repeat(1001) },
         'description must be a string of at most 1000 characters',
       ],
-      [
-        { name: 'x', description: null },
-        'description must be a string of at most 1000 characters, got null',
-      ],
       [{ name: 'x', owner: BOB }, 'unknown field "owner"'],
-      [{ name: 'x', id: UNKNOWN_ID }, 'unknown field "id"'],
       [['x'], 'it must be an object with a name, got a list'],
     ])('refuses %j with 400', async (body, message) => {
       const response = await backend.alice.post('/mockups', body);

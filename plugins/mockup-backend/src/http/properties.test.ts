@@ -193,30 +193,6 @@ describe.each(databases.eachSupportedId())('any payload on %s', id => {
     return (await readJson(response)).layoutData;
   }
 
-  it('restores any layout that was saved, over another one', async () => {
-    const versions = `/mockups/${mockupId}/versions`;
-    let restorations = 0;
-    await fc.assert(
-      fc.asyncProperty(validVersion, validVersion, async (first, second) => {
-        const saved = await send('POST', versions, JSON.stringify(first));
-        await send('POST', versions, JSON.stringify(second));
-        const { id: versionId, layoutData } = saved.body;
-        const restored = await send(
-          'POST',
-          `${versions}/${versionId}/restore`,
-          '{}',
-        );
-        assert.strictEqual(restored.status, 201);
-        assert.strictEqual(restored.body.restoredFrom, versionId);
-        assert.deepStrictEqual(restored.body.layoutData, layoutData);
-        assert.deepStrictEqual(await getLayout(restored.body.id), layoutData);
-        restorations += 1;
-      }),
-      { numRuns: RUNS },
-    );
-    expect(restorations).toBe(RUNS);
-  });
-
   const routes = [
     ['POST', '/mockups', validMockup, 201],
     ['PATCH', '/mockups/:id', validChange, 200],

@@ -58,7 +58,6 @@ describe.each(databases.eachSupportedId())(
     });
 
     it.each([
-      ['an empty layout', { layoutData: [] }],
       [
         'a tag of 50 characters',
         { layoutData: [], versionTag: 't'.repeat(50) },
@@ -93,15 +92,6 @@ describe.each(databases.eachSupportedId())(
       [
         'items in containers, two within each other',
         { layoutData: [section('a', [section('b', [item({ i: 'c' })])])] },
-      ],
-      [
-        'a container without items, and what others call items',
-        {
-          layoutData: [
-            item({ component: 'container-tabs', props: {} }),
-            item({ i: 'b', props: { items: ['x'] } }),
-          ],
-        },
       ],
       [
         'places on a phone',
@@ -154,18 +144,15 @@ describe.each(databases.eachSupportedId())(
     it.each([
       [{}, 'layoutData is missing, expected a list of layout items'],
       [{ layoutData: {} }, 'layoutData must be a list of layout items'],
-      [{ layoutData: null }, 'layoutData must be a list of layout items'],
       [{ layoutData: ['x'] }, 'layoutData[0] must be a layout item, got "x"'],
       [
         { layoutData: [], versionTag: 't'.repeat(51) },
         'versionTag must be a string of at most 50 characters',
       ],
-      [{ layoutData: [], versionTag: null }, 'versionTag must be a string'],
       [
         { layoutData: [], message: 'm'.repeat(1001) },
         'message must be a string of at most 1000 characters',
       ],
-      [{ layoutData: [], message: 'a\0' }, 'message must be a string'],
       [{ layoutData: [], createdBy: BOB }, 'unknown field "createdBy"'],
       [
         { layoutData: [section('a', [item()]), item()] },
@@ -225,18 +212,6 @@ describe.each(databases.eachSupportedId())(
         { layoutData: [section('a', [item({ props: { $phone: { x: 1 } } })])] },
         'unknown field "x" in layoutData[0].props.items[0].props.$phone',
       ],
-      [
-        { layoutData: [item(), item({ i: 'other' }), item()] },
-        'layoutData[2].i must be unique within its layout, got "buy"',
-      ],
-      [
-        {
-          layoutData: Array.from({ length: 1001 }, (_, n) =>
-            item({ i: `${n}` }),
-          ),
-        },
-        'layoutData must be a list of at most 1000 layout items',
-      ],
     ])('refuses a body %# with 400', async (body, message) => {
       const response = await backend.alice.post(path, body);
       expect(response.status).toBe(400);
@@ -246,36 +221,20 @@ describe.each(databases.eachSupportedId())(
 
     it.each([
       [{ i: undefined }, 'i is missing, expected a string'],
-      [{ i: 1 }, 'i must be a string that names the item, got 1'],
       [{ i: 'a\0' }, 'i must be a string that names the item without NUL'],
       [{ x: -1 }, 'x must be an integer >= 0, got -1'],
-      [{ x: 0.5 }, 'x must be an integer >= 0, got 0.5'],
-      [{ x: '0' }, 'x must be an integer >= 0, got "0"'],
       [{ x: 2 ** 53 }, 'x must be an integer >= 0, got 9007199254740992'],
-      [{ y: -1 }, 'y must be an integer >= 0, got -1'],
       [
         { y: 999_999, h: 2 },
         'y must be such that y + h is at most 1000000, got 999999',
       ],
-      [
-        { y: 2 ** 53 - 1, h: 1 },
-        'y must be such that y + h is at most 1000000, got 9007199254740991',
-      ],
       [{ w: 0 }, 'w must be an integer >= 1, got 0'],
-      [{ h: 0 }, 'h must be an integer >= 1, got 0'],
-      [{ h: null }, 'h must be an integer >= 1, got null'],
       [{ component: undefined }, 'component is missing'],
-      [{ component: {} }, 'component must be a string'],
       [{ props: undefined }, 'props is missing'],
-      [{ props: [] }, 'props must be an object of component properties'],
       [{ props: null }, 'props must be an object of component properties'],
       [
         { props: { a: ['b', '\0'] } },
         'layoutData[0].props.a[1] must be a string without NUL characters',
-      ],
-      [
-        { props: { a: { '\0': 1 } } },
-        'layoutData[0].props.a must be an object without NUL characters',
       ],
       [
         { props: { a: '\ud800' } },
@@ -286,9 +245,7 @@ describe.each(databases.eachSupportedId())(
         'props must be an object of component properties nested at most 100 deep',
       ],
       [{ minW: -1 }, 'minW must be an integer >= 0, got -1'],
-      [{ static: 'yes' }, 'static must be true or false, got "yes"'],
       [{ resizeHandles: ['up'] }, 'resizeHandles[0] must be one of s, w'],
-      [{ resizeHandles: 'se' }, 'resizeHandles must be a list of s, w'],
       [{ color: 'red' }, 'unknown field "color" in layoutData[0]'],
     ])('refuses an item with %j with 400', async (overrides, message) => {
       const response = await backend.alice.post(path, {

@@ -264,32 +264,6 @@ describe('the versions of a mockup', () => {
     );
   });
 
-  it('sends no tag that is too long, and keeps what was typed when it fails', async () => {
-    const api = mockHistory(THREE);
-    await render(api, '/m/versions');
-    await userEvent.click(await button('Change the tag of two'));
-    await screen.findByRole('textbox', { name: 'Tag' });
-    // Characters as the backend counts them.
-    await userEvent.paste('😀'.repeat(51));
-    await userEvent.keyboard('{Enter}');
-    expect(
-      await screen.findByText('A tag has at most 50 characters.'),
-    ).toBeInTheDocument();
-    expect(api.updateVersion).not.toHaveBeenCalled();
-    await userEvent.clear(screen.getByRole('textbox', { name: 'Tag' }));
-    await userEvent.paste('😀'.repeat(50));
-    api.updateVersion.mockRejectedValueOnce(new TypeError('Failed to fetch'));
-    await userEvent.keyboard('{Enter}');
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'The backend does not answer',
-    );
-    expect(screen.getByRole('textbox', { name: 'Tag' })).toHaveValue(
-      '😀'.repeat(50),
-    );
-    await userEvent.keyboard('{Escape}');
-    expect(screen.queryByRole('textbox', { name: 'Tag' })).toBeNull();
-  });
-
   it('leads to the comparison of two, the older one first', async () => {
     await render(mockHistory(THREE), '/m/versions');
     const submit = await button('Compare');
@@ -398,20 +372,6 @@ describe('one version', () => {
     await button('Copied');
     expect(copied).toBe('http://localhost/m/versions/one');
     expect(api.restoreVersion).not.toHaveBeenCalled();
-  });
-
-  it('is restored from there', async () => {
-    const api = mockHistory(TWO);
-    await render(api, '/m/versions/one');
-    await userEvent.click(await button('Restore'));
-    const dialog = await screen.findByRole('dialog');
-    await userEvent.click(
-      within(dialog).getByRole('button', { name: 'Restore' }),
-    );
-    await screen.findByText('one was restored as a new version.');
-    expect(
-      screen.getByRole('link', { name: 'Open in the editor' }),
-    ).toHaveAttribute('href', '/m');
   });
 
   it('that is the newest is not to be restored', async () => {

@@ -219,16 +219,6 @@ describe('creating a mockup', () => {
     });
   });
 
-  it('counts characters as the backend does', async () => {
-    const api = mockApi();
-    await render(api);
-    const { dialog } = await create('🦊'.repeat(256));
-    expect(dialog).toHaveTextContent(
-      'A name has at most 255 characters, and this one 256.',
-    );
-    expect(api.createMockup).not.toHaveBeenCalled();
-  });
-
   it('keeps what was typed where it fails', async () => {
     const api = mockApi();
     api.createMockup.mockRejectedValueOnce(
@@ -240,16 +230,6 @@ describe('creating a mockup', () => {
       /was not created.*You may not/,
     );
     expect(field).toHaveValue('Team page');
-  });
-
-  it('says that the user may not', async () => {
-    await render(mockApi(), { allows: false });
-    expect(
-      await screen.findByText('You may not create mockups.'),
-    ).toBeVisible();
-    expect(
-      screen.getByRole('button', { name: 'Create mockup' }),
-    ).toBeDisabled();
   });
 });
 
