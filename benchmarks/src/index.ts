@@ -1,13 +1,12 @@
 // What `npm run bench` runs.
 
-import { Postgres, type PostgresConnection } from '@internal/postgres';
+import { Postgres } from '@internal/postgres';
 import { batteryBenchmark } from './battery';
 import { catalogBenchmark } from './catalog';
 import { enginesBenchmark } from './engines';
 import { fairnessBenchmark } from './fairness';
 import type { Benchmark, BenchmarkResult } from './harness/Benchmark';
 import { QUIET_SETTINGS } from './harness/database';
-import { withDelay } from './harness/delayingProxy';
 import { describeMachine, toJson, toText } from './harness/report';
 import { migrationBenchmark } from './migration';
 import { type GivenSettings, parseOptions } from './options';
@@ -57,20 +56,15 @@ async function run(
   const postgres = await Postgres.start({
     settings: benchmark.serverSettings?.(settings) ?? QUIET_SETTINGS,
   });
-  const runOn = (connection: PostgresConnection) =>
-    benchmark.run({
+  try {
+    return await benchmark.run({
       postgres,
-      connection,
+      connection: postgres.connection,
       settings,
       // Apart from the results, which may go to a file.
       progress: message =>
         process.stderr.write(`${benchmark.name}: ${message}\n`),
     });
-  const { connection } = postgres;
-  try {
-    return settings.rttMs > 0
-      ? await withDelay(connection, settings.rttMs, runOn)
-      : await runOn(connection);
   } finally {
     await postgres.stop();
   }

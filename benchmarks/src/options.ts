@@ -14,8 +14,8 @@ export interface Options {
   json: boolean;
 }
 
-const FULL = { seconds: 1, concurrency: 8, rttMs: 0 };
-const SHORT = { seconds: 0.2, concurrency: 8, rttMs: 0 };
+const FULL = { seconds: 1, concurrency: 8 };
+const SHORT = { seconds: 0.2, concurrency: 8 };
 
 /** Reads the command line; ends the process where it asks for help only. */
 export function parseOptions(args: string[], available: string[]): Options {
@@ -32,11 +32,6 @@ export function parseOptions(args: string[], available: string[]): Options {
     .option('--rounds <n>', 'how often each side is measured', positiveInteger)
     .option('--seconds <n>', 'how long a measurement takes', positiveNumber)
     .option('--concurrency <n>', 'requests at a time', positiveInteger)
-    .option(
-      '--rtt-ms <n>',
-      'a simulated round-trip time to the database, in milliseconds',
-      positiveNumber,
-    )
     .option(
       '--only <text>',
       'of the catalog, the battery, the pages and the shares: only what has this text in its name',

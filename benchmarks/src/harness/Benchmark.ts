@@ -11,8 +11,6 @@ export interface Settings {
   seconds: number;
   /** How many requests are under way at any time. */
   concurrency: number;
-  /** The simulated round-trip time to the database, in milliseconds; 0 is none. */
-  rttMs: number;
   /** Runs only the parts whose names contain this text. */
   only?: string;
   /** The numbers of entities of the catalogs, instead of the benchmark's own. */

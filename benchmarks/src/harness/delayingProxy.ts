@@ -33,7 +33,7 @@ export async function withDelay<T>(
 }
 
 /** Listens on a free port, and passes on what comes there. */
-export async function startProxy(settings: ProxySettings): Promise<Server> {
+async function startProxy(settings: ProxySettings): Promise<Server> {
   const { host, port, rttMs } = settings;
   // Everything waits as long, so that the order stays, and the end overtakes no answer.
   const wait = (then: () => void) => setTimeout(then, rttMs);

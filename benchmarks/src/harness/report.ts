@@ -22,9 +22,6 @@ export function toText({ machine, settings, results }: Report): string {
     `${machine.date}, Node.js ${machine.node}, ${machine.platform}, ` +
       `${machine.cores} × ${machine.cpu}, load ${machine.loadAverage}`,
     ...(settings.short ? ['Little data: no result to rely on'] : []),
-    ...(settings.rttMs > 0
-      ? [`Simulated round-trip time to the database: ${settings.rttMs} ms`]
-      : []),
     ...Object.entries(results).flatMap(([name, result]) => [
       '',
       name,

@@ -80,7 +80,7 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   for (const [index, tenants] of size.tenants.entries()) {
     progress(`filling ${countOf(tenants)}`);
     await grow(databases, size.tenants[index - 1] ?? 0, tenants);
-    for (const situation of situationsOf(context, size, tenants)) {
+    for (const situation of situationsOf(size, tenants)) {
       const isLast = tenants === size.tenants.at(-1) && !situation.suffix;
       const full = { ...situation, databases, ...(isLast && { before }) };
       const { rttMs } = situation;
@@ -132,7 +132,7 @@ async function keepCopies(databases: Databases): Promise<Databases> {
 interface Situation {
   tenants: number;
   databases: Databases;
-  /** How far away the database is, in milliseconds, where not as far as `--rtt-ms` says. */
+  /** How far away the database is, in milliseconds, where it is not on this machine. */
   rttMs?: number;
   /** Follows the number of tenants in the report. */
   suffix: string;
@@ -143,7 +143,6 @@ interface Situation {
 }
 
 function situationsOf(
-  { settings }: BenchmarkContext,
   { judged }: Size,
   tenants: number,
 ): Array<Omit<Situation, 'databases' | 'before'>> {
@@ -154,10 +153,7 @@ function situationsOf(
   const here = { tenants, suffix: '', targets: { transaction } };
   const suffix = `, ${RTT_MS} ms away`;
   const targets = { bare: BARE_TARGET };
-  // With --rtt-ms, all of them are away.
-  return settings.rttMs > 0
-    ? [here]
-    : [here, { tenants, rttMs: RTT_MS, suffix, targets }];
+  return [here, { tenants, rttMs: RTT_MS, suffix, targets }];
 }
 
 /** A side, and how many tenants it is asked about. */
