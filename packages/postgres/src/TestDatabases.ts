@@ -70,10 +70,6 @@ export class TestDatabases {
     return this.ids.map(id => [id]);
   }
 
-  supports(id: TestDatabaseId): boolean {
-    return this.ids.includes(id);
-  }
-
   /**
    * Creates a database, which is dropped after all tests of the file.
    *

@@ -1,7 +1,5 @@
-import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { JsonObject, JsonValue } from '@backstage/types';
 import * as fc from 'fast-check';
-import { stockSearchRows } from './stockSearch';
 
 const LONG = 'x'.repeat(150);
 
@@ -53,116 +51,29 @@ const relations = fc.array(
   { maxLength: 3 },
 );
 
-/**
- * Entities of every shape, without the few keys that go by columns twice: the stock
- * catalog could only hold those below an empty key.
- */
-export const entities = fc
-  .record(
-    {
-      metadata: fc.record(
-        {
-          namespace: fc.constantFrom('default', 'Other'),
-          labels: json.object,
-          annotations: json.object,
-          tags: fc.array(texts, { maxLength: 3 }),
-          Etag: json.value,
-          etag: texts,
-        },
-        { requiredKeys: [] },
-      ),
-      kind: fc.constantFrom('Component', 'API', 'Group', 'İ'),
-      spec: json.value,
-      relations,
-      Relations: json.value,
-      status: json.object,
-      attachments: json.object,
-      '': json.object,
-      'metadata.uid': json.value,
-      'a.b': json.value,
-    },
-    { requiredKeys: ['metadata', 'kind'] },
-  )
-  .filter(
-    entity =>
-      stockSearchRows(entity as JsonObject).filter(({ key }) =>
-        ['kind', 'metadata.name', 'metadata.uid'].includes(key),
-      ).length === 3,
-  );
-
-const casing = fc.constantFrom<(text: string) => string>(
-  text => text,
-  text => text.toUpperCase(),
-  text => text.toLowerCase(),
-  text => [...text].slice(0, -1).join(''),
-  text => `${text}.a`,
-);
-
-/** Filters about keys and values that some of the entities have. */
-export function filtersOn(known: JsonObject[]): fc.Arbitrary<FilterPredicate> {
-  const rows = known.flatMap(stockSearchRows);
-  const knownKey = fc.constantFrom(...new Set(rows.map(({ key }) => key)));
-  const row = fc.constantFrom(...rows);
-  const key = fc
-    .tuple(fc.oneof({ weight: 4, arbitrary: knownKey }, keys), casing)
-    .map(([text, change]) => change(text))
-    .filter(text => !text.startsWith('$'));
-  const primitive = fc.oneof(texts, numbers, fc.boolean());
-  const value = fc.oneof(
-    primitive,
-    fc.record({ $exists: fc.boolean() }),
-    fc.record({ $in: fc.array(primitive, { maxLength: 3 }) }),
-    fc.record({ $hasPrefix: texts }),
-    fc.record({ $contains: primitive }),
-  );
-  const matching = fc
-    .tuple(row, casing, fc.nat(3))
-    .map(([{ key: itsKey, value: text }, change, kind]) => {
-      const changed = change(text ?? '');
-      const condition = [
-        changed,
-        { $in: ['other', changed] },
-        { $hasPrefix: [...changed].slice(0, 3).join('') },
-        { $exists: true },
-      ][kind];
-      return { [itsKey]: condition };
-    })
-    .filter(each => !Object.keys(each)[0].startsWith('$'));
-  const contained = fc.record({
-    relations: fc.record({
-      $contains: fc.record(
-        {
-          type: fc.constantFrom('ownedBy', 'OWNEDBY', 'dependsOn', 'partOf'),
-          targetRef: fc.oneof(
-            fc.constantFrom('group:default/team-a', 'USER:default/u'),
-            fc.record({
-              $in: fc.array(fc.constantFrom('i̇:a/b', 'İ:a/b', 'x'), {
-                minLength: 1,
-                maxLength: 2,
-              }),
-            }),
-          ),
-        },
-        { requiredKeys: ['type'] },
-      ),
-    }),
-  });
-  const { filter } = fc.letrec<{ filter: FilterPredicate }>(tie => ({
-    filter: fc.oneof(
-      { maxDepth: 3 },
-      matching as fc.Arbitrary<FilterPredicate>,
-      fc.dictionary(key, value, {
-        maxKeys: 2,
-      }) as fc.Arbitrary<FilterPredicate>,
-      contained as fc.Arbitrary<FilterPredicate>,
-      fc.record({
-        $all: fc.array(tie('filter'), { maxLength: 3 }),
-      }) as fc.Arbitrary<FilterPredicate>,
-      fc.record({
-        $any: fc.array(tie('filter'), { maxLength: 3 }),
-      }) as fc.Arbitrary<FilterPredicate>,
-      fc.record({ $not: tie('filter') }) as fc.Arbitrary<FilterPredicate>,
+/** Entities of every shape. */
+export const entities = fc.record(
+  {
+    metadata: fc.record(
+      {
+        namespace: fc.constantFrom('default', 'Other'),
+        labels: json.object,
+        annotations: json.object,
+        tags: fc.array(texts, { maxLength: 3 }),
+        Etag: json.value,
+        etag: texts,
+      },
+      { requiredKeys: [] },
     ),
-  }));
-  return filter;
-}
+    kind: fc.constantFrom('Component', 'API', 'Group', 'İ'),
+    spec: json.value,
+    relations,
+    Relations: json.value,
+    status: json.object,
+    attachments: json.object,
+    '': json.object,
+    'metadata.uid': json.value,
+    'a.b': json.value,
+  },
+  { requiredKeys: ['metadata', 'kind'] },
+);

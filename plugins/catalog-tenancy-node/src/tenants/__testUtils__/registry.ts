@@ -81,15 +81,6 @@ export class Registry {
     );
     return rows[0].entity_id;
   }
-
-  async insertRelation(tenantId: string, entityId: string): Promise<void> {
-    await this.database.client.query(
-      `insert into relations (tenant_id, originating_entity_id, source_entity_ref,
-                              type, target_entity_ref)
-       values ($1, $2, 'component:default/e1', 'ownedBy', 'group:default/x')`,
-      [tenantId, entityId],
-    );
-  }
 }
 
 /** How attempts ended: `done`, or the name of the error; in order. */
