@@ -246,12 +246,17 @@ describe('a dashboard of Grafana', () => {
     ]);
   });
 
-  it('has at most as many items as a mockup', () => {
-    const panels = Array.from({ length: MOCKUP_LIMITS.layoutItems + 5 }, () =>
-      panel('stat', [0, 0, 4, 4]),
+  it('has at most as many items, and as many that ask for something, as a mockup', () => {
+    const panels = Array.from(
+      { length: MOCKUP_LIMITS.layoutItems + 5 },
+      (_, n) => panel('stat', [0, 0, 4, 4], { title: `Number ${n}` }),
     );
-    const { layoutData, left } = toDashboard(dashboard(...panels))!;
+    panels[200] = panel('text', [0, 0, 4, 4], { content: 'Late' });
+    const { layoutData, unknown, left } = toDashboard(dashboard(...panels))!;
     expect([layoutData.length, left]).toEqual([MOCKUP_LIMITS.layoutItems, 5]);
+    expect(layoutSchema.safeParse(layoutData).error).toBeUndefined();
+    expect([unknown.length, unknown[0]]).toEqual([899, 'Number 100 (stat)']);
+    expect(layoutData[200].props).toEqual({ text: 'Late' });
   });
 
   it.each([undefined, null, [], 'x', {}, { mockups: [] }, { rows: [] }])(

@@ -40,6 +40,9 @@ const BARS = new Set([
   'histogram',
 ]);
 
+/** Components of which a mockup has a limited number, since they ask for what they show. */
+const LIVE = new Set<string | undefined>(['markdown', 'entity-count']);
+
 /** What a chart shows until its author has typed values: a panel has queries, and no values. */
 const SAMPLE = [3, 7, 5, 9, 4].map((value, at) => ({
   label: String(at + 1),
@@ -60,6 +63,7 @@ export function toDashboard(content: unknown): Dashboard | undefined {
   const unknown: string[] = [];
   let bottom = 0;
   let left = 0;
+  let live = 0;
   const place = (component: string, props: Props, box: Box) => {
     const i = `${component}-${layoutData.length + 1}`;
     layoutData.push({ i, ...box, component, props });
@@ -81,7 +85,12 @@ export function toDashboard(content: unknown): Dashboard | undefined {
       const box = placeOf(panel);
       // Grafana leaves no empty rows either.
       const y = Math.min(box.y - yOf(panels[0]) + from, bottom);
-      const [component, props] = componentOf(panel);
+      const found = componentOf(panel);
+      live += LIVE.has(found[0]) ? 1 : 0;
+      const [component, props] =
+        live > MOCKUP_LIMITS.layoutQueries && LIVE.has(found[0])
+          ? asText(panel)
+          : found;
       place(
         component ?? 'text',
         props,
@@ -278,15 +287,13 @@ function free(box: Box, placed: readonly Box[], section: number): Box {
 }
 
 /** Without a name, the panel is drawn as a text that says what it is. */
-function componentOf(
-  panel: Panel,
-): [component: string | undefined, props: Props] {
+type Component = [name: string | undefined, props: Props];
+
+function componentOf(panel: Panel): Component {
   const type = typeOf(panel);
   const title = titleOf(panel);
   if (type === 'text') {
-    const text =
-      textOf(fieldOf(panel.options, 'content')) || textOf(panel.content);
-    return ['markdown', { ...(title && { title }), text }];
+    return ['markdown', { ...(title && { title }), text: contentOf(panel) }];
   }
   if (NUMBERS.has(type)) {
     const filter = ['kind=component'];
@@ -299,7 +306,18 @@ function componentOf(
     const form = LINES.has(type) ? 'line' : 'bar';
     return ['chart', { title, type: form, data: SAMPLE }];
   }
-  return [undefined, { text: `${title || 'Panel'} (${type})` }];
+  return asText(panel);
+}
+
+function asText(panel: Panel): Component {
+  const type = typeOf(panel);
+  return type === 'text'
+    ? ['text', { text: contentOf(panel) }]
+    : [undefined, { text: `${titleOf(panel) || 'Panel'} (${type})` }];
+}
+
+function contentOf({ options, content }: Panel): string {
+  return textOf(fieldOf(options, 'content')) || textOf(content);
 }
 
 function titleOf({ title }: Panel): string {
