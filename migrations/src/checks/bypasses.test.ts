@@ -50,10 +50,10 @@ const BYPASSES: Record<string, Bypass> = {
       drop policy tenant_isolation on entities;
       set search_path = other, tenancy;
       create policy tenant_isolation on entities for all
-        using (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
-                                    tenant_required('entities')))
-        with check (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), '')::uuid,
-                                         tenant_required('entities')))`,
+        using (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), ''),
+                                    tenant_required('entities')::text)::uuid)
+        with check (tenant_id = coalesce(nullif(current_setting('app.tenant_id', true), ''),
+                                         tenant_required('entities')::text)::uuid)`,
     exploit: 'select final_entity from entities',
     problem:
       /^The policy tenant_isolation on entities is missing, or not the one/,

@@ -49,12 +49,11 @@ export interface Check {
 const FIRST_NORMAL_OID = 16384;
 
 // The condition as PostgreSQL prints it. The dependencies of a policy tell which function it
-// calls. Earlier versions had the cast inside of COALESCE, which admits the same rows.
+// calls.
 const SETTING = `NULLIF\\(current_setting\\('app\\.tenant_id'::text, true\\), ''::text\\)`;
 const REQUIRED = `([^\\s()]+\\.)?tenant_required\\('TABLE'::text\\)`;
 const CONDITION = escapeLiteral(
-  `^\\(tenant_id = (\\(COALESCE\\(${SETTING}, \\(${REQUIRED}\\)::text\\)\\)::uuid|` +
-    `COALESCE\\(\\(${SETTING}\\)::uuid, ${REQUIRED}\\))\\)$`,
+  `^\\(tenant_id = \\(COALESCE\\(${SETTING}, \\(${REQUIRED}\\)::text\\)\\)::uuid\\)$`,
 );
 const isCondition = (column: string) =>
   `coalesce(pg_get_expr(p.${column}, p.polrelid) ~ replace(${CONDITION}, 'TABLE', t.policy), false)`;

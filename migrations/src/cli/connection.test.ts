@@ -86,15 +86,6 @@ describe.each(databases.eachSupportedId())('a configuration for %s', id => {
     });
   });
 
-  it('may be spread over files, of which the last one wins', async () => {
-    const base = { client: 'pg', prefix: 'portal_', connection: server() };
-    const { config } = await connectionFromConfig([
-      await configFile({ ...base, prefix: 'other_' }),
-      await configFile(base),
-    ]);
-    expect(config.database).toBe('portal_catalog');
-  });
-
   it('is read by the command, which ends, and creates no database', async () => {
     const file = await configFile({
       client: 'pg',

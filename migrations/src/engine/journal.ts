@@ -46,7 +46,6 @@ export async function foreignBookkeeping(
 const RETIRED_STEPS = [
   '3_50_proof',
   '4_20_views',
-  '5_90_entity_parents',
   '5_90_entity_search',
   '5_95_entity_search_fill',
   '5_96_entity_terms_fill',

@@ -1,10 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { secludeStatements } from '../schema/grants';
-import {
-  identifyByAllColumns,
-  identifyLike,
-  storageParameters,
-} from '../schema/partitions';
+import { identifyByAllColumns, storageParameters } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -45,7 +41,6 @@ export async function giveStatements(
     );
     attached.push(
       `alter table ${table} attach partition ${target} for values in (${id})`,
-      identifyLike(table, own[table]),
     );
   }
   const deleted = REFERENCING_FIRST.map(
@@ -94,13 +89,20 @@ async function createPartition(
   model: string,
   name: string,
 ): Promise<string[]> {
+  const [{ isIdentifiedByAll }] = await executor.read<{
+    isIdentifiedByAll: boolean;
+  }>(
+    `select relreplident = 'f' as "isIdentifiedByAll" from pg_class
+      where oid = to_regclass(quote_ident($1))`,
+    [model],
+  );
   return [
     // ATTACH PARTITION gives it the identity of the table.
     `create table ${escapeIdentifier(name)} (
   like ${table} including all excluding indexes
 )${await storageParameters(executor, model)}`,
     ...secludeStatements(name),
-    identifyByAllColumns(name),
+    ...(isIdentifiedByAll ? [identifyByAllColumns(name)] : []),
   ];
 }
 

@@ -2,7 +2,7 @@ import type { Executor } from '../engine/Executor';
 import { isDistributed } from './citus';
 import { relationExists } from './lookups';
 import type { TenantTable } from './tables';
-import { escapeIdentifier, escapeLiteral } from '../sql';
+import { escapeIdentifier } from '../sql';
 
 /** The name of the partitioned table before the swap. */
 export function partitionedName(table: TenantTable): string {
@@ -76,29 +76,10 @@ export async function storageParameters(
   return parameters ? ` with (${parameters})` : '';
 }
 
-// A published table, as by FOR ALL TABLES, needs a replica identity for UPDATE and DELETE,
-// and a new partition has no primary key yet.
-
-/** The statement that makes all columns the replica identity of a new partition. */
-export function identifyByAllColumns(partition: string): string {
-  return `alter table ${escapeIdentifier(partition)} replica identity full`;
-}
-
 /**
- * The statement that gives a partition with a primary key the replica identity of its
- * table.
+ * The statement that makes all columns the replica identity of a table: where it is published, as
+ * by FOR ALL TABLES, UPDATE and DELETE need one, and it has no primary key.
  */
-export function identifyLike(table: string, partition: string): string {
-  const oid = (name: string) =>
-    `to_regclass(${escapeLiteral(escapeIdentifier(name))})`;
-  return `do $$ begin
-  if exists (select from pg_class where oid = ${oid(
-    table,
-  )} and relreplident = 'd')
-     and exists (select from pg_index where indrelid = ${oid(
-       partition,
-     )} and indisprimary) then
-    alter table ${escapeIdentifier(partition)} replica identity default;
-  end if;
-end $$`;
+export function identifyByAllColumns(table: string): string {
+  return `alter table ${escapeIdentifier(table)} replica identity full`;
 }

@@ -5,7 +5,6 @@ import {
   archiveName,
   catchAllPartition,
   defaultTenantPartition,
-  identifyByAllColumns,
   partitionedName,
   storageParameters,
   waitingName,
@@ -109,9 +108,6 @@ async function besideThoseInUse(
         // The swap gives it the grants of the table in use.
         revokeAllStatement(name),
         ...partitionStatements(table, name, storage),
-        ...[name, defaultTenantPartition(table), catchAllPartition(table)].map(
-          identifyByAllColumns,
-        ),
       ],
     });
   }

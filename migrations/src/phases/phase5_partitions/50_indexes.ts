@@ -9,8 +9,7 @@ import { extensionSchema, relationExists } from '../../schema/lookups';
 import {
   catchAllPartition,
   defaultTenantPartition,
-  identifyLike,
-  waitingName,
+  identifyByAllColumns,
 } from '../../schema/partitions';
 import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
@@ -41,6 +40,7 @@ export const indexes: Step = {
     // Unique indexes need the rows of one moment, not of several.
     await replayChanges(context, copies);
     for (const copy of copies) {
+      const { table, target } = copy;
       const wanted = await wantedIndexes(context, copy);
       for (const index of wanted) {
         reporter.info(`Index ${index.name}`);
@@ -48,20 +48,19 @@ export const indexes: Step = {
       }
       if (wanted.some(({ constraint }) => constraint)) {
         // The primary key finds what it found.
-        await executor.execute(
-          `drop index if exists ${replayIndex(copy.table)}`,
-        );
+        await executor.execute(`drop index if exists ${replayIndex(table)}`);
+      } else {
+        for (const each of [
+          target,
+          defaultTenantPartition(table),
+          catchAllPartition(table),
+        ]) {
+          await executor.execute(identifyByAllColumns(each));
+        }
       }
     }
     await executor.execute('vacuum (analyze) entity_terms');
     for (const table of TENANT_TABLES) {
-      for (const target of [
-        catchAllPartition(table),
-        defaultTenantPartition(table),
-        await waitingName(executor, table),
-      ]) {
-        await executor.execute(identifyLike(table, target));
-      }
       // So that the first query after the swap has statistics.
       await executor.execute(
         `vacuum (analyze) ${defaultTenantPartition(table)}`,

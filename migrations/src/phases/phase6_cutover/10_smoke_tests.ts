@@ -29,7 +29,8 @@ export const smokeTests: Step = {
   async up(context) {
     const application = new Application(context.settings);
     await context.executor.work({
-      title: describeRequests(application.baseUrl),
+      // The requests of a dry run, which are no SQL.
+      title: `Send GET /api/catalog/entities, POST and DELETE /api/tenants to ${application.baseUrl}`,
       script: [],
       run: () => runSmokeTests(context, application),
     });
@@ -42,15 +43,6 @@ export const smokeTests: Step = {
 
 const STOP_PATIENCE_MS = 10_000;
 const POLL_MS = 100;
-
-/** The output of a dry run: the requests, which are not SQL. */
-function describeRequests(baseUrl: string): string {
-  return `Send these requests to ${baseUrl}, and run what follows only if all succeed.
-(1) GET /api/catalog/entities with X-Tenant-Slug: default lists the existing entities.
-(2) POST /api/tenants with {"tenant_slug":"smoke-test","tenant_name":"Smoke test"} creates a tenant.
-(3) GET /api/catalog/entities with X-Tenant-Slug: smoke-test lists nothing, "[]".
-DELETE /api/tenants/smoke-test deletes that tenant again.`;
-}
 
 /**
  * Runs the smoke tests of the specification (migration phases, phase 6).
