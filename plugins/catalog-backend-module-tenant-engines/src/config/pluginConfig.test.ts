@@ -191,6 +191,27 @@ describe('the webhooks of a tenant', () => {
   });
 });
 
+describe('the templates of a tenant', () => {
+  it('run a few at a time, in a folder of the tenant, with what the portal demands', async () => {
+    const configs = create({
+      backend: { workingDirectory: '/var/work' },
+      scaffolder: {
+        concurrentTasksLimit: 100,
+        requireScmUserCredentials: true,
+      },
+    });
+    const { config } = await configs.configOfInstance(
+      ACME,
+      undefined,
+      scaffolder,
+    );
+    expect(config.get()).toMatchObject({
+      backend: { workingDirectory: `/var/work/tenants/${ACME.tenantId}` },
+      scaffolder: { concurrentTasksLimit: 3, requireScmUserCredentials: true },
+    });
+  });
+});
+
 describe('what a tenant configures of an instance', () => {
   const configs = create({
     scaffolder: { defaultAuthor: { name: 'of the portal' } },

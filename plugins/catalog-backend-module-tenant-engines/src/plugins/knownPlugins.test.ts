@@ -10,7 +10,6 @@ import scaffolderPlugin from '@backstage/plugin-scaffolder-backend';
 import signalsPlugin from '@backstage/plugin-signals-backend';
 import userSettingsPlugin from '@backstage/plugin-user-settings-backend';
 /* eslint-enable @backstage/no-mixed-plugin-imports */
-import { catalogProcessingExtensionPoint } from '@backstage/plugin-catalog-node';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { upgrade } from '@internal/catalog-testing/upgrade';
 import { ROUTES_WEB_SOCKETS } from '@internal/catalog-testing/webServer';
@@ -25,6 +24,7 @@ import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { componentYaml, SourceServer } from '../__testUtils__/SourceServer';
+import { runTemplate, templates } from './__testUtils__/templates';
 import {
   GUEST,
   markOf,
@@ -72,23 +72,6 @@ const sender = createBackendModule({
           res.status(answer.status).send(await answer.text());
         });
         httpRouter.use(router);
-      },
-    });
-  },
-});
-
-/** As the catalog's module for the model of the scaffolder. */
-const templates = createBackendModule({
-  pluginId: 'catalog',
-  moduleId: 'templates',
-  register(env) {
-    env.registerInit({
-      deps: { processing: catalogProcessingExtensionPoint },
-      async init({ processing }) {
-        processing.addProcessor({
-          getProcessorName: () => 'Templates',
-          validateEntityKind: async ({ kind }) => kind === 'Template',
-        });
       },
     });
   },
@@ -216,14 +199,6 @@ describe.each(databases.eachSupportedId())(
       return status === 200;
     };
 
-    const findEnded = async (tenant: string, taskId: string) => {
-      const { body } = await portal.get(
-        tenant,
-        `scaffolder/v2/tasks/${taskId}`,
-      );
-      return ['completed', 'failed'].includes(body.status) && body;
-    };
-
     const hasEntity = async (tenant: string) => {
       const { text } = await portal.get(
         tenant,
@@ -329,19 +304,8 @@ describe.each(databases.eachSupportedId())(
     it('runs the template of each tenant, without the secrets of the portal', async () => {
       for (const tenant of TENANTS) {
         await waitUntil(`the template of ${tenant}`, () => hasTemplate(tenant));
-        const { body } = await portal
-          .send(tenant, 'POST', 'scaffolder/v2/tasks')
-          .send({ templateRef: 'template:default/template', values: {} })
-          .expect(201);
-        const done = await waitUntil(`the task of ${tenant}`, () =>
-          findEnded(tenant, body.id),
-        );
-        const { text } = await portal
-          .get(tenant, `scaffolder/v2/tasks/${body.id}/events`)
-          .expect(200);
-        expect({ status: done.status, text }).toMatchObject({
-          status: 'completed',
-        });
+        const { id: taskId, status, text } = await runTemplate(portal, tenant);
+        expect({ status, text }).toMatchObject({ status: 'completed' });
         portal.expectOwn(tenant, text);
         // As the scaffolder shows what has a secret in it.
         expect(text.includes('***')).toBe(tenant === 'default');
@@ -351,11 +315,11 @@ describe.each(databases.eachSupportedId())(
           await waitUntil(`the entity of ${tenant}`, () => hasEntity(tenant));
         }
         for (const other of TENANTS.filter(each => each !== tenant)) {
-          const { status } = await portal.get(
+          const answer = await portal.get(
             other,
-            `scaffolder/v2/tasks/${body.id}`,
+            `scaffolder/v2/tasks/${taskId}`,
           );
-          expect(status).toBe(404);
+          expect(answer.status).toBe(404);
           portal.expectOwn(
             other,
             (await portal.get(other, 'scaffolder/v2/tasks')).text,

@@ -1,6 +1,8 @@
-// The stock plugin, of which tenants have instances.
-// eslint-disable-next-line @backstage/no-mixed-plugin-imports
+// The stock plugins, of which tenants have instances.
+/* eslint-disable @backstage/no-mixed-plugin-imports */
+import scaffolderPlugin from '@backstage/plugin-scaffolder-backend';
 import techdocsPlugin from '@backstage/plugin-techdocs-backend';
+/* eslint-enable @backstage/no-mixed-plugin-imports */
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -9,6 +11,7 @@ import { join } from 'node:path';
 import { SourceServer } from '../__testUtils__/SourceServer';
 import { GiteaServer } from './__testUtils__/GiteaServer';
 import { generator, hasMkDocs } from './__testUtils__/techdocs';
+import { runTemplate, templates } from './__testUtils__/templates';
 import {
   markOf,
   startThreeTenants,
@@ -21,7 +24,7 @@ const TOKEN = 'token-of-acme';
 const REPOSITORY = 'acme/handbook';
 const SITE = 'default/component/handbook';
 
-const catalogInfo = (docs: string) => `
+const catalogInfo = (docs: string, source: string) => `
 apiVersion: backstage.io/v1alpha1
 kind: Component
 metadata:
@@ -32,10 +35,27 @@ spec:
   type: documentation
   lifecycle: production
   owner: team
+---
+apiVersion: scaffolder.backstage.io/v1beta3
+kind: Template
+metadata:
+  name: template
+spec:
+  type: service
+  owner: team
+  steps:
+    - id: fetch
+      action: fetch:plain
+      input:
+        url: ${source}
+    - id: log
+      action: debug:log
+      input:
+        listWorkspace: with-contents
 `;
 
 describe.each(databases.eachSupportedId())(
-  'TechDocs of a tenant whose documents are in its Gitea, on %s',
+  'what instances read from the Gitea of their tenant, on %s',
   id => {
     let folder: string;
     let gitea: GiteaServer;
@@ -49,14 +69,17 @@ describe.each(databases.eachSupportedId())(
       gitea.repositories.set(REPOSITORY, {
         token: TOKEN,
         files: {
-          'catalog-info.yaml': catalogInfo('dir:.'),
+          'catalog-info.yaml': catalogInfo('dir:.', './'),
           'docs/index.md': markOf('acme'),
           'mkdocs.yml': 'site_name: Handbook',
         },
       });
       const features = [techdocsPlugin, ...(hasMkDocs ? [] : [generator])];
       const sourcesOf = (target: string, token?: string) => ({
-        catalog: { locations: [{ type: 'url', target }] },
+        catalog: {
+          locations: [{ type: 'url', target }],
+          rules: [{ allow: ['Component', 'Template'] }],
+        },
         integrations: { gitea: [gitea.integration(token)] },
       });
       portal = await startThreeTenants({
@@ -86,14 +109,18 @@ describe.each(databases.eachSupportedId())(
               globex: sourcesOf(
                 sources.put(
                   '/globex.yaml',
-                  catalogInfo(`url:${gitea.fileUrl(REPOSITORY)}`),
+                  catalogInfo(
+                    `url:${gitea.fileUrl(REPOSITORY)}`,
+                    gitea.fileUrl(REPOSITORY),
+                  ),
                 ),
               ),
             },
           },
         },
-        features,
-        plugins: { techdocs: features },
+        features: [scaffolderPlugin, ...features],
+        plugins: { scaffolder: [scaffolderPlugin], techdocs: features },
+        modules: [templates],
         entitiesOf: () => [],
         fedByEngines: true,
       });
@@ -106,32 +133,52 @@ describe.each(databases.eachSupportedId())(
       await rm(folder, { recursive: true });
     });
 
-    const build = async (tenant: string): Promise<string> => {
-      await waitUntil(`the entity of ${tenant}`, async () => {
-        const { status } = await portal.get(
-          tenant,
-          'catalog/entities/by-name/component/default/handbook',
-        );
-        return status === 200;
+    /** Of the requests for the repository since it was last called. */
+    const tokens = () => {
+      const seen = [...(gitea.tokens.get(REPOSITORY) ?? [])];
+      gitea.tokens.clear();
+      return seen;
+    };
+    const untilServed = (tenant: string, ref: string) =>
+      waitUntil(`${ref} of ${tenant}`, async () => {
+        const path = `catalog/entities/by-name/${ref}`;
+        return (await portal.get(tenant, path)).status === 200;
       });
+    const build = async (tenant: string): Promise<string> => {
+      await untilServed(tenant, 'component/default/handbook');
+      tokens();
       const { text } = await portal.get(tenant, `techdocs/sync/${SITE}`);
-      expect(text).not.toContain(TOKEN);
       return text;
     };
     const read = (tenant: string) =>
       portal.get(tenant, `techdocs/static/docs/${SITE}/index.html`);
 
-    it('are built with the token of that tenant, which no other one has', async () => {
+    // First: what runs tasks asks for more in the moment after one, in which it must not be stopped.
+    it('is what a template begins with, with the token that no other tenant has', async () => {
+      for (const [tenant, expected, token] of [
+        ['acme', 'completed', TOKEN],
+        ['globex', 'failed', undefined],
+      ] as const) {
+        await untilServed(tenant, 'template/default/template');
+        tokens();
+        const { status, text } = await runTemplate(portal, tenant);
+        expect({ status, text }).toMatchObject({ status: expected });
+        expect(text.includes(markOf('acme'))).toBe(tenant === 'acme');
+        expect(text).not.toContain(TOKEN);
+        expect(tokens()).toEqual([token]);
+      }
+    });
+
+    it('is a document, with the token that no other tenant has', async () => {
       expect(await build('acme')).toContain('data: {"updated":true}');
+      expect(tokens()).toEqual([TOKEN]);
       const { text } = await read('acme').expect(200);
       expect(text).toContain(markOf('acme'));
-      // Before another tenant asks.
-      expect([...gitea.tokens.get(REPOSITORY)!]).toEqual([TOKEN]);
 
       const failed = await build('globex');
       expect(failed).toContain('event: error');
+      expect(tokens()).toEqual([undefined]);
       portal.expectOwn('globex', failed);
-      expect([...gitea.tokens.get(REPOSITORY)!]).toEqual([TOKEN, undefined]);
       for (const other of ['default', 'globex']) {
         const answer = await read(other).expect(404);
         portal.expectOwn(other, answer.text);
