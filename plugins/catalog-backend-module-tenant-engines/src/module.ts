@@ -6,7 +6,6 @@ import {
   type DatabaseService,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
-import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import {
@@ -35,6 +34,7 @@ import { EngineConfigs } from './config/EngineConfigs';
 import { processingIntervalMs } from './config/intervals';
 import { describeFailure } from './engine/failures';
 import { logPackages, readEnginePackages } from './engine/packages';
+import { pluginServices } from './engine/services';
 import { type EngineFeature, namesOf } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './engine/EngineManager';
 import { MembersOfTenants } from './members/MembersOfTenants';
@@ -193,25 +193,17 @@ export const catalogModuleTenantEngines = (
     register(env) {
       env.registerInit({
         deps: {
-          auditor: coreServices.auditor,
-          auth: coreServices.auth,
-          cache: coreServices.cache,
+          ...pluginServices,
           changes: tenantEngineChangesServiceRef,
           config: coreServices.rootConfig,
           database: coreServices.database,
-          discovery: coreServices.discovery,
           engines: enginesServiceRef,
           health: tenancyHealthServiceRef,
-          httpAuth: coreServices.httpAuth,
           lifecycle: coreServices.lifecycle,
-          logger: coreServices.logger,
-          metrics: metricsServiceRef,
-          permissions: coreServices.permissions,
           requests: requestsUnderWayServiceRef,
           watch: eventLoopWatchServiceRef,
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
-          scheduler: coreServices.scheduler,
           catalogStore: catalogStoreServiceRef,
           memberStore: tenantMemberStoreServiceRef,
           registryChanges: tenantChangesServiceRef,
@@ -220,7 +212,6 @@ export const catalogModuleTenantEngines = (
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
           usage: tenantUsageServiceRef,
-          userInfo: coreServices.userInfo,
         },
         async init({
           catalogStore,

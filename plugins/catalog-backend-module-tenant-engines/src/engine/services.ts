@@ -6,17 +6,11 @@ import {
   type CacheService,
   coreServices,
   createServiceFactory,
-  type DiscoveryService,
-  type HttpAuthService,
   type HttpRouterServiceWebSocketHandler,
-  type LoggerService,
-  type PermissionsService,
   type RootConfigService,
   type RootLoggerService,
-  type SchedulerService,
   type ServiceFactory,
   type ServiceRef,
-  type UserInfoService,
 } from '@backstage/backend-plugin-api';
 import {
   type MetricsService,
@@ -35,18 +29,22 @@ import { decorate, decorateKnown } from './decorate';
 import { tenantScheduler } from './tenantScheduler';
 
 /** The services of a plugin of the backend, with which its instances work for their tenants. */
-export interface PluginServices {
-  auditor: AuditorService;
-  auth: AuthService;
-  cache: CacheService;
-  discovery: DiscoveryService;
-  httpAuth: HttpAuthService;
-  logger: LoggerService;
-  metrics: MetricsService;
-  permissions: PermissionsService;
-  scheduler: SchedulerService;
-  userInfo: UserInfoService;
-}
+export const pluginServices = {
+  auditor: coreServices.auditor,
+  auth: coreServices.auth,
+  cache: coreServices.cache,
+  discovery: coreServices.discovery,
+  httpAuth: coreServices.httpAuth,
+  logger: coreServices.logger,
+  metrics: metricsServiceRef,
+  permissions: coreServices.permissions,
+  scheduler: coreServices.scheduler,
+  userInfo: coreServices.userInfo,
+};
+
+export type PluginServices = {
+  [TName in keyof typeof pluginServices]: (typeof pluginServices)[TName]['T'];
+};
 
 interface NestedServices {
   tenant: ActiveTenant;

@@ -4,7 +4,6 @@ import {
   createServiceFactory,
   createServiceRef,
 } from '@backstage/backend-plugin-api';
-import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { ServiceUnavailableError } from '@backstage/errors';
 import {
   type ActiveTenant,
@@ -20,6 +19,7 @@ import {
   tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
+import { pluginServices } from '../engine/services';
 import type { EngineFeature } from '../engine/TenantEngine';
 import { endSessions, freeTasks } from '../leases/LeaseStore';
 import { enginesServiceRef, redact, schemaOf } from '../module';
@@ -203,28 +203,19 @@ function instancesModule(
     register(env) {
       env.registerInit({
         deps: {
-          auditor: coreServices.auditor,
-          auth: coreServices.auth,
-          cache: coreServices.cache,
+          ...pluginServices,
           changes: tenantEngineChangesServiceRef,
           config: coreServices.rootConfig,
           database: coreServices.database,
-          discovery: coreServices.discovery,
           engines: enginesServiceRef,
-          httpAuth: coreServices.httpAuth,
           httpRouter: coreServices.httpRouter,
-          logger: coreServices.logger,
-          metrics: metricsServiceRef,
-          permissions: coreServices.permissions,
           plugins: forwardedPluginsServiceRef,
           requests: requestsUnderWayServiceRef,
           rootLifecycle: coreServices.rootLifecycle,
           rootLogger: coreServices.rootLogger,
-          scheduler: coreServices.scheduler,
           tenancy: tenancyServiceRef,
           tenants: tenantStoreServiceRef,
           usage: tenantUsageServiceRef,
-          userInfo: coreServices.userInfo,
         },
         async init({
           changes,
