@@ -2,7 +2,7 @@ import { ADMIN_ROLE } from '../roles';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ENGINE_TABLES, engineTable, parseTenantId } from './engine';
-import type { Engine } from './engine';
+import type { Engine, EngineTable } from './engine';
 import { createQuotaStatement } from './quota';
 import {
   createTriggerStatements,
@@ -59,7 +59,6 @@ export function attachEngine(options: AttachOptions): string[] {
   )} and key = 'engine'`;
   const tables = ENGINE_TABLES.map(table => engineTable(engine, table));
   const privileges = privilegesOn(engine);
-  const trigger = `trigger on table ${tables.join(', ')}`;
   return [
     refuseIf(
       tables.map(table => `exists (select from ${table})`).join(' or '),
@@ -67,36 +66,53 @@ export function attachEngine(options: AttachOptions): string[] {
       '55000',
     ),
     createQuotaStatement(escapeIdentifier(engine.schema)),
-    ...privileges.map(each => `grant ${each} to ${ADMIN_ROLE}`),
+    ...triggersOn(engine, ours, ENGINE_TABLES, [
+      refuseIf(
+        `to_regprocedure(${escapeLiteral(
+          `${ours}.adoption_put(uuid, text, text)`,
+        )}) is null`,
+        'the tables are not prepared for engines of tenants: run phase 5 again',
+        '55000',
+      ),
+      refuseIf(
+        `exists (select from ${attached}
+       and value ->> 'schema' <> ${escapeLiteral(engine.schema)})`,
+        'the tenant has an engine already',
+        '23505',
+      ),
+      putState(tenantId, 'engine', { schema: engine.schema }, state),
+      putState(tenantId, 'copy', { after: '', done: true }, state),
+      putState(
+        tenantId,
+        'grants',
+        privileges.map(each => `revoke ${each} from ${ADMIN_ROLE}`),
+        state,
+      ),
+    ]),
+  ];
+}
+
+/** The statements that create triggers on tables of an engine, after others as `portal_admin`. */
+function triggersOn(
+  engine: Engine,
+  ours: string,
+  tables: readonly EngineTable[],
+  before: string[] = [],
+): string[] {
+  const trigger = `trigger on table ${tables
+    .map(table => engineTable(engine, table))
+    .join(', ')}`;
+  return [
+    ...privilegesOn(engine).map(each => `grant ${each} to ${ADMIN_ROLE}`),
     // Only its owner may let a trigger call a function, and triggers on a table need this.
     `grant ${trigger} to ${ADMIN_ROLE}`,
     `set local role ${ADMIN_ROLE}`,
-    refuseIf(
-      `to_regprocedure(${escapeLiteral(
-        `${ours}.adoption_put(uuid, text, text)`,
-      )}) is null`,
-      'the tables are not prepared for engines of tenants: run phase 5 again',
-      '55000',
-    ),
-    refuseIf(
-      `exists (select from ${attached}
-       and value ->> 'schema' <> ${escapeLiteral(engine.schema)})`,
-      'the tenant has an engine already',
-      '23505',
-    ),
-    ...ENGINE_TABLES.flatMap(table =>
+    ...before,
+    ...tables.flatMap(table =>
       createTriggerStatements(engine, table, `${ours}.`),
     ),
-    putState(tenantId, 'engine', { schema: engine.schema }, state),
-    putState(tenantId, 'copy', { after: '', done: true }, state),
-    putState(
-      tenantId,
-      'grants',
-      privileges.map(each => `revoke ${each} from ${ADMIN_ROLE}`),
-      state,
-    ),
     'reset role',
-    ...ENGINE_TABLES.flatMap(table => enableTriggers(engine, table)),
+    ...tables.flatMap(table => enableTriggers(engine, table)),
     `revoke ${trigger} from ${ADMIN_ROLE}`,
   ];
 }
@@ -129,23 +145,11 @@ export async function restoreEngineTriggers(
   if (missing.length === 0) {
     return missing;
   }
-  const ours = escapeIdentifier(options.schema);
-  const trigger = `trigger on table ${missing
-    .map(table => engineTable(engine, table))
-    .join(', ')}`;
   await query(
     [
       ...missing.flatMap(table => dropTriggers(engine, table)),
       // A table that was replaced has lost its rights too.
-      ...privilegesOn(engine).map(each => `grant ${each} to ${ADMIN_ROLE}`),
-      `grant ${trigger} to ${ADMIN_ROLE}`,
-      `set local role ${ADMIN_ROLE}`,
-      ...missing.flatMap(table =>
-        createTriggerStatements(engine, table, `${ours}.`),
-      ),
-      'reset role',
-      ...missing.flatMap(table => enableTriggers(engine, table)),
-      `revoke ${trigger} from ${ADMIN_ROLE}`,
+      ...triggersOn(engine, escapeIdentifier(options.schema), missing),
     ].join(';\n'),
   );
   return missing;

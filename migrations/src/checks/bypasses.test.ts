@@ -58,21 +58,6 @@ const BYPASSES: Record<string, Bypass> = {
     problem:
       /^The policy tenant_isolation on entities is missing, or not the one/,
   },
-  'a policy with an operator of another schema': {
-    setup: `
-      create schema other; grant usage on schema other to public;
-      create function other.always(uuid, uuid) returns boolean language sql immutable
-        as $$ select true $$;
-      create operator other.= (leftarg = uuid, rightarg = uuid, function = other.always);
-      drop policy tenant_isolation on entities;
-      create policy tenant_isolation on entities for all
-        using (tenant_id operator(other.=) coalesce(
-          nullif(current_setting('app.tenant_id', true), '')::uuid, tenant_required('entities')))`,
-    exploit: `set app.tenant_id = '00000000-0000-0000-0000-000000000001';
-              select final_entity from entities`,
-    problem:
-      /^The policy tenant_isolation on entities is missing, or not the one/,
-  },
   'a function tenant_required with another body': {
     setup: `create or replace function tenancy.tenant_required(table_name text) returns uuid
               language plpgsql stable parallel safe as $$ begin return '${OTHER}'; end $$`,

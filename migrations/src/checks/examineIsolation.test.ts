@@ -215,15 +215,6 @@ end $$`;
             'on function tenancy.tenant_required(text) to portal_app".',
         );
       });
-
-      it('names several rights at once', async () => {
-        await change('revoke select, insert on entities from portal_app');
-        const { missing } = await examine(database);
-        expect(missing.map(({ remedy }) => remedy)).toEqual([
-          'run "grant insert on table tenancy.entities to portal_app", ' +
-            '"grant select on table tenancy.entities to portal_app"',
-        ]);
-      });
     });
   });
 });

@@ -43,6 +43,8 @@ function ofRules(
   };
 }
 
+const ok = (message: string): Outcome[] => [{ level: 'ok', message }];
+
 const STATEMENTS = 20;
 
 /** One process of the server serves all of the session, and only this session. */
@@ -118,12 +120,9 @@ const disk: PreflightCheck = {
       [tables.map(({ oid }) => oid)],
     );
     const needed = formatBytes(bytes * NEEDED_PER_COPIED);
-    return [
-      {
-        level: 'ok',
-        message: `The migration needs about ${needed} of free disk on the server.`,
-      },
-    ];
+    return ok(
+      `The migration needs about ${needed} of free disk on the server.`,
+    );
   },
 };
 
@@ -133,7 +132,7 @@ const backup: PreflightCheck = {
   scope: 'server',
   async run({ executor, settings, tables, backupCompleted }) {
     if (backupCompleted) {
-      return [{ level: 'ok', message: 'A completed backup is confirmed.' }];
+      return ok('A completed backup is confirmed.');
     }
     const schema = escapeIdentifier(settings.schema);
     for (const { name, readable } of tables) {
@@ -153,7 +152,7 @@ const backup: PreflightCheck = {
         ];
       }
     }
-    return [{ level: 'ok', message: 'The tables have no rows yet.' }];
+    return ok('The tables have no rows yet.');
   },
 };
 
@@ -177,12 +176,7 @@ const allTables: PreflightCheck = {
   async run(context) {
     const { schema } = context.settings;
     if (context.swapped) {
-      return [
-        {
-          level: 'ok',
-          message: 'The partitioned tables of phase 5 are in place.',
-        },
-      ];
+      return ok('The partitioned tables of phase 5 are in place.');
     }
     const missing = missingTables(context.tables);
     if (missing.length === 0) {
@@ -203,12 +197,7 @@ const allTables: PreflightCheck = {
     const beside = adoption.engineTables
       ? `they are created beside ${describeCatalog(adoption)}`
       : 'a fresh database, or give the --schema that has them';
-    return [
-      {
-        level: 'ok',
-        message: `The schema ${schema} has none of the three tables: ${beside}.`,
-      },
-    ];
+    return ok(`The schema ${schema} has none of the three tables: ${beside}.`);
   },
 };
 

@@ -75,7 +75,6 @@ export async function readStatus(
     operator: (await migration.operator()) ?? null,
     tables: await readTables(executor),
     swap: await readSwap(migration.context),
-    changeLog: await readChangeLog(executor),
     /** The catalog whose entities are the default tenant's. */
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
@@ -139,21 +138,9 @@ async function readTables(executor: Executor): Promise<TableStatus[]> {
         oldName(table),
         archiveName(table),
       ]),
+      CHANGE_LOG,
     ],
   ]);
-}
-
-/** How much the change log holds; it is there during phase 5 and until the cleanup. */
-async function readChangeLog(
-  executor: Executor,
-): Promise<{ rows: number; bytes: number } | null> {
-  // It is emptied all the time: what VACUUM last saw says nothing.
-  const [log] = await executor.read<{ rows: number; bytes: number }>(
-    `select pg_stat_get_live_tuples(oid)::float8 as rows,
-            pg_total_relation_size(oid)::float8 as bytes
-       from pg_class where oid = to_regclass('${CHANGE_LOG}')`,
-  );
-  return log ?? null;
 }
 
 /** Rows of other tenants in an archive are nowhere else. */

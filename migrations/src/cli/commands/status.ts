@@ -39,7 +39,7 @@ export function renderStatus(report: StatusReport): string {
     adoption && renderAdoption(adoption),
     renderAdoptedTenants(report.adoptedTenants),
     renderEngines(report.engines),
-    renderRest(report),
+    report.leftovers.map(describeLeftover).join('\n'),
     tables.length === 0
       ? 'None of the tables exists.'
       : table(
@@ -109,18 +109,6 @@ function renderSwap(swap: StatusReport['swap']): string {
   ]
     .filter(Boolean)
     .join('\n');
-}
-
-function renderRest({ changeLog, leftovers }: StatusReport): string {
-  return [
-    ...(changeLog
-      ? [
-          `Entries of the change log: about ${formatCount(changeLog.rows)} ` +
-            `(${formatBytes(changeLog.bytes)}).`,
-        ]
-      : []),
-    ...leftovers.map(describeLeftover),
-  ].join('\n');
 }
 
 export function describeLeftover({
