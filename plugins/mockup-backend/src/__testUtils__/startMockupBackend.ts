@@ -10,6 +10,7 @@ import {
   startTestBackend,
 } from '@backstage/backend-test-utils';
 import { callersOf } from '@internal/catalog-testing/caller';
+import { MockupClient } from 'backstage-plugin-mockup-common';
 import type { Knex } from 'knex';
 import mockupPlugin from '..';
 
@@ -52,6 +53,12 @@ export async function startMockupBackend(options: {
     service: as(mockCredentials.service.header()),
     anonymous: as(mockCredentials.none.header()),
     as,
+    client: new MockupClient({
+      discoveryApi: {
+        getBaseUrl: async pluginId =>
+          `http://localhost:${server.port()}/api/${pluginId}`,
+      },
+    }),
   };
 }
 

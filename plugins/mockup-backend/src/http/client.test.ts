@@ -5,7 +5,6 @@ import {
   ALICE,
   BOB,
   item,
-  type MockupBackend,
   startMockupBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
@@ -13,20 +12,13 @@ import {
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
-  let backend: MockupBackend;
   let client: MockupClient;
 
   const alice = { token: mockCredentials.user.token(ALICE) };
 
   beforeAll(async () => {
-    backend = await startMockupBackend({ knex: await databases.init(id) });
-    const port = backend.server.port();
-    client = new MockupClient({
-      discoveryApi: {
-        getBaseUrl: async pluginId =>
-          `http://localhost:${port}/api/${pluginId}`,
-      },
-    });
+    const knex = await databases.init(id);
+    ({ client } = await startMockupBackend({ knex }));
   });
 
   it('reaches every operation of the plugin', async () => {

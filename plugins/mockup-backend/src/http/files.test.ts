@@ -93,12 +93,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         }),
       ],
     });
-    client = new MockupClient({
-      discoveryApi: {
-        getBaseUrl: async pluginId =>
-          `http://localhost:${backend.server.port()}/api/${pluginId}`,
-      },
-    });
+    ({ client } = backend);
   });
 
   beforeEach(async () => {

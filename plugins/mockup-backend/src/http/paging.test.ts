@@ -31,12 +31,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
   beforeAll(async () => {
     knex = await databases.init(id);
     backend = await startMockupBackend({ knex });
-    client = new MockupClient({
-      discoveryApi: {
-        getBaseUrl: async pluginId =>
-          `http://localhost:${backend.server.port()}/api/${pluginId}`,
-      },
-    });
+    ({ client } = backend);
   });
 
   beforeEach(async () => {

@@ -10,6 +10,7 @@ import {
 } from '@backstage/backend-test-utils';
 import type { JsonObject } from '@backstage/types';
 import { callersOf } from '@internal/catalog-testing/caller';
+import { TenantsClient } from 'backstage-plugin-tenants-common';
 import {
   AuditedAdminDatabase,
   highestRole,
@@ -178,6 +179,12 @@ export async function startTenantsBackend(options: {
     alice: as(mockCredentials.user.header(ALICE)),
     anonymous: as(mockCredentials.none.header()),
     as,
+    client: new TenantsClient({
+      discoveryApi: {
+        getBaseUrl: async pluginId =>
+          `http://localhost:${server.port()}/api/${pluginId}`,
+      },
+    }),
     port: () => server.port(),
     stop: () => server.stop(),
   };

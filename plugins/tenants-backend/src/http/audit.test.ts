@@ -1,6 +1,5 @@
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { TenantsClient } from 'backstage-plugin-tenants-common';
 import {
   ALICE,
   startTenantsBackend,
@@ -81,12 +80,7 @@ describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
   });
 
   it('is read by the client', async () => {
-    const client = new TenantsClient({
-      discoveryApi: {
-        getBaseUrl: async () =>
-          `http://localhost:${backend.port()}/api/tenants`,
-      },
-    });
+    const { client } = backend;
     const page = await client.listAudit(
       'acme',
       { actor: 'jane', limit: 1 },

@@ -5,10 +5,7 @@ import {
   type TenantEngines,
   tenantEnginesServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import {
-  type TenantsApi,
-  TenantsClient,
-} from 'backstage-plugin-tenants-common';
+import type { TenantsApi } from 'backstage-plugin-tenants-common';
 import {
   ADMIN,
   startTenantsBackend,
@@ -27,7 +24,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     beforeAll(async () => {
       database = await TenancyDatabase.create(databases, id);
-      const backend = await startTenantsBackend({
+      ({ client } = await startTenantsBackend({
         pool: database.createPool(),
         config: { tenancy: { enabled: true, admins: [ADMIN] } },
         features: [
@@ -53,13 +50,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
             }),
           }),
         ],
-      });
-      client = new TenantsClient({
-        discoveryApi: {
-          getBaseUrl: async pluginId =>
-            `http://localhost:${backend.port()}/api/${pluginId}`,
-        },
-      });
+      }));
     });
     afterAll(() => database.close());
     beforeEach(() => database.empty());

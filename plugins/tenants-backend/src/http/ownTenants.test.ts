@@ -14,7 +14,6 @@ import {
   tenantGateServiceRef,
   tenantGatesServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { TenantsClient } from 'backstage-plugin-tenants-common';
 import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
@@ -208,12 +207,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('is in the typed client, for the tenant that the caller names', async () => {
-      const client = new TenantsClient({
-        discoveryApi: {
-          getBaseUrl: async pluginId =>
-            `http://localhost:${backend.port()}/api/${pluginId}`,
-        },
-      });
+      const { client } = backend;
       const token = mockCredentials.user.token(JANE);
       await expect(
         client.getOpenTenant({ token, tenantSlug: 'acme' }),

@@ -5,7 +5,6 @@ import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { TenantsClient } from 'backstage-plugin-tenants-common';
 import {
   ALICE,
   CI,
@@ -134,12 +133,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('is what the client calls, with many references too', async () => {
-      const client = new TenantsClient({
-        discoveryApi: {
-          getBaseUrl: async pluginId =>
-            `http://localhost:${backend.port()}/api/${pluginId}`,
-        },
-      });
+      const { client } = backend;
       const asAlice = { token: mockCredentials.user.token(ALICE) };
       const principals = Array.from(
         { length: 50 },

@@ -1,6 +1,5 @@
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { TenantsClient } from 'backstage-plugin-tenants-common';
 import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ALICE,
@@ -189,32 +188,20 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
   });
 
   it('are called by the client', async () => {
-    const client = new TenantsClient({
-      discoveryApi: {
-        getBaseUrl: async plugin =>
-          `http://localhost:${backend.port()}/api/${plugin}`,
-      },
-      fetchApi: {
-        fetch: (input, init) =>
-          fetch(input, {
-            ...init,
-            headers: {
-              ...(init?.headers as Record<string, string>),
-              authorization: mockCredentials.user.header('user:default/admin'),
-            },
-          }),
-      },
-    });
-    const made = await client.createShare('acme', {
-      targets: 'all',
-      filter: ['kind=api'],
-    });
-    await client.updateShare('acme', made.share_id, { owner: 'group:a' });
-    await expect(client.listShares('acme')).resolves.toMatchObject({
+    const { client } = backend;
+    const asAdmin = { token: mockCredentials.user.token('user:default/admin') };
+    const made = await client.createShare(
+      'acme',
+      { targets: 'all', filter: ['kind=api'] },
+      asAdmin,
+    );
+    const change = { owner: 'group:a' };
+    await client.updateShare('acme', made.share_id, change, asAdmin);
+    await expect(client.listShares('acme', asAdmin)).resolves.toMatchObject({
       shares: [{ share_id: made.share_id, owner: 'group:a', targets: 'all' }],
     });
-    await client.deleteShare('acme', made.share_id);
-    await expect(client.listShares('acme')).resolves.toEqual({
+    await client.deleteShare('acme', made.share_id, asAdmin);
+    await expect(client.listShares('acme', asAdmin)).resolves.toEqual({
       shares: [],
       received: [],
     });

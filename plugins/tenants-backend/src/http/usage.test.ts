@@ -1,6 +1,5 @@
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { TenantsClient } from 'backstage-plugin-tenants-common';
 import {
   startTenantsBackend,
   type TenantsBackend,
@@ -60,12 +59,7 @@ describe.each(databases.eachSupportedId())('the use by day on %s', id => {
   });
 
   it('is read by the client', async () => {
-    const client = new TenantsClient({
-      discoveryApi: {
-        getBaseUrl: async () =>
-          `http://localhost:${backend.port()}/api/tenants`,
-      },
-    });
+    const { client } = backend;
     await expect(
       client.listUsage('acme', {}, { token: jane.replace('Bearer ', '') }),
     ).resolves.toEqual([]);
