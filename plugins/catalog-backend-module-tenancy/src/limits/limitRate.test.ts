@@ -38,14 +38,6 @@ describe('the limits of requests', () => {
       'x-tenant-slug': slug,
     });
 
-    it('are off by default', async () => {
-      const send = await start({});
-      const { status, headers } = await send('/api/catalog', as('acme'));
-      expect(status).toBe(200);
-      expect(headers['ratelimit-policy']).toBeUndefined();
-      expect(headers.ratelimit).toBeUndefined();
-    });
-
     it('count for all plugins together, and for each tenant alone', async () => {
       const send = await start({ requestsPerSecond: 4, burst: BURST });
       const left = async (plugin: string, slug: string) => {

@@ -13,29 +13,6 @@ const entities = Array.from({ length: 2 * PART_SIZE + 500 }, (_, index) =>
 );
 
 describe('readInParts', () => {
-  it.each([
-    [{}, entities],
-    [{ order: [{ field: 'metadata.name', order: 'asc' as const }] }, entities],
-    [{ limit: PART_SIZE + 10, offset: 5 }, entities.slice(5, PART_SIZE + 15)],
-    [{ limit: 2 * PART_SIZE }, entities.slice(0, 2 * PART_SIZE)],
-    [{ limit: 3, offset: 1 }, entities.slice(1, 4)],
-    [{ offset: entities.length }, []],
-  ])(
-    'reads each entity of %j once, a part at a time',
-    async (query, expected) => {
-      const store = memoryStore(entities);
-      const read = [];
-      for await (const part of readInParts(store, 'acme', query)) {
-        expect(part.length).toBeGreaterThan(0);
-        expect(part.length).toBeLessThanOrEqual(
-          'order' in query ? NUMBERED_PART_SIZE : PART_SIZE,
-        );
-        read.push(...part.map(json => JSON.parse(json)));
-      }
-      expect(read).toEqual(expected);
-    },
-  );
-
   it('has few parts in the order of a field, each of which is put in order anew', async () => {
     const many = Array.from({ length: NUMBERED_PART_SIZE + 500 }, (_, index) =>
       component(number(index)),
@@ -49,22 +26,6 @@ describe('readInParts', () => {
     expect(read).toEqual(many);
     expect(store.readEntities).toHaveBeenCalledTimes(2);
   });
-});
-
-describe('readAll', () => {
-  it.each([undefined, { field: 'metadata.name', order: 'asc' as const }])(
-    'reads each entity in the order of %j once, a part at a time',
-    async order => {
-      const store = memoryStore(entities);
-      const read = [];
-      for await (const part of readAll(store, 'acme', { order })) {
-        expect(part.length).toBeGreaterThan(0);
-        expect(part.length).toBeLessThanOrEqual(PART_SIZE);
-        read.push(...part.map(json => JSON.parse(json)));
-      }
-      expect(read).toEqual(entities);
-    },
-  );
 });
 
 describe.each([readInParts, readAll])('%p', read => {

@@ -9,10 +9,6 @@ import { sendEntities } from './response';
 describe('sendEntities', () => {
   let server: Server | undefined;
 
-  async function* inParts(...parts: string[][]) {
-    yield* parts;
-  }
-
   const app = (send: (res: Response) => Promise<void>) =>
     express().get('/', (_req, res, next) => {
       send(res).catch(next);
@@ -22,31 +18,6 @@ describe('sendEntities', () => {
     server?.closeAllConnections();
     server?.close();
     server = undefined;
-  });
-
-  it.each([
-    [[], '[]'],
-    [[['{"a":1}']], '[{"a":1}]'],
-    [[['{"a":1}', '{"a":2}'], ['{"a":3}']], '[{"a":1},{"a":2},{"a":3}]'],
-  ])('sends %j as one array', async (parts, expected) => {
-    const answer = await request(
-      app(res => sendEntities(res, inParts(...parts))),
-    ).get('/');
-    expect(answer.text).toBe(expected);
-    expect(answer.status).toBe(200);
-    expect(answer.get('Content-Type')).toBe('application/json; charset=utf-8');
-  });
-
-  it('answers HEAD without reading more than it needs to', async () => {
-    const parts = jest.fn(async function* read() {
-      yield ['{"a":1}'];
-      throw new Error('Nobody needs this part');
-    });
-    const answer = await request(app(res => sendEntities(res, parts()))).head(
-      '/',
-    );
-    expect(answer.status).toBe(200);
-    expect(answer.get('Content-Type')).toBe('application/json; charset=utf-8');
   });
 
   describe('with an entity tag', () => {
@@ -79,21 +50,6 @@ describe('sendEntities', () => {
         expect(other.status).toBe(200);
       },
     );
-  });
-
-  it('gives an error of the first part a status', async () => {
-    const answer = await request(
-      app(res =>
-        sendEntities(
-          res,
-          // eslint-disable-next-line require-yield
-          (async function* fail() {
-            throw Object.assign(new Error('down'), { status: 503 });
-          })(),
-        ),
-      ),
-    ).get('/');
-    expect(answer.status).toBe(503);
   });
 
   it('breaks the connection when a later part fails', async () => {

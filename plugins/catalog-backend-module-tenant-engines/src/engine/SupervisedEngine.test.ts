@@ -81,34 +81,6 @@ describe('an engine under supervision', () => {
     expect(supervised.engine).toBe(engine);
   });
 
-  it('that has lost its tables is stopped and started again after a pause', async () => {
-    const engine = anEngine();
-    const { supervised } = supervise(async () => engine, {
-      shortestPauseMs: 600_000,
-      longestPauseMs: 600_000,
-    });
-    await reaches(supervised, 'running');
-    supervised.fail(new Error('Its tables are gone'));
-    await reaches(supervised, 'failed');
-    expect(supervised.engine).toBeUndefined();
-    expect(supervised.status.reason).toBe('Its tables are gone');
-    expect(engine.stop).toHaveBeenCalledTimes(1);
-  });
-
-  it('that does not come to the end of its start is given up', async () => {
-    const { supervised } = supervise(
-      signal =>
-        new Promise((_resolve, reject) => {
-          signal.addEventListener('abort', () => reject(signal.reason));
-        }),
-      { startMs: 5, shortestPauseMs: 600_000, longestPauseMs: 600_000 },
-    );
-    await reaches(supervised, 'failed');
-    expect(supervised.status.reason).toBe(
-      'It has not started within 0.005 seconds',
-    );
-  });
-
   it.each(['while it runs', 'while it starts', 'during a pause'])(
     'stops %s',
     async when => {

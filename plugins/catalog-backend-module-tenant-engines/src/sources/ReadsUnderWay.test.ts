@@ -91,35 +91,5 @@ describe.each(databases.eachSupportedId())(
       await next.begin('a');
       await expect(next.begin('b')).resolves.toBeUndefined();
     });
-
-    it('count no death where the process goes on, or ended its work in order', async () => {
-      for (let i = 0; i < 3; i += 1) {
-        const process = startProcess();
-        await process.begin('a');
-        // As after a lease that was lost meanwhile.
-        await process.begin('a');
-        await process.leave();
-      }
-      await expect(startProcess().begin('a')).resolves.toBeUndefined();
-    });
-
-    it('begin anew after a refresh', async () => {
-      for (let i = 0; i < 2; i += 1) {
-        await startProcess().begin('location:default/a');
-      }
-      const process = startProcess();
-      await expect(process.begin('location:default/a')).rejects.toThrow(
-        SET_ASIDE,
-      );
-      await expect(process.resume('location:default/b')).resolves.toBe(false);
-      await knex
-        .withSchema(engineSchemaOf(tenantId))
-        .insert({ entity_ref: 'location:default/a' })
-        .into('refresh_state');
-      await expect(process.resume('Location:default/A')).resolves.toBe(true);
-      await expect(
-        process.begin('location:default/a'),
-      ).resolves.toBeUndefined();
-    });
   },
 );

@@ -352,16 +352,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         ]);
       });
 
-      it('says who has paused the engine, whatever that does', async () => {
-        await backend.admin.put('/acme/engine/pause');
-        const { body } = await backend.admin.get('/acme/status');
-        expect(body).toMatchObject({
-          state: 'paused',
-          paused_at: expect.stringMatching(ISO_TIME),
-          paused_by: ADMIN,
-        });
-      });
-
       it('says of the default tenant that the catalog plugin feeds it', async () => {
         const { status, body } = await backend.admin.get('/default/status');
         expect([status, body]).toEqual([
@@ -605,16 +595,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         audited.mock.calls
           .map(([event]) => event)
           .find(event => event.eventId === eventId);
-
-      it('has each operation, with its tenant', async () => {
-        await backend.admin.put('/acme/engine/pause');
-        expect(eventOf('pause-tenant-engine')).toMatchObject({
-          severityLevel: 'medium',
-        });
-        expect(auditor.createEvent).toHaveBeenCalledWith(
-          expect.objectContaining({ meta: { slug: 'acme' } }),
-        );
-      });
 
       it.each([
         ['that is stored', { catalog: { name: 's3cret' } }],
