@@ -12,32 +12,12 @@ import type { JsonObject } from '@backstage/types';
 import { callersOf } from '@internal/catalog-testing/caller';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import {
-  AuditedAdminDatabase,
-  highestRole,
-  PooledTenantDatabase,
-  PostgresTenantAuditTrail,
-  PostgresTenantEngineStore,
-  PostgresTenantInvitationStore,
-  PostgresTenantMemberStore,
-  PostgresTenantShareStore,
-  PostgresTenantSignInStore,
-  PostgresTenantStore,
-  PostgresTenantUsageStore,
+  readTenancyConfig,
+  type Tenancy,
   type TenancyPool,
-  tenantAuditTrailServiceRef,
-  type TenantDirectory,
-  tenantDirectoryServiceRef,
-  tenantEngineStoreServiceRef,
-  tenantInvitationStoreServiceRef,
-  type TenantMembers,
-  type TenantRole,
-  tenantMembersServiceRef,
-  tenantMemberStoreServiceRef,
+  tenancyServiceRef,
+  TenantLimits,
   tenantOwnershipServiceRef,
-  tenantSignInStoreServiceRef,
-  tenantShareStoreServiceRef,
-  tenantStoreServiceRef,
-  tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import tenantsPlugin from '..';
 
@@ -60,95 +40,15 @@ export async function startTenantsBackend(options: {
     features: [
       tenantsPlugin,
       createServiceFactory({
-        service: tenantStoreServiceRef,
-        deps: { auditor: coreServices.auditor },
-        factory: ({ auditor }) =>
-          new PostgresTenantStore({
+        service: tenancyServiceRef,
+        deps: { config: coreServices.rootConfig },
+        factory: ({ config: rootConfig }) =>
+          ({
             pool,
-            admin: new AuditedAdminDatabase({ pool, auditor }),
-            database: new PooledTenantDatabase(pool),
-            directory: { forget: () => {} },
-          }),
-      }),
-      createServiceFactory({
-        service: tenantEngineStoreServiceRef,
-        deps: { auditor: coreServices.auditor },
-        factory: ({ auditor }) =>
-          new PostgresTenantEngineStore({
-            pool,
-            admin: new AuditedAdminDatabase({ pool, auditor }),
-            changes: { changed: () => {} },
-          }),
-      }),
-      createServiceFactory({
-        service: tenantMemberStoreServiceRef,
-        deps: {
-          auditor: coreServices.auditor,
-          members: tenantMembersServiceRef,
-        },
-        factory: ({ auditor, members }) =>
-          new PostgresTenantMemberStore({
-            pool,
-            admin: new AuditedAdminDatabase({ pool, auditor }),
-            members,
-          }),
-      }),
-      createServiceFactory({
-        service: tenantInvitationStoreServiceRef,
-        deps: {
-          auditor: coreServices.auditor,
-          members: tenantMembersServiceRef,
-        },
-        factory: ({ auditor, members }) =>
-          new PostgresTenantInvitationStore({
-            pool,
-            admin: new AuditedAdminDatabase({ pool, auditor }),
-            members,
-          }),
-      }),
-      createServiceFactory({
-        service: tenantSignInStoreServiceRef,
-        deps: { auditor: coreServices.auditor },
-        factory: ({ auditor }) =>
-          new PostgresTenantSignInStore({
-            pool,
-            admin: new AuditedAdminDatabase({ pool, auditor }),
-          }),
-      }),
-      createServiceFactory({
-        service: tenantShareStoreServiceRef,
-        deps: { auditor: coreServices.auditor },
-        factory: ({ auditor }) =>
-          new PostgresTenantShareStore({
-            pool,
-            admin: new AuditedAdminDatabase({ pool, auditor }),
-          }),
-      }),
-      createServiceFactory({
-        service: tenantUsageServiceRef,
-        deps: { logger: coreServices.rootLogger },
-        factory: ({ logger }) =>
-          new PostgresTenantUsageStore({
-            database: new PooledTenantDatabase(pool),
-            pool,
-            logger,
-          }),
-      }),
-      createServiceFactory({
-        service: tenantAuditTrailServiceRef,
-        deps: { logger: coreServices.rootLogger },
-        factory: ({ logger }) =>
-          new PostgresTenantAuditTrail({
-            config: { keepDays: 90, minSeverity: 'medium' },
-            database: new PooledTenantDatabase(pool),
-            pool,
-            logger,
-          }),
-      }),
-      createServiceFactory({
-        service: tenantMembersServiceRef,
-        deps: {},
-        factory: () => membersOn(pool),
+            limits: new TenantLimits(),
+            // What is off hears of no changes: all is asked of the database each time.
+            config: { ...readTenancyConfig(rootConfig), enabled: false },
+          } as Tenancy),
       }),
       createServiceFactory({
         service: tenantOwnershipServiceRef,
@@ -159,11 +59,6 @@ export async function startTenantsBackend(options: {
             `group:default/team-of-${tenantSlug}`,
           ],
         }),
-      }),
-      createServiceFactory({
-        service: tenantDirectoryServiceRef,
-        deps: {},
-        factory: () => directoryOn(pool),
       }),
       mockServices.rootConfig.factory({
         data: config ?? { tenancy: { admins: [ADMIN, CI] } },
@@ -187,45 +82,6 @@ export async function startTenantsBackend(options: {
     }),
     port: () => server.port(),
     stop: () => server.stop(),
-  };
-}
-
-/** Asks the database each time, as the one of a backend that does not hear does. */
-function directoryOn(pool: TenancyPool): TenantDirectory {
-  return {
-    async findActive(slug) {
-      const [row] = await pool.query<{ tenant_id: string }>(knex =>
-        knex('tenants')
-          .select('tenant_id')
-          .where('tenant_slug', slug)
-          .whereNull('deleted_at'),
-      );
-      return row && { tenantId: row.tenant_id, tenantSlug: slug };
-    },
-    forget: () => {},
-  };
-}
-
-/** The same for members. */
-function membersOn(pool: TenancyPool): TenantMembers {
-  const rolesOf: TenantMembers['rolesOf'] = async (
-    { tenantId },
-    principals,
-  ) => {
-    const rows = await pool.query<{ principal: string; role: TenantRole }>(
-      knex =>
-        knex('tenant_members')
-          .select('principal', 'role')
-          .where('tenant_id', tenantId)
-          .whereIn('principal', [...principals]),
-    );
-    return new Map(rows.map(({ principal, role }) => [principal, role]));
-  };
-  return {
-    roleOf: async (tenant, principals) =>
-      highestRole([...(await rolesOf(tenant, principals)).values()]),
-    rolesOf,
-    forget: () => {},
   };
 }
 
