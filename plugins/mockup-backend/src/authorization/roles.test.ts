@@ -2,15 +2,19 @@ import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { carryTenant } from 'backstage-plugin-catalog-tenancy-node';
-import type { PublishPageRequest } from 'backstage-plugin-mockup-common';
+import {
+  mockupReadPermission,
+  type PublishPageRequest,
+} from 'backstage-plugin-mockup-common';
 import type { Knex } from 'knex';
 import { ALICE } from '../__testUtils__/startMockupBackend';
-import { MockupDecisions } from '../authorization/MockupDecisions';
 import {
   openMockupStores,
   type OpenStores,
 } from '../database/openMockupStores';
-import { AuthorizedPages } from './AuthorizedPages';
+import { AuthorizedPages } from '../pages/AuthorizedPages';
+import { AuthorizedReview } from '../review/AuthorizedReview';
+import { MockupDecisions } from './MockupDecisions';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -18,14 +22,17 @@ const ACME = {
   tenantId: '00000000-0000-4000-8000-00000000000a',
   tenantSlug: 'acme',
 };
+const { ALLOW, DENY } = AuthorizeResult;
 
 type Role = 'viewer' | 'member' | 'admin';
 
-describe.each(databases.eachSupportedId())('pages of roles on %s', id => {
+describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
   let knex: Knex;
   let stores: OpenStores;
   let request: Omit<PublishPageRequest, 'audience'>;
-  let mayChooseHome = true;
+  /** What the policy allows to everybody, by the names of permissions; without it, everything. */
+  let allowed: string[] | undefined;
+  let mayChooseHome: boolean;
 
   beforeAll(async () => {
     knex = await databases.init(id);
@@ -37,6 +44,7 @@ describe.each(databases.eachSupportedId())('pages of roles on %s', id => {
   });
 
   beforeEach(async () => {
+    allowed = undefined;
     mayChooseHome = true;
     await knex('mockups').delete();
     const store = stores.forTenant(ACME.tenantId);
@@ -49,32 +57,41 @@ describe.each(databases.eachSupportedId())('pages of roles on %s', id => {
     request = { mockupId: mockup.id, versionId: saved!.version.id };
   });
 
-  /** The pages for a user of the tenant who may do all that the policy decides on. */
-  function pagesOf(role: Role | undefined) {
+  function callerOf(role: Role | undefined) {
     const credentials = mockCredentials.user(`user:default/${role ?? 'guest'}`);
     carryTenant(credentials, ACME, async () => role);
-    const { ALLOW, DENY } = AuthorizeResult;
-    const allow = { result: ALLOW } as const;
-    return new AuthorizedPages({
+    const decisions = new MockupDecisions({
       credentials,
+      permissions: mockServices.permissions.mock({
+        authorize: async () => [{ result: mayChooseHome ? ALLOW : DENY }],
+        authorizeConditional: async requests =>
+          requests.map(({ permission: { name } }) => ({
+            result: allowed?.includes(name) ?? true ? ALLOW : DENY,
+          })),
+      }),
+      // No decision has conditions.
+      ruleset: undefined as never,
+    });
+    return { credentials, decisions };
+  }
+
+  function pagesOf(role: Role | undefined) {
+    const caller = callerOf(role);
+    const { userEntityRef } = caller.credentials.principal;
+    return new AuthorizedPages({
+      ...caller,
       store: stores.pagesOf(ACME.tenantId),
       userInfo: mockServices.userInfo.mock({
-        getUserInfo: async () => ({
-          userEntityRef: credentials.principal.userEntityRef,
-          ownershipEntityRefs: [],
-        }),
-      }),
-      decisions: new MockupDecisions({
-        credentials,
-        permissions: mockServices.permissions.mock({
-          authorize: async () => [{ result: mayChooseHome ? ALLOW : DENY }],
-          authorizeConditional: async requests => requests.map(() => allow),
-        }),
-        // No decision has conditions.
-        ruleset: undefined as never,
+        getUserInfo: async () => ({ userEntityRef, ownershipEntityRefs: [] }),
       }),
     });
   }
+
+  const reviewOf = (role: Role) =>
+    new AuthorizedReview({
+      ...callerOf(role),
+      store: stores.reviewsOf(ACME.tenantId),
+    });
 
   const readers = async (path: string) => {
     const seen = [];
@@ -89,7 +106,7 @@ describe.each(databases.eachSupportedId())('pages of roles on %s', id => {
     ['member', [false, true, true, false]],
     ['admin', [false, false, true, false]],
   ])(
-    'those of %s are for that role and higher ones',
+    'pages of %s are for that role and higher ones',
     async (role, expected) => {
       await pagesOf('admin').publish(
         'start',
@@ -100,7 +117,7 @@ describe.each(databases.eachSupportedId())('pages of roles on %s', id => {
     },
   );
 
-  it('are made a home by those whom the policy lets, and stay it for others', async () => {
+  it('pages are made a home by those whom the policy lets, and stay it for others', async () => {
     const publish = (home = true) =>
       pagesOf('member').publish(
         'start',
@@ -124,5 +141,22 @@ describe.each(databases.eachSupportedId())('pages of roles on %s', id => {
     await publish();
     await publish(false);
     await expect(publish()).rejects.toMatchObject(refused);
+  });
+
+  it('viewers comment, and admins of the tenant may delete that, and members may not', async () => {
+    allowed = [mockupReadPermission.name];
+    const { mockupId } = request;
+    const said = await reviewOf('viewer').createComment(
+      mockupId,
+      { text: 'Too wide' },
+      'user:default/viewer',
+    );
+    const comment = { mockupId, id: said!.id };
+    await expect(
+      reviewOf('member').deleteComment(comment, 'user:default/member'),
+    ).rejects.toMatchObject({ name: 'NotAllowedError' });
+    await expect(
+      reviewOf('admin').deleteComment(comment, 'user:default/admin'),
+    ).resolves.toBe(true);
   });
 });
