@@ -91,6 +91,7 @@ export async function measureSilent(
     const started = seconds(performance.now() - startedAt);
     try {
       await delay(SETTLE_MS);
+      const heap = await heapOf(server);
       const before = await countOf(database, COMMITS);
       await delay(WINDOW_MS);
       const commits = (await countOf(database, COMMITS)) - before;
@@ -98,7 +99,7 @@ export async function measureSilent(
         count,
         await countOf(database, ASLEEP),
         started,
-        ((await heapOf(server)) / 1024).toFixed(0),
+        (heap / 1024).toFixed(0),
         ((commits * 60_000) / WINDOW_MS).toFixed(0),
         ...(await wakesOf(server, withTables)),
       ]);

@@ -17,7 +17,6 @@ import { processingIntervalMs } from '../config/intervals';
 import { describeFailure, withoutSecrets } from './failures';
 import { type EngineEntry, EngineSleep, type SleepTiming } from './EngineSleep';
 import type { PluginServices } from './services';
-import { shareValidation } from './sharedValidation';
 import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
 import { CoalescedRefresh } from '../work/CoalescedRefresh';
 import { SleepingEngines } from '../work/SleepingEngines';
@@ -106,7 +105,6 @@ export class EngineManager {
   /** It starts the engines in the background. */
   static start(options: EngineManagerOptions): EngineManager {
     const manager = new EngineManager(options);
-    shareValidation();
     manager.#watch();
     return manager;
   }
