@@ -18,7 +18,11 @@ import {
 } from './engine';
 import type { AdoptedTenant, Engine } from './engine';
 import { createQuotaStatement, QUOTA_SEQUENCE } from './quota';
-import { createTriggers, tablesWithoutTriggers } from './triggers';
+import {
+  createTriggerStatements,
+  enableTriggers,
+  tablesWithoutTriggers,
+} from './triggers';
 import { bringAdoptionAlong } from './functions';
 import { reconcileEntities } from './reconcile';
 import {
@@ -61,20 +65,12 @@ export async function adopt(
   await refuseEntities(context, engine);
   await refuseMissingRights(context, engine);
   await install(context, engine);
-  await carryAll(context, engine);
-  return engine;
-}
-
-/** Copies what the engine has, behind its triggers, and compares until both sides are equal. */
-export async function carryAll(
-  context: StepContext,
-  engine: Engine,
-): Promise<void> {
-  const { executor } = context;
+  // Behind the triggers, until both sides are equal.
   await copyEntities(context, engine);
   await reconcileEntities(context, engine);
   await fillParents(context, engine);
-  await executor.execute(copyIsDone(engine));
+  await context.executor.execute(copyIsDone(engine));
+  return engine;
 }
 
 /**
@@ -186,7 +182,10 @@ async function install(context: StepContext, engine: Engine): Promise<void> {
           'the transactions that have written, so that none of them is missed.',
         tables: [name],
         mode: 'share row exclusive',
-        statements: createTriggers(engine, table),
+        statements: [
+          ...createTriggerStatements(engine, table),
+          ...enableTriggers(engine, table),
+        ],
       }),
     );
   }

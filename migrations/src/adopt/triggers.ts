@@ -6,11 +6,6 @@ import type { Engine, EngineTable } from './engine';
 /** The names of the triggers on the engine's tables begin with it. */
 const ADOPTION_TRIGGER = 'tenancy_adoption';
 
-/** The function that the triggers of one of the engine's tables call. */
-export function triggerFunction(table: EngineTable): string {
-  return `adoption_on_${table}`;
-}
-
 const NEW = 'new table as new_rows';
 const OLD = 'old table as old_rows';
 
@@ -38,20 +33,10 @@ function byStatement(): Record<string, string> {
 }
 
 /**
- * The statements that create the triggers on a table of the engine.
+ * The statements that create the triggers on a table of the engine, where there are none.
  *
  * No trigger names a column: PostgreSQL refuses to drop or alter one that a trigger names,
  * and the engine's next migration would fail.
- */
-export function createTriggers(engine: Engine, table: EngineTable): string[] {
-  return [
-    ...createTriggerStatements(engine, table),
-    ...enableTriggers(engine, table),
-  ];
-}
-
-/**
- * The statements that create them where there are none.
  *
  * @param schema - what stands before the name of their function, if its schema is not on
  *   the search path
@@ -68,7 +53,7 @@ export function createTriggerStatements(
       `create or replace trigger ${ADOPTION_TRIGGER}${suffix} ${event.replace(
         'TABLE',
         () => engineTable(engine, table),
-      )} execute function ${schema}${triggerFunction(table)}(${tenant})`,
+      )} execute function ${schema}adoption_on_${table}(${tenant})`,
   );
 }
 

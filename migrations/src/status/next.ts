@@ -9,6 +9,7 @@ import { readCreatedCatalog } from '../schema/createdCatalog';
 import { columnExists, relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { missingTables, readTableFacts } from '../schema/tableFacts';
+import type { TableFacts } from '../schema/tableFacts';
 import {
   DEFAULT_TENANT_ID,
   RETENTION_HOURS,
@@ -27,51 +28,57 @@ export function describeNext({ what, command }: NextStep): string {
   return `Next: ${what}${command ? ` (${command})` : ''}`;
 }
 
-/** Where a migration stands, as far as what comes next depends on it. */
-interface Position {
-  /** The schema that was looked at. */
-  schema: string;
-  /** The last phase that is complete, 0 before the first. */
-  phase: PhaseNumber | 0;
-  tables: CatalogTables;
-  adoption: AdoptionStatus;
-  swap: SwapStatus;
-  /** Whether phase 5 creates the tables: none are missing, and no application works on them. */
-  created: boolean;
-}
-
 /** Phase 4 shuts an old application out. */
 const DEPLOY =
   'Deploy the new application with MULTI_TENANCY_ENABLED unset, which connects as portal_app. ' +
   'When no old one is connected, ';
 
-/** The three tables of the catalog to migrate. */
-interface CatalogTables {
-  /** Those of them that are not there. */
-  missing: string[];
-  /** Whether the default tenant has entities; true where the login may not look. */
-  hasEntities: boolean;
+/**
+ * Reads where a migration stands, and tells what comes next: the one answer of all commands and
+ * of the backend. Nothing is locked.
+ */
+export async function readNext(
+  migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
+): Promise<NextStep> {
+  const { context } = migration;
+  const phase = await migration.completedPhase();
+  // Phase 5 creates the tables then: none are missing, and no application works on them.
+  const isCreated = (await readCreatedCatalog(context)) !== undefined;
+  const tables = await readTableFacts(context);
+  const missing = isCreated ? [] : missingTables(tables);
+  const adoption = await readAdoptionStatus(context);
+  // The adoption was begun and is not complete, or there is no other catalog.
+  if (
+    adoption.engineTables &&
+    !adoption.adopted &&
+    (adoption.begun ||
+      missing.length === TENANT_TABLES.length ||
+      (phase >= 5 &&
+        adoption.engineEntities > 0 &&
+        !(await hasEntities(context, tables))))
+  ) {
+    return adoptionStep(adoption);
+  }
+  return missing.length > 0
+    ? tablesStep(context.settings.schema, missing)
+    : phaseStep(context, phase, isCreated);
 }
 
-function decideNext(position: Position): NextStep {
-  const { schema, phase, tables, adoption, swap, created } = position;
-  const adopt = decideAdoption(tables, adoption, phase);
-  if (adopt) {
-    return adopt;
-  }
-  if (tables.missing.length > 0) {
-    return tablesStep(schema, tables);
-  }
+async function phaseStep(
+  context: StepContext,
+  phase: PhaseNumber | 0,
+  isCreated: boolean,
+): Promise<NextStep> {
   const next = phases.find(({ number }) => number > phase);
   if (next && next.number < 6) {
     return {
-      what: `${next.number === 4 && !created ? DEPLOY : ''}Phase ${
+      what: `${next.number === 4 && !isCreated ? DEPLOY : ''}Phase ${
         next.number
       }: ${next.title}`,
       command: operatorCommand(`phase${next.number}`),
     };
   }
-  const { oldTables, cleanupFrom } = swap;
+  const { oldTables, cleanupFrom } = await readSwap(context);
   if (
     oldTables.length > 0 &&
     (phase === 6 || (cleanupFrom && cleanupFrom <= new Date()))
@@ -86,28 +93,10 @@ function decideNext(position: Position): NextStep {
       };
 }
 
-/**
- * The step that a stock catalog needs before anything else, if it needs one: its
- * adoption was begun and is not complete, or it is the only catalog that there is.
- */
-function decideAdoption(
-  { missing, hasEntities }: CatalogTables,
-  adoption: AdoptionStatus,
-  phase: PhaseNumber | 0,
-): NextStep | undefined {
-  const { adopted, begun, engineTables, engineEntities } = adoption;
-  if (adopted || !engineTables) {
-    return undefined;
-  }
-  const isOnlyCatalog =
-    missing.length === TENANT_TABLES.length ||
-    (phase >= 5 && !hasEntities && engineEntities > 0);
-  if (!begun && !isOnlyCatalog) {
-    return undefined;
-  }
+function adoptionStep(adoption: AdoptionStatus): NextStep {
   const catalog = describeCatalog(adoption);
   return {
-    what: begun
+    what: adoption.begun
       ? `Bring the adoption of ${catalog}, to its end`
       : `Adopt ${catalog}`,
     command:
@@ -128,7 +117,7 @@ export function describeCatalog({
         `${formatThings(engineEntities, 'entity', 'entities')}`;
 }
 
-function tablesStep(schema: string, { missing }: CatalogTables): NextStep {
+function tablesStep(schema: string, missing: string[]): NextStep {
   return missing.length < TENANT_TABLES.length
     ? {
         what:
@@ -140,27 +129,6 @@ function tablesStep(schema: string, { missing }: CatalogTables): NextStep {
         what: `Create the tables, and run the phases on them: "${schema}" has no catalog yet. Or give the --schema that has one`,
         command: operatorCommand('all'),
       };
-}
-
-/**
- * Reads where a migration stands, and tells what comes next: the one answer of all commands and
- * of the backend. Nothing is locked.
- */
-export async function readNext(
-  migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
-): Promise<NextStep> {
-  const { context } = migration;
-  const phase = await migration.completedPhase();
-  const created = (await readCreatedCatalog(context)) !== undefined;
-  const tables = await readCatalogTables(context, phase);
-  return decideNext({
-    schema: context.settings.schema,
-    phase,
-    created,
-    tables: created ? { ...tables, missing: [] } : tables,
-    adoption: await readAdoptionStatus(context),
-    swap: await readSwap(context),
-  });
 }
 
 /**
@@ -186,24 +154,18 @@ export async function refuseWithoutTables(
   }
 }
 
-/** Reads which of the tables there are; `phase` is the last one that is complete. */
-async function readCatalogTables(
-  context: Pick<StepContext, 'executor' | 'settings'>,
-  phase: PhaseNumber | 0,
-): Promise<CatalogTables> {
-  const tables = await readTableFacts(context);
-  const entities = tables.find(({ name }) => name === 'entities');
-  let hasEntities = entities !== undefined;
-  if (entities?.readable) {
-    // Before the swap the tables hold rows of the default tenant only.
-    const [row] = await context.executor.read<{ found: boolean }>(
-      `select exists (select from entities ${
-        phase >= 5 ? `where tenant_id = '${DEFAULT_TENANT_ID}'` : ''
-      }) as found`,
-    );
-    hasEntities = row.found;
+/** Whether the default tenant has entities after phase 5; true where the login may not look. */
+async function hasEntities(
+  { executor }: StepContext,
+  tables: TableFacts[],
+): Promise<boolean> {
+  if (!tables.some(({ name, readable }) => name === 'entities' && readable)) {
+    return true;
   }
-  return { missing: missingTables(tables), hasEntities };
+  const [{ found }] = await executor.read<{ found: boolean }>(
+    `select exists (select from entities where tenant_id = '${DEFAULT_TENANT_ID}') as found`,
+  );
+  return found;
 }
 
 /** The swap of phase 5, and the tables of before it. */
