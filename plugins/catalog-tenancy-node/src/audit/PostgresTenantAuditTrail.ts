@@ -142,7 +142,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
             sent = JSON.stringify(ended);
             return this.#insert(
               [{ ...event, ended }],
-              'where pg_current_xact_id_if_assigned() is not null',
+              'and pg_current_xact_id_if_assigned() is not null',
             );
           },
           onCommitted: rows => {
@@ -287,7 +287,8 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
               severity text, actor text, ip text, user_agent text, method text, path text,
               outcome text, error text, meta jsonb)
            join tenants t on t.tenant_slug = e.tenant_slug
-          ${condition}
+          -- Or the planner expects 100 events, and reads all tenants.
+          where t.tenant_slug = any (?) ${condition}
          on conflict (tenant_id, event_id) do update
            set outcome = excluded.outcome, error = excluded.error, meta = excluded.meta,
                sent = excluded.sent
@@ -296,6 +297,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
         [
           this.#config.webhook ? false : null,
           JSON.stringify(events.map(toEntry)),
+          [...new Set(events.map(({ begun }) => begun.tenantSlug))],
         ],
       );
   }
