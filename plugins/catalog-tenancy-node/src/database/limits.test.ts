@@ -88,16 +88,6 @@ describe.each(databases.eachSupportedId())(
         async () => (await statements()) === count,
       );
 
-    it('let a tenant have so many operations under way, and others of it wait', async () => {
-      open(5, { concurrency: 2 });
-      const all = Array.from({ length: 7 }, () => long(noisy));
-      await untilRunning(2);
-      expect(pool.counts).toEqual({ running: 2, waiting: 5, refused: 0 });
-      await letGo();
-      await expect(Promise.all(all)).resolves.toHaveLength(7);
-      expect(pool.counts).toEqual({ running: 0, waiting: 0, refused: 0 });
-    });
-
     it('count transactions', async () => {
       open(5, { concurrency: 1, queue: 0 });
       await tenants.transaction(noisy, async ({ knex, query }) => {
@@ -106,21 +96,6 @@ describe.each(databases.eachSupportedId())(
         await expect(short(quiet)).resolves.toEqual([{ one: 1 }]);
       });
       await expect(short(noisy)).resolves.toEqual([{ one: 1 }]);
-    });
-
-    it('give connections to tenants in turn, and empty a long queue', async () => {
-      open(1, {});
-      const order: string[] = [];
-      const note = (name: string) => () => order.push(name);
-      const first = long(noisy);
-      const all = [
-        ...['n1', 'n2', 'n3', 'n4'].map(name => short(noisy).then(note(name))),
-        ...['q1', 'q2'].map(name => short(quiet).then(note(name))),
-      ];
-      await letGo();
-      await Promise.all([first, ...all]);
-      expect(order).toEqual(['n1', 'q1', 'n2', 'q2', 'n3', 'n4']);
-      expect(pool.counts).toEqual({ running: 0, waiting: 0, refused: 0 });
     });
 
     describe('A caller that has gone', () => {
