@@ -7,20 +7,12 @@ import type { Entity } from '@backstage/catalog-model';
 /* eslint-disable @backstage/no-mixed-plugin-imports */
 import notificationsPlugin from '@backstage/plugin-notifications-backend';
 import scaffolderPlugin from '@backstage/plugin-scaffolder-backend';
-import signalsPlugin from '@backstage/plugin-signals-backend';
 import userSettingsPlugin from '@backstage/plugin-user-settings-backend';
 /* eslint-enable @backstage/no-mixed-plugin-imports */
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
-import { upgrade } from '@internal/catalog-testing/upgrade';
-import { ROUTES_WEB_SOCKETS } from '@internal/catalog-testing/webServer';
-import {
-  createTestDatabases,
-  waitUntil,
-  withDeadline,
-} from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Router } from 'express';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import type { Duplex } from 'node:stream';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { componentYaml, SourceServer } from '../__testUtils__/SourceServer';
@@ -170,13 +162,11 @@ describe.each(databases.eachSupportedId())(
           notificationsPlugin,
           scaffolderPlugin,
           sender,
-          signalsPlugin,
           userSettingsPlugin,
         ],
         plugins: {
           notifications: [notificationsPlugin, sender],
           scaffolder: [scaffolderPlugin],
-          signals: [signalsPlugin],
           'user-settings': [userSettingsPlugin],
         },
         modules: [templates],
@@ -206,13 +196,6 @@ describe.each(databases.eachSupportedId())(
       );
       portal.expectOwn(tenant, text);
       return text.includes(markOf(tenant));
-    };
-
-    const notify = async (tenant: string): Promise<string> => {
-      const { text } = await portal
-        .send(tenant, 'POST', 'notifications/send/news')
-        .expect(200);
-      return JSON.parse(text)[0].id;
     };
 
     it('keeps what a user has starred in each tenant', async () => {
@@ -257,50 +240,6 @@ describe.each(databases.eachSupportedId())(
       }
     });
 
-    (ROUTES_WEB_SOCKETS ? describe : describe.skip)('by a WebSocket', () => {
-      it('signals a notification to the pages of its tenant alone', async () => {
-        const sockets: Duplex[] = [];
-        try {
-          const received = new Map<string, string>();
-          for (const tenant of TENANTS) {
-            const { socket, status } = await withDeadline(
-              'an answer',
-              upgrade(portal.backend.server.port(), '/api/signals', {
-                'sec-websocket-protocol': `${portal.token}, tenant.${tenant}`,
-              }),
-            );
-            sockets.push(socket);
-            expect(status).toBe(101);
-            received.set(tenant, '');
-            socket.on('data', chunk =>
-              received.set(tenant, `${received.get(tenant)}${chunk}`),
-            );
-            socket.write(
-              textFrame('{"action":"subscribe","channel":"notifications"}'),
-            );
-          }
-          const ids = new Map<string, string>();
-          for (const tenant of TENANTS) {
-            // Until the subscription has arrived.
-            ids.set(
-              tenant,
-              await waitUntil(`the signal of ${tenant}`, async () => {
-                const sent = await notify(tenant);
-                return received.get(tenant)!.includes(sent) && sent;
-              }),
-            );
-          }
-          for (const tenant of TENANTS) {
-            for (const other of TENANTS.filter(each => each !== tenant)) {
-              expect(received.get(tenant)).not.toContain(ids.get(other));
-            }
-          }
-        } finally {
-          sockets.forEach(socket => socket.destroy());
-        }
-      });
-    });
-
     it('runs the template of each tenant, without the secrets of the portal', async () => {
       for (const tenant of TENANTS) {
         await waitUntil(`the template of ${tenant}`, () => hasTemplate(tenant));
@@ -332,9 +271,3 @@ describe.each(databases.eachSupportedId())(
     });
   },
 );
-
-/** A frame of a client, with a mask of zeros: of less than 126 bytes. */
-function textFrame(payload: string): Buffer {
-  const head = [0x81, 0x80 + payload.length, 0, 0, 0, 0];
-  return Buffer.concat([Buffer.from(head), Buffer.from(payload)]);
-}
