@@ -57,7 +57,7 @@ function ruleOf(
   texts: Pick<Rule, 'message' | 'advice'>,
   broken: string,
   fix: string[],
-  example = `coalesce(t.${ENTITY_KEY[table]}::text, 'ctid ' || t.ctid)`,
+  example = keyOf(table),
 ): Rule {
   return {
     ...texts,
@@ -72,12 +72,18 @@ function ruleOf(
   };
 }
 
+const keyOf = (table: TenantTable) =>
+  `coalesce(t.${ENTITY_KEY[table]}::text, 'ctid ' || t.ctid)`;
+
 const shown = (table: TenantTable, broken: string) =>
   `select * from ${table} t where ${broken}`;
 
 function presence(table: TenantTable): Rule {
-  const required = requiredColumns(table).map(column => `t.${column}`);
+  const required = requiredColumns(table);
   const broken = `num_nulls(${required.join(', ')}) > 0`;
+  const lacking = required.map(
+    column => `case when ${column} is null then '${column}' end`,
+  );
   return ruleOf(
     table,
     {
@@ -86,6 +92,9 @@ function presence(table: TenantTable): Rule {
     },
     broken,
     [shown(table, broken)],
+    `format('%s (%s)', ${keyOf(table)}, concat_ws(', ', ${lacking.join(
+      ', ',
+    )}))`,
   );
 }
 

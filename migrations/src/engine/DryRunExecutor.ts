@@ -17,21 +17,12 @@ const HEAD = `-- What the command would run, to be read: a batch stands here onc
  * transaction, in which PostgreSQL refuses writes.
  */
 export class DryRunExecutor implements StepExecutor {
-  static async create(
-    session: MigrationSession,
-    settings: ScriptSettings,
-    print: (text: string) => void,
-    actsAsOwner: boolean,
-  ): Promise<DryRunExecutor> {
-    await session.query('begin transaction read only');
-    return new DryRunExecutor(session, settings, print, actsAsOwner);
-  }
-
   readonly dryRun = true;
 
   private hasPrinted = false;
 
-  private constructor(
+  /** @param session - in a READ ONLY transaction */
+  constructor(
     private readonly session: MigrationSession,
     private readonly settings: ScriptSettings,
     private readonly print: (text: string) => void,

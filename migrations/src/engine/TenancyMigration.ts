@@ -80,6 +80,7 @@ export class TenancyMigration {
    */
   static async open(options: OpenOptions): Promise<TenancyMigration> {
     const { connection, settings, mode, command } = options;
+    const { print = () => undefined } = options;
     const reporter = options.reporter ?? silentReporter;
     const name = applicationName(command);
     const session = await MigrationSession.open({
@@ -96,14 +97,12 @@ export class TenancyMigration {
         await foreignBookkeeping((sql, values) => session.query(sql, values)),
       );
       const actsAsOwner = await actAsOwner(session, settings.schema);
+      if (mode === 'dryRun') {
+        await session.query('begin transaction read only');
+      }
       const executor =
         mode === 'dryRun'
-          ? await DryRunExecutor.create(
-              session,
-              settings,
-              options.print ?? (() => undefined),
-              actsAsOwner,
-            )
+          ? new DryRunExecutor(session, settings, print, actsAsOwner)
           : new LiveExecutor(session, settings, reporter);
       const context = {
         executor,

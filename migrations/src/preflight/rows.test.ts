@@ -81,7 +81,7 @@ describe.each(databases.eachSupportedId())('rows on %s', id => {
       expect.objectContaining({
         check: 'rows',
         message: expect.stringMatching(
-          /^Rows of entities lack a required value: [0-9a-f-]{36}\.$/,
+          /^Rows of entities lack a required value: [0-9a-f-]{36} \(hash\)\.$/,
         ),
       }),
     ]);
