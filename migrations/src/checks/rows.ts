@@ -45,6 +45,9 @@ export async function nullableColumns(
   return found;
 }
 
+const keyOf = (table: TenantTable) =>
+  `coalesce(t.${ENTITY_KEY[table]}::text, 'ctid ' || t.ctid)`;
+
 /**
  * A rule of the rows of a table.
  *
@@ -71,9 +74,6 @@ function ruleOf(
      order by 1 limit ${EXAMPLES}`,
   };
 }
-
-const keyOf = (table: TenantTable) =>
-  `coalesce(t.${ENTITY_KEY[table]}::text, 'ctid ' || t.ctid)`;
 
 const shown = (table: TenantTable, broken: string) =>
   `select * from ${table} t where ${broken}`;
