@@ -408,11 +408,11 @@ export const catalogModuleTenantEngines = (
               logger,
               mutations,
               readGiven: id => readGiven(pool, id),
-              receivers: async () =>
-                (await changes.list())
-                  .filter(({ isActive, pausedAt }) => isActive && !pausedAt)
-                  .map(({ tenantId }) => tenantId)
-                  .filter(tenantId => engines.leases.isHeld(tenantId)),
+              receivers: () =>
+                manager
+                  .held()
+                  .filter(({ isPaused }) => !isPaused)
+                  .map(({ tenantId }) => tenantId),
               shares,
               status: statusStore,
               timing,

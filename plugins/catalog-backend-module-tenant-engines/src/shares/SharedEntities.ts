@@ -48,7 +48,7 @@ interface SharedEntitiesOptions {
   /** Which copies the engine of a tenant has: their stamps, by ref. */
   readGiven: (tenantId: string) => Promise<Map<string, string>>;
   /** The tenants with an engine whose background work this process does. */
-  receivers: () => Promise<string[]>;
+  receivers: () => string[];
   shares: Pick<TenantShareStore, 'listActive'>;
   timing?: Partial<ShareTiming>;
 }
@@ -144,7 +144,7 @@ export class SharedEntities {
     if (active.length === 0 && noted.size === 0) {
       return;
     }
-    const held = await receivers();
+    const held = receivers();
     const byReceiver = new Map(
       held.map(id => [id, active.filter(share => isFor(share, id))]),
     );
