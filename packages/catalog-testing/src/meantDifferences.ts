@@ -455,7 +455,7 @@ export const MEANT_DIFFERENCES: MeantDifference[] = [
     request => {
       const [value, ...id] = cursorOf(request)?.orderFieldValues ?? [];
       return id.length === 1 && String(value).includes('\0')
-        ? 'Invalid place to continue at, expected a value and an id that a page has had'
+        ? 'Invalid cursor, expected the value and id of a row of an earlier page'
         : undefined;
     },
   ),

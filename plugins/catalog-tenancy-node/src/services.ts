@@ -58,7 +58,7 @@ type Instances<TDeps> = {
     : never;
 };
 
-/** A service of the whole backend, with how it is made where the backend has no other. */
+/** A service of the root scope with a default factory. */
 function rootService<
   TService,
   TDeps extends Record<string, ServiceRef<unknown, 'root'>>,
@@ -75,7 +75,7 @@ function rootService<
   });
 }
 
-/** The same of each plugin. */
+/** A service of the plugin scope with a default factory. */
 function pluginService<
   TService,
   TDeps extends Record<string, ServiceRef<unknown>>,
@@ -93,7 +93,7 @@ function pluginService<
 }
 
 /**
- * The requests behind the gates that are not answered yet.
+ * The requests that have passed a gate and are not answered yet.
  *
  * @public
  */
@@ -102,14 +102,15 @@ export const requestsUnderWayServiceRef = rootService(
   { lifecycle: coreServices.rootLifecycle },
   ({ lifecycle }): RequestsUnderWay => {
     const requests = new RequestsUnderWay();
-    // While the backend still listens: a plugin that answers one calls others.
+    // Before shutdown, while the backend still listens: a plugin that answers a request may
+    // call others.
     lifecycle.addBeforeShutdownHook(() => requests.answered());
     return requests;
   },
 );
 
 /**
- * Sees when this process stands still, and says for which tenant.
+ * Detects when the event loop is blocked, and attributes it to a tenant.
  *
  * @public
  */
@@ -146,10 +147,10 @@ const deps = {
 };
 
 /**
- * The configuration of tenancy, and the one pool that all services work with.
+ * The configuration of tenancy, and the connection pool of all its services.
  *
- * With the flag on it is there only once the database is known to keep tenants
- * apart: plugins that depend on it fail to start otherwise.
+ * With the flag on, creating it checks the isolation of tenants in the database; plugins that
+ * depend on it fail to start if the check fails.
  *
  * @public
  */
@@ -161,8 +162,8 @@ export const tenancyServiceRef = createServiceRef<Tenancy>({
 });
 
 /**
- * Makes the service. A backend that this is added to makes it before it starts any
- * plugin, and does not start at all where that fails, with one error.
+ * Creates the service. A backend that adds this factory creates the service before it starts
+ * any plugin; if that fails, the backend does not start and logs one error.
  *
  * @public
  */
@@ -174,8 +175,7 @@ export const tenancyServiceFactory: ServiceFactory<Tenancy, 'root'> =
   });
 
 /**
- * The administrator's path, with audit events in the name of the plugin that takes
- * it.
+ * The administrator's path, with audit events of the plugin that uses it.
  *
  * @public
  */
@@ -186,13 +186,13 @@ export const adminDatabaseServiceRef = pluginService(
     new AuditedAdminDatabase({ pool, auditor, replica }),
 );
 
-/** What a store needs that changes tables of the registry. */
+/** Dependencies of stores that change the registry. */
 const forChanges = {
   tenancy: tenancyServiceRef,
   admin: adminDatabaseServiceRef,
 };
 
-/** What this process knows of the registry. */
+/** The registry as this process knows it. */
 const registrySnapshotServiceRef = rootService(
   'catalog-tenancy.registry-snapshot',
   {
@@ -207,7 +207,7 @@ const registrySnapshotServiceRef = rootService(
   }): Promise<RegistrySnapshot> => {
     const snapshot = RegistrySnapshot.create({ pool, logger });
     if (!config.enabled) {
-      await snapshot.deafen();
+      await snapshot.stopListening();
     }
     lifecycle.addShutdownHook(() => snapshot.close());
     return snapshot;
@@ -215,22 +215,22 @@ const registrySnapshotServiceRef = rootService(
 );
 
 /**
- * Tells of changes to tenants and their members that any process makes.
+ * Notifies of changes to tenants and their members in any process.
  *
  * @public
  */
 export interface TenantChanges {
   /**
-   * Calls a listener after each change of the registry, when the directory and the members answer
-   * with the new state.
+   * Calls a listener after each change of the registry, when the directory and the members
+   * return the new state.
    *
-   * @param listener - is called without a change where changes may have passed unheard
+   * @param listener - gets no change if notifications may have been missed
    */
   onChange(listener: (change?: RegistryChange) => void): void;
 }
 
 /**
- * Tells of changes to the registry, to what keeps something open for a caller.
+ * Notifies of changes to the registry, for code that keeps a connection open for a caller.
  *
  * @public
  */
@@ -241,13 +241,13 @@ export const tenantChangesServiceRef = rootService(
     onChange: listener =>
       snapshot.subscribe({
         onChange: listener,
-        onHearing: () => listener(),
+        onListeningChange: () => listener(),
       }),
   }),
 );
 
 /**
- * The tenants to which the registry gives limits of their own, as they are at any time.
+ * The limits of single tenants in the registry, kept up to date.
  *
  * @public
  */
@@ -266,7 +266,7 @@ export const tenantLimitsServiceRef = rootService(
 );
 
 /**
- * The database, as one tenant at a time may see it.
+ * Runs statements in the context of one tenant.
  *
  * @public
  */
@@ -274,7 +274,7 @@ export const tenantDatabaseServiceRef = rootService(
   'catalog-tenancy.database',
   {
     tenancy: tenancyServiceRef,
-    // Has the pool follow the limits of the registry, also where there is no gate.
+    // Keeps the pool's limits up to date, also in a backend without gates.
     limits: tenantLimitsServiceRef,
   },
   ({ tenancy: { pool, replica } }): TenantDatabase =>
@@ -282,8 +282,8 @@ export const tenantDatabaseServiceRef = rootService(
 );
 
 /**
- * The entities of tenants, for other plugins and modules of the same backend. It
- * asks no permissions: to act as a user, call `/api/catalog` over HTTP.
+ * The entities of tenants, for other plugins and modules of the same backend. It checks no
+ * permissions: to act as a user, call `/api/catalog` over HTTP.
  *
  * @public
  */
@@ -309,7 +309,7 @@ export const tenantDirectoryServiceRef = rootService(
 );
 
 /**
- * Tells who may enter a tenant.
+ * Looks up members of tenants.
  *
  * @public
  */
@@ -320,7 +320,7 @@ export const tenantMembersServiceRef = rootService(
 );
 
 /**
- * Tells what a user owns in a tenant, and belongs to there.
+ * Looks up the ownership refs of a user in a tenant.
  *
  * @public
  */
@@ -338,7 +338,7 @@ export const tenantOwnershipServiceRef = rootService(
     }),
 );
 
-/** What a store needs that writes of requests until the last one is answered. */
+/** Dependencies of stores that record requests until the last one is answered. */
 const forRecords = {
   tenancy: tenancyServiceRef,
   database: tenantDatabaseServiceRef,
@@ -368,7 +368,7 @@ export const tenantAuditTrailServiceRef = rootService(
       pool,
       logger,
     });
-    // Before the pool closes, which waits for the requests too.
+    // Before the pool closes, which also waits for the requests.
     lifecycle.addBeforeShutdownHook(async () => {
       await requests.answered();
       await trail.stop();
@@ -378,7 +378,7 @@ export const tenantAuditTrailServiceRef = rootService(
 );
 
 /**
- * What tenants use, by day.
+ * The usage of tenants, by day.
  *
  * @public
  */
@@ -405,7 +405,7 @@ export const tenantUsageServiceRef = rootService(
 );
 
 /**
- * The members of tenants, for other plugins and modules of the same backend. It asks no
+ * The members of tenants, for other plugins and modules of the same backend. It checks no
  * permissions: to act as a user, call `/api/tenants` over HTTP.
  *
  * @public
@@ -418,7 +418,7 @@ export const tenantMemberStoreServiceRef = pluginService(
 );
 
 /**
- * Invitations into tenants, for other plugins and modules of the same backend. It asks no
+ * Invitations into tenants, for other plugins and modules of the same backend. It checks no
  * permissions: to act as a user, call `/api/tenants` over HTTP.
  *
  * @public
@@ -431,7 +431,7 @@ export const tenantInvitationStoreServiceRef = pluginService(
 );
 
 /**
- * The shares between tenants, for other plugins and modules of the same backend. It asks no
+ * The shares between tenants, for other plugins and modules of the same backend. It checks no
  * permissions: to act as a user, call `/api/tenants` over HTTP.
  *
  * @public
@@ -444,7 +444,7 @@ export const tenantShareStoreServiceRef = pluginService(
 );
 
 /**
- * The OpenID providers of tenants, for other plugins and modules of the same backend. It asks
+ * The OpenID providers of tenants, for other plugins and modules of the same backend. It checks
  * no permissions: to act as a user, call `/api/tenants` over HTTP.
  *
  * @public
@@ -457,12 +457,12 @@ export const tenantSignInStoreServiceRef = pluginService(
 );
 
 /**
- * What stands in front of all routes of a plugin. A plugin depends on it to declare
- * that it is tenant-aware.
+ * The gate in front of all routes of a plugin. A plugin depends on it to declare that it is
+ * tenant-aware.
  *
- * The package `backstage-plugin-catalog-backend-module-tenancy` provides it. Where a
- * backend lacks that package, a plugin that depends on the gate works for the default
- * tenant while the flag is off, and does not start while it is on.
+ * The package `backstage-plugin-catalog-backend-module-tenancy` provides it. In a backend
+ * without that package, a plugin that depends on the gate works for the default tenant while
+ * the flag is off, and does not start while it is on.
  *
  * @public
  */
@@ -476,7 +476,7 @@ export const tenantGateServiceRef = pluginService(
   ({ config, httpRouter, plugin }): TenantGate => {
     if (readTenancyConfig(config).enabled) {
       throw new Error(
-        `Nothing decides on the tenants of requests to the plugin '${plugin.getId()}', and MULTI_TENANCY_ENABLED is on. Expected the backend to have backstage-plugin-catalog-backend-module-tenancy`,
+        `MULTI_TENANCY_ENABLED is on, but the plugin '${plugin.getId()}' has no gate that decides on the tenants of requests. Add backstage-plugin-catalog-backend-module-tenancy to the backend`,
       );
     }
     return new OpenTenantGate(httpRouter);
@@ -484,7 +484,7 @@ export const tenantGateServiceRef = pluginService(
 );
 
 /**
- * The gates of all plugins of this backend; none without the package
+ * The gates of all plugins of this backend. Empty without the package
  * `backstage-plugin-catalog-backend-module-tenancy`, or with the flag off.
  *
  * @public
@@ -496,8 +496,8 @@ export const tenantGatesServiceRef = rootService(
 );
 
 /**
- * The registry of tenants, for other plugins and modules of the same backend. It
- * asks no permissions: to act as a user, call `/api/tenants` over HTTP.
+ * The registry of tenants, for other plugins and modules of the same backend. It checks no
+ * permissions: to act as a user, call `/api/tenants` over HTTP.
  *
  * @public
  */
@@ -518,7 +518,7 @@ export const tenantStoreServiceRef = pluginService(
 );
 
 /**
- * Tells what runs the engines which tenants have one, and of each change to that.
+ * Lists the engines of tenants, and notifies of changes to them.
  *
  * @public
  */
@@ -529,9 +529,8 @@ export const tenantEngineChangesServiceRef = rootService(
 );
 
 /**
- * Which tenants a catalog engine feeds, and its configuration, for other plugins and modules
- * of the same backend. It asks no permissions: to act as a user, call `/api/tenants` over
- * HTTP.
+ * The configuration of tenants' catalog engines, for other plugins and modules of the same
+ * backend. It checks no permissions: to act as a user, call `/api/tenants` over HTTP.
  *
  * @public
  */
@@ -556,7 +555,7 @@ export const tenantEnginesServiceRef = rootService(
 );
 
 /**
- * The plugins of which each tenant has an instance, by which the gate forwards requests. The
+ * The plugins that have an instance for each tenant, to which the gate forwards requests. The
  * package `backstage-plugin-catalog-backend-module-tenant-engines` provides them; in a backend
  * without it there are none.
  *

@@ -101,7 +101,7 @@ export class Ownership {
       }
       this.#logger.warn(`The groups of a user can't be found out: ${error}`);
       throw new ServiceUnavailableError(
-        "The groups of the user can't be found out at the moment",
+        'The groups of the user cannot be read at the moment',
       );
     }
   }

@@ -457,7 +457,7 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
       const { status, text } = await send(AWARE, 'acme', { headers });
       expect(status).toBe(503);
       expect(JSON.parse(text).error.message).toBe(
-        "The groups of the user can't be found out at the moment",
+        'The groups of the user cannot be read at the moment',
       );
     } finally {
       identity.isAway = false;

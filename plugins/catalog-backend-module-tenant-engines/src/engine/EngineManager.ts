@@ -336,7 +336,7 @@ export class EngineManager {
   async #wakeDue(): Promise<void> {
     const { registry } = this.#options;
     const now = performance.now();
-    if (!registry.hears || now - this.#sweptAt >= this.#timing.sweepMs) {
+    if (!registry.isListening || now - this.#sweptAt >= this.#timing.sweepMs) {
       this.#sweptAt = now;
       await this.#sleeping.wakeDue();
     }

@@ -103,7 +103,7 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the precondition of reads on a replica',
     file: `${NODE}/replica/ReadReplica.ts`,
-    find: '        fence: precondition(required),\n',
+    find: '        precondition: preconditionOf(required),\n',
     replace: '',
     test: `${NODE}/replica/loss.test.ts`,
   },

@@ -5,26 +5,26 @@ import { AdminAccessError, DatabaseStatementError } from '../pool/errors';
 
 const CAPACITY = 10_000;
 const BATCH = 500;
-/** For how long an event that nobody waits for is held back, so that others go with it. */
+/** How long an event without a waiting caller is held back to join a batch. */
 const LINGER_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
-/** For how long an operation waits, at its beginning for room and at its end to be stored. */
+/** How long `add` waits for room, and `store` for the write. */
 const LONGEST_WAIT_MS = 10_000;
 
-/** What can be queued: an entry with the id of an earlier one is a later state of it. */
+/** An entry replaces a queued entry with the same id: it is a later state of the same event. */
 interface Entry {
   event_id: string;
 }
 
 interface Pending<TEntry> {
   entry: TEntry;
-  /** Called when it is stored, or given up. */
+  /** Called when the entry is stored or dropped. */
   waiting: (() => void)[];
 }
 
 /**
- * Writes entries in batches, one at a time: whatever comes during a write goes with the next.
- * Where a write fails it is repeated, so that entries leave the queue only when they are stored.
+ * Writes entries in batches, one batch at a time; entries that arrive during a write go into
+ * the next batch. A failed write is repeated with the same entries.
  */
 export class AuditQueue<TEntry extends Entry> {
   readonly #write: (entries: TEntry[]) => Promise<void>;
@@ -34,14 +34,14 @@ export class AuditQueue<TEntry extends Entry> {
   #written: readonly Pending<TEntry>[] = [];
   #roomAsked: (() => void)[] = [];
   #running: Promise<void> | undefined;
-  /** Ends the wait for others, while there is one. */
+  /** Ends the wait in `#linger`. */
   #hurry = () => {};
   #isStopping = false;
   #isWithheld = false;
 
   constructor(options: {
     write: (entries: TEntry[]) => Promise<void>;
-    /** Without secrets, for the log. */
+    /** The entry for the log, without secrets. */
     describe: (entry: TEntry) => string;
     logger: LoggerService;
   }) {
@@ -51,9 +51,9 @@ export class AuditQueue<TEntry extends Entry> {
   }
 
   /**
-   * Queues an entry that nobody waits for, once there is room.
+   * Queues an entry as soon as there is room, and does not wait until it is stored.
    *
-   * @throws ServiceUnavailableError where there is none for 10 seconds
+   * @throws ServiceUnavailableError if the queue stays full for 10 seconds
    */
   async add(entry: TEntry): Promise<void> {
     while (this.#pending.size >= CAPACITY) {
@@ -70,7 +70,7 @@ export class AuditQueue<TEntry extends Entry> {
   /**
    * Queues an entry.
    *
-   * @returns when it is stored, or after 10 seconds: it stays in the queue then
+   * Resolves when the entry is stored, or after 10 seconds; the entry then stays in the queue.
    */
   async store(entry: TEntry): Promise<void> {
     await isInTime(
@@ -82,9 +82,9 @@ export class AuditQueue<TEntry extends Entry> {
   }
 
   /**
-   * Takes an entry out of the queue, which nobody waits for, so that it is stored elsewhere.
+   * Removes an entry that the caller stores itself.
    *
-   * @returns false while it is being written
+   * @returns false if the entry is in the batch that is being written
    */
   take(id: string): boolean {
     const isWritten = this.#written.some(({ entry }) => entry.event_id === id);
@@ -94,7 +94,7 @@ export class AuditQueue<TEntry extends Entry> {
     return !isWritten;
   }
 
-  /** Resolves when nothing is queued. Entries that come later are written at once. */
+  /** Resolves when the queue is empty. Later entries are written without delay. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#hurry();
@@ -111,14 +111,11 @@ export class AuditQueue<TEntry extends Entry> {
       entry,
       waiting: [...before, ...waiting],
     });
-    this.#running ??= this.#run().finally(() => {
-      this.#running = undefined;
-    });
+    this.#running ??= this.#run();
   }
 
   async #run(): Promise<void> {
     let retryMs = 0;
-    // In the same turn that finds the queue empty, or an entry would wait for the next one.
     while (this.#pending.size > 0) {
       await this.#linger();
       const batch = [...this.#pending.values()].slice(0, BATCH);
@@ -144,6 +141,9 @@ export class AuditQueue<TEntry extends Entry> {
         this.#written = [];
       }
     }
+    // Synchronously with the check that the queue is empty: an entry that arrives later must
+    // start a new run.
+    this.#running = undefined;
   }
 
   async #linger(): Promise<void> {
@@ -161,7 +161,7 @@ export class AuditQueue<TEntry extends Entry> {
     }
   }
 
-  /** @throws where the database can't be written to at the moment */
+  /** @throws if the database is unavailable */
   async #writeEach(batch: Pending<TEntry>[]): Promise<void> {
     try {
       await this.#write(batch.map(({ entry }) => entry));
@@ -171,7 +171,7 @@ export class AuditQueue<TEntry extends Entry> {
       } else if (!(error instanceof DatabaseStatementError)) {
         throw error;
       } else if (batch.length > 1) {
-        // One that PostgreSQL refuses must not keep the others out.
+        // One entry that PostgreSQL refuses must not block the others.
         for (const pending of batch) {
           await this.#writeEach([pending]);
         }
@@ -196,7 +196,7 @@ export class AuditQueue<TEntry extends Entry> {
     pending.forEach(({ waiting }) => waiting.forEach(resolve => resolve()));
   }
 
-  /** In front of the others, unless there is a later state of it. */
+  /** Puts failed entries back at the front; a later state of the same event replaces one. */
   #putBack(batch: Pending<TEntry>[]): void {
     const later = this.#pending;
     this.#pending = new Map(

@@ -4,10 +4,10 @@ import type { AuditWebhookConfig } from '../config/readAudit';
 const TIMEOUT_MS = 10_000;
 
 /**
- * Posts events as JSON lines to the webhook of the operator. It follows no redirect: events go to
- * the configured host alone.
+ * Posts events as JSON lines to the operator's webhook. Follows no redirect, so events reach
+ * the configured host only.
  *
- * @throws where the webhook does not take them
+ * @throws unless the webhook answers with 2xx
  */
 export async function postToWebhook(
   { url, secret }: AuditWebhookConfig,

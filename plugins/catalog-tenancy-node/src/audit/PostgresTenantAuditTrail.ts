@@ -24,7 +24,7 @@ const TABLE = 'tenant_audit';
 const SENT_AT_ONCE = 500;
 const DELETED_AT_ONCE = 10_000;
 
-/** An event that waits to be written. */
+/** An event in the queue. */
 interface QueuedEvent {
   event_id: string;
   at: string;
@@ -32,7 +32,7 @@ interface QueuedEvent {
   ended?: EndedAuditEvent;
 }
 
-/** An event as it is written. */
+/** A row to insert. */
 interface Entry {
   event_id: string;
   tenant_slug: string;
@@ -50,7 +50,7 @@ interface Entry {
   meta: object;
 }
 
-/** An event as it is read. */
+/** A row as the driver returns it. */
 type Row = Omit<TenantAuditEvent, 'id' | 'at' | 'outcome'> & {
   event_id: string;
   at: Date;
@@ -76,10 +76,10 @@ const READ_COLUMNS = [
 ];
 
 /**
- * {@link TenantAuditTrail} on PostgreSQL. It writes as `portal_admin`, several events of any
- * tenants in one statement, and reads under row-level security.
+ * {@link TenantAuditTrail} on PostgreSQL. Writes as `portal_admin`, events of several tenants
+ * in one statement; reads under row-level security.
  *
- * Nothing of it locks more than the rows that it writes, which nobody else changes.
+ * Each statement locks the audit rows that it writes and no others; no other code updates them.
  *
  * @public
  */
@@ -134,8 +134,9 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
               outcome: 'succeeded',
               meta: await describe(),
             };
-            // One whose beginning is being written would wait for that, which may wait for the row
-            // of the tenant that the transaction has changed.
+            // While the queue writes the begun event, an INSERT with the same id would wait for
+            // it. The queue's write may in turn wait for the tenant's row, which this
+            // transaction has locked.
             if (stored || !this.#queue.take(event.event_id)) {
               return undefined;
             }
@@ -227,7 +228,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
           .join('tenants as t', 't.tenant_id', 'a.tenant_id')
           .select('a.tenant_id', 't.tenant_slug', ...READ_COLUMNS)
           .where('sent', false)
-          // An operation without an outcome may still end.
+          // An operation without an outcome may still be running.
           .whereRaw(`(outcome is not null or at < now() - interval '1 minute')`)
           .orderBy('at')
           .limit(SENT_AT_ONCE),
@@ -264,12 +265,12 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     }
   }
 
-  /** Stores what is queued. */
+  /** Writes all queued events. */
   async stop(): Promise<void> {
     await this.#queue.stop();
   }
 
-  /** Events of tenants that are not there are left out: they are of nobody. */
+  /** The join drops events of unknown tenants. */
   async #write(events: QueuedEvent[]): Promise<void> {
     await this.#asAdmin(this.#insert(events));
   }
@@ -302,7 +303,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
       );
   }
 
-  /** Without an event of its own: that would be recorded, too. */
+  /** Uses the pool directly: AdminDatabase would audit each write of the audit trail. */
   #asAdmin<TRow extends object>(build: BuildStatement): Promise<TRow[]> {
     return this.#pool.query<TRow>(build, { asAdmin: true });
   }

@@ -15,7 +15,7 @@ export interface BegunAuditEvent
     TenantAuditEvent,
     'plugin' | 'event' | 'severity' | 'actor' | 'ip' | 'meta'
   > {
-  /** Of the tenant in which it is done. */
+  /** The slug of the tenant in which the operation runs. */
   tenantSlug: string;
   /** The header `User-Agent` of the request, if there is one. */
   userAgent: string | null;
@@ -35,7 +35,7 @@ export interface EndedAuditEvent {
   outcome: 'succeeded' | 'failed';
   /** Why it failed. */
   error?: Error;
-  /** What there is to tell beside what was told at the beginning. */
+  /** Details to add to those of the begun event. */
   meta?: Record<string, unknown>;
 }
 
@@ -45,36 +45,36 @@ export interface EndedAuditEvent {
  * @public
  */
 export interface TenantAuditRecord {
-  /** Records how the operation ends, and resolves once that is stored. */
+  /** Records how the operation ends, and resolves once the record is stored. */
   end(ended: EndedAuditEvent): Promise<void>;
 
   /**
-   * What a transaction of the administrator sends with its commit, so that it stores that the
-   * operation has succeeded where it has written anything. {@link TenantAuditRecord.end} then has
-   * nothing left to store, unless it is told something else.
+   * A statement that an administrator's transaction sends with its commit: it stores the
+   * success of the operation if the transaction has written anything. A later {@link
+   * TenantAuditRecord.end} with the same content stores nothing.
    *
-   * @param describe - what the end will tell beside what was told at the beginning
+   * @param describe - the details that `end` will add
    */
   storeWith(describe: () => Promise<EndedAuditEvent['meta']>): LastStatement;
 }
 
 /**
- * The audit trails of tenants: who did what, when, from where and with what outcome. It asks no
- * permissions.
+ * The audit trails of tenants: who did what, when, from where and with what outcome. It checks
+ * no permissions.
  *
  * @public
  */
 export interface TenantAuditTrail {
   /**
-   * Records that an operation begins. It waits where many events wait to be stored, as they do
-   * while the database is away.
+   * Records that an operation begins. Waits while the queue of events is full, such as when the
+   * database is down.
    *
-   * @throws `ServiceUnavailableError` where nothing could be stored for 10 seconds
+   * @throws `ServiceUnavailableError` if the queue stays full for 10 seconds
    */
   begin(event: BegunAuditEvent): Promise<TenantAuditRecord>;
 
   /**
-   * A page of the trail of a tenant, also of a deleted one, the newest events first.
+   * A page of a tenant's trail, newest events first. Works for deleted tenants too.
    *
    * @throws `NotFoundError` if there is no such tenant; `InputError` for a malformed query
    */
@@ -84,9 +84,9 @@ export interface TenantAuditTrail {
   deleteOld(signal?: AbortSignal): Promise<number>;
 
   /**
-   * Sends events of all tenants to the webhook of the configuration, until it has all.
+   * Sends all unsent events of all tenants to the configured webhook.
    *
-   * @throws where the webhook does not take them; they are sent again by the next call
+   * @throws unless the webhook accepts them; the next call sends them again
    */
   send(signal?: AbortSignal): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LastStatement } from '../pool/TenancyPool';
 import type { TenantAuditRecord } from './TenantAuditTrail';
 
-// In the registry of symbols, because whatever records events may bring a copy of this package.
+// A global symbol: the plugin that records events may have its own copy of this package.
 const STATE = Symbol.for(
   'backstage-plugin-catalog-tenancy-node.audited-changes',
 );
@@ -18,7 +18,8 @@ const { records, changing } = (shared[STATE] ??= {
 });
 
 /**
- * Says which record of an audit trail an audit event has. It is for what records events.
+ * Links an audit event to its record in the audit trail. The auditor that writes records calls
+ * it.
  *
  * @public
  */
@@ -30,11 +31,10 @@ export function setAuditRecord(
 }
 
 /**
- * Runs an operation that changes the registry of tenants. Its first transaction as the
- * administrator that writes stores in the audit trail, too, that it has succeeded: that takes no
- * commit of its own.
+ * Runs an operation that changes the registry of tenants. Its first administrator's transaction
+ * that writes also stores the success in the audit trail, which saves a commit.
  *
- * @param describe - what the end of the event will tell beside its beginning
+ * @param describe - the details that the end of the event will add
  * @public
  */
 export function auditChange<T>(
@@ -46,7 +46,7 @@ export function auditChange<T>(
   return record ? changing.run(record.storeWith(describe), work) : work();
 }
 
-/** What is to be stored with the change that is being made. */
+/** The statement that the current change sends with its commit. */
 export function currentChange(): LastStatement | undefined {
   return changing.getStore();
 }

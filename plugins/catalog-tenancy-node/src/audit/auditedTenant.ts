@@ -1,7 +1,7 @@
 import type { AuditorService } from '@backstage/backend-plugin-api';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
-// In the registry of symbols, because whatever records events may bring a copy of this package.
+// A global symbol: the plugin that records events may have its own copy of this package.
 const TENANTS = Symbol.for(
   'backstage-plugin-catalog-tenancy-node.audited-tenants',
 );
@@ -9,9 +9,9 @@ const shared = globalThis as { [TENANTS]?: WeakMap<object, ActiveTenant> };
 const tenants = (shared[TENANTS] ??= new WeakMap());
 
 /**
- * Says of which tenant an audit event is that has no request.
+ * Names the tenant of an audit event that belongs to no request.
  *
- * @returns the options of the event, to be handed on as they are
+ * @returns the same object, to pass to the auditor
  * @public
  */
 export function auditFor(
@@ -23,7 +23,7 @@ export function auditFor(
 }
 
 /**
- * The tenant that {@link auditFor} has named for an event.
+ * The tenant that {@link auditFor} set for an event.
  *
  * @public
  */

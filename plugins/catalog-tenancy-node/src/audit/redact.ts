@@ -20,7 +20,7 @@ const LONGEST_TEXT = 1_000;
 const LONGEST_META = 8_000;
 const DEEPEST = 6;
 
-/** Errors that are about the request, and whose messages its caller is shown. */
+/** Errors whose messages the caller sees anyway. */
 const ABOUT_REQUEST = [
   'AuthenticationError',
   'ConflictError',
@@ -33,7 +33,7 @@ const ABOUT_REQUEST = [
   'TenantBusyError',
 ];
 
-/** A text without secrets, and without what PostgreSQL does not store. */
+/** Removes secrets, NUL and lone surrogates, and shortens the text. */
 export function redactText(text: string): string {
   const known = SECRETS.reduce(
     (rest, [pattern, replacement]) => rest.replace(pattern, replacement),
@@ -44,7 +44,7 @@ export function redactText(text: string): string {
     : known;
 }
 
-/** What a plugin tells of an event, without secrets; nothing of it where it is too much. */
+/** The metadata of an event without secrets; replaced by a note if too long. */
 export function redactMeta(
   meta: Record<string, unknown>,
 ): Record<string, unknown> {
@@ -54,12 +54,12 @@ export function redactMeta(
     : redacted;
 }
 
-/** Why an operation failed, in the words for its caller. */
+/** Why an operation failed, as far as its caller may know. */
 export function describeError(error: unknown): string {
   if (!isError(error)) {
     return 'Error';
   }
-  // What others say may quote statements, or data.
+  // Messages of other errors may quote statements or data.
   return ABOUT_REQUEST.includes(error.name)
     ? redactText(`${error.name}: ${error.message}`)
     : redactText(error.name);

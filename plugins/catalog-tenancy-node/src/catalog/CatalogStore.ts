@@ -2,7 +2,7 @@ import type { Entity } from '@backstage/catalog-model';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 
 /**
- * What `listEntities` tells of an entity (specification, "Catalog operations").
+ * An entity as `listEntities` returns it (specification, "Catalog operations").
  *
  * @public
  */
@@ -23,34 +23,34 @@ export interface ListedEntity {
 export interface EntityOrder {
   /** A flattened key, such as `metadata.name`, in any case. */
   field: string;
-  /** Smallest first, or largest first. */
+  /** Ascending or descending. */
   order: 'asc' | 'desc';
 }
 
 /**
- * Which entities of a tenant are asked for, and in which order.
+ * Selects entities of a tenant, and orders them.
  *
  * @public
  */
 export interface QueryEntities {
   /** Means what it means to the stock catalog. */
   filter?: FilterPredicate;
-  /** By entity ref without one. Entities that lack a field come last. */
+  /** By entity ref if omitted. Entities that lack a field come last. */
   order?: EntityOrder[];
   /**
-   * Only entities whose ref comes after this one, where there is no `order`: so a
-   * long list is read in parts without losing or repeating an entity that others
-   * write around meanwhile. It is the ref of an entity as that spells itself.
+   * Only entities whose ref comes after this one; not allowed with `order`. A long list can so
+   * be read in parts without losing or repeating an entity under concurrent writes. Must be
+   * spelt as the entity spells its ref.
    */
   afterRef?: string;
-  /** The most entities to return, 0 or more; all without one. */
+  /** The most entities to return, 0 or more; all if omitted. */
   limit?: number;
-  /** How many entities of the list to pass over first; none by default. */
+  /** How many entities to skip; none by default. */
   offset?: number;
 }
 
 /**
- * One page of a long list, which is read in both directions.
+ * One page of a long list that can be read forwards and backwards.
  *
  * @public
  */
@@ -58,31 +58,29 @@ export interface EntityPageQuery {
   /** Means what it means to the stock catalog. */
   filter?: FilterPredicate;
   /**
-   * By the id of the entities without one. With one, only entities are listed that
-   * have a value at the field, each once for each of its values.
+   * By entity id if omitted. Otherwise, an entity is listed once for each value that it has at
+   * the field; entities without a value are left out.
    */
   order?: EntityOrder;
   /**
-   * Only entities with a value that holds the term, in any case. `%` and `_` in it
-   * stand for any text and any character, as in the stock catalog. A term of white
-   * space asks for nothing.
+   * Only entities with a value that contains the term, ignoring case. `%` and `_` are
+   * wildcards, as in the stock catalog. A blank term is ignored.
    */
   fullText?: {
     term: string;
-    /** Flattened keys in any case; the field of the order, or the id, without them. */
+    /** Flattened keys in any case; by default the field of the order, or else the id. */
     fields?: string[];
   };
   /** The most rows to return, 0 or more. */
   limit: number;
-  /** How many rows to pass over first; none by default. */
+  /** How many rows to skip; none by default. */
   offset?: number;
   /**
-   * Only what comes after this place in the direction of reading: the value of the
-   * order and the id at which another page ended. Without a value, by the id alone;
-   * nothing comes after the value `null`.
+   * Only rows after this place in the direction of reading: the order value and id of the last
+   * row of another page. Without `value`, the id alone counts; no row comes after `null`.
    */
   after?: { value?: string | null; entityId: string };
-  /** Against the order, so that the last comes first. */
+  /** Reads in reverse order. */
   backwards?: boolean;
   /** Whether to count all entities that match, wherever the page begins. */
   total?: boolean;
@@ -98,7 +96,7 @@ export interface EntityPageRow {
   json: string;
   /** Its id, a UUID. */
   entityId: string;
-  /** What it is ordered by, in lower case; nothing without an order. */
+  /** The value of the order field, in lower case; absent without an order. */
   value?: string;
 }
 
@@ -110,19 +108,19 @@ export interface EntityPageRow {
 export interface EntityPage {
   /** In the direction of reading. */
   rows: EntityPageRow[];
-  /** How many entities match, if that was asked for. */
+  /** How many entities match, if `total` was set. */
   totalItems?: number;
 }
 
 /**
- * Which values entities have at some keys is asked for.
+ * Counts the values that entities have at some keys.
  *
  * @public
  */
 export interface FacetsQuery {
   /** Flattened keys, in any case. */
   facets: string[];
-  /** Counts the entities that match; all without one. */
+  /** Counts matching entities only; all if omitted. */
   filter?: FilterPredicate;
 }
 
@@ -132,57 +130,56 @@ export interface FacetsQuery {
  * @public
  */
 export interface FacetCount {
-  /** As it is written in the entities. */
+  /** The value as the entities spell it. */
   value: string;
   /** How many entities have it. */
   count: number;
 }
 
 /**
- * An entity, and from which entities it comes.
+ * An entity and its ancestors: the entities that emitted it, directly or indirectly.
  *
  * @public
  */
 export interface EntityAncestry {
-  /** The ref of the entity that was asked for, in lower case. */
+  /** The ref of the requested entity, in lower case. */
   rootEntityRef: string;
-  /** That entity first, then all from which it comes, near or far, each once. */
+  /** The entity first, then each ancestor once. */
   items: Array<{ entity: Entity; parentEntityRefs: string[] }>;
 }
 
 /**
- * How a read is carried out, which has no effect on what it finds.
+ * How a read is executed; does not change its result.
  *
  * @public
  */
 export interface ReadOptions {
   /**
-   * Aborted when the caller has gone. The read rejects then, with the reason of the signal,
-   * and is cancelled in the database unless others share it.
+   * Aborted when the client disconnects. The read then rejects with the reason of the signal,
+   * and is cancelled in the database unless other callers share it.
    */
   signal?: AbortSignal;
 
   /**
-   * The read continues an answer that has begun, such as a list that is read in parts: it
-   * waits for its turn, rather than fail with {@link TenantBusyError}.
+   * The read continues a response that has begun, such as a list that is read in parts: it
+   * waits in the tenant's queue instead of failing with {@link TenantBusyError}.
    */
   continues?: boolean;
 }
 
 /**
- * The entities of tenants. Each operation sees the live entities of one tenant
- * only. It asks no permissions.
+ * The entities of tenants. Each operation sees the live entities of one tenant only. It checks
+ * no permissions.
  *
- * All throw `InputError` for a tenant id that is no UUID,
- * {@link DatabaseUnavailableError} if there is no connection in time,
- * {@link TenantBusyError} if the tenant has too much under way, and
- * {@link DatabaseTimeoutError} for what takes PostgreSQL too long.
+ * All throw `InputError` for a tenant id that is not a UUID, {@link DatabaseUnavailableError} if
+ * there is no connection in time, {@link TenantBusyError} if the tenant has too much under way,
+ * and {@link DatabaseTimeoutError} if a statement exceeds its time limit.
  *
  * @public
  */
 export interface CatalogStore {
   /**
-   * The entity with this ref, in any case; nothing if there is none.
+   * The entity with this ref, in any case; undefined if there is none.
    *
    * @throws `InputError` unless it is an entity ref with a kind
    */
@@ -204,8 +201,8 @@ export interface CatalogStore {
   /**
    * The entities that match a query, as they were stored.
    *
-   * An order goes by values in lower case, and by the id where they are equal. Of
-   * several values that an entity has at a field, the first in the order counts.
+   * Entities are ordered by their values in lower case, then by id. If an entity has several
+   * values at a field, the first in the order counts.
    *
    * @throws `InputError` for a filter that has no meaning or is too large, for a
    * negative `limit` or `offset`, and for `afterRef` together with an order
@@ -213,8 +210,8 @@ export interface CatalogStore {
   queryEntities(tenantId: string, query?: QueryEntities): Promise<Entity[]>;
 
   /**
-   * The entities with these refs, in their order, and `null` for each that is not
-   * there, is no ref or does not match the filter. Refs may be in any case.
+   * The entities with these refs, in the same order; `null` for a ref that is malformed,
+   * unknown or excluded by the filter. Refs may be in any case.
    *
    * @throws `InputError` for a filter that has no meaning or is too large
    */
@@ -225,7 +222,7 @@ export interface CatalogStore {
   ): Promise<Array<Entity | null>>;
 
   /**
-   * As {@link CatalogStore.queryEntities}, and returns the JSON text of each entity.
+   * As {@link CatalogStore.queryEntities}, but returns each entity as JSON text.
    *
    * @throws like {@link CatalogStore.queryEntities}
    */
@@ -236,8 +233,7 @@ export interface CatalogStore {
   ): Promise<string[]>;
 
   /**
-   * As {@link CatalogStore.getEntitiesByRefs}, and returns the JSON text of each
-   * entity.
+   * As {@link CatalogStore.getEntitiesByRefs}, but returns each entity as JSON text.
    *
    * @throws like {@link CatalogStore.getEntitiesByRefs}
    */
@@ -248,10 +244,10 @@ export interface CatalogStore {
   ): Promise<Array<string | null>>;
 
   /**
-   * A page of the entities that match, and how many match in all.
+   * A page of the matching entities, and optionally their total number.
    *
    * @throws `InputError` for a filter that has no meaning or is too large, for a
-   * negative `limit` or `offset`, and for an `after` whose id is no UUID
+   * negative `limit` or `offset`, and for an `after` whose id is not a UUID
    */
   readPage(
     tenantId: string,
@@ -260,8 +256,8 @@ export interface CatalogStore {
   ): Promise<EntityPage>;
 
   /**
-   * The values that the entities have at some keys, by key as it was given, in the
-   * order of the values. A key that no entity has gets an empty list.
+   * The values that entities have at each key, ordered by value. The result has the keys as
+   * given; a key without values has an empty list.
    *
    * @throws `InputError` for a filter that has no meaning or is too large
    */
@@ -272,8 +268,8 @@ export interface CatalogStore {
   ): Promise<Record<string, FacetCount[]>>;
 
   /**
-   * The entity with this ref, in any case, and from which entities it comes: of whom
-   * an engine that ingests has said so. Nothing if it is not there.
+   * The entity with this ref, in any case, with its ancestors as the ingesting engine reported
+   * them; undefined if there is no such entity.
    *
    * @throws `InputError` unless it is an entity ref with a kind
    */

@@ -39,23 +39,22 @@ import { Coalescer } from '../work/Coalescer';
 
 const MAX_LIMIT = 2 ** 31 - 1;
 
-// A read replica may answer: the queries only read, and what writes is a transaction.
+// All queries of this class only read, so a read replica may answer them.
 const ON_ANY_SERVER: TenantQueryOptions = { mayBeStale: true };
 
 interface PageRow {
   json: string | null;
   entity_id: string | null;
   value: string | null;
-  /** Where it was asked for. */
+  /** Present if the query asked for it. */
   total?: number;
 }
 
 /**
  * The catalog store on PostgreSQL.
  *
- * Filters, orders, full text and facets go by `entity_terms`, which the database
- * itself keeps equal to what the stock catalog would have in its table `search`, so
- * that rows which others have written count too, whatever they hold.
+ * Filters, orders, full text and facets use `entity_terms`. Triggers keep it equal to the stock
+ * catalog's table `search`, whichever program writes the entities.
  */
 export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
@@ -184,7 +183,7 @@ export class PostgresCatalogStore implements CatalogStore {
     );
     return {
       rows: rows.flatMap(({ json, entity_id: entityId, value }) =>
-        // The row of the count alone has no entity.
+        // An empty page has one row, with the total and no entity.
         json === null || entityId === null
           ? []
           : [{ json, entityId, ...(value !== null && { value }) }],
@@ -234,9 +233,9 @@ export class PostgresCatalogStore implements CatalogStore {
   }
 
   /**
-   * Sends equal reads of several callers once, such as of users who open the same page of
-   * a portal. The filter holds what a caller may read, so only callers who may read the
-   * same share an answer. Filters are compared by their meaning, which is plain data.
+   * Runs equal concurrent reads once, such as those of users who open the same page. The filter
+   * includes the caller's permissions, so callers share a result only if they may read the same
+   * entities. Filters are compared as parsed conditions.
    */
   #share<TRow extends object>(
     tenantId: string,
@@ -260,7 +259,7 @@ export class PostgresCatalogStore implements CatalogStore {
     );
   }
 
-  /** Asked once. A server without ICU lower-cases by the database's own collation. */
+  /** Queried once per process. Without ICU, the database's own collation lower-cases. */
   #hasUnicodeCollation(): Promise<boolean> {
     this.#unicode ??= this.#pool
       .query<{ found: boolean }>(knex =>
@@ -282,7 +281,7 @@ export class PostgresCatalogStore implements CatalogStore {
   }
 }
 
-/** As in the stock catalog, a malformed ref finds nothing. */
+/** As in the stock catalog, a malformed ref matches no entity. */
 function refsOrNone(entityRef: string): string[] {
   try {
     return storedRefs(entityRef).filter(isStorable);

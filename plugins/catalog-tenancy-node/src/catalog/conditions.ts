@@ -1,35 +1,34 @@
 import { InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 
-/** What the value of a term has to be. */
+/** A test of the value of a term. */
 type ValueTest =
-  /** Anything, and null. */
+  /** Any value, also null. */
   | { type: 'any' }
-  /** Anything but null. */
+  /** Any value except null. */
   | { type: 'present' }
   | { type: 'oneOf'; values: string[] }
   | { type: 'prefix'; prefix: string }
-  /** As LIKE understands it. */
+  /** A pattern of LIKE. */
   | { type: 'like'; pattern: string };
 
-/** Whether an entity has a term at one of some keys, in lower case, that passes. */
+/** True if an entity has a term at one of `keys` (in lower case) whose value passes `test`. */
 export interface TermCondition {
   type: 'term';
   keys: string[];
   test: ValueTest;
-  /** Whether the entity must have none instead. */
+  /** Inverts the condition. */
   negated: boolean;
 }
 
-/** All of none is true, any of none is false. */
+/** An empty `all` is true, an empty `any` is false. */
 interface GroupCondition {
   type: 'all' | 'any';
   conditions: Condition[];
 }
 
 /**
- * What entities are asked for, in terms of what they are found by. Nothing but terms
- * is negated.
+ * A filter as a condition on the rows of `entity_terms`. Only terms can be negated.
  */
 export type Condition = TermCondition | GroupCondition;
 
@@ -42,7 +41,7 @@ export function term(keys: string[], test: ValueTest): Condition {
   return impossible ? FALSE : { type: 'term', keys, test, negated: false };
 }
 
-/** What holds where a condition does not. */
+/** The negation, by De Morgan's laws. */
 function negate(condition: Condition): Condition {
   return condition.type === 'term'
     ? { ...condition, negated: !condition.negated }
@@ -53,8 +52,8 @@ function negate(condition: Condition): Condition {
 }
 
 /**
- * All or any of some conditions, as simple as it can be said: every condition costs
- * PostgreSQL time to plan and to look into an index.
+ * Combines conditions and simplifies them: PostgreSQL plans each condition and looks it up in
+ * an index.
  */
 export function group(type: 'all' | 'any', conditions: Condition[]): Condition {
   const flat = conditions.flatMap(each =>
@@ -77,7 +76,7 @@ function distinct(conditions: Condition[]): Condition[] {
   ];
 }
 
-/** Conditions on the same key are one, where any of their values will do. */
+/** Merges conditions on the same key into one list of values. */
 function mergeValues(
   type: 'all' | 'any',
   conditions: Condition[],
@@ -114,38 +113,38 @@ function mergeable(
   return condition.type === 'term' &&
     condition.keys.length === 1 &&
     condition.test.type === 'oneOf' &&
-    // Any of the values, or none of them.
+    // `any` of the values, or negated in `all`: none of them.
     condition.negated === (type === 'all')
     ? { key: condition.keys[0], values: condition.test.values }
     : undefined;
 }
 
-/** As the search table of the stock catalog: longer values count as null. */
+/** The stock catalog's search table stores longer values as null. */
 const MAX_VALUE_LENGTH = 200;
-/** As the search table of the stock catalog: longer keys are not there at all. */
+/** The stock catalog's search table leaves out longer keys. */
 const MAX_KEY_LENGTH = 200;
 
 /**
- * What a value of a filter is compared as; nothing if no entity can have it.
+ * The text that a filter's value is compared as; empty if no entity can have it.
  */
 function comparable(value: string | number | boolean): string[] {
   const text = String(value).toLowerCase();
   return text.length <= MAX_VALUE_LENGTH && isStorable(text) ? [text] : [];
 }
 
-/** The key that entities have for a key in any case; none where none can have it. */
+/** The key as `entity_terms` stores it; empty if no entity can have it. */
 export function storedKeys(anyCaseKey: string): string[] {
   const key = anyCaseKey.toLowerCase();
   return key.length <= MAX_KEY_LENGTH && isStorable(key) ? [key] : [];
 }
 
-/** PostgreSQL stores no NUL, and no half of a character. */
+/** PostgreSQL stores neither NUL nor lone surrogates. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && Buffer.from(text).toString() === text;
 }
 
-// PostgreSQL looks into an index for each condition, plans all of them together, and
-// refuses to go deeper than its stack.
+// PostgreSQL plans all conditions together and searches an index for each; too deep a nesting
+// exceeds its stack.
 const MAX_DEPTH = 100;
 const MAX_CONDITIONS = 200;
 
@@ -202,10 +201,9 @@ class FilterReader {
 }
 
 /**
- * What a filter asks for; everything without one.
+ * Parses a filter; without one, the condition is always true.
  *
- * A filter means what it means to the stock catalog, and what has no meaning is
- * refused in the same words.
+ * Filters have the stock catalog's semantics, and invalid ones its error messages.
  *
  * @throws `InputError` for a filter that has no meaning, or is too large
  */
@@ -288,16 +286,15 @@ function contains(key: string, target: unknown): Condition {
   return targetRefs ? isOneOf(relationKey, targetRefs) : exists(relationKey);
 }
 
-/** What `$contains` asks of relations. */
+/** The parsed `$contains` of `relations`. */
 interface RelationTarget {
   type: string;
-  /** Any of these; whatever there is, without it. */
+  /** Any of these; any target if omitted. */
   targetRefs?: string[];
 }
 
 /**
- * Reads the object form of `$contains` on `relations`, the keys of which may be in
- * any case.
+ * Parses the object form of `$contains` on `relations`; its keys may be in any case.
  *
  * @throws `InputError` for anything but `type` and `targetRef`
  */
@@ -320,7 +317,7 @@ function parseRelationTarget(target: Record<string, unknown>): RelationTarget {
         );
     }
   }
-  // An empty type is none either.
+  // An empty type counts as missing.
   if (!type) {
     throw missingType();
   }

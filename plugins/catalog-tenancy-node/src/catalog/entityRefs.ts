@@ -2,8 +2,8 @@ import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 
 /**
- * The refs under which an entity may be stored: as catalogs write refs, in lower
- * case; and as it is given, for rows that others have written.
+ * The refs under which an entity may be stored: in lower case, as catalogs write refs, and as
+ * given, for rows that other programs wrote.
  *
  * @throws `InputError` unless it is an entity ref with a kind
  */

@@ -11,27 +11,26 @@ import type {
 export interface PurgedTenant {
   /** A UUID. */
   tenant_id: string;
-  /** By which people know the tenant. It may be a deleted one. */
+  /** The tenant's slug. The tenant may be deleted. */
   tenant_slug: string;
-  /** Entities that are gone for good, as far as the purge came. */
+  /** How many entities were removed before the purge ended. */
   purged: number;
 }
 
 const REASON = 'purge deleted entities';
 const TENANTS_AT_ONCE = 50;
 
-// Those of deleted tenants too: a tenant that is restored has its live entities.
-// There is no time as long ago as the largest number of days: without a bound, one
-// tenant with such a number would fail the purge of all. It is more than 2,700 years.
+// Includes deleted tenants: a restored tenant gets back its live entities only. `least` bounds
+// the days (to 2,700 years), because `now() - interval` fails for the largest integers, and one
+// such tenant would stop the purge of all.
 const EXPIRED = `e.deleted_at < now() - make_interval(days => least(t.entity_ttl_days, 1000000))`;
 
 /**
- * Removes the entities for good that were deleted longer ago than their tenant's
- * `entity_ttl_days`, with whatever belongs to them. A tenant without that number
- * keeps them.
+ * Removes entities that were deleted more than `entity_ttl_days` of their tenant ago, with
+ * their dependent rows. A tenant without `entity_ttl_days` keeps them.
  *
- * Each batch is one transaction on the administrator's path. Whatever was removed stays so
- * if a later batch fails.
+ * Each batch is one transaction on the administrator's path. If one fails, earlier batches stay
+ * committed.
  *
  * @param options - `batchSize`: 1000 by default; `signal`: stops it before the next
  * batch
@@ -63,9 +62,9 @@ export async function purgeDeletedEntities(
 type Tenant = Omit<PurgedTenant, 'purged'>;
 
 /**
- * The tenants that have such entities. Each is looked at by itself, and some in a
- * transaction: one query about all of them would lock the partitions of every tenant
- * at once, and with hundreds of them there is no room for so many locks.
+ * The tenants with expired entities. One query for all tenants would lock the partitions of all
+ * at once and exceed max_locks_per_transaction, so each tenant is queried by itself, 50 in a
+ * transaction.
  */
 async function findTenants(
   admin: AdminDatabase,
@@ -112,11 +111,11 @@ async function hasExpired(
 }
 
 /**
- * Locks deleted rows until the commit, which no read shows. Where a row was revived meanwhile,
- * PostgreSQL checks the condition of the DELETE again, and leaves it.
+ * Locks the deleted rows until the commit; reads do not return them. If a row was revived
+ * meanwhile, PostgreSQL evaluates the DELETE's condition again and skips it.
  *
- * Foreign keys are checked with a plan for this tenant: the generic one, which each connection
- * makes once, would lock the partitions of all tenants.
+ * `force_custom_plan` makes foreign keys plan for this tenant: their generic plan would lock
+ * the partitions of all tenants.
  */
 async function purgeBatch(
   transaction: AdminTransaction,

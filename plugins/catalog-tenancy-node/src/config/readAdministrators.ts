@@ -9,7 +9,7 @@ const EXPECTED =
   'plugin:<plugin id> or external:<subject>';
 
 /**
- * Who administers tenants, according to the configuration.
+ * The administrators of tenants in the configuration.
  *
  * @public
  */
@@ -46,7 +46,7 @@ export function readAdministrators(config: Config): AdministratorsConfig {
 }
 
 /**
- * Backstage's references are in lower case, so any spelling matches.
+ * Lower-cases a user's ref, as Backstage's are, so that any spelling matches.
  *
  * @public
  */
@@ -56,7 +56,7 @@ export function normalizeUserRef(userEntityRef: string): string {
 
 function readByPermission(config: Config): boolean {
   const byPermission = config.getOptionalBoolean(BY_PERMISSION) ?? false;
-  // Without it Backstage allows everything to every user.
+  // Without the permission framework, Backstage allows everything to every user.
   if (byPermission && !config.getOptionalBoolean('permission.enabled')) {
     throw new InputError(
       `Invalid ${BY_PERMISSION}: got true while permission.enabled is not, which ` +

@@ -12,7 +12,7 @@ const AUDIT_SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
 export interface AuditWebhookConfig {
   /** The address of the webhook. */
   url: string;
-  /** Signs what is sent. */
+  /** The key of the HMAC signature of each request. */
   secret?: string;
 }
 
@@ -22,7 +22,7 @@ export interface AuditWebhookConfig {
  * @public
  */
 export interface AuditConfig {
-  /** For how many days; 90 by default. */
+  /** How many days events are kept; 90 by default. */
   keepDays: number;
   /** Events of a lower severity are not stored; `medium` by default, which leaves out reads. */
   minSeverity: TenantAuditEvent['severity'];

@@ -224,7 +224,7 @@ describe('The configuration of tenancy', () => {
     ],
     [
       { limits: { burst: 5 } },
-      'tenancy.limits.burst is 5, and there is no tenancy.limits.requestsPerSecond',
+      'tenancy.limits.burst is 5, but tenancy.limits.requestsPerSecond is not set',
     ],
     [
       { database: { replica: { connection: { user: 'reader' } } } },

@@ -31,61 +31,60 @@ export type TenancyConnection =
     });
 
 /**
- * How many connections there may be, and for how long one is waited for and kept
- * (specification, "Tenant and runtime limits").
+ * Limits of the connection pool (specification, "Tenant and runtime limits").
  *
  * @public
  */
 export interface TenancyPoolLimits {
-  /** Connections; 100 by default. */
+  /** The most connections; 100 by default. */
   max: number;
-  /** For how long an unused connection is kept, in milliseconds; 30,000 by default. */
+  /** How long an idle connection stays open, in milliseconds; 30,000 by default. */
   idleTimeoutMs: number;
-  /** For how long an operation waits for one, in milliseconds; 2,000 by default. */
+  /** How long an operation waits for a connection, in milliseconds; 2,000 by default. */
   connectionTimeoutMs: number;
   /**
-   * For how long a single query may take, in milliseconds; 30,000 by default. A
-   * `statement_timeout` of the database user, shorter or longer, holds instead.
+   * How long one statement may take, in milliseconds; 30,000 by default. A `statement_timeout`
+   * that is set for the database user takes precedence.
    */
   statementTimeoutMs?: number;
 }
 
 /**
- * What one tenant may have under way at once, in each process, unless the registry says
- * otherwise of the tenant.
+ * How many operations of one tenant a process runs at once. The registry can override it for a
+ * tenant.
  *
  * @public
  */
 export interface OperationLimits {
   /**
-   * Operations in the database; a twentieth of the connections of the pool by default, and
-   * two at least.
+   * Concurrent operations in the database; by default a twentieth of the pool's connections, at
+   * least 2.
    */
   concurrency: number;
   /**
-   * The same while another tenant is at work; half of `concurrency` by default, and one at
-   * least. It does not hold for a tenant to which the registry gives a limit of its own, and an
-   * operation that takes longer than a quarter of a second does not count.
+   * The same while another tenant has operations; half of `concurrency` by default, at least 1.
+   * It does not apply to a tenant whose limit is set in the registry. Operations that have run
+   * longer than 250 ms do not count.
    */
   concurrencyBesideOthers: number;
   /**
-   * How many more wait for one of these to end, before others are refused; a hundred times
-   * `concurrency` by default.
+   * How many more operations wait before the next is refused; 100 times `concurrency` by
+   * default.
    */
   queue: number;
-  /** For how long one waits, in milliseconds, until it is refused; 10,000 by default. */
+  /** How long an operation waits before it is refused, in milliseconds; 10,000 by default. */
   queueTimeoutMs: number;
 }
 
 /**
- * How many requests a tenant may send, to each process.
+ * How many requests each process accepts from a tenant.
  *
  * @public
  */
 export interface RateLimits {
-  /** In the long run. */
+  /** Sustained requests per second. */
   requestsPerSecond: number;
-  /** At once; as many as in a second by default. */
+  /** Requests at once; `requestsPerSecond` by default. */
   burst: number;
 }
 
@@ -95,9 +94,9 @@ export interface RateLimits {
  * @public
  */
 export interface ReplicaConfig {
-  /** Laid over the connection to the primary. */
+  /** Overrides keys of the connection to the primary. */
   connection: TenancyConnection;
-  /** How old an answer may be, in milliseconds; 5,000 by default. */
+  /** How far the replica may be behind, in milliseconds; 5,000 by default. */
   maxStalenessMs: number;
 }
 
@@ -111,60 +110,60 @@ export interface TenancyConfig {
   enabled: boolean;
   /** The schema of the tables. */
   schema: string;
-  /** The keys that tokens of tenants may be signed with; without one no token counts. */
+  /** The keys that verify tokens of tenants; if empty, no token is accepted. */
   jwtSecrets: string[];
   /** Whether a token of one tenant is refused in a request for another. */
   requireMatchingToken: boolean;
   /**
-   * In lower case. Where there are any, requests to other host names are refused, but
-   * for those of base URLs and single labels.
+   * In lower case. If any are set, requests to other host names are refused, except those of
+   * base URLs and single labels.
    */
   baseDomains: string[];
   /**
-   * The ids of plugins that hold nothing of any tenant and are therefore open to all,
-   * beside those of Backstage itself that are known to.
+   * The ids of plugins without data of tenants, which are open to every tenant. Backstage's own
+   * are known and not listed.
    */
   sharedPlugins: string[];
-  /** Whether only members enter a tenant other than the default one. */
+  /** Whether a tenant other than the default one admits members only. */
   membership: 'required' | 'open';
-  /** Who enters the default tenant. */
+  /** Whom the default tenant admits. */
   membershipOfDefault: 'everyone' | 'members';
-  /** Laid over the connection of the catalog's own database. */
+  /** Overrides keys of the connection of the catalog's own database. */
   connection: TenancyConnection;
   /** The limits of the one pool that all operations of a process share. */
   pool: TenancyPoolLimits;
-  /** What each tenant may have under way in that pool. */
+  /** Limits of each tenant in that pool. */
   limits: OperationLimits;
-  /** How many requests each tenant may send; any without it. */
+  /** Limits of each tenant's requests; unlimited if absent. */
   rateLimits?: RateLimits;
   /**
-   * For how long, in milliseconds, what a user may read of a catalog holds for the user's next
-   * requests with the same token; with 0 the permission backend decides about each.
+   * How long a decision on reading the catalog is reused for requests with the same token, in
+   * milliseconds. With 0, the permission backend decides on each request.
    */
   maxDecisionAgeMs: number;
   /** What the audit trails of tenants keep. */
   audit: AuditConfig;
-  /** Without one, all reads go to the primary. */
+  /** If absent, all reads go to the primary. */
   replica?: ReplicaConfig;
 }
 
-/** Longer, and who has lost a right would not be shut out within a minute. */
+/** A revoked right must take effect within a minute. */
 const MAX_DECISION_AGE_MS = 60_000;
-// The requests of a page come within it.
+// Covers the requests of one page.
 const DEFAULT_DECISION_AGE_MS = 1_000;
 
-// As long as a timer of Node.js can be.
+// The longest timer of Node.js.
 const MILLISECONDS = { min: 1, max: 2 ** 31 - 1 };
 
 /**
- * One of 20. More heavy statements at once than PostgreSQL has processors end no earlier, and
- * take their processors from other tenants.
+ * A tenant gets one of 20 connections. More concurrent heavy statements than PostgreSQL has
+ * processors finish no sooner, and slow down other tenants.
  */
 const SHARE_OF_POOL = 20;
 const LEAST_CONCURRENCY = 2;
 /**
- * A page of the portal sends a dozen requests at once, and many people may open one at the
- * same moment. What heavy requests make of so long a queue, the time limits.
+ * A page of the portal sends a dozen requests at once, and many users may open one at the same
+ * moment. `queueTimeoutMs` bounds the wait behind heavy requests.
  */
 const QUEUE_FACTOR = 100;
 const QUEUE_TIMEOUT_MS = 10_000;
@@ -184,7 +183,7 @@ const CONNECTION_KEYS = {
   ssl: true,
 } as const;
 
-/** Of the module of the engines, which judges what is below them. */
+/** Keys of the engines module, which checks their content itself. */
 interface EngineKeys {
   engines: true;
   plugins: { pool: true; config: true; tenantKeys: true };
@@ -242,11 +241,11 @@ const FLAG_KEY = 'tenancy.enabled';
 const FLAG_VARIABLE = 'MULTI_TENANCY_ENABLED';
 
 /**
- * Reads the configuration under `tenancy`, and the environment variables
- * `MULTI_TENANCY_ENABLED` and `JWT_SECRET` where it is silent about them.
+ * Reads the configuration under `tenancy`. The environment variables `MULTI_TENANCY_ENABLED`
+ * and `JWT_SECRET` apply where it lacks their keys.
  *
- * @throws `InputError` for a value that is not of the form that is expected: it
- * names the key and what is expected, and shows no secret; and for a key that is unknown
+ * @throws `InputError` for an invalid value or an unknown key; it names the key and the
+ * expected form, and shows no secret
  * @public
  */
 export function readTenancyConfig(
@@ -259,7 +258,7 @@ export function readTenancyConfig(
   return {
     enabled: read.flag(FLAG_KEY, environment[FLAG_VARIABLE]),
     schema: read.name('tenancy.schema') ?? 'tenancy',
-    // With an empty key everybody could sign.
+    // An empty key would let anyone sign tokens.
     jwtSecrets:
       read.secrets('tenancy.jwtSecret') ??
       [environment.JWT_SECRET ?? ''].filter(Boolean),
@@ -282,8 +281,8 @@ export function readTenancyConfig(
 }
 
 /**
- * What to log of a flag that is off although its value is not `false`: whoever writes
- * `TRUE`, `yes` or `1` has meant it to be on. Nothing for any other.
+ * A warning for a flag such as `TRUE`, `yes` or `1`, which leaves multi-tenancy off but
+ * probably means on; undefined for other values.
  */
 export function explainFlag(
   config: Config,
@@ -333,7 +332,7 @@ function readConnection(
     ipAddressType: read.name(`${key}.ipAddressType`),
     tokenCredential: read.object(`${key}.tokenCredential`),
   };
-  // What is not there must not hide what it would be laid over.
+  // Undefined values must not override keys of the base connection.
   return Object.fromEntries(
     Object.entries(connection).filter(([, value]) => value !== undefined),
   );
@@ -374,7 +373,7 @@ function readRateLimits(
   if (requestsPerSecond === undefined) {
     if (burst !== undefined) {
       throw new InputError(
-        `The configuration ${key}.burst is ${burst}, and there is no ${key}.requestsPerSecond. Expected both, or none.`,
+        `The configuration ${key}.burst is ${burst}, but ${key}.requestsPerSecond is not set. Set both or neither.`,
       );
     }
     return undefined;

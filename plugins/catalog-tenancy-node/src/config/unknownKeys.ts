@@ -1,8 +1,8 @@
 import { InputError } from '@backstage/errors';
 
 /**
- * The keys that a part of the configuration has, with those below them; `true` where another
- * reader judges what is below, or nothing is.
+ * The known keys of a part of the configuration, as a tree; `true` for a leaf, or for a key
+ * whose content another reader checks.
  *
  * @public
  */
@@ -12,8 +12,8 @@ export interface KnownKeys {
 }
 
 /**
- * The keys of a part of a `config.d.ts`, for `satisfies`: the compiler then refuses a list
- * that lacks one, and one that has others.
+ * The keys of a part of a `config.d.ts`. With `satisfies`, the compiler refuses a list with
+ * missing or additional keys.
  *
  * @public
  */
@@ -35,9 +35,9 @@ export type KeysOf<T> = {
 };
 
 /**
- * Refuses a misspelt key, which would be ignored otherwise.
+ * Refuses unknown keys: Backstage would ignore a misspelt one.
  *
- * @param value - what the configuration has at `key`
+ * @param value - the configuration at `key`
  * @param key - such as `tenancy`
  * @throws `InputError` that names the unknown key and the nearest known one
  * @public
@@ -47,7 +47,7 @@ export function refuseUnknownKeys(
   key: string,
   known: KnownKeys,
 ): void {
-  // What is expected instead, its reader says.
+  // The reader of the key reports the expected form.
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return;
   }
@@ -70,7 +70,7 @@ function nearestOf(name: string, candidates: string[]): string {
   return candidates[distances.indexOf(Math.min(...distances))];
 }
 
-/** How many characters have to be inserted, deleted or replaced (Levenshtein). */
+/** The Levenshtein distance. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, i) => i);
   for (const [i, character] of [...from].entries()) {

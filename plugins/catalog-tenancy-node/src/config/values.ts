@@ -5,15 +5,15 @@ import { InputError } from '@backstage/errors';
 const DOMAIN =
   /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
-// As Backstage checks them.
+// Backstage's own pattern.
 const PLUGIN_ID = /^[a-z][a-z0-9]*([-_][a-z0-9]+)*$/i;
 
-/** PostgreSQL cuts longer names, without an error. */
+/** PostgreSQL truncates longer names without an error. */
 const MAX_NAME_BYTES = 63;
 
 /**
- * Readers of single values. Each returns nothing where there is no value, and
- * throws for one that is not as expected.
+ * Readers of single values. Each returns undefined for a missing value, and throws for an
+ * invalid one.
  */
 export function readers(config: Config) {
   const read = <T>(
@@ -37,7 +37,7 @@ export function readers(config: Config) {
   };
 
   return {
-    /** On when it is `true`, exactly, and off for all other words. */
+    /** True for exactly `true`; false for any other text. */
     flag: (key: string, fallback: string | undefined): boolean =>
       read(key, '"true", or another word for off', value =>
         ['string', 'boolean'].includes(typeof value)
@@ -56,7 +56,7 @@ export function readers(config: Config) {
         words.find(word => word === value),
       ),
 
-    /** What PostgreSQL takes for a name. */
+    /** A valid PostgreSQL identifier. */
     name: (key: string) =>
       read(key, `a text of 1 to ${MAX_NAME_BYTES} bytes`, value =>
         typeof value === 'string' && isName(value) ? value : undefined,
@@ -67,7 +67,7 @@ export function readers(config: Config) {
         typeof value === 'string' && value !== '' ? value : undefined,
       ),
 
-    /** It may hold a secret. */
+    /** Errors do not show it: a URL may contain a secret. */
     url: (key: string) =>
       read(
         key,
@@ -88,7 +88,7 @@ export function readers(config: Config) {
         { secret: true },
       ),
 
-    /** One, or a list of them, of which empty ones do not count. */
+    /** A secret or a list of secrets; empty ones are ignored. */
     secrets: (key: string) =>
       read(
         key,
@@ -106,7 +106,7 @@ export function readers(config: Config) {
 
     integer: (key: string, { min, max }: { min: number; max: number }) =>
       read(key, `a whole number from ${min} to ${max}`, value => {
-        // The environment has texts only.
+        // Environment variables are texts.
         const number = /^\d+$/.test(String(value)) ? Number(value) : NaN;
         return number >= min && number <= max ? number : undefined;
       }),

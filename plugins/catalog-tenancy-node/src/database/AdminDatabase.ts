@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 
 /**
- * One transaction as `portal_admin`, whom row-level security does not bind.
+ * One transaction as `portal_admin`, which bypasses row-level security.
  *
  * @public
  */
 export interface AdminTransaction {
-  /** Builds statements. It has no connection. */
+  /** Builds statements; has no connection. */
   readonly knex: Knex;
 
   /**
@@ -22,7 +22,7 @@ export interface AdminTransaction {
 }
 
 /**
- * The administrator's path: the only place that acts as `portal_admin`.
+ * The administrator's path: runs transactions as `portal_admin`, with an audit event for each.
  *
  * @public
  */
@@ -30,8 +30,8 @@ export interface AdminDatabase {
   /**
    * Runs a transaction as `portal_admin`, and writes an audit event about it.
    *
-   * @param reason - what it is for, in a few words without data of tenants: it goes
-   * into the audit event
+   * @param reason - the purpose in a few words, for the audit event; must not contain tenants'
+   * data
    * @throws {@link AdminAccessError} where `portal_admin` is not granted to the
    * database user; {@link DatabaseUnavailableError} if there is no connection in
    * time; and whatever `work` rejects with

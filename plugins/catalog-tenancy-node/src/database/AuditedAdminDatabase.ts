@@ -6,7 +6,7 @@ import type { AdminDatabase, AdminTransaction } from './AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
 /**
- * The event that tells of each use of the administrator's path.
+ * The id of the audit event of each administrator's transaction.
  *
  * @public
  */
@@ -44,7 +44,7 @@ export class AuditedAdminDatabase implements AdminDatabase {
       severityLevel: 'medium',
       meta: { reason },
     });
-    // It may write to rows of any tenant.
+    // Without an id: the transaction may write rows of any tenant.
     const end = this.#replica?.writing();
     let result: T;
     try {
@@ -59,7 +59,7 @@ export class AuditedAdminDatabase implements AdminDatabase {
     } finally {
       end?.();
     }
-    // It is done, whether or not that can be told: that it began has been.
+    // The transaction is committed, so a failing auditor must not fail the call.
     await event.success().catch(noop);
     return result;
   }

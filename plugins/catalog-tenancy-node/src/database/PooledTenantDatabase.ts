@@ -9,8 +9,8 @@ import type {
 } from './TenantDatabase';
 
 /**
- * {@link TenantDatabase} on a {@link TenancyPool}, and on a {@link ReadReplica} for
- * what may be stale.
+ * {@link TenantDatabase} on a {@link TenancyPool}; queries with `mayBeStale` go to a {@link
+ * ReadReplica} if there is one.
  *
  * @public
  */
@@ -41,12 +41,12 @@ export class PooledTenantDatabase implements TenantDatabase {
       return await replica.read(settings, buildScoped, () =>
         this.#pool.query<TRow>(buildScoped, {
           ...settings,
-          // It should not write; if it has, the replica does not show that yet.
+          // A statement with `mayBeStale` should not write. If it did, the replica is behind.
           onWrite: () => replica.writing(tenantId)(),
         }),
       );
     }
-    // It may write: only PostgreSQL knows, and only when it has.
+    // Any statement may write, for example through a function.
     return await this.#writing(tenantId, () =>
       this.#pool.query<TRow>(buildScoped, settings),
     );
@@ -67,7 +67,7 @@ export class PooledTenantDatabase implements TenantDatabase {
     );
   }
 
-  /** Later reads of the tenant go to the primary until the replica shows the write. */
+  /** Sends later reads of the tenant to the primary until the replica has replayed the write. */
   async #writing<T>(tenantId: string, write: () => Promise<T>): Promise<T> {
     const end = this.#replica?.writing(tenantId);
     try {
@@ -81,7 +81,7 @@ export class PooledTenantDatabase implements TenantDatabase {
 /**
  * Builds statements that carry the predicate of a tenant.
  *
- * @param uuid - as the pool has accepted it, which parses it before it builds a statement
+ * @param uuid - a valid UUID: the pool checks it before it builds a statement
  */
 function createTenantScope(uuid: string, knex: Knex): TenantScope {
   const tenantId = uuid.toLowerCase();
@@ -101,13 +101,12 @@ function createTenantScope(uuid: string, knex: Knex): TenantScope {
   };
 }
 
-/** By the prototype that they stand in front of: defining them takes longer than building a statement. */
+/** Cached by prototype: defining a guard takes longer than building a statement. */
 const guards = new Map<object, object>();
 
 /**
- * Keeps `… or …` off the conditions of a statement: beside it, the predicate would
- * hold for a part of the rows only. The policy holds for all of them, but
- * PostgreSQL would look at every partition.
+ * Refuses `… or …` at the top level of a statement's conditions: it would bypass the tenant
+ * predicate. The policy would still hold, but PostgreSQL would scan every partition.
  */
 function keepPredicate(builder: Knex.QueryBuilder): Knex.QueryBuilder {
   const prototype: Knex.QueryBuilder = Object.getPrototypeOf(builder);
@@ -140,7 +139,7 @@ function refuseAlternative(): never {
   );
 }
 
-/** The names of all public methods, also of those that a plugin of Knex has added. */
+/** The names of all public methods, including those added by Knex plugins. */
 function methodsOf(prototype: object): string[] {
   const names: string[] = [];
   let each: object | null = prototype;
@@ -153,7 +152,9 @@ function methodsOf(prototype: object): string[] {
 
 function withTenant(row: object, tenantId: string): object {
   if ('tenant_id' in row && row.tenant_id !== tenantId) {
-    throw new Error('A row of another tenant, or of none, is to be inserted');
+    throw new Error(
+      'The tenant_id of a row differs from that of the scope. Leave it out',
+    );
   }
   return { ...row, tenant_id: tenantId };
 }

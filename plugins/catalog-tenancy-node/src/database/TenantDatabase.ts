@@ -1,16 +1,15 @@
 import type { Knex } from 'knex';
 
 /**
- * The tables whose rows belong to tenants, each kept apart by a policy of
- * row-level security.
+ * The tables of tenants' rows, isolated by row-level security.
  *
  * @public
  */
 export type TenantTable = 'entities' | 'relations' | 'refresh_state';
 
 /**
- * Derived tables: search terms, and which entity emitted which. Triggers write them, and
- * row-level security keeps them apart as it does the {@link TenantTable}s.
+ * Derived tables: search terms, and which entity emitted which. Triggers write them; row-level
+ * security isolates them too.
  *
  * @public
  */
@@ -26,18 +25,16 @@ export interface TenantScope {
   readonly tenantId: string;
 
   /**
-   * Builds what {@link TenantScope.table} does not, such as a common table
-   * expression. It has no connection: a statement runs only where it is handed to
-   * the database of the tenant.
+   * Builds other parts of statements, such as common table expressions. Has no connection: a
+   * statement runs only when passed to {@link TenantDatabase}.
    */
   readonly knex: Knex;
 
   /**
-   * A statement on the rows of the tenant. It carries the predicate on
-   * `tenant_id`, by which PostgreSQL looks at the tenant's rows or partition alone;
-   * the policy of the table holds without it too.
+   * A statement on the rows of the tenant. Its predicate on `tenant_id` lets PostgreSQL use
+   * indexes and prune partitions; the table's policy holds without it.
    *
-   * @param alias - by which the rest of the statement calls the table
+   * @param alias - the table's alias in the statement
    */
   table(
     table: TenantTable | TenantSearchTable,
@@ -47,7 +44,7 @@ export interface TenantScope {
   /**
    * An INSERT of rows of the tenant.
    *
-   * @param rows - without a `tenant_id`, which they get here
+   * @param rows - without `tenant_id`, which is added
    */
   insertInto(table: TenantTable, rows: readonly object[]): Knex.QueryBuilder;
 }
@@ -69,39 +66,37 @@ export interface TenantTransaction extends TenantScope {
 }
 
 /**
- * How a query of {@link TenantDatabase} may be answered.
+ * Options of {@link TenantDatabase.query}.
  *
  * @public
  */
 export interface TenantQueryOptions {
   /**
-   * The statement writes nothing, and its answer may be a little old: a read replica
-   * may give it, where there is one. What this process has written to the tenant before
-   * is in the answer nevertheless.
+   * The statement writes nothing, and a read replica may answer it with a small delay. The
+   * answer includes what this process has written to the tenant before.
    */
   mayBeStale?: boolean;
 
   /**
-   * Once it is aborted, the statement leaves the queue, or is cancelled in PostgreSQL, and
-   * the query rejects with the reason of the signal.
+   * On abort, the statement leaves the queue or is cancelled in PostgreSQL, and the query
+   * rejects with the reason of the signal.
    */
   signal?: AbortSignal;
 
   /**
-   * The query continues what has begun to be answered, such as a list that is read in
-   * parts: it waits for its turn, rather than fail with {@link TenantBusyError}.
+   * The query continues a response that has begun, such as a list that is read in parts: it
+   * waits in the tenant's queue instead of failing with {@link TenantBusyError}.
    */
   continues?: boolean;
 }
 
 /**
- * The database, as one tenant at a time may see it (specification, "Tenant context
- * for data access").
+ * Runs statements in the context of one tenant (specification, "Tenant context for data
+ * access").
  *
- * Each operation runs on a pooled connection, in its own transaction whose
- * `app.tenant_id` is the tenant. The setting ends with the transaction. A
- * connection of which it is not certain that it is idle and without a tenant is
- * closed, not used again.
+ * Each operation runs on a pooled connection, in its own transaction with `app.tenant_id` set
+ * to the tenant. The setting ends with the transaction. A connection that is not certainly idle
+ * and without a tenant is closed, not reused.
  *
  * @public
  */

@@ -209,7 +209,7 @@ describe.each(databases.eachSupportedId())('Tenants on %s', id => {
           { ...entityRow('new'), tenant_id: theirs },
         ]),
       ),
-    ).rejects.toThrow('A row of another tenant, or of none, is to be inserted');
+    ).rejects.toThrow('The tenant_id of a row differs from that of the scope');
     await expect(
       tenants.query(ours, scope => scope.insertInto('entities', [])),
     ).rejects.toThrow('There are no rows to insert into entities');
@@ -288,7 +288,7 @@ describe.each(databases.eachSupportedId())('Tenants on %s', id => {
         tenants.query(tenantId as string, build),
       ).rejects.toMatchObject({
         name: 'InputError',
-        message: expect.stringContaining('is no UUID, such as "00000000-'),
+        message: expect.stringContaining('is not a UUID such as "00000000-'),
       });
       await expect(
         tenants.transaction(tenantId as string, build),

@@ -30,7 +30,7 @@ describe.each(databases.eachSupportedId())(
       'a query behind another one': (of = pool) =>
         of.query(knex => knex('entities'), {
           tenantId,
-          fence: knex => knex.raw('select 1'),
+          precondition: knex => knex.raw('select 1'),
         }),
       'a transaction of a tenant': (of = pool) =>
         of.transaction({ tenantId }, ({ query, knex }) =>

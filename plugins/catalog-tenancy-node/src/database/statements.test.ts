@@ -172,7 +172,7 @@ describe.each(databases.eachSupportedId())('A statement on %s', id => {
   });
 
   it('is not sent if it can not be', async () => {
-    const message = `A statement can't be sent to the database: the log of the backend says why`;
+    const message = `Cannot send a statement to the database: see the log of the backend`;
     const bad = {
       toPostgres: () => {
         throw new Error('no');
@@ -191,7 +191,7 @@ describe.each(databases.eachSupportedId())('A statement on %s', id => {
       tenants.query(tenant, scope =>
         scope.table('entities').whereIn('hash', Array(70_000).fill('x')),
       ),
-    ).rejects.toThrow('has 70001 values, where at most 65535 can be sent');
+    ).rejects.toThrow('has 70001 values. Expected at most 65535');
     await expect(
       tenants.query(tenant, ({ knex }) => knex.raw(`select 'a\0b'`)),
     ).rejects.toThrow('A statement may have no NUL character');
@@ -200,7 +200,7 @@ describe.each(databases.eachSupportedId())('A statement on %s', id => {
         scope.table('entities').where('hash', undefined as never),
       ),
     ).rejects.toThrow(
-      `A statement can't be built: one of its values is undefined`,
+      `Cannot build a statement: one of its values is undefined`,
     );
     await expect(connection.names()).resolves.toEqual([]);
     await expect(connection.doubts()).resolves.toEqual([]);

@@ -29,12 +29,12 @@ import { describePhase } from '../startup/prepareTables';
 import { warnOfMembership } from '../startup/warnOfMembership';
 import { examined, recordingLogger } from './examined';
 
-/** What the pool logs of a failure, the failure says. */
+/** The thrown error has what the pool would log. */
 const SILENT = recordingLogger([]);
 
 /**
- * What `doctor` finds of the configuration of tenancy and of the database, by the checks of the
- * start of a backend.
+ * Runs the checks of a starting backend on the configuration and the database, for the command
+ * `doctor`.
  *
  * @public
  */
@@ -87,7 +87,7 @@ async function examineDatabase(
   }
   const ofTables = await examineTables(database, tenancy);
   findings.push(...ofTables);
-  // Without tables there is nothing to keep apart.
+  // Without tables there is no isolation to check.
   return hasFailed(ofTables) || (await status(database)).phase < LAST_PHASE
     ? findings
     : [
@@ -120,7 +120,7 @@ async function examineTables(
   });
 }
 
-/** What the application's own user sees, and must not be able to do. */
+/** Checks the rights of the application's database user. */
 async function examineAsApplication(options: {
   database: CatalogDatabase;
   own: ClientConfig;
@@ -134,7 +134,7 @@ async function examineAsApplication(options: {
   if (login.some(({ level }) => level !== 'ok')) {
     return login;
   }
-  /** A check that works with the application's own connections. */
+  /** Runs a check on connections of the application's user. */
   const withPool =
     (check: (pool: TenancyPool, logger: LoggerService) => Promise<unknown>) =>
     async (logger: LoggerService) => {
@@ -216,7 +216,7 @@ async function examineReplica(
           });
           if (!isReplica) {
             logger.warn(
-              'tenancy.database.replica names a server that is no replica, so that reads go to the primary. Check tenancy.database.replica.connection.',
+              'tenancy.database.replica names a server that is not a replica, so reads go to the primary. Check tenancy.database.replica.connection.',
             );
           }
         },

@@ -4,10 +4,10 @@ import type { DoctorFinding } from 'backstage-catalog-tenancy-migrations';
 import { TenancyStartupError } from '../startup/TenancyStartupError';
 
 /**
- * Runs a check of the start of a backend for `doctor`: what it logs as a warning is one, and
- * what it throws is a failure. It never rejects.
+ * Runs a startup check for the command `doctor`: a logged warning becomes a warning, a thrown
+ * error a failure. It never rejects.
  *
- * @param options - `ok` is what to say where the check finds nothing, and returns no other text
+ * @param options - `ok`: the message if the check finds nothing and returns no text
  * @public
  */
 export async function examined(
@@ -46,7 +46,7 @@ function toFindings(
   return messages.map(message => ({ subject, level, message }));
 }
 
-/** A database that does not answer says nothing about what is in it. */
+/** If the database is unreachable, the result of the check is unknown. */
 function levelOf(error: unknown): 'unknown' | 'failure' {
   const isAway =
     error instanceof ServiceUnavailableError ||
@@ -58,7 +58,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Keeps warnings, and nothing else. */
+/** A logger that records warnings only. */
 export function recordingLogger(warnings: string[]): LoggerService {
   const silent = () => undefined;
   const logger: LoggerService = {

@@ -31,8 +31,9 @@ interface TenantRow {
 /**
  * {@link TenantEngineStore} on PostgreSQL.
  *
- * A change locks the tenant's row until the commit (NO KEY UPDATE, weaker than what foreign
- * keys ask for), so that the tenant is not deleted meanwhile and changes come one by one.
+ * A change locks the tenant's row until the commit, so that the tenant is not deleted meanwhile
+ * and changes are serialized. The lock (FOR NO KEY UPDATE) does not block checks of foreign
+ * keys.
  *
  * @public
  */
@@ -42,8 +43,8 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   readonly #changes: Pick<TenantEngineChanges, 'changed'>;
 
   /**
-   * @param options - `changes` is that of this process, which is told at once; those of
-   * other processes are notified
+   * @param options - `changes`: the listeners of this process, called directly; other processes
+   * are notified by NOTIFY
    */
   constructor(options: {
     pool: TenancyPool;
@@ -80,7 +81,7 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
       'configure the engine of a tenant',
       tenantSlug,
       async change => {
-        // Under the lock of the change, which lets one write after the other read this.
+        // Read under the lock, so that two writers cannot both see the same revision.
         const before = await findEngine(change);
         if (
           options.ifRevisionIn?.includes(configRevisionOf(before)) === false
@@ -152,7 +153,7 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     return activeTenant(tenantSlug, rows[0]);
   }
 
-  /** Changes an engine as the administrator, and tells what runs the engines. */
+  /** Changes an engine as the administrator, and notifies the engine managers. */
   async #change<T extends object>(
     reason: string,
     tenantSlug: string,
@@ -181,9 +182,8 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
         return result;
       });
     } finally {
-      // Also where the commit fails: it may have taken effect, and the answer was lost. What
-      // was refused before has changed nothing, and must call nobody: who is called may be
-      // who asks again.
+      // Also if the commit fails: it may have taken effect although the answer was lost. A
+      // change that was refused notifies no listener, because a listener may retry it.
       if (changes) {
         this.#changes.changed();
       }
@@ -191,7 +191,7 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
   }
 }
 
-/** A change to the engine of one tenant, under its lock. */
+/** A change to one tenant's engine, under the lock of the tenant's row. */
 interface Change {
   transaction: AdminTransaction;
   tenantId: string;
@@ -208,7 +208,7 @@ async function findEngine({
   return toEngineRecord(row);
 }
 
-/** It locks the row of the table until the commit, behind the lock of the change. */
+/** Locks the engine's row until the commit; the tenant's row is already locked. */
 async function putRow(
   { transaction, tenantId }: Change,
   by: string,
@@ -223,7 +223,7 @@ async function putRow(
   );
 }
 
-/** @throws `InputError` that names the first text that PostgreSQL can't store */
+/** @throws `InputError` that names the first text that PostgreSQL cannot store */
 function refuseUnstorable(value: unknown, path: string = 'catalog_config') {
   if (typeof value === 'string' && !isStorable(value)) {
     throw new InputError(

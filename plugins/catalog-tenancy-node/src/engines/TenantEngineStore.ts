@@ -3,15 +3,15 @@ import type { JsonObject } from '@backstage/types';
 import { createHash } from 'node:crypto';
 
 /**
- * The engine of a tenant: each has one but the default tenant, which the catalog plugin of the
- * backend feeds.
+ * The engine of a tenant. Every tenant has one except the default tenant, which the backend's
+ * own catalog plugin feeds.
  *
  * @public
  */
 export interface TenantEngineRecord {
   /** A UUID. */
   tenantId: string;
-  /** By which people know the tenant. */
+  /** The tenant's slug. */
   tenantSlug: string;
   /** Whether the tenant is active; the engine of a deleted one is stopped. */
   isActive: boolean;
@@ -21,31 +21,29 @@ export interface TenantEngineRecord {
   configUpdatedAt?: Date;
   /** The user or service that wrote it. */
   configUpdatedBy?: string;
-  /** Since when the engine ingests nothing and runs no scheduled task, if it is paused. */
+  /** When the engine was paused; absent if it is not. */
   pausedAt?: Date;
   /** The user or service that paused it. */
   pausedBy?: string;
 }
 
 /**
- * Names what the configuration of an engine holds: it changes with the content, and with
- * nothing else.
+ * A hash of an engine's configuration, which changes only with the content.
  *
  * @public
  */
 export function configRevisionOf({
   catalogConfig,
 }: Pick<TenantEngineRecord, 'catalogConfig'>): string {
-  // As PostgreSQL keeps it (jsonb), which orders the keys. The time of the last write would
-  // not do: two writes may have the same in the precision that a Date has.
+  // Keys are in the order of jsonb. The time of the last write does not identify a revision:
+  // two writes may fall into the same millisecond.
   return createHash('sha256')
     .update(JSON.stringify(catalogConfig ?? null))
     .digest('base64url');
 }
 
 /**
- * What is to be written is no longer in the state that the caller has read. Over HTTP it becomes
- * status 412.
+ * The target of a write has changed since the caller read it. HTTP status 412.
  *
  * @public
  */
@@ -57,35 +55,36 @@ export class PreconditionFailedError extends CustomErrorBase {
 }
 
 /**
- * How the catalog engines of tenants are configured. It asks no permissions.
+ * The configuration of tenants' catalog engines. It checks no permissions.
  *
- * What changes them takes the administrator's path.
+ * Changes take the administrator's path.
  *
  * @public
  */
 export interface TenantEngineStore {
   /**
-   * All records, of deleted tenants too, ordered by slug. It is one statement.
+   * All records, including deleted tenants, ordered by slug. One statement.
    *
-   * @param options - with `tenantIds`, the records of these tenants alone
+   * @param options - `tenantIds`: only these tenants
    */
   list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]>;
 
   /**
-   * The record of an active tenant; nothing for the default tenant.
+   * The record of an active tenant; undefined for the default tenant.
    *
    * @throws `NotFoundError` if there is no such tenant, or it is deleted
    */
   get(tenantSlug: string): Promise<TenantEngineRecord | undefined>;
 
   /**
-   * Replaces the configuration of an active tenant's engine. It stores what it is given:
-   * `TenantEngines.validateConfig` checks it before.
+   * Replaces the configuration of an active tenant's engine. Call
+   * `TenantEngines.validateConfig` first: this method does not check the content.
    *
-   * @param options - `by` is the user or service that does it; with `ifRevisionIn`, the
-   * {@link configRevisionOf | revision} of the configuration has to be one of these
-   * @throws `InputError` for what PostgreSQL can't store; `NotFoundError` as in `get`;
-   * `ConflictError` for the default tenant; `PreconditionFailedError` if the configuration has another revision, which keeps it
+   * @param options - `by`: the user or service that makes the change; `ifRevisionIn`: the
+   * required {@link configRevisionOf | revision} of the current configuration
+   * @throws `InputError` for text that PostgreSQL cannot store; `NotFoundError` as in `get`;
+   * `ConflictError` for the default tenant; `PreconditionFailedError` if the current revision
+   * is not in `ifRevisionIn`
    */
   putConfig(
     tenantSlug: string,
@@ -94,12 +93,12 @@ export interface TenantEngineStore {
   ): Promise<TenantEngineRecord>;
 
   /**
-   * Pauses the engine of an active tenant, in every process and across restarts: it ingests
-   * nothing and runs no scheduled task until {@link TenantEngineStore.resume}. What is under
-   * way may end. Its routes and all reads go on.
+   * Pauses the engine of an active tenant in every process and across restarts: it ingests
+   * nothing and starts no scheduled task until {@link TenantEngineStore.resume}. Running tasks
+   * may finish; its routes and all reads continue.
    *
-   * @param options - `by` is the user or service that does it
-   * @returns the record; a pause that is there already stays as it is
+   * @param options - `by`: the user or service that pauses it
+   * @returns the record; an existing pause stays unchanged
    * @throws `NotFoundError` and `ConflictError` as in `putConfig`
    */
   pause(
@@ -116,7 +115,7 @@ export interface TenantEngineStore {
 }
 
 /**
- * The engines of tenants, for what runs them.
+ * Notifies engine managers of changes.
  *
  * @public
  */
@@ -125,37 +124,37 @@ export interface TenantEngineChanges {
   list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]>;
 
   /**
-   * Calls a listener whenever {@link TenantEngineChanges.list} may answer otherwise than
-   * before: after a tenant was created, changed, deleted or restored, and after an engine was
-   * configured, paused or resumed, in any process. The call says nothing
-   * about what has changed, and may come without a change.
+   * Calls a listener whenever the result of {@link TenantEngineChanges.list} may have changed:
+   * after a tenant was created, changed, deleted or restored, and after an engine was
+   * configured, paused or resumed, in any process. The call does not say what has changed, and
+   * may come without a change.
    *
-   * While this process can't hear of changes, as behind a pooler of transactions, it calls
-   * every few seconds; and each minute at any rate, for changes by hand.
+   * If this process cannot LISTEN, such as behind a transaction pooler, it polls every few
+   * seconds. In any case it calls once a minute, for changes made by hand.
    *
    * @param listener - must not throw
-   * @returns what ends the calls
+   * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void;
 
-  /** Calls all listeners of this process. Code that changes engines does it after the change. */
+  /** Calls all listeners of this process. Call it after a change of an engine. */
   changed(): void;
 
-  /** Whether this process is known to hear of what other processes do. */
-  readonly hears: boolean;
+  /** Whether notifications of other processes are known to arrive. */
+  readonly isListening: boolean;
 
   /**
-   * Tells all processes that the engine of a tenant may have work, such as after a request to
-   * an engine whose background work another process does.
+   * Notifies all processes that the engine of a tenant may have work, such as after a request
+   * to an engine whose background work runs in another process.
    */
   notifyWork(tenantId: string): Promise<void>;
 
   /**
-   * Calls a listener with the id of a tenant whose engine may have work, as far as this process
-   * hears of it.
+   * Calls a listener with the id of a tenant whose engine may have work, for each notification
+   * that arrives.
    *
    * @param listener - must not throw
-   * @returns what ends the calls
+   * @returns a function that removes the listener
    */
   onWork(listener: (tenantId: string) => void): () => void;
 }

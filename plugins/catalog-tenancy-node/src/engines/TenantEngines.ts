@@ -4,16 +4,16 @@ import type { RequestHandler } from 'express';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
 /**
- * What an engine of a tenant does at the moment.
+ * The state of a tenant's engine.
  *
  * @public
  */
 export interface TenantEngineStatus {
   /**
-   * - `stopped`: this process does not run it
-   * - `starting`: its tables and its modules are being made ready
-   * - `running`: it ingests, and answers requests
-   * - `failed`: it could not start, or lost its tables; it is tried again later
+   * - `stopped`: the engine does not run in this process
+   * - `starting`: its tables and modules are being prepared
+   * - `running`: it ingests and answers requests
+   * - `failed`: it could not start, or lost its tables; it is restarted later
    */
   state: 'stopped' | 'starting' | 'running' | 'failed';
   /** Why it failed, without secrets and without SQL. */
@@ -23,74 +23,80 @@ export interface TenantEngineStatus {
 }
 
 /**
- * What the processes of a deployment know of the engine of a tenant, whichever of them answers.
+ * The state of a tenant's engine across all processes.
  *
  * @public
  */
 export interface TenantEngineReport {
   /**
-   * - `unassigned`: no live process has the lease of the tenant
-   * - otherwise as in {@link TenantEngineStatus}, in the process that has it
+   * - `unassigned`: no live process holds the lease of the tenant
+   * - otherwise as in {@link TenantEngineStatus}, in the process that holds it
    */
   state: TenantEngineStatus['state'] | 'unassigned';
   /** Why it failed, without secrets and without SQL. */
   reason?: string;
-  /** Why it failed last, also where it has started since. */
+  /** The last error, even if the engine has started since. */
   lastError?: string;
-  /** When that was. */
+  /** When the last error occurred. */
   lastErrorAt?: Date;
-  /** When it last had nothing left that was due. */
+  /** When the engine last had no due work left. */
   caughtUpAt?: Date;
-  /** Since when its oldest entity waits to be processed or stitched; nothing if none does. */
+  /**
+   * When its oldest waiting entity became due for processing or stitching; absent if none
+   * waits.
+   */
   oldestDueAt?: Date;
-  /** For how long that one waits; nothing where the engine has no tables. */
+  /** How long that entity has waited; absent if the engine has no tables. */
   lagSeconds?: number;
-  /** The process that does the background work of the tenant. */
+  /** The process that runs the tenant's background work. */
   process?: {
-    /** For people: host and process id. */
+    /** Host and process id, for display. */
     name: string;
-    /** When others may take the lease, unless the process renews it. */
+    /** When the lease expires unless the process renews it. */
     leaseExpiresAt: Date;
   };
-  /** Rows of the engine that could not be carried to the entities of the tenant. */
+  /**
+   * The number of adoption faults: rows of the engine that could not be copied to the tenant's
+   * entities.
+   */
   faults: number;
-  /** Locations and entities with errors; nothing where counting them takes too long. */
+  /** The number of locations and entities with errors; absent if counting takes too long. */
   sourceErrorCount?: number;
-  /** The first 20 of them; in the report on a single tenant. */
+  /** The first 20 errors; only in the report of a single tenant. */
   sourceErrors?: SourceError[];
 }
 
 /**
- * Why a location could not be read, or an entity of it is not valid.
+ * The error of a location that cannot be read, or of an invalid entity in it.
  *
  * @public
  */
 export interface SourceError {
   /** The target of the location, such as a URL, as it was configured or registered. */
   location: string;
-  /** What has the error: an entity of the location, or the location itself. */
+  /** The ref of the invalid entity, or of the location itself. */
   entityRef: string;
-  /** Of the processing of the catalog, without secrets. */
+  /** The error of the catalog's processing, without secrets. */
   message: string;
   /** When the catalog tries again. */
   nextTryAt: Date;
 }
 
 /**
- * An entity that is handed to an engine, as Backstage's `DeferredEntity`.
+ * An entity for an engine, as Backstage's `DeferredEntity`.
  *
  * @public
  */
 export interface ProvidedEntity {
-  /** As in a catalog-info file: the engine processes it. */
+  /** The unprocessed entity, as in a catalog-info file. */
   entity: Entity;
-  /** Which of two sources keeps an entity that both have. */
+  /** Decides which of two sources owns an entity that both provide. */
   locationKey?: string;
 }
 
 /**
- * A change to what a source hands to the engine of a tenant: Backstage's
- * `EntityProviderMutation`, with its semantics.
+ * A change to the entities that a source provides to a tenant's engine, with the semantics of
+ * Backstage's `EntityProviderMutation`.
  *
  * @public
  */
@@ -99,12 +105,12 @@ export type TenantMutation = {
   source?: string;
 } & (
   | {
-      /** The source has exactly these entities. */
+      /** Replaces all entities of the source. */
       type: 'full';
       entities: ProvidedEntity[];
     }
   | {
-      /** Some entities of the source have changed; all others stay as they are. */
+      /** Changes some entities of the source. */
       type: 'delta';
       added: ProvidedEntity[];
       removed: ({ entityRef: string; locationKey?: string } | ProvidedEntity)[];
@@ -117,34 +123,34 @@ export type TenantMutation = {
  * @public
  */
 export interface TenantEngines {
-  /** Whether this backend has engines for tenants. Without them the rest must not be used. */
+  /** Whether this backend has engines for tenants. If not, other methods throw. */
   readonly isAvailable: boolean;
 
-  /** The version of `@backstage/plugin-catalog-backend` that engines run with in this process. */
+  /** The version of `@backstage/plugin-catalog-backend` of the engines in this process. */
   readonly catalogVersion?: string;
 
   /**
-   * Answers the requests that the engine of their tenant is for: all routes of the catalog
-   * but its reads of entities. The requests have passed the gate.
+   * Answers requests by the engine of their tenant: all routes of the catalog except reads of
+   * entities. The requests have passed the gate.
    */
   readonly handler: RequestHandler;
 
   /**
-   * Hands entities to an entity provider of a tenant's engine, in any process. It resolves when
-   * the engine has stored them, in one transaction; they are served once it has processed them.
+   * Passes entities to an entity provider of a tenant's engine, in any process. Resolves when
+   * the engine has stored them in one transaction; they are served after processing.
    *
-   * Entities that do not say where they come from get the location `code:<source>`.
+   * Entities without a location annotation get the location `code:<source>`.
    *
-   * @throws `InputError` for what is no entity, and for a source that the backend does not
-   * name; `NotFoundError` if there is no such active tenant; `ConflictError` for the default
-   * tenant; `ServiceUnavailableError` while the engine does not run
+   * @throws `InputError` for an invalid entity or an unknown source; `NotFoundError` if there
+   * is no such active tenant; `ConflictError` for the default tenant; `ServiceUnavailableError`
+   * while the engine does not run
    */
   applyMutation(tenantId: string, mutation: TenantMutation): Promise<void>;
 
   /**
-   * Resolves when all entities of a mutation are served as it has them. One that can't be
-   * processed, or exceeds `max_entities`, never is: end the wait by a signal, and see
-   * {@link TenantEngines.report}.
+   * Resolves when all entities of a mutation are served. An entity that cannot be processed, or
+   * exceeds `max_entities`, is never served: end the wait by a signal, and see {@link
+   * TenantEngines.report}.
    */
   served(
     tenantId: string,
@@ -153,7 +159,7 @@ export interface TenantEngines {
   ): Promise<void>;
 
   /**
-   * Checks the configuration that a tenant wants for its engine.
+   * Validates the configuration of a tenant's engine.
    *
    * @throws `InputError` that names the property and the expected form
    */
@@ -162,22 +168,22 @@ export interface TenantEngines {
   /** Whether the operator configures this tenant's engine in app-config. */
   isConfiguredByOperator(tenantSlug: string): boolean;
 
-  /** What the engine of a tenant does in this process. */
+  /** The state of a tenant's engine in this process. */
   statusOf(tenantId: string): TenantEngineStatus;
 
   /**
-   * What the engine of a tenant does in whichever process does its background work, by the
-   * database at this moment. It wakes no idle engine.
+   * The state of a tenant's engine in the process that runs its background work, read from the
+   * database. Does not wake an idle engine.
    *
-   * @throws `ServiceUnavailableError` where the database does not answer
+   * @throws `ServiceUnavailableError` if the database does not answer
    */
   report(tenantId: string): Promise<TenantEngineReport>;
 
-  /** The same of several tenants at once, by their ids. */
+  /** The reports of several tenants, by id. */
   reports(tenantIds: string[]): Promise<Map<string, TenantEngineReport>>;
 }
 
-/** What a backend has without the package that provides engines. */
+/** The service in a backend without the package that provides engines. */
 export const NO_TENANT_ENGINES: TenantEngines = {
   isAvailable: false,
   handler: (_req, _res, next) => next(missing()),
@@ -202,6 +208,6 @@ export const NO_TENANT_ENGINES: TenantEngines = {
 
 function missing(): Error {
   return new Error(
-    'This backend has no catalog engines for tenants. Expected it to have backstage-plugin-catalog-backend-module-tenant-engines',
+    'This backend has no catalog engines for tenants. Add backstage-plugin-catalog-backend-module-tenant-engines to it',
   );
 }

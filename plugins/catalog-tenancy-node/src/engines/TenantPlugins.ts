@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
 /**
- * Takes over a connection that a client wants to be a WebSocket, as the handlers of
- * Backstage's `httpRouter.addWebSocketHandler` do.
+ * Handles a WebSocket upgrade, like the handlers of Backstage's
+ * `httpRouter.addWebSocketHandler`.
  *
  * @public
  */
@@ -19,8 +19,8 @@ export type TenantUpgradeHandler = (context: {
 }) => void | Promise<void>;
 
 /**
- * Plugins of which each tenant has an instance, with tables, tasks and calls that are the
- * tenant's. The default tenant's is the plugin of the backend itself.
+ * Plugins with an instance for each tenant, which has separate tables, tasks and calls. The
+ * default tenant uses the plugin of the backend itself.
  *
  * @public
  */
@@ -29,25 +29,25 @@ export interface TenantPlugins {
   readonly pluginIds: readonly string[];
 
   /**
-   * Answers the requests of tenants other than the default one to a plugin, with the instance
-   * of their tenant. The requests have passed the gate; none of them goes on to the routes of
-   * the default tenant's plugin.
+   * The handler of requests to a plugin by tenants other than the default one, which the
+   * instance of their tenant answers. The requests have passed the gate; none reaches the
+   * routes of the default tenant's plugin.
    *
-   * @returns nothing for a plugin that is not among {@link TenantPlugins.pluginIds}
+   * @returns undefined for a plugin that is not in {@link TenantPlugins.pluginIds}
    */
   handlerOf(pluginId: string): RequestHandler | undefined;
 
   /**
-   * Whether the instances of a plugin answer requests without credentials at a path, such as
-   * webhooks, which they verify themselves.
+   * Whether a plugin's instances accept requests without credentials at a path, such as
+   * webhooks that they verify themselves.
    */
   isPublic(pluginId: string, path: string): boolean;
 
   /**
-   * Finds what takes over a connection, in the instance of its tenant, by the path below that
-   * of the plugin. It rejects with an error for the client where there is none.
+   * Finds the upgrade handler of a tenant's instance, by the path below the plugin's. It
+   * rejects with an error for the client if there is none.
    *
-   * @returns nothing for a plugin that is not among {@link TenantPlugins.pluginIds}
+   * @returns undefined for a plugin that is not in {@link TenantPlugins.pluginIds}
    */
   upgradesOf(
     pluginId: string,
@@ -56,7 +56,7 @@ export interface TenantPlugins {
     | undefined;
 }
 
-/** What a backend has without the package that provides instances. */
+/** The service in a backend without the package that provides instances. */
 export const NO_TENANT_PLUGINS: TenantPlugins = {
   pluginIds: [],
   handlerOf: () => undefined,

@@ -41,7 +41,9 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   afterEach(() => Promise.all(opened.splice(0).map(each => each.close())));
 
   /** In a process that is not the one that makes the changes. */
-  function open(timing: { hearingMs?: number; deafMs?: number } = {}) {
+  function open(
+    timing: { pollMs?: number; pollWithoutListeningMs?: number } = {},
+  ) {
     const engines = RegistrySnapshot.create({
       pool: otherPool,
       logger: mockLogger(),
@@ -57,7 +59,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     const stop = engines.onChange(calls);
     await waitUntil(
       'the process to hear, and to say so',
-      () => engines.hears && calls.mock.calls.length > 0,
+      () => engines.isListening && calls.mock.calls.length > 0,
     );
     return { engines, calls, stop };
   }
@@ -178,13 +180,13 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     });
 
     it('are asked about from time to time where nothing can be heard', async () => {
-      const engines = open({ hearingMs: 3_600_000, deafMs: 1 });
-      await engines.deafen();
+      const engines = open({ pollMs: 3_600_000, pollWithoutListeningMs: 1 });
+      await engines.stopListening();
       const calls = jest.fn();
       const stop = engines.onChange(calls);
       await waitUntil('two calls', () => calls.mock.calls.length > 1);
       stop();
-      expect(engines.hears).toBe(false);
+      expect(engines.isListening).toBe(false);
     });
   });
 });

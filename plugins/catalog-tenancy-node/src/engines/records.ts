@@ -16,7 +16,10 @@ export interface EngineRow {
   paused_by: string | null;
 }
 
-/** Of all tenants but the default one. Only what was configured or paused has a row. */
+/**
+ * The engines of all tenants except the default one. An engine has a row only once it was
+ * configured or paused.
+ */
 export function selectEngines(knex: Knex) {
   return knex({ t: 'tenants' })
     .leftJoin({ e: 'tenant_engines' }, 'e.tenant_id', 't.tenant_id')
@@ -28,7 +31,8 @@ export function selectEngines(knex: Knex) {
       'e.catalog_config',
       'e.config_updated_at',
       'e.config_updated_by',
-      // A tenant that moves elsewhere is not to change.
+      // A tenant that moves to another deployment must not change, so its engine counts as
+      // paused.
       knex.raw(
         `coalesce(e.paused_at, case when t.read_only_until > now() then now() end) as paused_at`,
       ),
@@ -49,7 +53,7 @@ export function toEngineRecord(row: EngineRow): TenantEngineRecord {
   };
 }
 
-/** All records, ordered by slug: in the same order on every server, whatever its collation. */
+/** All records, ordered by slug in the same way under every collation of the database. */
 export async function listEngines(
   pool: Pick<TenancyPool, 'query'>,
   { tenantIds }: { tenantIds?: string[] } = {},

@@ -27,7 +27,7 @@ const MOST_INVITATIONS = 500;
 const KEPT_DAYS = 90;
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
-/** The columns, in the order in which the API shows them. */
+/** The columns in the order of the API. */
 const COLUMNS = `invitation_id as id, role, email, created_by, created_at, expires_at,
   case when accepted_at is not null then 'accepted'
        when expires_at <= now() then 'expired'
@@ -41,7 +41,7 @@ interface InvitationRow
   accepted_at: Date | null;
 }
 
-/** An invitation that somebody can accept. */
+/** An acceptable invitation with its tenant. */
 interface FoundInvitation {
   invitation_id: string;
   tenant_id: string;
@@ -52,8 +52,8 @@ interface FoundInvitation {
 /**
  * {@link TenantInvitationStore} on PostgreSQL.
  *
- * Creating, accepting and revoking lock the row of the tenant until the commit, as changes of
- * members do: these wait for each other.
+ * Creating, accepting and revoking lock the tenant's row until the commit (FOR NO KEY UPDATE),
+ * as changes of members do, so all of these are serialized.
  *
  * @public
  */
@@ -128,7 +128,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
         );
         if (Number(count) >= MOST_INVITATIONS) {
           throw new ConflictError(
-            `The tenant '${tenantSlug}' has ${MOST_INVITATIONS} invitations, the most that it may have: remove some first`,
+            `The tenant '${tenantSlug}' has ${MOST_INVITATIONS} invitations, the most allowed: remove some first`,
           );
         }
         const [row] = await transaction.query<InvitationRow>(
@@ -189,7 +189,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
   ): Promise<Membership> {
     const email =
       person.email === undefined ? null : normalizeAddress(person.email);
-    // One statement for whatever is wrong: an outsider can't tell by the time what it was.
+    // One statement in each case, so that response times do not reveal what is wrong.
     const [found] = await this.#database.pool.query<FoundInvitation>(knex =>
       knex.raw(
         `select i.invitation_id, t.tenant_id, t.tenant_slug, t.tenant_name
@@ -222,14 +222,14 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
   }
 }
 
-/** Uses up an invitation of a locked tenant, and returns the role that the member has then. */
+/** Accepts an invitation of a locked tenant, and returns the member's resulting role. */
 async function join(
   { transaction, tenantId: tenant_id }: MemberChange,
   options: { invitationId: string; principal: string },
 ): Promise<TenantRole> {
   const { principal } = options;
   const { knex } = transaction;
-  // Another one may have been first, or have revoked it, since it was found.
+  // It may have been accepted or revoked since it was found.
   const [invitation] = await transaction.query<{
     role: TenantRole;
     created_by: string;
@@ -260,7 +260,7 @@ async function join(
   return role;
 }
 
-/** 256 random bits can't be guessed, so that a hash without a salt keeps them. */
+/** The token has 256 random bits, so a hash without a salt is sufficient. */
 function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
@@ -280,7 +280,7 @@ function toInvitation(row: InvitationRow): TenantInvitation {
   };
 }
 
-/** Mail servers compare the names of hosts in any case, and hardly one those of people in one. */
+/** Ignores case: host names are case-insensitive, and so are mailbox names in practice. */
 function normalizeAddress(address: string): string {
   return address.trim().toLocaleLowerCase('en-US');
 }

@@ -6,13 +6,13 @@ import type {
 } from 'backstage-plugin-tenants-common';
 
 /**
- * Invitations into tenants. It asks no permissions.
+ * Invitations into tenants. It checks no permissions.
  *
  * @public
  */
 export interface TenantInvitationStore {
   /**
-   * A part of the invitations of an active tenant, the newest first, and how many there are.
+   * A page of the invitations of an active tenant, newest first, and their total number.
    *
    * @throws `InputError` for what is out of bounds; `NotFoundError` if there is no such
    * tenant, or it is deleted
@@ -25,9 +25,9 @@ export interface TenantInvitationStore {
   /**
    * Invites into an active tenant.
    *
-   * @returns the invitation, and the token that accepts it, which is stored nowhere
-   * @throws `InputError` for what is no invitation; `NotFoundError` as in `list`;
-   * `ConflictError` where the tenant has too many
+   * @returns the invitation, and the token that accepts it, of which only a hash is stored
+   * @throws `InputError` for an invalid invitation; `NotFoundError` as in `list`;
+   * `ConflictError` if the tenant has too many
    */
   create(
     tenantSlug: string,
@@ -40,20 +40,20 @@ export interface TenantInvitationStore {
   }>;
 
   /**
-   * Removes an invitation, which nobody can accept then. Who has accepted it stays a member.
+   * Removes an invitation. A user who has accepted it stays a member.
    *
    * @throws `NotFoundError` if there is none, or as in `list`
    */
   revoke(tenantSlug: string, id: string): Promise<void>;
 
   /**
-   * Makes somebody a member of the tenant that a token invites into. Of several who accept one
-   * invitation at the same time, one does. A member with a higher role keeps it.
+   * Makes a user a member of the token's tenant. Of several concurrent calls for one
+   * invitation, one succeeds. A member with a higher role keeps it.
    *
-   * @param token - as a stranger sent it
-   * @param person - `email` is the address that the identity catalog has
-   * @throws `NotFoundError` with the same words, after the same one statement, for a token that
-   * is unknown, used, expired or revoked, for somebody else's, and for that of a deleted tenant
+   * @param token - untrusted input
+   * @param person - `email`: the address in the identity catalog
+   * @throws `NotFoundError`, with the same message and after the same single statement, if the
+   * token is unknown, used, expired, revoked, for another address, or of a deleted tenant
    */
   accept(
     token: string,

@@ -2,20 +2,20 @@ import { createExtensionPoint } from '@backstage/backend-plugin-api';
 import type { TenantRole } from 'backstage-plugin-tenants-common';
 
 /**
- * An invitation that was just made, with the link that accepts it: keep that out of logs.
+ * A new invitation with the link that accepts it. Do not log the link.
  *
  * @public
  */
 export interface InvitationToSend {
-  /** Whom it is for. */
+  /** The address to send it to. */
   email: string;
-  /** Opens the page of the portal that accepts it. */
+  /** The page of the portal that accepts it. */
   link: string;
-  /** The tenant that it is to. */
+  /** The slug of the tenant. */
   tenantSlug: string;
-  /** What people call that. */
+  /** The name of the tenant. */
   tenantName: string;
-  /** What the person will be there. */
+  /** The role that the user will have. */
   role: TenantRole;
   /** The user or service that invites. */
   invitedBy: string;
@@ -29,7 +29,7 @@ export interface InvitationToSend {
  * @public
  */
 export interface InvitationSender {
-  /** Where it rejects, the invitation stays, and its link can be copied. */
+  /** Sends an invitation. If this rejects, the invitation stays, and its link can be copied. */
   send(invitation: InvitationToSend): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export interface InvitationSender {
  * @public
  */
 export interface TenantInvitationsExtensionPoint {
-  /** There can be one. */
+  /** Sets the sender; there can be only one. */
   setSender(sender: InvitationSender): void;
 }
 

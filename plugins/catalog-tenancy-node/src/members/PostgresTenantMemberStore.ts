@@ -37,7 +37,10 @@ interface MemberRow extends Omit<TenantMember, 'created_at'> {
   created_at: Date;
 }
 
-/** A tenant that a caller enters, and how many there are: one row at least. */
+/**
+ * A tenant that a caller may enter, with the total. Without any there is one row with the total
+ * alone.
+ */
 type EnteredRow = { total: string } & (
   | Membership
   | { tenant_slug: null; tenant_name: null; role: null }
@@ -50,7 +53,7 @@ function toMember(row: MemberRow): TenantMember {
 /**
  * {@link TenantMemberStore} on PostgreSQL.
  *
- * A change locks the row of its tenant until the commit, and no table.
+ * A change locks the row of its tenant until the commit (FOR NO KEY UPDATE), and no table.
  *
  * @public
  */
@@ -58,8 +61,8 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
   readonly #database: MemberDatabase;
 
   /**
-   * @param options - `members` is the cache of this process, which is told at once;
-   * those of other processes are notified
+   * @param options - `members`: the cache of this process, invalidated directly; other
+   * processes are notified by NOTIFY
    */
   constructor(options: {
     pool: TenancyPool;
@@ -80,7 +83,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
       knex('tenant_members')
         .select(MEMBER_COLUMNS)
         .where('tenant_id', tenantId)
-        // In the same order on every server, whatever its collation.
+        // The same order under every collation of the database.
         .orderByRaw('principal collate "C"')
         .limit(limit)
         .offset(offset),
@@ -200,8 +203,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
         default: 'select ?::uuid, null',
         all: 'select tenant_id, null from tenants where ?::uuid is not null',
       };
-      // Found by the index on principals; the registry is read as a whole only where
-      // all of it is asked for.
+      // Uses the index on principals; only `all` reads the whole registry.
       return knex.raw(
         `with entered (tenant_id, role) as (
            select tenant_id, role from tenant_members where principal = any (?)
@@ -268,12 +270,12 @@ async function refuseLastAdmin(
       `${JSON.stringify(
         principal,
       )} is the last admin of the tenant '${tenantSlug}': ` +
-        'make another member an admin first. Whom tenancy.admins lists may remove the last',
+        'make another member an admin first. An administrator in tenancy.admins may remove the last',
     );
   }
 }
 
-/** With one kept back, who was an admin would be one again. */
+/** A former admin could otherwise become admin again by an invitation kept for later. */
 async function revokeInvitationsBy(
   { transaction, tenantId }: MemberChange,
   principal: string,

@@ -10,24 +10,22 @@ import type { ActiveTenant } from '../tenants/TenantDirectory';
 export type { ListMembers, Membership, PutMember, TenantMember, TenantRole };
 
 /**
- * Tells who may enter a tenant.
+ * Looks up members of tenants.
  *
- * Members are principals of the identity catalog, which is that of the default tenant:
- * nothing of the tenant's own catalog decides who they are.
+ * Members are principals of the identity catalog, which is the default tenant's catalog. A
+ * tenant's own catalog does not affect membership.
  *
  * @public
  */
 export interface TenantMembers {
   /**
-   * The highest role that any of the principals has in the tenant; nothing if none of
-   * them is a member.
+   * The highest role of the principals in the tenant; undefined if none is a member.
    *
-   * Answers are remembered for some seconds, but only while this process is known to hear
-   * of changes that others make: a member that was removed through any backend is out at
-   * once.
+   * Results are cached for some seconds, but only while this process receives notifications of
+   * changes: a member that any backend removes loses access at once.
    *
-   * @param principals - of one caller: the references of a user and of the groups that
-   * the user belongs to, in any case, or the subject of a service
+   * @param principals - those of one caller: the refs of a user and of the user's groups, in
+   * any case, or the subject of a service
    * @throws {@link DatabaseUnavailableError} if there is no connection in time
    */
   roleOf(
@@ -36,8 +34,7 @@ export interface TenantMembers {
   ): Promise<TenantRole | undefined>;
 
   /**
-   * Those of the principals that are members of the tenant, in the form in which they are stored,
-   * with the role of each.
+   * The principals that are members of the tenant, as stored, with their roles.
    *
    * @throws as {@link TenantMembers.roleOf}
    */
@@ -47,23 +44,21 @@ export interface TenantMembers {
   ): Promise<ReadonlyMap<string, TenantRole>>;
 
   /**
-   * Makes the next look-ups of this tenant ask the database. Code that changes members
-   * calls it after the change.
+   * Drops cached results of this tenant. Call it after a change of members.
    */
   forget(tenantId: string): void;
 }
 
 /**
- * The members of tenants. It asks no permissions.
+ * The members of tenants. It checks no permissions.
  *
- * What changes them takes the administrator's path.
+ * Changes take the administrator's path.
  *
  * @public
  */
 export interface TenantMemberStore {
   /**
-   * A part of the members of an active tenant, ordered by principal, and how many there
-   * are in all.
+   * A page of the members of an active tenant, ordered by principal, and their total number.
    *
    * @throws `InputError` for what is out of bounds; `NotFoundError` if there is no such
    * tenant, or it is deleted
@@ -74,19 +69,19 @@ export interface TenantMemberStore {
   ): Promise<{ items: TenantMember[]; totalItems: number }>;
 
   /**
-   * A member of an active tenant; nothing if the principal is none.
+   * A member of an active tenant; undefined if the principal is not a member.
    *
-   * @throws `InputError` for what is no principal; `NotFoundError` as in `list`
+   * @throws `InputError` for an invalid principal; `NotFoundError` as in `list`
    */
   get(tenantSlug: string, principal: string): Promise<TenantMember | undefined>;
 
   /**
    * Adds a member to an active tenant, or changes the role of one.
    *
-   * @param options - `by` is the user or service that does it; with `keepAdmin`, the last
-   * admin of the tenant stays one
-   * @throws `InputError` for what is no principal or role; `NotFoundError` as in `list`;
-   * `ConflictError` for what `keepAdmin` refuses
+   * @param options - `by`: the user or service that makes the change; `keepAdmin`: refuses to
+   * demote the last admin
+   * @throws `InputError` for an invalid principal or role; `NotFoundError` as in `list`;
+   * `ConflictError` by `keepAdmin`
    */
   put(
     tenantSlug: string,
@@ -98,11 +93,11 @@ export interface TenantMemberStore {
   }>;
 
   /**
-   * Removes a member of an active tenant, who is out at once.
+   * Removes a member of an active tenant, with immediate effect.
    *
-   * @param options - with `keepAdmin`, the last admin of the tenant stays
-   * @throws `InputError` for what is no principal; `NotFoundError` if it is no member, or
-   * as in `list`; `ConflictError` for what `keepAdmin` refuses
+   * @param options - `keepAdmin`: refuses to remove the last admin
+   * @throws `InputError` for an invalid principal; `NotFoundError` if it is not a member, or as
+   * in `list`; `ConflictError` by `keepAdmin`
    */
   remove(
     tenantSlug: string,
@@ -111,12 +106,12 @@ export interface TenantMemberStore {
   ): Promise<void>;
 
   /**
-   * A part of the active tenants that a caller may enter, ordered by slug, and how many
-   * there are in all. It is one statement.
+   * A page of the active tenants that a caller may enter, ordered by slug, and their total
+   * number. One statement.
    *
    * @param principals - as in {@link TenantMembers.roleOf}
-   * @param options - with `beyond`, also those that the caller enters without being a
-   * member: the default tenant, or all; there the role is `member` for one who has none
+   * @param options - `beyond`: includes tenants that the caller may enter without membership,
+   * the default tenant or all, with the role `member`
    * @throws `InputError` for what is out of bounds
    */
   tenantsOf(

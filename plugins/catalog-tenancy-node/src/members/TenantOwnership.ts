@@ -12,25 +12,25 @@ const USER = /^user:[^\s/:]+\/[^\s/:]+$/;
 const GROUP = /^group:/i;
 
 /**
- * Tells what a user owns in a tenant, and belongs to there.
+ * Looks up the ownership refs of a user in a tenant.
  *
- * It never decides who may enter a tenant: the tenant's own catalog has a say in it.
+ * Not for access control: the tenant's own catalog affects the result.
  *
  * @public
  */
 export interface TenantOwnership {
   /**
-   * The ownership references of a user in a tenant: the user, the groups of the tenant's catalog
-   * that have the user as a member, and the groups of the identity catalog by which the user is a
-   * member of the tenant. Other groups of the identity catalog own nothing in the tenant.
+   * The ownership refs of a user in a tenant: the user, the groups of the tenant's catalog with
+   * the user as a member, and the groups of the identity catalog that are members of the
+   * tenant. Other groups of the identity catalog own nothing in the tenant.
    *
-   * @param identity - who the user is, and which groups the sign-in says
+   * @param identity - the user's ref and groups from the sign-in
    * @throws {@link DatabaseUnavailableError} if there is no connection in time
    */
   refsOf(tenant: ActiveTenant, identity: BackstageUserInfo): Promise<string[]>;
 }
 
-/** {@link TenantOwnership} by the tenant's catalog, asked each time. */
+/** {@link TenantOwnership} that queries the tenant's catalog on each call. */
 export class CatalogTenantOwnership implements TenantOwnership {
   readonly #store: Pick<CatalogStore, 'getEntity' | 'queryEntities'>;
   readonly #members: Pick<TenantMembers, 'rolesOf'>;
@@ -58,7 +58,7 @@ export class CatalogTenantOwnership implements TenantOwnership {
     return [...new Set([userEntityRef, ...ofCatalog, ...roles.keys()])];
   }
 
-  /** As Backstage's sign-in resolvers take them: of the user's entity, or else of the groups'. */
+  /** Like Backstage's sign-in resolvers: relations of the user's entity, or else of groups. */
   async #groupsOf(tenantId: string, userRef: string): Promise<string[]> {
     if (!USER.test(userRef)) {
       return [];

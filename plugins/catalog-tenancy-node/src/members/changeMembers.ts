@@ -7,11 +7,11 @@ import { lockActiveTenant, type TenantKey } from '../tenants/activeTenant';
 import { notifyStatement } from '../tenants/ChangeListener';
 import type { TenantMembers } from './TenantMembers';
 
-/** What changes members. */
+/** The dependencies of {@link changeMembers}. */
 export interface MemberDatabase {
   pool: TenancyPool;
   admin: AdminDatabase;
-  /** The cache of this process, which is told at once; those of other processes are notified. */
+  /** The cache of this process, invalidated directly; other processes are notified by NOTIFY. */
   members: Pick<TenantMembers, 'forget'>;
 }
 
@@ -23,8 +23,8 @@ export interface MemberChange {
 }
 
 /**
- * Changes the members of an active tenant as the administrator, and tells every cache. With the
- * tenant's row locked, two changes can't both leave the other's admin.
+ * Changes the members of an active tenant as the administrator, and invalidates all caches. The
+ * lock on the tenant's row prevents two changes from each removing one of the last two admins.
  *
  * @throws NotFoundError if there is no such tenant, or it is deleted
  */
@@ -48,7 +48,7 @@ export async function changeMembers<T>(
       return result;
     });
   } finally {
-    // After a failure too: a commit may have taken effect of which the answer was lost.
+    // Also after a failure: the commit may have taken effect although its answer was lost.
     if (changed) {
       members.forget(changed);
     }

@@ -174,7 +174,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
 
     it('asks each time while it does not hear', async () => {
       const tested = open(registry.database.pool);
-      await tested.members.deafen();
+      await tested.members.stopListening();
       await put('acme', JANE);
       await expect(tested.members.roleOf(acme, [JANE])).resolves.toBe('member');
       await removeSilently(JANE);
@@ -200,7 +200,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
       await becomes('member');
       await put('acme', JANE, 'admin');
       await becomes('admin');
-      expect(tested.members.hears).toBe(true);
+      expect(tested.members.isListening).toBe(true);
     });
   });
 

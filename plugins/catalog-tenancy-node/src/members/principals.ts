@@ -19,18 +19,16 @@ const LONGEST = 512;
 const REFERENCE = /^[a-z]+:[^\s/:]+\/[^\s/:]+$/i;
 const MEMBER_KINDS = /^(user|group):/i;
 
-// They are in the default tenant, or in the one tenant that a token names, and never
-// members.
+// Plugins act in the default tenant, tokens in the tenant they name; neither can be a member.
 const NO_MEMBERS = /^(plugin|tenant):/i;
 
-// Beside spaces: PostgreSQL keeps no NUL character, and a lone surrogate has no UTF-8
-// form.
+// Spaces; NUL, which PostgreSQL does not store; lone surrogates, which UTF-8 cannot encode.
 const UNFIT = /[\s\p{Cc}\p{Surrogate}]/u;
 
 /**
  * Parses a principal that is or may become a member of a tenant.
  *
- * @returns it as it is stored: references in lower case, subjects as they are
+ * @returns the stored form: refs in lower case, subjects unchanged
  * @throws `InputError` that names the value and the expected forms
  * @public
  */
@@ -48,8 +46,8 @@ export function parsePrincipal(principal: string): string {
 }
 
 /**
- * A principal as it is stored. Backstage's references are in lower case, so any
- * spelling matches.
+ * The stored form of a principal. Refs are lower-cased, as Backstage's are, so any spelling
+ * matches.
  *
  * @public
  */
@@ -60,10 +58,10 @@ export function normalizePrincipal(principal: string): string {
 }
 
 /**
- * The principals by which a caller may be a member: the references of a user and of what
- * the user belongs to, as the sign-in put them into the token, or the subject of a service.
+ * The principals that can make a caller a member: the refs of a user and of the user's groups
+ * from the sign-in, or the subject of a service.
  *
- * @throws `ServiceUnavailableError` where the auth plugin does not say what a user belongs to
+ * @throws `ServiceUnavailableError` if the auth plugin does not answer
  * @public
  */
 export async function principalsOf(
@@ -74,7 +72,7 @@ export async function principalsOf(
 ): Promise<string[]> {
   const { principal } = credentials;
   if (principal.type === 'service') {
-    // A service does not become a user or a group by its subject.
+    // The subject of a service must not impersonate a user or a group.
     return MEMBER_KINDS.test(principal.subject) ? [] : [principal.subject];
   }
   const refs = await ownershipOf(credentials, userInfo);
@@ -89,18 +87,18 @@ async function ownershipOf(
 ): Promise<string[]> {
   try {
     const { ownershipEntityRefs } = await userInfo.getUserInfo(
-      // In a tenant they are what the tenant's own catalog says.
+      // With a tenant, the auth plugin would return refs of the tenant's own catalog.
       withoutTenant(credentials),
     );
-    // A resolver may claim anything else, such as the subject of a service.
+    // A sign-in resolver may return other refs, such as the subject of a service.
     return ownershipEntityRefs.filter(ref => MEMBER_KINDS.test(ref));
   } catch (error) {
     if (isError(error) && error.statusCode === 404) {
-      // The auth plugin knows only those whom it has signed in itself.
+      // The auth plugin knows only users that it signed in itself.
       return [];
     }
     throw new ServiceUnavailableError(
-      "The groups of the user can't be found out at the moment",
+      'The groups of the user cannot be read at the moment',
       error,
     );
   }
@@ -110,8 +108,8 @@ function isMember(principal: string): boolean {
   if (MEMBER_KINDS.test(principal)) {
     return REFERENCE.test(principal);
   }
-  // A subject may hold colons and slashes, but must not be taken for an entity: only
-  // users and groups are members.
+  // A subject may contain colons and slashes, but must not look like an entity ref of another
+  // kind.
   return (
     !NO_MEMBERS.test(principal) &&
     (/^external:/.test(principal) || !REFERENCE.test(principal))

@@ -2,32 +2,35 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientConfig, Pool } from 'pg';
 
-/** How long one attempt may take. */
+/** The time limit of one attempt. */
 const ANSWER_MS = 5_000;
 
-/** Between two attempts. */
+/** The pause between attempts. */
 const AGAIN_MS = 100;
 
-/** A transaction, as PostgreSQL itself names it. */
+/** Identifies a running transaction in PostgreSQL. */
 export interface RunningTransaction {
-  /** The process that runs it, which a pooler such as PgBouncer does not tell. */
+  /**
+   * The server process, as `pg_backend_pid()` returns it: a pooler such as PgBouncer reports
+   * another number.
+   */
   pid: number;
-  /** Its `now()`, in seconds. */
+  /** The transaction's `now()`, in seconds. */
   startedAt: string;
 }
 
-// The process may run the transaction of another session by now.
+// Compares the start time, because the process may run another transaction by now.
 const CANCEL = `select pg_catalog.pg_cancel_backend(pid) from pg_catalog.pg_stat_activity where pid = $1 and extract(epoch from xact_start) = $2`;
 
 /**
- * Has PostgreSQL cancel statements, on one connection beside those of the pool: all of
- * these may be in use.
+ * Cancels statements on a separate connection, because all connections of the pool may be in
+ * use.
  */
 export class Canceller {
   readonly #pool: Pool;
   readonly #logger: LoggerService;
 
-  /** It connects when there is something to cancel. */
+  /** Connects on the first cancellation. */
   constructor(connection: ClientConfig, logger: LoggerService) {
     this.#logger = logger;
     this.#pool = new Pool({
@@ -43,8 +46,8 @@ export class Canceller {
   }
 
   /**
-   * Cancels a transaction, until that has ended. One request may get there between two of its
-   * statements, and has no effect then.
+   * Requests cancellation repeatedly until the transaction ends: a request that arrives between
+   * two statements has no effect.
    *
    * @param ended - never rejects
    */
@@ -61,7 +64,7 @@ export class Canceller {
         .query(CANCEL, [pid, startedAt])
         .catch(error =>
           this.#logger.warn(
-            `A statement whose caller has gone can't be cancelled: ${error.message}`,
+            `Cannot cancel a statement whose client has disconnected: ${error.message}`,
           ),
         );
       await Promise.race([end, sleep(AGAIN_MS, undefined, { ref: false })]);

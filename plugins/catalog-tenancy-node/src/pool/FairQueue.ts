@@ -1,34 +1,34 @@
 /**
- * What waits for one of several equal things, in turn by owner.
+ * A queue for several equal resources that is fair to owners.
  *
- * The next one belongs to the owner that holds the fewest, and among equals to the one that
- * has waited longest for its turn, whatever the number that each has in the queue. Those of
- * one owner keep their order.
+ * The next item is that of the owner that holds the fewest resources; among equals, the owner
+ * that was served least recently. The number of an owner's waiting items does not count. Items
+ * of one owner stay in order.
  *
  * @public
  */
 export class FairQueue<TOwner, TItem> {
   readonly #held: (owner: TOwner) => number;
-  /** In the order of their turns. None is empty. */
+  /** The least recently served owner first. No queue is empty. */
   readonly #queues = new Map<TOwner, TItem[]>();
   #size = 0;
 
-  /** @param held - how many an owner holds */
+  /** @param held - how many resources an owner holds */
   constructor(held: (owner: TOwner) => number) {
     this.#held = held;
   }
 
-  /** How many wait. */
+  /** The number of waiting items. */
   get size(): number {
     return this.#size;
   }
 
-  /** How many of one owner wait. */
+  /** The number of an owner's waiting items. */
   sizeOf(owner: TOwner): number {
     return this.#queues.get(owner)?.length ?? 0;
   }
 
-  /** Adds one, behind the others of its owner. */
+  /** Adds an item behind the others of its owner. */
   add(owner: TOwner, item: TItem): void {
     const queue = this.#queues.get(owner);
     if (queue) {
@@ -39,7 +39,7 @@ export class FairQueue<TOwner, TItem> {
     this.#size += 1;
   }
 
-  /** Takes one out that waits no longer. Returns whether it was there. */
+  /** Removes an item. Returns false if it was not in the queue. */
   remove(owner: TOwner, item: TItem): boolean {
     const queue = this.#queues.get(owner);
     const index = queue?.indexOf(item) ?? -1;
@@ -55,9 +55,9 @@ export class FairQueue<TOwner, TItem> {
   }
 
   /**
-   * Takes the next one out.
+   * Removes and returns the next item.
    *
-   * @param mayTake - whether an owner may get one at all; all may by default
+   * @param mayTake - whether an owner may get a resource; always by default
    */
   next(mayTake: (owner: TOwner) => boolean = () => true): TItem | undefined {
     let least: { owner: TOwner; held: number } | undefined;
@@ -72,7 +72,7 @@ export class FairQueue<TOwner, TItem> {
       return undefined;
     }
     const [item] = queue.splice(0, 1);
-    // Its next turn comes after those of the others.
+    // Moves the owner behind all others.
     this.#queues.delete(least.owner);
     if (queue.length > 0) {
       this.#queues.set(least.owner, queue);
@@ -81,7 +81,7 @@ export class FairQueue<TOwner, TItem> {
     return item;
   }
 
-  /** Takes all out. */
+  /** Removes and returns all items. */
   clear(): TItem[] {
     const items = [...this.#queues.values()].flat();
     this.#queues.clear();

@@ -25,16 +25,16 @@ interface PooledTransactionOptions {
   direct: boolean;
   /** The tables may be on other servers: {@link enterOnNodes}. */
   citus: boolean;
-  /** Called with what {@link begin} has answered. */
+  /** Called with the result of {@link begin}. */
   onEntered: (entered: Entered) => void;
-  /** Called once, when the connection is given back. */
+  /** Called once, when the connection is released. */
   onRelease: () => void;
-  /** The error that callers get. */
+  /** Converts a failure to the error for callers. */
   toError: (failure: Failure) => Error;
 }
 
 interface Committed {
-  /** Of the last statement. */
+  /** The rows of the last statement. */
   rows: object[];
   wrote: boolean;
 }
@@ -42,17 +42,17 @@ interface Committed {
 const noop = () => undefined;
 
 /**
- * One transaction on a connection, which it gives back.
+ * One transaction on a connection of the pool, which it releases at the end.
  *
- * All that is known is sent together. `pg` ends each query with a Sync of its own, also in
- * pipeline mode, and PostgreSQL goes on with the next one after an error. Inside of a
- * transaction that has failed it refuses all that follows, a commit too. Yet a statement behind a
- * `begin` that failed, as by a cancellation, would run outside of a transaction, for whichever
- * tenant the connection was left with. So a session ends if its `begin` fails; and behind
- * a pooler, where the session is not ours, nothing of the caller is sent before PostgreSQL
- * has answered that the transaction is open, and its tenant and role are set.
+ * All known statements are sent in one round trip. `pg` ends each query with a Sync, also in
+ * pipeline mode, so PostgreSQL continues with the next query after an error. In a failed
+ * transaction it refuses all later statements, including the commit. But statements behind a
+ * failed `begin` would run outside of a transaction, with the tenant that the connection last
+ * had. Therefore a direct session ends if its `begin` fails (`exit_on_error`). Behind a pooler,
+ * the session is shared, and statements are sent only after PostgreSQL has confirmed that the
+ * transaction is open with its tenant and role.
  *
- * It commits only if every statement has succeeded, whether or not `work` looked.
+ * It commits only if every statement has succeeded, even if `work` ignored an error.
  */
 export class PooledTransaction {
   readonly #options: PooledTransactionOptions;
@@ -72,7 +72,7 @@ export class PooledTransaction {
   /**
    * Runs statements and the commit.
    *
-   * @param signal - has PostgreSQL cancel them when it is aborted
+   * @param signal - cancels the statements in PostgreSQL when aborted
    */
   async run(
     statements: readonly Statement[],
@@ -89,12 +89,12 @@ export class PooledTransaction {
     }
   }
 
-  /** Runs one of several statements, and returns its rows. */
+  /** Runs a statement and returns its rows. */
   query<TRow extends object>(
     statement: Knex.QueryBuilder | Knex.Raw,
   ): Promise<TRow[]> {
     if (this.#isOver) {
-      // Another operation may have its connection by now.
+      // Another operation may use the connection by now.
       return Promise.reject(
         new Error('The transaction is over: a statement came too late'),
       );
@@ -103,7 +103,7 @@ export class PooledTransaction {
       this.#failure ??= error;
       throw this.#failure;
     });
-    // The end of the transaction waits also for statements that `work` does not wait for.
+    // `end` and `abort` also wait for statements that `work` does not await.
     const settled = rows.then(noop, noop).then(() => {
       this.#pending.delete(settled);
     });
@@ -112,10 +112,10 @@ export class PooledTransaction {
   }
 
   /**
-   * Commits, if every statement has succeeded, or rolls back and throws.
+   * Commits if every statement has succeeded; otherwise rolls back and throws.
    *
-   * @param last - sent with the commit, where anything else was
-   * @returns the rows of the last one
+   * @param last - sent with the commit, if `work` has sent any statement
+   * @returns the rows of the last statement
    */
   async end(last: readonly Statement[]): Promise<object[]> {
     await this.#finish();
@@ -140,7 +140,7 @@ export class PooledTransaction {
     await this.#giveBack();
   }
 
-  /** Waits for statements that `work` has not waited for, and takes no more. */
+  /** Waits for pending statements, and accepts no more. */
   async #finish(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#pending);
@@ -160,21 +160,21 @@ export class PooledTransaction {
     return answer.value.rows;
   }
 
-  /** Nothing may be sent behind the rollback: it would run outside of the transaction. */
+  /** A statement behind the rollback would run outside of the transaction. */
   #throwIfFailed(): void {
     if (this.#failure || this.#rolledBack) {
       throw this.#failure ?? new Error('The transaction has failed');
     }
   }
 
-  /** Resolves as soon as statements may be sent. */
+  /** Resolves when statements may be sent. */
   async #enter(): Promise<void> {
     this.#begun ??= this.#begin();
     const { direct, citus } = this.#options;
     if (!direct || citus) {
       await this.#begun;
     } else {
-      // Whatever is sent waits for it.
+      // `#query` and `#commit` await `#begun` and see its error.
       this.#begun.catch(noop);
     }
   }
@@ -196,7 +196,7 @@ export class PooledTransaction {
     return entered;
   }
 
-  /** Sends statements and the commit, and gives the connection back if that succeeds. */
+  /** Sends statements and the commit, and releases the connection on success. */
   async #commit(
     statements: readonly Statement[],
     signal?: AbortSignal,
@@ -249,7 +249,7 @@ export class PooledTransaction {
     }
   }
 
-  /** Never rejects. It sends all, whatever becomes of those before. */
+  /** Sends all statements without waiting for results. Never rejects. */
   #send(
     statements: readonly Statement[],
   ): Promise<PromiseSettledResult<QueryResult>[]> {
@@ -260,12 +260,13 @@ export class PooledTransaction {
   }
 
   /**
-   * Rolls back, and finds out by that whether there still is a connection: after an error
-   * `pg` does not say before the next answer.
+   * Rolls back, which also shows whether the connection still works: after an error, `pg` knows
+   * only by the next answer.
    */
   async #fail(error: Error, phase: Failure['phase']): Promise<Error> {
     const lost = !(await this.#rollBack());
-    // What PostgreSQL has refused was not committed, even if the connection was lost afterwards.
+    // A statement that PostgreSQL refused was not committed, even if the connection was lost
+    // later.
     const refused = phase !== 'commit' && error instanceof DatabaseError;
     const contextChanged = phase === 'commit' && isContextChange(error);
     this.#inDoubt ||= isUnusable(error) || contextChanged;
@@ -279,7 +280,7 @@ export class PooledTransaction {
         });
   }
 
-  /** @returns whether PostgreSQL says that no transaction is open */
+  /** @returns true if PostgreSQL confirms that no transaction is open */
   #rollBack(): Promise<boolean> {
     this.#rolledBack ??= this.#send([ROLLBACK]).then(
       ([{ status }]) => status === 'fulfilled' && this.#isIdle(),
@@ -287,7 +288,7 @@ export class PooledTransaction {
     return this.#rolledBack;
   }
 
-  /** Gives the connection back, without a commit. */
+  /** Rolls back and releases the connection. */
   async #giveBack(): Promise<void> {
     if (this.#begun) {
       await this.#rollBack();
@@ -300,9 +301,9 @@ export class PooledTransaction {
   }
 
   /**
-   * The connection is closed instead if it is not known to be idle, or if there are doubts
-   * about it. After a cancellation it is closed as well: one that PostgreSQL gets to late
-   * would end the next statement, which may be of another tenant.
+   * Closes the connection unless it is certainly idle and usable. Also closes it after a
+   * cancellation request, because a late one would cancel the next statement, possibly of
+   * another tenant.
    */
   #release(): void {
     const { client, onRelease } = this.#options;
@@ -315,7 +316,7 @@ function valueOf<T>(settled: PromiseSettledResult<T>): T {
   return (settled as PromiseFulfilledResult<T>).value;
 }
 
-/** Several statements in one text have several results, which the types of `pg` do not say. */
+/** A text of several statements returns an array of results, contrary to the types of `pg`. */
 function lastResult(result: QueryResult | QueryResult[]): QueryResult {
   return [result].flat().at(-1)!;
 }

@@ -20,7 +20,7 @@ import {
   NO_TENANT,
   type OperationCounts,
   TenantConcurrency,
-  type TurnOptions,
+  type SlotOptions,
 } from './TenantConcurrency';
 import type { TenantLimits } from './TenantLimits';
 import {
@@ -31,72 +31,71 @@ import {
   type Statement,
 } from './statements';
 
-// No reader waits longer for a page, and a costly filter would keep its connection from
-// all tenants. Transactions write, and may wait for each other.
+// Bounds queries, so that a costly filter does not occupy a connection. Transactions have no
+// limit: they write, and may wait for locks.
 const DEFAULT_STATEMENT_TIMEOUT_MS = 30_000;
 
 const CLOSED = 'The database was closed';
 
 /**
- * As whom a transaction works: as the database user, without a tenant, if nothing
- * is said.
+ * The tenant and role of a transaction. By default, the database user without a tenant.
  *
  * @public
  */
 export interface TransactionSettings {
-  /** The tenant whose rows it sees. A UUID. */
+  /** The tenant whose rows the transaction sees. A UUID. */
   tenantId?: string;
-  /** Acts as `portal_admin`. Only the administrator's path does. */
+  /** Acts as `portal_admin`. For the administrator's path only. */
   asAdmin?: boolean;
-  /** Also where tenants can't be served: see {@link TenancyPoolOptions.whenReady}. */
+  /** Runs even while the tables are not ready: see {@link TenancyPoolOptions.whenReady}. */
   evenIfNotReady?: boolean;
 }
 
 /**
- * A statement that a transaction sends together with its commit, in the same round trip.
+ * A statement that a transaction sends with its commit, in one round trip.
  *
  * @public
  */
 export interface LastStatement {
-  /** Called when the work has been done; nothing is sent where it returns nothing. */
+  /** Called after `work`. Nothing is sent if it returns undefined. */
   build(): Promise<BuildStatement | undefined>;
-  /** Called with its rows once they are committed. */
+  /** Called with the rows after the commit. */
   onCommitted(rows: object[]): void;
 }
 
 /**
- * As whom a single query works, and on what condition.
+ * Settings of a single query.
  *
  * @public
  */
 export interface QuerySettings extends TransactionSettings {
   /**
-   * Runs first, in the same transaction and round trip. Where it fails, the query is
-   * not run, and fails as it does.
+   * Runs before the query, in the same transaction and round trip. If it fails, the query does
+   * not run and fails with the same error.
    */
-  fence?: BuildStatement;
+  precondition?: BuildStatement;
 
   /**
-   * Called before the query resolves or rejects if it has written, or if the connection
-   * was lost and it may have.
+   * Called before the query settles, if it has written, or if the connection was lost and it
+   * may have.
    */
   onWrite?: () => void;
 
   /**
-   * Once it is aborted, the query leaves the queue, or is cancelled in PostgreSQL, and
-   * rejects with the reason of the signal.
+   * On abort, the query leaves the queue or is cancelled in PostgreSQL, and rejects with the
+   * reason of the signal.
    */
   signal?: AbortSignal;
 
   /**
-   * The query continues what has begun to be answered: it waits for its turn, rather than
-   * fail with {@link TenantBusyError}. False by default.
+   * The query continues a response that has begun: it waits in the tenant's queue instead of
+   * failing with {@link TenantBusyError}. False by default.
    */
   continues?: boolean;
 }
 
 /**
- * Builds a statement. It has no connection: the pool runs what it returns.
+ * Builds a statement, which the pool runs; `knex` has no connection.
  *
  * @public
  */
@@ -108,7 +107,7 @@ export type BuildStatement = (knex: Knex) => Knex.QueryBuilder | Knex.Raw;
  * @public
  */
 export interface PoolTransaction {
-  /** Builds statements. It has no connection. */
+  /** Builds statements; has no connection. */
   readonly knex: Knex;
   /**
    * Runs a statement and returns its rows.
@@ -126,42 +125,41 @@ export interface PoolTransaction {
  * @public
  */
 export interface TenancyPoolOptions {
-  /** As `pg` has it. */
+  /** The options of `pg`. */
   connection: ClientConfig;
   /** The schema of the tables. */
   schema: string;
-  /** How many connections there may be. */
+  /** Limits of the connections. */
   pool: TenancyPoolLimits;
   /**
-   * Whether each operation fails, as if there was no database, unless the tables of
-   * tenants are in their place. An application that serves several tenants needs it:
-   * once the swap of phase 5 is undone, a table of the default tenant alone has the
-   * name of theirs, in which others would find nothing. False by default, for one that
-   * works for the default tenant before phase 5 is complete.
+   * If true, each operation fails with {@link DatabaseUnavailableError} unless the tables of
+   * phase 5 are in place. An application with several tenants needs it: after a rollback of
+   * phase 5, the table of that name holds the default tenant only, and other tenants would look
+   * empty. False by default, for work on the default tenant before phase 5.
    */
   whenReady?: boolean;
-  /** What each tenant may have under way; by the size of the pool by default. */
+  /** Limits of each tenant; by default derived from the size of the pool. */
   limits?: OperationLimits;
-  /** What single tenants may have instead. */
+  /** Limits of single tenants that override `limits`. */
   tenantLimits?: TenantLimits;
-  /** Gets what PostgreSQL says about failures, which errors for callers leave out. */
+  /** Logs PostgreSQL's messages, which errors for callers leave out. */
   logger: LoggerService;
 }
 
 /**
  * The connections of this process to the tables of tenants.
  *
- * Each operation is one transaction that sets the tenant, the role and the
- * schema for itself, and resets them at its end. Nothing is kept in a session, so
- * that a connection pooler may hand out another one for each transaction.
+ * Each operation is one transaction that sets its tenant, role and schema, and resets them at
+ * its end. No state stays in the session, so a pooler may use another server connection for
+ * each transaction.
  *
- * Statements are single ones that read or write rows. What would end a transaction
- * or change a setting is refused.
+ * Only single statements that read or write rows are allowed; transaction control and settings
+ * are refused.
  *
  * @public
  */
 export class TenancyPool {
-  /** How it connects. The password is not enumerable. */
+  /** The connection options. The password is not enumerable. */
   readonly connection: ClientConfig;
   /** The schema of the tables. */
   readonly schema: string;
@@ -169,19 +167,19 @@ export class TenancyPool {
   readonly #logger: LoggerService;
   readonly #pool: Pool;
   readonly #limits: TenancyPoolLimits;
-  readonly #turns: TenantConcurrency;
+  readonly #concurrency: TenantConcurrency;
   readonly #whenReady: boolean;
   readonly #canceller: Canceller;
-  /** The connections that {@link isDirect} has looked at. */
+  /** The results of {@link isDirect}, by connection. */
   readonly #direct = new WeakMap<PoolClient, boolean>();
-  /** By the last answer: until there is one, none is known to be without. */
+  /** The last answer of {@link begin}; true until the first one. */
   #citus = true;
-  // Without a connection: it builds statements, and can't run any.
+  // Has no connection; builds statements only.
   readonly #knex = createKnex({ client: 'pg' });
   #closed: Promise<void> | undefined;
   #onWork?: (tenantId: string, ms: number) => void;
 
-  /** It connects when there is something to do. */
+  /** Connects on first use. */
   static create(options: TenancyPoolOptions): TenancyPool {
     return new TenancyPool(options);
   }
@@ -196,7 +194,7 @@ export class TenancyPool {
     this.schema = schema;
     this.#logger = logger;
     this.#limits = pool;
-    this.#turns = new TenantConcurrency({
+    this.#concurrency = new TenantConcurrency({
       max: pool.max,
       waitMs: pool.connectionTimeoutMs,
       limits: options.limits ?? defaultOperationLimits(pool),
@@ -205,7 +203,7 @@ export class TenancyPool {
     });
     const clientConfig = {
       fallback_application_name: 'backstage catalog tenancy',
-      // Or a server that vanished would be waited for as long as TCP does.
+      // Without it, a vanished server is noticed only after TCP's long timeout.
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
       ...connection,
@@ -220,8 +218,8 @@ export class TenancyPool {
       connectionTimeoutMillis: pool.connectionTimeoutMs,
     });
     this.#pool.on('connect', client => {
-      // The pending statement of the connection fails with its loss;
-      // without a listener it would end the process.
+      // Without a listener, a lost connection would end the process. Its pending statement
+      // rejects as well.
       client.on('error', () => undefined);
     });
     this.#pool.on('error', error =>
@@ -230,16 +228,15 @@ export class TenancyPool {
   }
 
   /**
-   * Runs one statement and returns its rows, in a single round trip, or in two behind a
-   * pooler such as PgBouncer or where Citus has the tables. Without
-   * `tenantId`, it sees the registry only.
+   * Runs one statement and returns its rows, in one round trip, or in two behind a pooler such
+   * as PgBouncer or with Citus. Without `tenantId`, the statement sees the registry only.
    *
-   * @throws `InputError` for a tenant id that is no UUID, before anything is sent;
-   * {@link DatabaseUnavailableError} if there is no connection in time, it is
-   * lost, or the tables of tenants are not there; {@link TenantBusyError} if the tenant has
-   * too much under way; {@link DatabaseStatementError} if PostgreSQL refuses the statement;
-   * {@link AdminAccessError} if `portal_admin` is not granted;
-   * {@link DatabaseTimeoutError} if it takes longer than the limit of the pool
+   * @throws `InputError` for a tenant id that is not a UUID, before anything is sent; {@link
+   * DatabaseUnavailableError} if there is no connection in time, it is lost, or the tables are
+   * not in place; {@link TenantBusyError} if the tenant has too many operations; {@link
+   * DatabaseStatementError} if PostgreSQL refuses the statement; {@link AdminAccessError} if
+   * `portal_admin` is not granted; {@link DatabaseTimeoutError} if it exceeds the pool's time
+   * limit
    */
   async query<TRow extends object>(
     build: BuildStatement,
@@ -250,7 +247,9 @@ export class TenancyPool {
         this.#limits.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS,
       whenReady: this.#whenReady && !settings.evenIfNotReady,
     });
-    const builds = settings.fence ? [settings.fence, build] : [build];
+    const builds = settings.precondition
+      ? [settings.precondition, build]
+      : [build];
     const statements = builds.map(each => compileStatement(each(this.#knex)));
     const transaction = await this.#open(context, settings, settings);
     try {
@@ -272,14 +271,14 @@ export class TenancyPool {
   }
 
   /**
-   * Runs several statements in one transaction, which is committed when `work`
-   * resolves and rolled back when it rejects.
+   * Runs several statements in one transaction. Commits when `work` resolves, and rolls back
+   * when it rejects.
    *
-   * It is rolled back as well, and rejects, if a statement has failed whose error
-   * `work` has not passed on. Statements that `work` has not waited for belong to
-   * it. `work` holds a connection: it should not wait for another one.
+   * Also rolls back, and rejects, if a statement failed and `work` swallowed its error.
+   * Statements that `work` does not await belong to the transaction. `work` holds a connection
+   * and should not wait for another one.
    *
-   * @param last - sent behind the statements of `work`
+   * @param last - sent after the statements of `work`
    * @throws like {@link TenancyPool.query}, and whatever `work` rejects with
    */
   async transaction<T>(
@@ -311,30 +310,33 @@ export class TenancyPool {
     return result;
   }
 
-  /** How many operations there are, for metrics. */
+  /** The numbers of operations, for metrics. */
   get counts(): OperationCounts {
-    return this.#turns.counts;
+    return this.#concurrency.counts;
   }
 
-  /** Has a listener hear for how long each operation of a tenant has had a connection. */
+  /** Sets a listener that gets how long each operation of a tenant has held a connection. */
   onWork(listener: (tenantId: string, ms: number) => void): void {
     this.#onWork = listener;
   }
 
-  /** Waits for what is under way, and closes all connections. */
+  /** Waits for running operations, and closes all connections. */
   async close(): Promise<void> {
-    this.#turns.close(new DatabaseUnavailableError(CLOSED));
+    this.#concurrency.close(new DatabaseUnavailableError(CLOSED));
     this.#closed ??= this.#pool.end().then(() => this.#canceller.close());
     await this.#closed;
   }
 
-  /** A transaction on a connection, once it is the turn of its owner. */
+  /** Waits for a slot and a connection, and creates a transaction. */
   async #open(
     context: SessionContext,
     settings: TransactionSettings,
-    options?: TurnOptions,
+    options?: SlotOptions,
   ): Promise<PooledTransaction> {
-    const giveTurn = await this.#turns.take(ownerOf(context), options);
+    const releaseSlot = await this.#concurrency.acquire(
+      ownerOf(context),
+      options,
+    );
     try {
       const client = await this.#connect();
       const began = performance.now();
@@ -352,7 +354,7 @@ export class TenancyPool {
           this.#citus = citus;
         },
         onRelease: () => {
-          giveTurn();
+          releaseSlot();
           const owner = ownerOf(context);
           if (owner !== NO_TENANT) {
             this.#onWork?.(owner, performance.now() - began);
@@ -361,7 +363,7 @@ export class TenancyPool {
         toError: failure => this.#toError(failure, settings),
       });
     } catch (error) {
-      giveTurn();
+      releaseSlot();
       throw error;
     }
   }
@@ -391,7 +393,7 @@ export class TenancyPool {
         `No connection to the database became free within ${connectionTimeoutMs} ms`,
       );
     }
-    this.#logger.error(`Can't connect to the database: ${describe(error)}`);
+    this.#logger.error(`Cannot connect to the database: ${describe(error)}`);
     if (error instanceof DatabaseError) {
       return new DatabaseUnavailableError(
         `The database refuses the connection (SQLSTATE ${error.code})`,
@@ -425,12 +427,12 @@ export class TenancyPool {
   }
 }
 
-/** Whose turn it is. What is done as the administrator is for no tenant's caller. */
+/** The tenant whose limits apply. Operations of the administrator count for none. */
 function ownerOf({ tenantId, role }: SessionContext): string {
   return role === 'none' ? tenantId : NO_TENANT;
 }
 
-/** Node.js tells of several addresses in an error without a message. */
+/** If a host has several addresses, Node.js throws an AggregateError without a message. */
 function describe(error: Error): string {
   return error instanceof AggregateError
     ? error.errors.map(({ message }) => message).join(', ')

@@ -11,8 +11,8 @@ const settled = () => new Promise(resolve => process.nextTick(resolve));
 class Turns extends TenantConcurrency {
   readonly #taken = new Map<string, Array<() => void>>();
 
-  override async take(...args: Parameters<TenantConcurrency['take']>) {
-    const end = await super.take(...args);
+  override async acquire(...args: Parameters<TenantConcurrency['acquire']>) {
+    const end = await super.acquire(...args);
     const [tenantId] = args;
     const taken = this.#taken.get(tenantId) ?? [];
     this.#taken.set(tenantId, [...taken, end]);
@@ -43,16 +43,16 @@ describe('TenantConcurrency', () => {
 
   it('refuses what has waited for too long behind its own tenant', async () => {
     const turns = create(5);
-    await Promise.all([turns.take(NOISY), turns.take(NOISY)]);
-    await expect(turns.take(NOISY)).rejects.toThrow(TenantBusyError);
+    await Promise.all([turns.acquire(NOISY), turns.acquire(NOISY)]);
+    await expect(turns.acquire(NOISY)).rejects.toThrow(TenantBusyError);
     expect(turns.counts).toEqual({ running: 2, waiting: 0, refused: 1 });
     expect(onFull).not.toHaveBeenCalled();
   });
 
   it('refuses at once what its queue has no place for', async () => {
     const turns = create(5);
-    const all = [1, 2, 3, 4].map(() => turns.take(NOISY));
-    const refused = turns.take(NOISY);
+    const all = [1, 2, 3, 4].map(() => turns.acquire(NOISY));
+    const refused = turns.acquire(NOISY);
     expect(turns.counts).toEqual({ running: 2, waiting: 2, refused: 1 });
     await settled();
     turns.give(NOISY);
@@ -64,8 +64,10 @@ describe('TenantConcurrency', () => {
   it('lets what continues an answer wait, whatever that takes', async () => {
     jest.useFakeTimers();
     const turns = create(5);
-    await Promise.all([turns.take(NOISY), turns.take(NOISY)]);
-    const further = [1, 2, 3].map(() => turns.take(NOISY, { continues: true }));
+    await Promise.all([turns.acquire(NOISY), turns.acquire(NOISY)]);
+    const further = [1, 2, 3].map(() =>
+      turns.acquire(NOISY, { continues: true }),
+    );
     jest.advanceTimersByTime(1_000);
     expect(turns.counts).toEqual({ running: 2, waiting: 3, refused: 0 });
     turns.give(NOISY);
@@ -77,22 +79,22 @@ describe('TenantConcurrency', () => {
 
   it('is unavailable, and does not refuse, while others have all connections', async () => {
     const turns = create(2);
-    await Promise.all([turns.take(NOISY), turns.take(NOISY)]);
-    const quiet = Array.from({ length: 5 }, () => turns.take(QUIET));
+    await Promise.all([turns.acquire(NOISY), turns.acquire(NOISY)]);
+    const quiet = Array.from({ length: 5 }, () => turns.acquire(QUIET));
     for (const each of quiet) {
       await expect(each).rejects.toThrow(DatabaseUnavailableError);
     }
     expect(turns.counts).toEqual({ running: 2, waiting: 0, refused: 0 });
     expect(onFull).toHaveBeenCalledTimes(5);
     turns.give(NOISY);
-    await expect(turns.take(QUIET)).resolves.toEqual(expect.any(Function));
+    await expect(turns.acquire(QUIET)).resolves.toEqual(expect.any(Function));
   });
 
   it('gives the next turn to the tenant that has the fewest', async () => {
     const turns = create(3);
     const order: string[] = [];
     const take = (tenant: string) =>
-      turns.take(tenant).then(() => order.push(tenant));
+      turns.acquire(tenant).then(() => order.push(tenant));
     await Promise.all([take(NOISY), take(NOISY), take(QUIET)]);
     order.length = 0;
     const all = [NOISY, QUIET, 'third', 'third', NO_TENANT].map(take);
@@ -106,7 +108,7 @@ describe('TenantConcurrency', () => {
 
   it('has no limit for what is of no tenant', async () => {
     const turns = create(3);
-    const all = [1, 2, 3].map(() => turns.take(NO_TENANT));
+    const all = [1, 2, 3].map(() => turns.acquire(NO_TENANT));
     await expect(Promise.all(all)).resolves.toHaveLength(3);
   });
 
@@ -134,7 +136,9 @@ describe('TenantConcurrency', () => {
 
     /** Takes turns that are given back by name only. */
     const take = async (tenant: string, count: number) => {
-      Array.from({ length: count }, () => turns.take(tenant).catch(() => {}));
+      Array.from({ length: count }, () =>
+        turns.acquire(tenant).catch(() => {}),
+      );
       await jest.advanceTimersByTimeAsync(0);
     };
     const give = async (tenant: string) => {
@@ -209,12 +213,12 @@ describe('TenantConcurrency', () => {
         },
         onFull,
       });
-      const quiet = () => short.take(QUIET).then(end => end());
+      const quiet = () => short.acquire(QUIET).then(end => end());
       await quiet();
-      await short.take(NOISY);
+      await short.acquire(NOISY);
       await jest.advanceTimersByTimeAsync(60);
       await quiet();
-      const second = short.take(NOISY);
+      const second = short.acquire(NOISY);
       await jest.advanceTimersByTimeAsync(140);
       await quiet();
       // The first one has become slow when the second has waited for long enough.
@@ -239,8 +243,8 @@ describe('TenantConcurrency', () => {
 
   it('ends the waiting when it is closed', async () => {
     const turns = create(1);
-    await turns.take(NOISY);
-    const waiting = turns.take(QUIET);
+    await turns.acquire(NOISY);
+    const waiting = turns.acquire(QUIET);
     turns.close(new Error('closed'));
     await expect(waiting).rejects.toThrow('closed');
   });

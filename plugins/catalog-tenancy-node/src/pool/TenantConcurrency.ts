@@ -3,75 +3,77 @@ import { DatabaseUnavailableError, TenantBusyError } from './errors';
 import { FairQueue } from './FairQueue';
 import type { TenantLimits } from './TenantLimits';
 
-/** Of operations that are of no tenant: look-ups in the registry, and the administrator's. */
+/**
+ * The owner of operations without a tenant: look-ups in the registry, and those of the
+ * administrator.
+ */
 export const NO_TENANT = '';
 
 /**
- * How many operations of tenants a pool has.
+ * The numbers of operations of a pool.
  *
  * @public
  */
 export interface OperationCounts {
-  /** Those that have a connection, or are about to get one. */
+  /** Operations with a connection, or about to get one. */
   running: number;
-  /** Those that wait for their turn. */
+  /** Operations in the queue. */
   waiting: number;
-  /** Refused so far with {@link TenantBusyError}. */
+  /** Operations refused with {@link TenantBusyError} so far. */
   refused: number;
 }
 
-/** How one operation waits for its turn. */
-export interface TurnOptions {
-  /** Ends the waiting, with its reason. */
+/** How an operation waits for a slot. */
+export interface SlotOptions {
+  /** Ends the wait with its reason. */
   signal?: AbortSignal;
   /**
-   * It continues what has begun to be answered: it is not refused, however many of its
-   * tenant wait, and however long it takes until those before it are done.
+   * The operation continues a response that has begun: neither the length of the tenant's queue
+   * nor the time in it refuses it.
    */
   continues?: boolean;
 }
 
-/** An operation that is under way. */
-interface Turn {
-  /** By `performance.now`. */
+/** A running operation. */
+interface Slot {
+  /** The start, by `performance.now()`. */
   since: number;
 }
 
 interface Waiter {
   tenantId: string;
-  resolve(turn: Turn): void;
+  resolve(slot: Slot): void;
   reject(error: unknown): void;
 }
 
 /**
- * A tenant whose last operation began so long ago is not at work, in milliseconds. A page asks
- * for several things one after the other.
+ * A tenant counts as active for this time after the begin of its last operation, in
+ * milliseconds. It spans the sequential requests of one page.
  */
 const AT_WORK_MS = 100;
 
 /**
- * An operation that takes longer, in milliseconds, leaves others of its tenant their turns beside
- * other tenants: one slow statement would have all of its tenant's pages wait.
+ * Operations that have run longer, in milliseconds, do not count towards
+ * `concurrencyBesideOthers`: one slow statement would otherwise block all pages of its tenant.
  */
 const SLOW_MS = 250;
 
 /**
- * Gives operations the connections of a pool in turn: among tenants to the one that has the
- * fewest, and to none more than its limit: that of the registry, or else the configured one.
- * While another tenant is at work, the limit is a lower one, because what PostgreSQL does at the
- * same time shares its processors.
+ * Distributes the connections of a pool: to the tenant that has the fewest, up to the tenant's
+ * limit in the registry, or else the configured one. While another tenant is active, a lower
+ * limit applies, because concurrent statements share PostgreSQL's processors.
  *
- * What one tenant has under way, or waiting, counts for that tenant alone. Another one waits
- * only while all connections are in use.
+ * Running and waiting operations count for their own tenant only. Another tenant waits only
+ * while all connections are in use.
  */
 export class TenantConcurrency {
   readonly #limits: OperationLimits;
   readonly #own?: Pick<TenantLimits, 'of'>;
   readonly #waitMs: number;
   readonly #onFull: () => void;
-  /** By tenant; none is empty. */
-  readonly #running = new Map<string, Set<Turn>>();
-  /** Whose operation came last, and when, and the last one of another tenant. */
+  /** By tenant. No set is empty. */
+  readonly #running = new Map<string, Set<Slot>>();
+  /** The tenant and time of the last operation, and of the last one of another tenant. */
   #latest?: { tenantId: string; at: number };
   #latestOther?: { tenantId: string; at: number };
   readonly #queue = new FairQueue<string, Waiter>(tenantId =>
@@ -84,9 +86,9 @@ export class TenantConcurrency {
   #recheck?: NodeJS.Timeout;
 
   /**
-   * @param options - `waitMs` is how long an operation waits while all `max` connections are
-   * in use, and `onFull` is called when one has waited in vain; `own` are the limits of single
-   * tenants, which may change at any time
+   * @param options - `waitMs`: how long an operation waits while all `max` connections are in
+   * use; `onFull`: called when that time is over; `own`: limits of single tenants, which may
+   * change
    */
   constructor(options: {
     max: number;
@@ -101,7 +103,7 @@ export class TenantConcurrency {
     this.#limits = options.limits;
     this.#onFull = options.onFull;
     this.#own = options.own;
-    // One that was raised lets more of those in that wait.
+    // A raised limit may admit waiting operations.
     this.#unsubscribe = options.own?.onChange(() => this.#dispatch());
   }
 
@@ -114,25 +116,28 @@ export class TenantConcurrency {
   }
 
   /**
-   * Takes a turn.
+   * Waits for a slot.
    *
    * @param tenantId - in lower case, or {@link NO_TENANT}
-   * @returns what gives the turn back, to be called once
-   * @throws {@link TenantBusyError} where too many operations of the tenant wait, or this one
-   * has waited too long for them; {@link DatabaseUnavailableError} where all connections are
-   * in use for too long; the reason of the signal
+   * @returns a function that releases the slot, to be called once
+   * @throws {@link TenantBusyError} if the tenant's queue is full, or the wait exceeds
+   * `queueTimeoutMs`; {@link DatabaseUnavailableError} if all connections are in use for
+   * `waitMs`; the reason of the signal
    */
-  async take(tenantId: string, options: TurnOptions = {}): Promise<() => void> {
+  async acquire(
+    tenantId: string,
+    options: SlotOptions = {},
+  ): Promise<() => void> {
     options.signal?.throwIfAborted();
     this.#noteAtWork(tenantId);
-    const turn =
+    const slot =
       this.#free > 0 && this.#isBelowLimit(tenantId)
         ? this.#begin(tenantId)
         : await this.#wait(tenantId, options);
-    return () => this.#end(tenantId, turn);
+    return () => this.#end(tenantId, slot);
   }
 
-  /** @param error - for all that wait */
+  /** @param error - rejects all waiting operations */
   close(error: Error): void {
     this.#unsubscribe?.();
     clearInterval(this.#recheck);
@@ -141,8 +146,8 @@ export class TenantConcurrency {
 
   async #wait(
     tenantId: string,
-    { signal, continues = false }: TurnOptions,
-  ): Promise<Turn> {
+    { signal, continues = false }: SlotOptions,
+  ): Promise<Slot> {
     const { queue, queueTimeoutMs } = this.#limits;
     const waitsForItsOwn = !this.#isBelowLimit(tenantId);
     if (waitsForItsOwn && !continues && this.#queue.sizeOf(tenantId) >= queue) {
@@ -151,13 +156,13 @@ export class TenantConcurrency {
     let timer: NodeJS.Timeout | undefined;
     let stop = () => {};
     try {
-      return await new Promise<Turn>((resolve, reject) => {
+      return await new Promise<Slot>((resolve, reject) => {
         let isServed = false;
         const waiter: Waiter = {
           tenantId,
-          resolve(turn) {
+          resolve(slot) {
             isServed = true;
-            resolve(turn);
+            resolve(slot);
           },
           reject,
         };
@@ -167,7 +172,8 @@ export class TenantConcurrency {
           }
         };
         const expire = () => {
-          // It may be its turn since something became slow, or the last other tenant left.
+          // An operation may have become slow, or the other tenant inactive, since the last
+          // check.
           this.#dispatch();
           if (isServed) {
             return;
@@ -189,7 +195,7 @@ export class TenantConcurrency {
         };
         const abort = () => leave(signal?.reason);
         this.#queue.add(tenantId, waiter);
-        // No event tells that what is under way has become slow.
+        // No event signals that a running operation has become slow.
         this.#recheck ??= setInterval(() => this.#dispatch(), SLOW_MS);
         timer = setTimeout(
           expire,
@@ -218,22 +224,22 @@ export class TenantConcurrency {
     }
   }
 
-  #begin(tenantId: string): Turn {
+  #begin(tenantId: string): Slot {
     this.#free -= 1;
-    const turn: Turn = { since: performance.now() };
+    const slot: Slot = { since: performance.now() };
     const running = this.#running.get(tenantId);
     if (running) {
-      running.add(turn);
+      running.add(slot);
     } else {
-      this.#running.set(tenantId, new Set([turn]));
+      this.#running.set(tenantId, new Set([slot]));
     }
-    return turn;
+    return slot;
   }
 
-  #end(tenantId: string, turn: Turn): void {
+  #end(tenantId: string, slot: Slot): void {
     this.#free += 1;
     const running = this.#running.get(tenantId);
-    running?.delete(turn);
+    running?.delete(slot);
     if (running?.size === 0) {
       this.#running.delete(tenantId);
     }
@@ -271,7 +277,7 @@ export class TenantConcurrency {
     this.#latest = { tenantId, at: performance.now() };
   }
 
-  /** Whether another tenant is at work. */
+  /** Whether another tenant is active. */
   #isBesideOthers(tenantId: string): boolean {
     const other =
       this.#latest?.tenantId === tenantId ? this.#latestOther : this.#latest;

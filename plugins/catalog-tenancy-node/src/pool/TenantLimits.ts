@@ -1,19 +1,19 @@
 import type { RateLimits } from '../config/readTenancyConfig';
 
 /**
- * What the registry lets one tenant have, in place of what is configured for all.
+ * Limits of one tenant in the registry, which override the configured ones.
  *
  * @public
  */
 export interface OwnLimits {
-  /** As `concurrency` of {@link OperationLimits}; the configured one without it. */
+  /** As `concurrency` of {@link OperationLimits}; the configured value if absent. */
   concurrency?: number;
-  /** How many requests it may send; the configured limit without it. */
+  /** The limits of requests; the configured ones if absent. */
   rate?: RateLimits;
 }
 
 /**
- * The tenants to which the registry gives limits of their own, as this process knows them.
+ * The limits of single tenants in the registry, as this process knows them.
  *
  * @public
  */
@@ -22,7 +22,7 @@ export class TenantLimits {
   readonly #listeners = new Set<() => void>();
 
   /**
-   * The limits of a tenant; nothing where the configured ones hold.
+   * The limits of a tenant; undefined if the configured ones apply.
    *
    * @param tenantId - in lower case
    */
@@ -30,7 +30,7 @@ export class TenantLimits {
     return this.#own.get(tenantId);
   }
 
-  /** Sets the limits of one tenant, or takes them away. */
+  /** Sets or removes the limits of one tenant. */
   set(tenantId: string, limits: OwnLimits | undefined): void {
     if (limits) {
       this.#own.set(tenantId, limits);
@@ -40,7 +40,7 @@ export class TenantLimits {
     this.#changed();
   }
 
-  /** Sets the limits of all tenants: others have none of their own. */
+  /** Replaces the limits of all tenants. */
   replace(limits: ReadonlyMap<string, OwnLimits>): void {
     this.#own.clear();
     limits.forEach((each, tenantId) => this.#own.set(tenantId, each));
@@ -50,10 +50,10 @@ export class TenantLimits {
   /**
    * Calls a listener after each change.
    *
-   * @returns what ends that
+   * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void {
-    // The same function may listen twice.
+    // The same function may be added twice.
     const own = () => listener();
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);

@@ -9,9 +9,8 @@ import type { ErrorRequestHandler } from 'express';
 import { DatabaseError } from 'pg';
 
 /**
- * There is no connection to the database, there was none in time, or the tables of
- * tenants are not there. Over HTTP it becomes status 503, with a `Retry-After` where
- * {@link retryAfter} is in use.
+ * There is no connection to the database, or none in time, or the tables are not in place. HTTP
+ * status 503, with `Retry-After` if {@link retryAfter} is used.
  *
  * @public
  */
@@ -20,8 +19,8 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
   readonly retryAfterSeconds: number;
 
   /**
-   * The connection was lost while a commit may have been under way: a change may
-   * have been made. Otherwise it was not.
+   * The connection was lost during the commit, which may have taken effect. If false, nothing
+   * was changed.
    */
   readonly outcomeUnknown: boolean;
 
@@ -36,9 +35,8 @@ export class DatabaseUnavailableError extends ServiceUnavailableError {
 }
 
 /**
- * The tenant has as many operations under way and waiting as it may have, or this one has
- * waited too long for those before it. Nothing was changed. Over HTTP it becomes status 429,
- * with a `Retry-After` where {@link retryAfter} is in use.
+ * The tenant's queue of operations is full, or the operation waited in it for too long. Nothing
+ * was changed. HTTP status 429, with `Retry-After` if {@link retryAfter} is used.
  *
  * @public
  */
@@ -52,9 +50,9 @@ export class TenantBusyError extends CustomErrorBase {
     );
   }
 
-  // Getters, for other properties would be part of the body of a response.
+  // Getters, because Backstage puts other properties into the body of the response.
 
-  /** As HTTP has it. */
+  /** The HTTP status. */
   get statusCode(): number {
     return 429;
   }
@@ -66,8 +64,8 @@ export class TenantBusyError extends CustomErrorBase {
 }
 
 /**
- * Nothing of the tenant is changed at the moment, as it moves to another deployment. Over HTTP it
- * becomes status 503, with a `Retry-After` where {@link retryAfter} is in use.
+ * The tenant is read-only while it moves to another deployment. HTTP status 503, with
+ * `Retry-After` if {@link retryAfter} is used.
  *
  * @public
  */
@@ -83,8 +81,8 @@ export class TenantReadOnlyError extends ServiceUnavailableError {
 }
 
 /**
- * PostgreSQL has stopped a statement: it took too long or was cancelled.
- * Nothing of its transaction stays. Over HTTP it becomes status 503.
+ * PostgreSQL stopped a statement that took too long or was cancelled. Its transaction is rolled
+ * back. HTTP status 503.
  *
  * @public
  */
@@ -99,9 +97,9 @@ export class DatabaseTimeoutError extends ServiceUnavailableError {
 }
 
 /**
- * PostgreSQL has refused a statement. Nothing of its transaction stays.
+ * PostgreSQL refused a statement. Its transaction is rolled back.
  *
- * What PostgreSQL said may hold data, and is not part of the error.
+ * PostgreSQL's message may contain data, and is not part of the error.
  *
  * @public
  */
@@ -109,7 +107,7 @@ export class DatabaseStatementError extends CustomErrorBase {
   /** Tells the error apart once it is serialized. */
   name = 'DatabaseStatementError' as const;
 
-  // Private, for what is not would be part of the body of a response.
+  // Private, because Backstage puts other properties into the body of the response.
   readonly #sqlState: string;
   readonly #constraint: string | undefined;
 
@@ -119,12 +117,12 @@ export class DatabaseStatementError extends CustomErrorBase {
     this.#constraint = constraint;
   }
 
-  /** PostgreSQL's code for it, such as `23505` where a key is taken. */
+  /** PostgreSQL's error code, such as `23505` for a duplicate key. */
   get sqlState(): string {
     return this.#sqlState;
   }
 
-  /** The constraint that does not hold, if it is one. */
+  /** The violated constraint, if any. */
   get constraint(): string | undefined {
     return this.#constraint;
   }
@@ -132,61 +130,59 @@ export class DatabaseStatementError extends CustomErrorBase {
 
 /**
  * `portal_admin` is not granted to the database user: the operator withheld it in the
- * migration. Over HTTP it becomes status 501.
+ * migration. HTTP status 501.
  *
  * @public
  */
 export class AdminAccessError extends NotImplementedError {}
 
-// Out of resources, shut down or starting, or read-only after a failover: it may
-// work again soon, on another connection.
+// Out of resources, shutting down or starting, or read-only after a failover: a retry on
+// another connection may succeed.
 const UNAVAILABLE = /^(08...|53...|57P0.|25006|25P03)$/;
 
-// The sender of a statement handles these: bad values, constraints,
-// serialization, missing rights, cancellation.
+// Callers handle these: bad values, constraints, serialization, missing rights, cancellation.
 const EXPECTED = /^(22...|23...|40...|42501|55P03|57014)$/;
 
-// The migration has not made a table or a function of ours yet, or has taken it back.
+// A table or function of the migration is missing, or was rolled back.
 const UNDEFINED = ['42P01', '3F000'];
 const UNDEFINED_FUNCTION = '42883';
 const OUR_FUNCTIONS = /\b(tenant_required|entity_terms_\w+|tenancy_\w+)\(/;
 
-// What Citus appends to the names of a distributed table and of its constraints on the node
-// that refuses: the number of the shard, from 102008 on.
+// Citus appends the number of the shard, from 102008 on, to names of tables and constraints.
 const SHARD = /_\d{6,}(?="?$)/;
 
-// A statement that Citus planned before the rows of its tenant went to another shard or node.
+// Citus planned the statement before the tenant's rows moved to another shard or node.
 const MOVED = /^could not find valid entry for shard /;
 
-// Citus has sent a commit to a node and has lost it before it answered.
+// Citus lost the connection to a node during the commit.
 const LOST_AT_COMMIT = /^could not commit transaction for shard /;
 
-// The way forward, or out of it, takes an operator.
+// Longer, because an operator has to act.
 const RETRY_WHEN_READY_SECONDS = 10;
 
-/** What PostgreSQL says of itself or of the connection: another one may do. */
+/** The server or the connection is unusable; another connection may work. */
 export function isUnusable(error: Error): error is DatabaseError {
   return error instanceof DatabaseError && UNAVAILABLE.test(error.code ?? '');
 }
 
 /**
- * What `begin` fails with where it looks for the tables of tenants and they are not
- * there, or the database user has lost the right to their schema.
+ * `begin` failed because the tables are not in place, or the database user lost its right to
+ * their schema.
  */
 export function isNotReady({ code = '', routine }: DatabaseError): boolean {
   return (
     UNDEFINED.includes(code) ||
-    // What PostgreSQL calls its own check of rights, whatever the language of its
-    // messages: to act as another role is refused elsewhere.
+    // The routine that checks rights on objects, in every language of messages. SET ROLE is
+    // refused by another one.
     (code === '42501' && routine === 'aclcheck_error')
   );
 }
 
-/** Why a transaction has failed. */
+/** The failure of a transaction. */
 export interface Failure {
-  /** Of PostgreSQL, or of `pg`. */
+  /** An error of PostgreSQL or of `pg`. */
   error: Error;
-  /** `begin`: nothing of the caller was run. */
+  /** `begin`: no statement of the caller was run. */
   phase: 'begin' | 'statement' | 'commit';
   /** The connection is gone. */
   lost: boolean;
@@ -195,8 +191,8 @@ export interface Failure {
 }
 
 /**
- * The error that callers get. It holds nothing of the statement, of its values, or
- * of any row; what PostgreSQL said goes into the log.
+ * Converts a failure to the error for callers. It contains no statement, values or rows;
+ * PostgreSQL's message is logged.
  */
 export function toCallerError(
   { error, phase, lost, outcomeUnknown }: Failure,
@@ -212,9 +208,9 @@ export function toCallerError(
     return new DatabaseUnavailableError(`${reason}, and nothing was changed`);
   }
   if (!(error instanceof DatabaseError)) {
-    logger.warn(`A statement can't be sent to the database: ${error.message}`);
+    logger.warn(`Cannot send a statement to the database: ${error.message}`);
     return new Error(
-      `A statement can't be sent to the database: the log of the backend says why`,
+      `Cannot send a statement to the database: see the log of the backend`,
     );
   }
   if (phase === 'begin' && isNotReady(error)) {
@@ -291,7 +287,7 @@ function notReady(message: string): DatabaseUnavailableError {
   });
 }
 
-/** Something of ours is not there, which a rollback may have taken away meanwhile. */
+/** A table or function of the migration is missing, for example because of a rollback. */
 function isUndefined({ message }: DatabaseError, sqlState: string): boolean {
   return (
     UNDEFINED.includes(sqlState) ||
@@ -302,7 +298,7 @@ function isUndefined({ message }: DatabaseError, sqlState: string): boolean {
 function messageOf(error: DatabaseError, sqlState: string): string {
   switch (sqlState) {
     case '42501':
-      // It names a table, and nothing else. The specification has it as a symptom.
+      // The message names only a table. The specification lists it as a symptom.
       return error.message.replace(SHARD, '');
     case '23505':
       return 'The database refused a statement: a key is taken (SQLSTATE 23505)';
@@ -312,9 +308,9 @@ function messageOf(error: DatabaseError, sqlState: string): string {
 }
 
 /**
- * Tells clients when to try again, in the header `Retry-After`, after a
- * {@link DatabaseUnavailableError}, a {@link DatabaseTimeoutError} or a
- * {@link TenantBusyError}. The error itself is passed on.
+ * An error handler that sets the header `Retry-After` for errors with `retryAfterSeconds`, such
+ * as {@link DatabaseUnavailableError}, {@link DatabaseTimeoutError} and {@link
+ * TenantBusyError}. It passes the error on.
  *
  * @public
  */

@@ -14,16 +14,16 @@ export interface Statement {
   text: string;
   values?: unknown[];
   /**
-   * The extended protocol takes one statement at a time: a second one behind a semicolon is an
-   * error. Without it, `pg` uses that protocol only for a query with values.
+   * The extended protocol accepts one statement only: a second one after a semicolon is an
+   * error. By default, `pg` uses it only for queries with values.
    */
   queryMode?: 'extended';
 }
 
-/** Beyond it, the number of parameters does not fit into the protocol. */
+/** The protocol's limit of parameters. */
 const MAX_VALUES = 65_535;
 
-/** What a transaction is for. Everything else would change the session or end it. */
+/** Statements that read or write rows. Others could change the session or end the transaction. */
 const ALLOWED = [
   'select',
   'insert',
@@ -37,15 +37,15 @@ const ALLOWED = [
   'lock',
 ];
 
-// White space, comments and parentheses may stand in front.
+// Skips white space, comments and parentheses.
 const FIRST_WORD = /^(?:[\s(]|--[^\n]*\n|\/\*[^]*?\*\/)*([a-z_]*)/i;
 
 /**
- * A statement that Knex has built, as PostgreSQL takes it.
+ * Compiles a statement of Knex for `pg`.
  *
- * Transaction control and settings are refused: they belong to the pool.
+ * Refuses transaction control and settings, which belong to the pool.
  *
- * @throws `Error` for a statement that can't be sent; it does not quote it
+ * @throws `Error` for a statement that cannot be sent, without quoting it
  */
 export function compileStatement(
   statement: Knex.QueryBuilder | Knex.Raw,
@@ -64,7 +64,7 @@ export function compileStatement(
   }
   if (bindings.length > MAX_VALUES) {
     throw new Error(
-      `A statement has ${bindings.length} values, where at most ${MAX_VALUES} can be sent`,
+      `A statement has ${bindings.length} values. Expected at most ${MAX_VALUES}`,
     );
   }
   return { text: sql, values: [...bindings], queryMode: 'extended' };
@@ -74,12 +74,12 @@ function toNative(statement: Knex.QueryBuilder | Knex.Raw): Knex.SqlNative {
   try {
     return statement.toSQL().toNative();
   } catch (error) {
-    // Knex quotes the statement, with its values, behind its reason.
+    // Knex's message quotes the statement with its values after the reason.
     const [reason] = (error instanceof Error ? error.message : '').split(
       ' when compiling ',
     );
     throw new Error(
-      `A statement can't be built: ${
+      `Cannot build a statement: ${
         reason.startsWith('Undefined binding')
           ? 'one of its values is undefined'
           : 'Knex refuses it'
@@ -92,21 +92,21 @@ function toNative(statement: Knex.QueryBuilder | Knex.Raw): Knex.SqlNative {
 const TENANT_SETTING = 'app.tenant_id';
 const ADMIN_ROLE = 'portal_admin';
 
-/** A table of the migration that is there while tenants can be served. */
+/** A table that exists while the tables of phase 5 are in place. */
 export const READY_TABLE = 'tenancy_ready';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** As whom, and for which tenant, a transaction works. */
+/** The tenant, role and settings of a transaction. */
 export interface SessionContext {
-  /** Empty where no tenant is set: the policies then refuse their tables. */
+  /** Empty if no tenant is set; the policies then refuse access to their tables. */
   tenantId: string;
   /** `none` is the database user itself. */
   role: 'none' | typeof ADMIN_ROLE;
   schema: string;
-  /** In milliseconds; 0 is none. */
+  /** In milliseconds; 0 means no limit. */
   statementTimeoutMs: number;
-  /** It begins only where tenants can be served: see {@link begin}. */
+  /** Fails unless the tables are in place: see {@link begin}. */
   whenReady: boolean;
 }
 
@@ -114,7 +114,7 @@ export interface SessionContext {
 export function parseTenantId(tenantId: unknown): string {
   if (typeof tenantId !== 'string' || !UUID.test(tenantId)) {
     throw new InputError(
-      `The tenant id ${JSON.stringify(tenantId)?.slice(0, 80)} is no UUID, ` +
+      `The tenant id ${JSON.stringify(tenantId)?.slice(0, 80)} is not a UUID ` +
         `such as "00000000-0000-0000-0000-000000000001"`,
     );
   }
@@ -137,12 +137,13 @@ export function createContext(
 }
 
 /**
- * Whether a connection has its session for itself, which PostgreSQL then ends at the first error
- * outside of a transaction: what is sent behind a {@link begin} that fails does not run.
+ * Whether a connection has a PostgreSQL session for itself. If so, sets `exit_on_error`, which
+ * ends the session at an error outside of a transaction: statements sent behind a failed {@link
+ * begin} then do not run.
  *
- * A pooler such as PgBouncer greets with a number of its own in place of that of the process.
- * `pg` has the number in a property that its types do not list: without it, no connection counts
- * as direct.
+ * A pooler such as PgBouncer reports its own number instead of the server's process id. `pg`
+ * keeps the number in a property that its types do not list; if that is missing, no connection
+ * counts as direct.
  */
 export async function isDirect(
   client: PoolClient & { processID?: unknown },
@@ -158,35 +159,34 @@ export async function isDirect(
 }
 
 /**
- * Errors in a transaction do not end the session. An error takes back the settings of its
- * subtransaction: outside of that, this one lasts up to the end of the transaction.
+ * Prevents errors inside a transaction from ending the session. An error reverts settings made
+ * in its subtransaction, so the setting is made before the savepoint and lasts until the end of
+ * the transaction.
  */
 const MAY_FAIL = 'set local exit_on_error = off; savepoint entered; ';
 
-/** What {@link begin} answers. */
+/** The result of {@link begin}. */
 export interface Entered extends RunningTransaction {
   /** The tables may be on other servers: {@link enterOnNodes}. */
   citus: boolean;
 }
 
 /**
- * Begins a transaction, and sets what it depends on, all of it and for this transaction only:
- * whatever the connection was left with, by others behind the same connection pooler for
- * instance, has no effect on it. Where a part of it fails, the transaction fails as a whole.
- * Above READ COMMITTED, which a database may have by default, a write that has waited for another
- * one would fail.
+ * Begins a transaction and sets all settings that it depends on, with SET LOCAL semantics, so
+ * that earlier settings of the session (for example by other clients of a pooler) have no
+ * effect. If one fails, the transaction fails. READ COMMITTED, because at a stricter default
+ * isolation level a write that waited for another one would fail.
  *
- * Several statements in one text take no parameters, so the values are literals. Functions are
- * named with their schema, since the search path is not ours yet. Temporary tables come last in
- * ours, or one could stand in front of a table.
+ * A text of several statements takes no parameters, so the values are literals. Functions are
+ * schema-qualified, because the search path is not set yet. `pg_temp` is last in the search
+ * path, so that a temporary table cannot hide a table.
  *
- * With `whenReady` it names {@link READY_TABLE}. The migration has that table while the
- * tables of tenants are in their place, and drops it before it takes them back. Where it
- * is missing, this fails, and so does all that stands behind it. Where it is there,
- * PostgreSQL holds a lock on it (ACCESS SHARE, which nothing but that drop waits for)
- * until the end of the transaction: what follows finds the tables that were there at
- * this moment. A query that nothing refers to is locked like any other, and neither
- * planned nor run: it takes a microsecond, where `exists (…)` takes twenty.
+ * With `whenReady` it refers to {@link READY_TABLE}, which exists while the tables of phase 5
+ * are in place; the migration drops it before a rollback. If it is missing, `begin` fails, and
+ * so do all statements behind it. Otherwise PostgreSQL holds ACCESS SHARE on it until the end
+ * of the transaction, which blocks only that drop: the tables cannot be rolled back meanwhile.
+ * An unreferenced CTE is locked but neither planned nor executed: it takes a microsecond,
+ * `exists (…)` twenty.
  */
 export function begin(
   context: SessionContext,
@@ -198,20 +198,21 @@ export function begin(
     set('role', `'${role}'`),
     set('search_path', searchPath),
     set('row_security', `'on'`),
-    // Filters are many small expressions, which take longer to compile than to run.
+    // Compiling the many small expressions of filters takes longer than running them.
     set('jit', `'off'`),
-    // One that the operator has given the database user is left as it is.
+    // Keeps a timeout that the operator has set for the database user.
     set(
       'statement_timeout',
       `case pg_catalog.current_setting('statement_timeout') when '0' then '${statementTimeoutMs}' else pg_catalog.current_setting('statement_timeout') end`,
     ),
     set(TENANT_SETTING, `'${tenantId}'`),
-    // What the database or a user may have set otherwise: what statements mean, and how dates
-    // and the policies that the checks at the start compare are spelled.
+    // The database or user may have other defaults for these, which change the meaning of
+    // statements, and the spelling of dates and of the policies that the startup checks
+    // compare.
     set('datestyle', `'ISO, MDY'`),
     set('quote_all_identifiers', `'off'`),
     set('standard_conforming_strings', `'on'`),
-    // For enterOnNodes(); it means nothing without Citus.
+    // For enterOnNodes(); has no effect without Citus.
     set('citus.propagate_set_commands', `'local'`),
   ];
   return {
@@ -225,15 +226,15 @@ export function begin(
 }
 
 /**
- * Sets the tenant also where Citus keeps the rows of tenants on other servers. It passes on only
- * what `SET LOCAL` sets, in a message of its own behind an explicit `BEGIN`. The tenant is sent
- * without one too: a connection between nodes may have kept one that a statement has set there.
+ * Sets the tenant on the nodes of Citus, which propagates only a separate `SET LOCAL` after an
+ * explicit `BEGIN`. Also sent without a tenant, to clear one that a statement left on a
+ * connection between nodes.
  */
 export function enterOnNodes({ tenantId }: SessionContext): Statement {
   return { text: `set local ${TENANT_SETTING} = '${tenantId}'` };
 }
 
-/** @param value - an expression; a UUID, a role and a number need no escape as literals */
+/** @param value - an SQL expression; UUIDs, roles and numbers need no escaping */
 function set(name: string, value: string): string {
   return `pg_catalog.set_config('${name}', ${value}, true)`;
 }
@@ -245,16 +246,15 @@ function lookForTables({ schema, whenReady }: SessionContext): string {
 }
 
 /**
- * Resets tenant and role as the last thing in a transaction, and for the session:
- * a setting that a statement has made beyond the transaction, such as
- * `set_config('${TENANT_SETTING}', …, false)`, does not outlast it. Then it commits.
+ * Resets tenant and role for the session and commits. This also undoes a session-level setting
+ * of a statement, such as `set_config('${TENANT_SETTING}', …, false)`.
  *
- * It fails, and with it the transaction, if they are not what they were set to, for
- * then statements have run as another tenant or role; or if the session has temporary
- * tables, which would show the rows of one tenant to the next. `role ""` is the
- * error for all of that. The reset of the tenant takes the outcome of the other, so
- * that it comes after it. For {@link hasWritten} it also tells whether the transaction
- * has an id: PostgreSQL gives it one with the first row that it writes or locks.
+ * Fails, and rolls back, if tenant or role differ from what {@link begin} set, because
+ * statements may have run as another tenant; and if the session has temporary tables, which
+ * would leak rows to the next tenant. The error in each case is the invalid `role ""`. The
+ * reset of the tenant uses the result of the reset of the role, which forces their order. For
+ * {@link hasWritten} it also returns whether the transaction has an id, which PostgreSQL
+ * assigns with the first row written or locked.
  */
 export function leaveAndCommit({ tenantId, role }: SessionContext): Statement {
   return {
@@ -267,12 +267,12 @@ export function hasWritten(left: QueryResult): boolean {
   return left.rows[0].wrote;
 }
 
-/** The error that {@link leaveAndCommit} raises by itself. */
+/** The error that {@link leaveAndCommit} raises for a changed context. */
 export function isContextChange(error: Error): boolean {
   return error instanceof DatabaseError && error.code === '22023';
 }
 
-/** What that error means. */
+/** The message for that error. */
 export const CONTEXT_CHANGED =
   'A statement has changed the tenant or the role of its own transaction, or has ' +
   'made a temporary table: the transaction was rolled back';

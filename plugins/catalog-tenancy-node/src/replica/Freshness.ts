@@ -1,42 +1,41 @@
 import type { LogPosition } from './statements';
 
-/** Instead of a tenant: a write to rows of any tenants. */
+/** The key of writes that may affect any tenant. */
 export const ALL_TENANTS = '*';
 
-/** The end of the primary's log at some moment. */
+/** The end of the primary's log at a moment. */
 export interface Sample extends LogPosition {
   /**
-   * When the primary was asked, by `performance.now()`. The log ended there or later,
-   * so the position covers what was committed before.
+   * When the query was sent to the primary, by `performance.now()`. The position covers all
+   * commits before this time.
    */
   askedAt: number;
 }
 
 interface TenantWrites {
-  /** How many have not ended. */
+  /** The number of running writes. */
   underWay: number;
-  /** When the last of them ended, by `performance.now()`. */
+  /** When the last write ended, by `performance.now()`. */
   endedAt: number;
 }
 
-// So that a replica far behind is not asked about hours of the log at once.
+// Bounds the query to a replica that is far behind.
 const MAX_PENDING = 50;
 
 /**
- * Which reads the replica can answer, by the clock of this process alone: the end of the
- * primary's log is sampled again and again, and a replica that has replayed a sample
- * shows everything that was committed before the sample was asked for. Thus a read
- * needs a sample that is younger than the limit, and younger than the last write of
- * its tenant in this process.
+ * Decides which reads the replica can answer, by the clock of this process only. The end of the
+ * primary's log is sampled regularly; a replica that has replayed a sample shows all commits
+ * before the sample was requested. So a read needs a replayed sample that is younger than the
+ * staleness limit and than this process's last write of the tenant.
  */
 export class Freshness {
-  /** How often the primary is to be asked. */
+  /** The interval of samples. */
   readonly intervalMs: number;
 
   readonly #maxStalenessMs: number;
-  // The oldest first, and all of one server and timeline.
+  // Oldest first; all of one server and timeline.
   #samples: Sample[] = [];
-  // The moment of the newest sample that is replayed.
+  // The time of the newest replayed sample.
   #replayedTo = -Infinity;
   readonly #writes = new Map<string, TenantWrites>();
 
@@ -45,28 +44,28 @@ export class Freshness {
     this.intervalMs = Math.min(1_000, maxStalenessMs / 4);
   }
 
-  /** The primary as it last was. */
+  /** The newest sample. */
   get primary(): Sample | undefined {
     return this.#samples.at(-1);
   }
 
-  /** Whether the primary was asked within the time that answers may be old. */
+  /** Whether the newest sample is within the staleness limit. */
   get isPrimaryKnown(): boolean {
     return (this.primary?.askedAt ?? -Infinity) >= this.#oldestAllowed();
   }
 
-  /** Whether reads may go to the replica, those of tenants with newer writes aside. */
+  /** Whether the replica may answer reads of tenants without newer writes. */
   get isReplicaFresh(): boolean {
     return this.#replayedTo >= this.#oldestAllowed();
   }
 
-  /** Whether writes that a sample covers wait for the replica. */
+  /** Whether the replica has yet to replay writes that a sample covers. */
   get isCatchingUp(): boolean {
     const sampledAt = this.primary?.askedAt ?? -Infinity;
     return this.#hasWriteEndedIn(this.#replayedTo, sampledAt);
   }
 
-  /** Whether a sample is due: by time, or because a write has ended since the last. */
+  /** Whether a sample is due, by time or because a write has ended since the last one. */
   get isSampleDue(): boolean {
     const sampledAt = this.primary?.askedAt ?? -Infinity;
     return (
@@ -76,7 +75,7 @@ export class Freshness {
     );
   }
 
-  /** The samples that the replica is to be asked about next: from the last replayed one on. */
+  /** The samples to compare with the replica next, from the last replayed one on. */
   get pending(): Sample[] {
     const first = this.#samples.findIndex(
       ({ askedAt }) => askedAt >= this.#replayedTo,
@@ -85,9 +84,8 @@ export class Freshness {
   }
 
   /**
-   * What a server must have replayed to answer a read of the tenant: the least, for of
-   * several replicas behind one name another one may answer. Nothing if the replica
-   * has not replayed as much.
+   * The oldest sample that is sufficient for a read of the tenant; undefined if the replica has
+   * not replayed it. The oldest, because behind one host name another replica may answer.
    */
   requiredFor(tenantId: string): Sample | undefined {
     const notBefore = Math.max(
@@ -102,10 +100,10 @@ export class Freshness {
   }
 
   /**
-   * Notes a write from before it begins, whatever its outcome: one whose connection was
-   * lost may have been committed.
+   * Records a write before it begins, whatever its outcome: after a lost connection it may have
+   * been committed.
    *
-   * @returns what to call at its end
+   * @returns a function to call at the end of the write
    */
   beginWrite(tenantId: string): () => void {
     const key = keyOf(tenantId);
@@ -127,14 +125,14 @@ export class Freshness {
 
   addSample(sample: Sample): void {
     if (!this.primary || !isSameLog(this.primary, sample)) {
-      // Positions in the log of another server, or of another branch, mean nothing here.
+      // Positions of another server or timeline are not comparable.
       this.#samples = [];
       this.#replayedTo = -Infinity;
     }
     const oldest = this.#oldestAllowed();
     let keptAt = -Infinity;
     this.#samples = this.#samples.filter(({ askedAt }) => {
-      // After writes there are more of them than have to be kept once replayed.
+      // Writes cause extra samples, which are dropped once replayed.
       const isSpare =
         askedAt < this.#replayedTo && askedAt - keptAt < this.intervalMs / 2;
       const isKept = askedAt >= oldest && !isSpare;
@@ -149,7 +147,7 @@ export class Freshness {
     }
   }
 
-  /** @param sample - the newest that the replica has replayed, if it has any */
+  /** @param sample - the newest sample that the replica has replayed, if any */
   setReplayed(sample: Sample | undefined): void {
     this.#replayedTo = sample?.askedAt ?? -Infinity;
   }
@@ -171,7 +169,7 @@ export class Freshness {
   }
 }
 
-/** One UUID may come in two cases. The pool refuses what is not a UUID. */
+/** UUIDs may be in either case. The pool refuses other texts. */
 function keyOf(tenantId: string): string {
   return String(tenantId).toLowerCase();
 }

@@ -13,7 +13,7 @@ import {
   ReplicaLostError,
   ReplicaWatch,
 } from './ReplicaWatch';
-import { precondition, PRECONDITION_SQL_STATE } from './statements';
+import { preconditionOf, PRECONDITION_SQL_STATE } from './statements';
 
 /**
  * How many reads went where, since the start.
@@ -101,7 +101,7 @@ export class ReadReplica {
     try {
       const rows = await session.query<TRow>(build, {
         ...settings,
-        fence: precondition(required),
+        precondition: preconditionOf(required),
       });
       this.#counts.replica += 1;
       return rows;

@@ -280,7 +280,7 @@ export class ReplicaWatch {
         logger.info('Catalogs are read from the read replica');
       }
     } else if (!this.#freshness.isPrimaryKnown) {
-      this.#reportLost('the primary does not tell how far it is');
+      this.#reportLost('the position of the primary is unknown');
     } else if (
       this.#session ||
       performance.now() - this.#startedAt > maxStalenessMs

@@ -5,7 +5,7 @@ import { TenancyPool } from '../pool/TenancyPool';
 import { FreezableProxy } from '../tenants/__testUtils__/FreezableProxy';
 import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
-import { type LogPosition, precondition, selectPrimary } from './statements';
+import { type LogPosition, preconditionOf, selectPrimary } from './statements';
 
 const TENANT = randomUUID();
 const USED = 'Catalogs are read from the read replica';
@@ -127,7 +127,7 @@ describe.each(testedVersions({ versions: 'newest' }))(
     it('because it is the primary itself is not used', async () => {
       const backend = await backends.open({ replica: servers.primary });
       await eventually(() =>
-        expect(backend.told()).toEqual([notUsed('it is no replica')]),
+        expect(backend.told()).toEqual([notUsed('it is not a replica')]),
       );
       await expect(backend.answeredBy()).resolves.toBe('primary');
       expect(backend.replica.counts.replica).toBe(0);
@@ -178,7 +178,7 @@ describe.each(testedVersions({ versions: 'newest' }))(
 
       const ask = (pool: TenancyPool, required: LogPosition) =>
         pool.query(knex => knex.raw('select 1 as answer'), {
-          fence: precondition(required),
+          precondition: preconditionOf(required),
         });
 
       it('which is answered by a replica of the primary that is far enough', async () => {
@@ -191,7 +191,7 @@ describe.each(testedVersions({ versions: 'newest' }))(
         ['is not as far', { lsn: '10000000/0' }],
         ['is of another server', { systemId: '1' }],
         ['has another database', { database: 'other' }],
-        ['is on another branch of history', { timeline: 7 }],
+        ['is on another timeline', { timeline: 7 }],
       ])('and not by one that %s', async (_, difference) => {
         await expect(
           ask(onReplica, { ...position, ...difference }),
@@ -203,7 +203,7 @@ describe.each(testedVersions({ versions: 'newest' }))(
       });
     });
 
-    // The last one: it is no replica any more.
+    // The last one: it is not a replica any more.
     it('because it was promoted is not read even once', async () => {
       const backend = await backends.openInUse();
       await servers.onReplica('select pg_promote()');

@@ -1,38 +1,37 @@
 import type { BuildStatement } from '../pool/TenancyPool';
 
-/** A place in the write-ahead log of one database, on one branch of its history. */
+/** A position in the write-ahead log of one server and timeline. */
 export interface LogPosition {
-  /** Of the cluster: the same on a server and on its physical replicas. */
+  /** The system identifier, equal on a server and its physical replicas. */
   systemId: string;
   database: string;
-  /** Begins anew with each promotion. */
+  /** Increases with each promotion. */
   timeline: number;
-  /** As PostgreSQL writes a `pg_lsn`. PostgreSQL alone compares them. */
+  /** A `pg_lsn` as text; compared by PostgreSQL only. */
   lsn: string;
 }
 
 /** What {@link selectReplica} returns. */
 export interface ReplicaRow extends Omit<LogPosition, 'lsn'> {
   inRecovery: boolean;
-  /** Each statement sees what was replayed when it began. */
+  /** Whether each statement sees what was replayed when it began. */
   readCommitted: boolean;
-  /** How many of the positions, from the first one on, it has replayed. */
+  /** How many of the given positions are replayed. */
   replayed: number;
 }
 
-// What a replica last wrote down of the branch it follows: at a restart point, or with
-// a page of a table.
+// The timeline that a replica last recorded, at a restart point or with a flushed page.
 const REPLAYED_TIMELINE = `greatest(
   (select timeline_id from pg_control_checkpoint()),
   (select min_recovery_end_timeline from pg_control_recovery()))`;
 
 /**
- * The end of the last record. `pg_current_wal_insert_lsn()` names where the next record
- * goes: where the last one ends with a page, that is behind the header of the next page
- * (24 bytes; 40 in the first page of a segment), which a replica reaches with the next
- * record only: on a primary that rests, after a change of the segment, never.
+ * The end of the last record. `pg_current_wal_insert_lsn()` is the position of the next record.
+ * If the last record ends with its page, that is behind the next page's header (24 bytes, or 40
+ * in the first page of a segment), which a replica reaches only with the next record: on an
+ * idle primary, never.
  *
- * @param lsn - an expression for that place
+ * @param lsn - an SQL expression for that position
  */
 export const endOfLastRecord = (lsn: string) => `${lsn} - case
     when (${lsn} - '0/0') % pg_size_bytes(current_setting('wal_segment_size')) = 40
@@ -41,13 +40,13 @@ export const endOfLastRecord = (lsn: string) => `${lsn} - case
      and (${lsn} - '0/0') % current_setting('wal_block_size')::int = 24
     then 24 else 0 end`;
 
-/** @param segment - an expression for the name of a file of the log, which begins with it */
+/** @param segment - an SQL expression for the name of a WAL file, which begins with the timeline */
 export const timelineOf = (segment: string) =>
   `('x' || left(${segment}, 8))::bit(32)::int`;
 
 /**
- * Where the log of a primary ends, as a {@link LogPosition}: whatever is committed is
- * before that, flushed or not. It fails on a server that is not a primary.
+ * The end of a primary's log as a {@link LogPosition}: all commits are before it, flushed or
+ * not. Fails on a server that is not a primary.
  */
 export const selectPrimary: BuildStatement = knex =>
   knex.raw(
@@ -58,7 +57,7 @@ export const selectPrimary: BuildStatement = knex =>
        from pg_current_wal_insert_lsn() log (lsn)`,
   );
 
-/** @param positions - places in the log of the primary, in their order */
+/** @param positions - ascending positions in the primary's log */
 export function selectReplica(positions: string[]): BuildStatement {
   return knex =>
     knex.raw(
@@ -73,37 +72,37 @@ export function selectReplica(positions: string[]): BuildStatement {
     );
 }
 
-/** Why a server is not a replica of the primary that may be read, if it is not. */
+/** Why a server cannot serve as a replica of the primary; undefined if it can. */
 export function faultOf(
   replica: ReplicaRow,
   primary: LogPosition,
 ): string | undefined {
   if (!replica.inRecovery) {
-    return 'it is no replica, or was promoted';
+    return 'it is not a replica, or was promoted';
   }
   if (replica.systemId !== primary.systemId) {
     return 'it is a replica of another server than the primary';
   }
   if (replica.database !== primary.database) {
-    return `its database is '${replica.database}', and that of the primary '${primary.database}'`;
+    return `its database is '${replica.database}', but the primary's is '${primary.database}'`;
   }
   if (replica.timeline !== primary.timeline) {
-    return 'it follows another branch of history than the primary, or has not said so since a failover';
+    return 'it follows another timeline than the primary, or has not recorded the new one since a failover';
   }
   return replica.readCommitted
     ? undefined
-    : `its transactions are not 'read committed', by default_transaction_isolation`;
+    : `its default_transaction_isolation is not 'read committed'`;
 }
 
-/** What {@link precondition} fails with: a division by zero. */
+/** The error of {@link preconditionOf}: division by zero. */
 export const PRECONDITION_SQL_STATE = '22012';
 
 /**
- * Fails, by a division by zero, on every server but a replica of this primary that has
- * replayed its log this far. It runs in front of a read, in its transaction, so the
- * server that answers is the one that was checked, whichever one a name leads to.
+ * Fails with a division by zero unless the server is a replica of this primary that has
+ * replayed the log up to this position. It runs before a read in the same transaction, so it
+ * checks the very server that answers, even if a host name leads to several.
  */
-export function precondition({
+export function preconditionOf({
   lsn,
   systemId,
   database,

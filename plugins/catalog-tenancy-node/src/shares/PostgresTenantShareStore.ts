@@ -22,10 +22,10 @@ import type { ActiveShare, TenantShareStore } from './TenantShares';
 
 const DEFAULT_POSITION = 100;
 
-/** Each is read again with each change of its source. */
+/** Bounded, because each change of the source tenant evaluates all of its shares. */
 const MOST_SHARES = 100;
 
-/** A row of `tenant_shares`, with what is counted of it. */
+/** A row of `tenant_shares` with its counts. */
 interface ShareRow {
   share_id: string;
   target_slugs: string[] | null;
@@ -42,8 +42,8 @@ interface ShareRow {
 /**
  * {@link TenantShareStore} on PostgreSQL.
  *
- * A change locks the row of the tenant that shares until the commit (NO KEY UPDATE, which no
- * foreign key waits for), and no table: two changes of one tenant go one after the other.
+ * A change locks the row of the sharing tenant until the commit (FOR NO KEY UPDATE, which does
+ * not block checks of foreign keys), and no table: changes of one tenant are serialized.
  *
  * @public
  */
@@ -94,7 +94,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
       );
       if (Number(count) >= MOST_SHARES) {
         throw new ConflictError(
-          `The tenant '${tenantSlug}' has ${MOST_SHARES} shares, which is the most: delete one first`,
+          `The tenant '${tenantSlug}' has ${MOST_SHARES} shares, the most allowed: delete one first`,
         );
       }
       const [{ share_id }] = await change.transaction.query<ShareRow>(
@@ -179,7 +179,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
     }));
   }
 
-  /** Changes shares as the administrator, and tells all processes. */
+  /** Changes shares as the administrator, and notifies all processes. */
   async #change<T>(
     reason: string,
     tenantSlug: string,
@@ -209,7 +209,7 @@ interface Change {
   tenantId: string;
 }
 
-/** A text that is no UUID is an id that no share has, not an error of PostgreSQL. */
+/** Compares as text, so that an id that is not a UUID matches no share instead of failing. */
 function whereIs({ tenantId }: Change, shareId: string) {
   return (query: Knex.QueryBuilder) =>
     query
@@ -217,7 +217,7 @@ function whereIs({ tenantId }: Change, shareId: string) {
       .whereRaw('share_id::text = ?', [shareId.toLocaleLowerCase('en-US')]);
 }
 
-/** @returns null for all */
+/** @returns null if `targets` is `all` */
 async function targetIds(
   { transaction, tenantId }: Change,
   targets: 'all' | string[],

@@ -7,7 +7,7 @@ import type {
 import type { FilterPredicate } from '@backstage/filter-predicates';
 
 /**
- * A share of an active tenant, as what carries it out needs it.
+ * A share of an active tenant, as engines need it.
  *
  * @public
  */
@@ -16,9 +16,9 @@ export interface ActiveShare {
   shareId: string;
   /** The id and slug of the tenant that shares. */
   source: { tenantId: string; tenantSlug: string };
-  /** The ids of the tenants that receive; null for all. */
+  /** The ids of the receiving tenants; null for all. */
   targetIds: string[] | null;
-  /** Which entities of the source. */
+  /** Selects the shared entities of the source. */
   filter: FilterPredicate;
   /** As in `TenantShare`. */
   owner: string | null;
@@ -40,11 +40,11 @@ export interface TenantShareStore {
   list(tenantSlug: string): Promise<TenantShares>;
 
   /**
-   * Makes a share.
+   * Creates a share.
    *
-   * @throws InputError for bad values, and for a target that is no active tenant, the source
-   * or the default tenant; NotFoundError if there is no such active tenant; ConflictError where
-   * the tenant has as many shares as it may have
+   * @throws InputError for invalid values, and for a target that is not an active tenant, is
+   * the source or the default tenant; NotFoundError if there is no such active tenant;
+   * ConflictError if the tenant has the most shares allowed
    */
   create(
     tenantSlug: string,
@@ -70,6 +70,6 @@ export interface TenantShareStore {
    */
   delete(tenantSlug: string, shareId: string): Promise<void>;
 
-  /** The shares of all active tenants, those that win first. */
+  /** The shares of all active tenants, highest priority first. */
   listActive(): Promise<ActiveShare[]>;
 }

@@ -1,11 +1,14 @@
 import type { FilterPredicate } from '@backstage/filter-predicates';
 
-/** What the texts of a share ask for, as `/entities` understands them. */
+/**
+ * Parses the filter of a share, whose texts have the syntax of the parameter `filter` of
+ * `/entities`.
+ */
 export function toPredicate(filter: readonly string[]): FilterPredicate {
   return { $any: filter.map(text => ({ $all: conditionsOf(text) })) };
 }
 
-/** Of one key, one of several values is enough. */
+/** Conditions on the same key are ORed. */
 function conditionsOf(text: string): FilterPredicate[] {
   const values = new Map<string, string[] | undefined>();
   for (const condition of text.split(',')) {

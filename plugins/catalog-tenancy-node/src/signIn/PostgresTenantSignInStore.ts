@@ -15,7 +15,7 @@ import { isTenantSlug } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 import type { TenantSignInStore } from './TenantSignIns';
 
-/** Namespaces of users whom somebody else signs in: the identity catalog, and guests. */
+/** Namespaces of users of other sign-ins: the identity catalog, and guests. */
 const RESERVED = ['default', 'development'];
 
 interface Row {
@@ -26,10 +26,10 @@ interface Row {
 }
 
 /**
- * {@link TenantSignInStore} on PostgreSQL. Nothing is cached: people sign in, and go on with a
- * session, far less often than they call.
+ * {@link TenantSignInStore} on PostgreSQL. Without a cache, because signing in and refreshing a
+ * session are rare.
  *
- * A change locks the tenant's row until the commit.
+ * A change locks the tenant's row until the commit (FOR NO KEY UPDATE).
  *
  * @public
  */
@@ -71,7 +71,7 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     const provider = parseInput(putTenantSignInSchema, request, 'sign-in');
     if (RESERVED.includes(tenantSlug)) {
       throw new ConflictError(
-        `The tenant '${tenantSlug}' can have no sign-in of its own: users of the portal are called user:${tenantSlug}/<name>`,
+        `The tenant '${tenantSlug}' cannot have its own sign-in: users of the portal are called user:${tenantSlug}/<name>`,
       );
     }
     return this.#change('put a sign-in', tenantSlug, async change => {
@@ -112,7 +112,7 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     });
   }
 
-  /** One statement, whatever is missing: a stranger can't tell by the time what it is. */
+  /** One statement in each case, so that response times do not reveal what is missing. */
   async #read(tenantSlug: string): Promise<Row | undefined> {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;

@@ -5,23 +5,23 @@ import type {
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
 /**
- * The OpenID providers by which the people of tenants sign in. It asks no permissions.
+ * The OpenID providers with which users of tenants sign in. It checks no permissions.
  *
  * @public
  */
 export interface TenantSignInStore {
   /**
-   * That of an active tenant; nothing if it has none.
+   * The provider of an active tenant; undefined if it has none.
    *
    * @throws `NotFoundError` if there is no such tenant, or it is deleted
    */
   get(tenantSlug: string): Promise<TenantSignIn | undefined>;
 
   /**
-   * Gives an active tenant a provider, in place of an earlier one.
+   * Sets or replaces the provider of an active tenant.
    *
-   * @throws `InputError` for what is no provider; `NotFoundError` as in `get`;
-   * `ConflictError` for a tenant whose namespace of users is not its own
+   * @throws `InputError` for an invalid provider; `NotFoundError` as in `get`; `ConflictError`
+   * for a tenant whose slug is a reserved namespace of users
    */
   put(
     tenantSlug: string,
@@ -30,17 +30,17 @@ export interface TenantSignInStore {
   ): Promise<TenantSignIn>;
 
   /**
-   * Takes the provider away: nobody signs in by it any more, or goes on with a session.
+   * Removes the provider: it can neither sign in users nor refresh sessions any more.
    *
    * @throws `NotFoundError` if there is none, or as in `get`
    */
   remove(tenantSlug: string): Promise<void>;
 
   /**
-   * As it is at this moment, for somebody who signs in.
+   * The current provider, for a sign-in.
    *
-   * @param tenantSlug - as a stranger sent it
-   * @returns nothing where there is no such tenant, it is deleted, or has none
+   * @param tenantSlug - untrusted input
+   * @returns undefined if the tenant does not exist, is deleted, or has no provider
    */
   find(
     tenantSlug: string,

@@ -19,49 +19,46 @@ import { withClient } from './catalogConnection';
 export interface CatalogDatabase {
   /** How the catalog plugin connects. */
   connection: ClientConfig;
-  /** The schema of the tables of tenants. */
+  /** The schema of tenants' tables. */
   schema: string;
-  /** That of the stock catalog's tables. */
+  /** The schema of the stock catalog's tables. */
   catalogSchema?: string;
 }
 
-// Another process of the backend, or an operator, is at work.
+// How often to retry while another process or an operator holds the migration's lock.
 const POLL_MS = 500;
 
 /**
- * How the entities that the engine of the stock catalog has become those of the
- * default tenant.
+ * Copies the stock catalog's entities to the default tenant and keeps them in sync.
  *
  * @public
  */
 export interface CatalogAdoption {
   /**
-   * Whether the catalog of the default tenant can be read. Before that it would look
-   * empty, or as if a part of it were all.
+   * Whether the default tenant's catalog is complete. Before that, it is empty or partly
+   * filled.
    */
   readonly isComplete: boolean;
 
   /**
-   * Adopts the catalog, or waits until another process has. It does nothing once that
-   * is complete. It needs the tables of the stock catalog, which the catalog plugin
-   * makes at its start.
+   * Adopts the catalog, or waits until another process has done so. Does nothing if the
+   * adoption is complete. Requires the tables of the stock catalog, which the catalog plugin
+   * creates at its start.
    *
-   * @throws `MigrationError` of one kind or another, which says what to do; another
-   * attempt goes on where this one has ended
+   * @throws `MigrationError` that says what to do; another attempt resumes where this one ended
    */
   complete(signal?: AbortSignal): Promise<void>;
 
   /**
-   * Tries again to carry over what could not be, if there is anything, for each tenant with
-   * an engine. It does nothing for the default tenant while its adoption is not complete,
-   * nor while another process works on the tables.
+   * Retries the adoption faults of each tenant. Skips the default tenant until its adoption is
+   * complete, and does nothing while another process works on the tables.
    *
-   * @throws `MigrationError` of one kind or another, which says what to do
+   * @throws `MigrationError` that says what to do
    */
   retryFaults(): Promise<void>;
 }
 
-/** With multi-tenancy off a backend adopts nothing, and retries nothing. */
+/** With multi-tenancy off, a backend neither adopts nor retries. */
 export const NO_ADOPTION: CatalogAdoption = {
   isComplete: true,
   complete: async () => {},
@@ -69,13 +66,12 @@ export const NO_ADOPTION: CatalogAdoption = {
 };
 
 /**
- * Retries what could not be carried over, tenant by tenant, and says how much of it could
- * be this time.
+ * Retries the adoption faults of each tenant, and logs how many were resolved.
  */
 class Retries {
   readonly #database: CatalogDatabase;
   readonly #logger: LoggerService;
-  /** Of the tenants without tables of their engine: each is warned of once. */
+  /** The tenants without engine tables that were logged already. */
   readonly #warned = new Set<string>();
 
   constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
@@ -84,9 +80,9 @@ class Retries {
   }
 
   /**
-   * What fails for one tenant keeps no other from its retry.
+   * Continues with the other tenants if one fails.
    *
-   * @throws the first `MigrationError`, after all
+   * @throws the first `MigrationError`, at the end
    */
   async run({ withDefaultTenant = true } = {}): Promise<void> {
     const tenants = await readAdoptedTenants(this.#database);
@@ -128,7 +124,7 @@ class Retries {
         );
       }
     } catch (error) {
-      // The next time will do.
+      // Retried at the next interval.
       if (!(error instanceof OtherOperatorError)) {
         throw error;
       }
@@ -142,8 +138,8 @@ class Retries {
       this.#logger.warn(
         `The schema "${catalogSchema}" of the engine of the ${describe(
           tenant,
-        )} has no tables any more, so that what could not be carried over is not ` +
-          `tried again. "${operatorCommand('status')}" lists such tenants.`,
+        )} has no tables any more, so its adoption faults are not ` +
+          `retried. "${operatorCommand('status')}" lists such tenants.`,
       );
     }
   }
@@ -156,8 +152,7 @@ function describe({ tenantId, slug }: AdoptedTenantStatus): string {
 }
 
 /**
- * The default tenant has no adoption to complete: there was one when this backend started,
- * or there is no engine to adopt from.
+ * The adoption was complete when this backend started, or there is no catalog to adopt.
  */
 export class CompleteAdoption implements CatalogAdoption {
   readonly isComplete = true;
@@ -174,7 +169,7 @@ export class CompleteAdoption implements CatalogAdoption {
   }
 }
 
-/** An adoption that this backend is to make. */
+/** An adoption that this backend has to complete. */
 export class PendingAdoption implements CatalogAdoption {
   readonly #database: CatalogDatabase;
   readonly #logger: LoggerService;
@@ -238,7 +233,7 @@ function reporterOf(logger: LoggerService): Reporter {
   };
 }
 
-/** Says how many rows of the engine can't be shown to the default tenant. */
+/** Logs how many rows of the catalog could not be copied to the default tenant. */
 export function warnOfFaults(
   { faults }: AdoptionStatus,
   logger: LoggerService,
@@ -256,15 +251,14 @@ export function warnOfFaults(
   }
 }
 
-// A row in the migration's own notes, beside what its steps remember.
+// A row in the state table of the migration.
 const NOTES = 'tenancy_migration_state';
 const KEY = 'backendAdopts';
 
 /**
- * Notes that it is the backend that adopts the catalog, because there was nothing in
- * it yet. Should that fail for a while, its engine goes on, and a backend that starts
- * then finds entities which are not adopted, as in a catalog that has been live for
- * years.
+ * Records that the backend adopts the catalog itself, because it was empty. If the adoption
+ * fails, the stock catalog keeps ingesting, and a later start finds entities that are not
+ * adopted; by this record it knows that it may adopt them.
  */
 export async function noteIntent(database: CatalogDatabase): Promise<void> {
   await run(
@@ -274,7 +268,7 @@ export async function noteIntent(database: CatalogDatabase): Promise<void> {
   );
 }
 
-/** Whether that is noted. */
+/** Whether the intent is recorded. */
 export async function hasIntent(database: CatalogDatabase): Promise<boolean> {
   const rows = await run(
     database,
@@ -283,12 +277,12 @@ export async function hasIntent(database: CatalogDatabase): Promise<boolean> {
   return rows > 0;
 }
 
-/** Or the backend would repeat an adoption that an operator undoes later. */
+/** Otherwise the backend would repeat an adoption that an operator undoes later. */
 async function forgetIntent(database: CatalogDatabase): Promise<void> {
   await run(database, notes => `delete from ${notes} where key = $1`);
 }
 
-/** Without rights on the table of notes, the intent counts as absent. */
+/** Without rights on the state table, the intent counts as absent. */
 async function run(
   { connection, schema }: CatalogDatabase,
   statement: (notes: string) => string,

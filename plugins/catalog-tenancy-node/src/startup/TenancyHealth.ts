@@ -10,13 +10,13 @@ import {
 } from './TenancyStartupError';
 
 /**
- * Whether this process can serve tenants, with numbers that do not decide on it.
+ * Whether this process can serve tenants, with additional details.
  *
  * @public
  */
 export type TenancyReadiness = JsonObject & {
   status: 'ok' | 'error';
-  /** With status `error`. */
+  /** Set if the status is `error`. */
   reason?: NotReadyReason;
 };
 
@@ -25,19 +25,19 @@ const MESSAGES: Record<NotReadyReason, string> = {
   'not-migrated': `The tables of tenants are not in place: run "${operatorCommand(
     'status',
   )}"`,
-  refused: 'Multi-tenancy did not start: the log of the backend says why',
+  refused: 'Multi-tenancy did not start: see the log of the backend',
 };
 
-/** Anybody may ask, and several probes at once: one look counts for so long. */
+/** Probes need no credentials, so results are cached. */
 const MAX_AGE_MS = 2_000;
-/** Shorter than a probe waits. */
+/** Shorter than the timeout of a usual probe. */
 const TIMEOUT_MS = 3_000;
 
 const TOO_MANY_SESSIONS = '53300';
 
 /**
- * Tells probes whether this process can serve tenants. It uses a connection of its own, because
- * a pool that is fully in use is no reason to take the process out of service.
+ * Tells probes whether this process can serve tenants. Uses a separate connection, because a
+ * fully used pool must not take the process out of service.
  *
  * @public
  */
@@ -47,18 +47,18 @@ export class TenancyHealth {
   #failure?: NotReadyReason;
   #last?: { at: number; reason: Promise<NotReadyReason | undefined> };
 
-  /** Notes that tenants can't be served at all. */
+  /** Records that multi-tenancy failed to start. */
   startFailed(error: unknown): void {
     this.#failure =
       error instanceof TenancyStartupError ? error.reason : 'refused';
   }
 
-  /** Looks at this database from now on. */
+  /** Sets the database to examine. */
   watch(database: { connection: ClientConfig; schema: string }): void {
     this.#database = database;
   }
 
-  /** Adds to the answer, such as how many engines fail. */
+  /** Adds a detail to the result, such as the number of failing engines. */
   addDetail(name: string, read: () => JsonValue): void {
     this.#details.set(name, read);
   }
@@ -100,7 +100,7 @@ async function examine(database: {
     );
     return isReady ? undefined : 'not-migrated';
   } catch (error) {
-    // The pool has its sessions still.
+    // The pool still has its sessions.
     return faultCode(error) === TOO_MANY_SESSIONS ? undefined : 'database-away';
   }
 }

@@ -8,14 +8,14 @@ import { CustomErrorBase } from '@backstage/errors';
 export type NotReadyReason = 'database-away' | 'not-migrated' | 'refused';
 
 /**
- * The backend does not serve the catalogs of tenants with the database as it is.
- * The message says what was found, and what to do about it.
+ * The backend cannot serve the catalogs of tenants with this database. The message says what is
+ * wrong and what to do.
  */
 export class TenancyStartupError extends CustomErrorBase {
-  /** Tells the error apart once it is serialized. */
+  /** Identifies the error in serialized form. */
   name = 'TenancyStartupError' as const;
 
-  /** @param reason - what probes are told of it */
+  /** @param reason - the reason for probes */
   constructor(message: string, readonly reason: NotReadyReason = 'refused') {
     super(message);
   }

@@ -11,17 +11,17 @@ import { TenancyStartupError } from './TenancyStartupError';
 export interface LocatedCatalog {
   /** How the catalog plugin connects, acting as the configured role. */
   connection: ClientConfig;
-  /** The schema of its tables, also before they are there. */
+  /** The schema of its tables, even before they exist. */
   catalogSchema?: string;
-  /** Why the database could not be asked. */
+  /** The error, if the database could not be queried. */
   fault?: unknown;
 }
 
 /**
- * Asks the catalog plugin's own connection where its tables are.
+ * Finds the schema of the stock catalog's tables, on the catalog plugin's own connection.
  *
- * @param options - with `create`, a missing database and schema are created as Backstage would
- * @throws {@link TenancyStartupError} where that is no PostgreSQL
+ * @param options - `create`: creates a missing database and schema as Backstage would
+ * @throws {@link TenancyStartupError} unless the database is PostgreSQL
  */
 export async function findCatalog(
   config: Config,
@@ -32,7 +32,7 @@ export async function findCatalog(
   return { ...located, catalogSchema: schema };
 }
 
-/** The connection as which the application works, and not as its owner. */
+/** The connection of the application's database user. */
 export async function tenancyConnection(
   config: Config,
   ...differences: TenancyConnection[]
@@ -56,13 +56,13 @@ function assertPostgres(config: Config): void {
   }
 }
 
-// A server that is unreachable may not answer at all.
+// An unreachable server may not answer at all.
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Connects, uses the connection, and closes it whatever happens.
+ * Connects, calls `use`, and closes the connection.
  *
- * @param options - with `timeoutMs`, how long connecting and each query may take
+ * @param options - `timeoutMs`: the time limit of connecting and of each query
  */
 export async function withClient<T>(
   connection: ClientConfig,
@@ -76,11 +76,11 @@ export async function withClient<T>(
       connectionTimeoutMillis: timeoutMs,
       query_timeout: timeoutMs,
     }),
-    // Not enumerable where it was hidden.
+    // The password may be non-enumerable.
     password: connection.password,
   });
-  // Without a listener a connection that is lost would end the process. The query
-  // at work fails as well, and that is what is reported.
+  // Without a listener, a lost connection would end the process. The running query rejects as
+  // well.
   client.on('error', () => {});
   try {
     await client.connect();
@@ -91,8 +91,8 @@ export async function withClient<T>(
 }
 
 /**
- * Tells a fault of the database or the network by its code, and nothing else: its
- * message may name hosts, and its fields hold SQL.
+ * The code of an error of the database or the network; undefined for other errors. Its message
+ * may name hosts, and its fields contain SQL.
  */
 export function faultCode(error: unknown): string | undefined {
   const { code, errors, message } = (error ?? {}) as {
@@ -103,18 +103,18 @@ export function faultCode(error: unknown): string | undefined {
   if (typeof code === 'string') {
     return code;
   }
-  // Of the driver, which gives them no code.
+  // Errors of the driver, which have no code.
   if (
     error instanceof DatabaseError ||
     /timeout expired|Connection terminated|SASL/.test(String(message))
   ) {
-    return 'no answer that is understood';
+    return 'no valid answer';
   }
-  // A name with several addresses has a fault for each.
+  // A host name with several addresses has an error for each.
   return errors?.map(faultCode).find(found => found !== undefined);
 }
 
-/** A fault of the database in words; what is none of these stays as it is. */
+/** Explains an error of the database; returns other errors unchanged. */
 export function explainFault(
   error: unknown,
   database: { name: string; key: string; login: string },
@@ -126,7 +126,7 @@ export function explainFault(
   const { name, key, login } = database;
   const advice = code.startsWith('28') ? login : 'see that it runs';
   return new TenancyStartupError(
-    `${name} can't be used (${code}): ${advice}, and check '${key}'`,
+    `${name} cannot be used (${code}): ${advice}, and check '${key}'`,
     code.startsWith('28') ? 'refused' : 'database-away',
   );
 }

@@ -12,23 +12,21 @@ import type { TenancyPool } from '../pool/TenancyPool';
 import { TenancyStartupError } from './TenancyStartupError';
 import { ADMIN_ROLE, APP_ROLE } from './layout';
 
-/** How the user of a connection is changed. */
+/** The remedy for a wrong database user. */
 export const CONNECT_AS_APP =
   `connect as ${APP_ROLE}: set tenancy.database.connection.user and .password (the ` +
   'documented configuration takes them from TENANCY_POSTGRES_USER and ' +
   'TENANCY_POSTGRES_PASSWORD)';
 
-// What is missing is found, and not met with an error.
+// The checks report missing tables themselves.
 const BEFORE_ALL_IS_WELL = { evenIfNotReady: true };
 
 /**
- * Checks that the database user can't get past what keeps tenants apart, and that
- * this is in place.
+ * Checks that row-level security is in place and that the database user cannot bypass it.
  *
- * @param options - with `catalogUser`, as whom the catalog plugin connects: to connect as
- * that one to the tables of tenants is to have configured no user for them
- * @throws {@link TenancyStartupError} with all that is wrong, and what to do about
- * each
+ * @param options - `catalogUser`: the user of the catalog plugin's connection. If the pool has
+ * the same user, tenancy.database.connection was probably not configured
+ * @throws {@link TenancyStartupError} with all findings and their remedies
  */
 export async function checkDatabase(
   pool: TenancyPool,
@@ -63,7 +61,7 @@ export async function checkDatabase(
   );
 }
 
-/** What is wrong on the nodes, where Citus has distributed the tables. */
+/** Findings on the nodes, if Citus has distributed the tables. */
 async function findingsOfShards(
   pool: TenancyPool,
   { mayActAsAdmin }: DatabaseUser,
@@ -89,13 +87,13 @@ async function findingsOfShards(
     : {
         findings: [],
         warnings: [
-          `The policies of the shards on the nodes of Citus are not checked, which ${ADMIN_ROLE} ` +
-            `alone may do: "${operatorCommand('verify')}" checks them.`,
+          `The policies of the shards on the nodes of Citus were not checked, because only ${ADMIN_ROLE} ` +
+            `may do that. Run "${operatorCommand('verify')}".`,
         ],
       };
 }
 
-/** All that is wrong with a user who is not meant to be one has one remedy. */
+/** Merges all findings about a wrongly configured user into one. */
 function withForgottenUser(
   user: string,
   findings: IsolationFinding[],
@@ -116,7 +114,7 @@ function withForgottenUser(
 }
 
 async function readDatabaseUser(pool: TenancyPool): Promise<DatabaseUser> {
-  // From PostgreSQL 16 on, SET is the right to act as a role.
+  // Since PostgreSQL 16, acting as a role needs its SET option.
   const [user] = await pool.query<DatabaseUser>(
     knex =>
       knex.raw(
@@ -133,7 +131,7 @@ async function readDatabaseUser(pool: TenancyPool): Promise<DatabaseUser> {
   return user;
 }
 
-/** Knex has its own form of placeholders. */
+/** Converts `$1` to Knex's placeholders. */
 function toRaw(knex: Knex, sql: string, values: unknown[]): Knex.Raw {
   const bindings: Knex.RawBinding[] = [];
   const text = sql.replace(/\?/g, '\\?').replace(/\$(\d+)/g, (_, number) => {
@@ -143,22 +141,22 @@ function toRaw(knex: Knex, sql: string, values: unknown[]): Knex.Raw {
   return knex.raw(text, bindings);
 }
 
-/** The user as which the backend works on the tables of tenants. */
+/** The database user of the pool. */
 interface DatabaseUser {
   name: string;
   /** `server_version_num` */
   version: number;
-  /** It may act as `portal_admin`. */
+  /** Whether the user may act as `portal_admin`. */
   mayActAsAdmin: boolean;
 }
 
 interface Leak {
   name: string;
-  /** The minor version that ended it, by major version. */
+  /** The first fixed minor version, by major version. */
   fixedIn: Record<number, number>;
 }
 
-// What let rows through row-level security. Later majors never had them.
+// Vulnerabilities that bypass row-level security. Later major versions never had them.
 const LEAKS: Leak[] = [
   {
     name: 'CVE-2024-10976',
@@ -170,7 +168,7 @@ const LEAKS: Leak[] = [
   },
 ];
 
-/** What an operator should know, and may live with. */
+/** Findings that an operator may accept. */
 function warningsOf(user: DatabaseUser): string[] {
   const { name, version, mayActAsAdmin } = user;
   return [

@@ -18,8 +18,8 @@ import {
 import { TenancyStartupError } from './TenancyStartupError';
 
 /**
- * Tells what is left to do before the default tenant has what the engine of the
- * stock catalog has. The tables of tenants are there, and have been checked.
+ * Decides whether this backend has to adopt the stock catalog. The tables of tenants exist and
+ * have been checked.
  *
  * @throws `TenancyStartupError` where the catalog is in use and not adopted
  */
@@ -40,7 +40,7 @@ export async function decideAdoption(options: {
 }
 
 /**
- * How the adoption of the catalog stands. It changes nothing.
+ * The state of the adoption. Reads only.
  *
  * @throws `TenancyStartupError` where the catalog is in use and not adopted
  */
@@ -50,8 +50,8 @@ export async function judgeAdoption(options: {
   logger: LoggerService;
 }): Promise<'complete' | 'intended' | 'new'> {
   const { database, pool, logger } = options;
-  // Before the other, or another process could come to the end of its adoption in
-  // between, and forget the intent.
+  // Read before the adoption's state: between the reads, another process may complete its
+  // adoption and delete the intent.
   const isIntended = await hasIntent(database);
   const status = await readAdoption(database);
   const { engineEntities } = status;
@@ -84,7 +84,7 @@ export async function judgeAdoption(options: {
   return 'new';
 }
 
-/** Counts deleted ones too: the engine did not write them. */
+/** Includes deleted entities: the engine did not write them either. */
 async function hasDefaultEntities(pool: TenancyPool): Promise<boolean> {
   const rows = await pool.query(
     knex =>
@@ -101,11 +101,11 @@ function count(entities: number): string {
   return `${entities} ${entities === 1 ? 'entity' : 'entities'}`;
 }
 
-/** A catalog in use is an operator's to adopt, at a time that suits. */
+/** Only an operator may adopt a catalog in use, at a suitable time. */
 export function refuseToAdopt(engineEntities: number): TenancyStartupError {
   const entities = engineEntities === 1 ? 'entity' : 'entities';
   return new TenancyStartupError(
-    `The catalog has ${engineEntities} ${entities} and is not adopted, so that the ` +
+    `The catalog has ${engineEntities} ${entities} and is not adopted, so the ` +
       'default tenant would look empty. The backend never migrates or adopts a ' +
       `catalog in use by itself. Run ${operatorCommand(
         'adopt',
@@ -116,7 +116,10 @@ export function refuseToAdopt(engineEntities: number): TenancyStartupError {
   );
 }
 
-/** The default tenant would go on showing a catalog that nothing writes to any more. */
+/**
+ * Otherwise the default tenant would show the earlier catalog, to which nothing writes any
+ * more.
+ */
 function refuseOtherCatalog(
   { begun, catalogSchema: adopted }: AdoptionStatus,
   { catalogSchema: own }: CatalogDatabase,
@@ -134,7 +137,7 @@ function refuseOtherCatalog(
   }
 }
 
-/** What was not carried over so far would look as if it were not there. */
+/** Entities that are not copied yet would look deleted. */
 function refuseHalfAdopted({
   tablesWithoutTriggers: tables,
 }: AdoptionStatus): TenancyStartupError {

@@ -3,7 +3,10 @@ import { explainFault, withClient } from './catalogConnection';
 import { CONNECT_AS_APP } from './checkDatabase';
 import { APP_ROLE } from './layout';
 
-/** Before the pool does, which would only say that there is no connection. */
+/**
+ * Logs in once before the pool does, because the pool's error would not say why it cannot
+ * connect.
+ */
 export async function ensureLogin(
   connection: ClientConfig,
   catalog: ClientConfig,

@@ -4,25 +4,25 @@ import {
 } from 'backstage-catalog-tenancy-migrations';
 import type { Client } from 'pg';
 
-/** The tables whose rows belong to tenants. */
+/** The tables of tenants' rows. */
 const TENANT_TABLES = ['entities', 'relations', 'refresh_state'];
 
-/** The role that owns the tables, whom row-level security does not bind. */
+/** The owner of the tables, which bypasses row-level security. */
 export const ADMIN_ROLE = 'portal_admin';
 
-/** The user that the migration makes for the application. */
+/** The user that the migration creates for the application. */
 export const APP_ROLE = 'portal_app';
 
 /** The last phase before the cutover. */
 export const LAST_PHASE = 5;
 
 /**
- * How the tables stand: none is there, or the partitioned ones of phase 5 are in
- * use, which Citus may have distributed since, or something else is.
+ * `fresh`: no table exists; `partitioned`: those of phase 5, possibly distributed by Citus;
+ * `unmigrated`: any other state.
  */
 type Layout = 'fresh' | 'partitioned' | 'unmigrated';
 
-/** Tells by the catalogs of PostgreSQL alone, which every user may read. */
+/** Reads only PostgreSQL's system catalogs, which every user may read. */
 export async function readLayout(
   client: Client,
   schema: string,
@@ -43,13 +43,13 @@ export async function readLayout(
   return isMigrated ? 'partitioned' : 'unmigrated';
 }
 
-/** Runs the queries of the migration's library on a connection. */
+/** Adapts a connection to the migration library. */
 export function reading(client: Client): QueryRows {
   return async <Row extends object>(sql: string, values: unknown[]) =>
     (await client.query<Row>(sql, values)).rows;
 }
 
-/** Whether a schema has a table, whatever the user may do with it. */
+/** Whether a schema has a table, whatever the user's rights on it. */
 export async function hasTable(
   client: Client,
   schema: string,

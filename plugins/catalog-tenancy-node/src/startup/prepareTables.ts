@@ -18,10 +18,9 @@ import { hasTable, LAST_PHASE, readLayout } from './layout';
 import { withClient } from './catalogConnection';
 
 /**
- * Sets up the tables of tenants where the database has none, and leaves a catalog
- * alone that is in use.
+ * Creates the tables of tenants in a database without them; never migrates a catalog in use.
  *
- * @throws {@link TenancyStartupError} for one that is not migrated, or not adopted
+ * @throws {@link TenancyStartupError} for a catalog that is not migrated, or not adopted
  */
 export async function prepareTables(
   database: CatalogDatabase,
@@ -29,8 +28,8 @@ export async function prepareTables(
 ): Promise<void> {
   const { connection, schema } = database;
   await withClient(connection, client => refuseStockSchema(client, database));
-  // Before the tables are looked at: another process of the backend may set them up
-  // meanwhile, and its engine may have entities then.
+  // Read before the layout: otherwise another process may create the tables in between, and its
+  // engine may already have entities.
   const { engineEntities } = await readAdoption(database);
   const layout = await withClient(connection, client =>
     readLayout(client, schema),
@@ -56,8 +55,7 @@ export async function prepareTables(
 }
 
 /**
- * The stock catalog has tables by the names of ours: where ours come first, it fails
- * to start from then on.
+ * The stock catalog has tables with the same names. In the same schema, it would fail to start.
  */
 async function refuseStockSchema(
   client: Client,
@@ -65,24 +63,24 @@ async function refuseStockSchema(
 ): Promise<void> {
   if (
     schema === catalogSchema &&
-    // Of which the stock catalog has none.
+    // The stock catalog has no table `entities`.
     !(await hasTable(client, schema, 'entities'))
   ) {
     throw new TenancyStartupError(
-      `Schema "${schema}" belongs to the tables of Backstage's own catalog, of ` +
-        'which relations and refresh_state have the same names as those of ' +
+      `Schema "${schema}" has the tables of Backstage's own catalog, whose ` +
+        'relations and refresh_state have the same names as the tables of ' +
         `tenants: set 'tenancy.schema' to another name, such as "tenancy"`,
     );
   }
 }
 
-// Another process of the backend is at work for some seconds.
+// Another process of the backend may migrate for some seconds.
 const PATIENCE_MS = 120_000;
 const POLL_MS = 500;
 
 /**
- * Takes a database without entities to the end of phase 5. Of several processes
- * that start at once, one does, and the others wait for it.
+ * Migrates a database without entities to phase 5. If several processes start at once, one
+ * migrates and the others wait.
  */
 async function setUp(options: {
   connection: ClientConfig;
@@ -104,10 +102,11 @@ async function setUp(options: {
 }
 
 /**
- * Adds to the product's own tables what an earlier version did not know. That is all that a
- * backend does in a catalog that is in use: it waits for locks half a minute at most.
+ * Applies the migrations of the product's own tables that an earlier version lacked. Waits for
+ * locks for at most half a minute. A backend changes nothing else in a catalog in use.
  *
- * Where it can't, such as without the rights, the check of the database says what is missing.
+ * If this fails, for example without the rights, the later check of the database reports what
+ * is missing.
  */
 async function bringUpToDate(
   { connection, schema }: CatalogDatabase,
@@ -137,7 +136,7 @@ async function bringUpToDate(
   }
 }
 
-/** Runs a migration, and again for as long as another process is at one. */
+/** Runs a migration, and retries while another process migrates. */
 async function inTurn(migrate: () => Promise<unknown>): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   for (;;) {
@@ -156,7 +155,7 @@ async function inTurn(migrate: () => Promise<unknown>): Promise<void> {
 function reporterOf(logger: LoggerService): Reporter {
   return {
     info: message => logger.debug(message),
-    // What it warns of is about tables that were in use before.
+    // Its warnings concern tables that were in use before.
     warn: message => logger.debug(message),
     waiting: (what, attempts) =>
       logger.info(`Waiting for a lock (attempt ${attempts}): ${what}`),
@@ -168,11 +167,11 @@ const UNREADABLE =
   'the database user of the catalog may not read which phases are complete. ' +
   `Next: ${operatorCommand('status')}.`;
 
-/** Where the migration stands, for a person; never fails. */
+/** Describes the state of the migration for a message. Never rejects. */
 export async function describePhase(
   database: CatalogDatabase,
 ): Promise<string> {
-  // That user may be another one than the operator's.
+  // The catalog's user may lack rights that the operator's user has.
   const found = await status(database).catch(() => undefined);
   if (!found?.tables.includes('entities')) {
     return UNREADABLE;

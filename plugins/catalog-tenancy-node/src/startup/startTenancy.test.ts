@@ -470,7 +470,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         database: { connection: { password: PASSWORD } },
       }).catch(e => e);
       expect(error.message).toMatch(
-        /^The database, as the user 'postgres', can't be used \(28\w+\): connect as portal_app: set tenancy\.database\.connection\.user/,
+        /^The database, as the user 'postgres', cannot be used \(28\w+\): connect as portal_app: set tenancy\.database\.connection\.user/,
       );
       expect(error.message).not.toContain(PASSWORD);
     });
@@ -518,7 +518,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     it('where the database can’t be reached, which names no address', async () => {
       const error = await start({ ...connection, port: 1 }).catch(e => e);
       expect(error.message).toMatch(
-        /^The database of the catalog can't be used/,
+        /^The database of the catalog cannot be used/,
       );
       expect(error.message).not.toContain(String(connection.host));
     });

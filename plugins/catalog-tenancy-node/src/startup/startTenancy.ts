@@ -41,58 +41,57 @@ import { TenancyStartupError } from './TenancyStartupError';
 import { warnOfMembership } from './warnOfMembership';
 
 /**
- * What the services of tenancy work with.
+ * The dependencies of the services of tenancy.
  *
  * @public
  */
 export interface Tenancy {
-  /** What is configured under `tenancy`. */
+  /** The configuration under `tenancy`. */
   config: TenancyConfig;
-  /** The one pool of connections to the tables of tenants. */
+  /** The connection pool to the tables of tenants. */
   pool: TenancyPool;
-  /** The limits that the registry gives to single tenants, in that pool and elsewhere. */
+  /** The limits of single tenants in the registry. */
   limits: TenantLimits;
   /**
-   * How the catalog plugin connects to its own database; undefined where that is no
+   * The connection of the catalog plugin to its own database; undefined unless that is
    * PostgreSQL. The password is not enumerable.
    */
   catalogConnection?: ClientConfig;
-  /** How the default tenant comes by what the engine of the stock catalog has. */
+  /** The adoption of the stock catalog by the default tenant. */
   adoption: CatalogAdoption;
-  /** Answers reads that may be stale, if one is configured. */
+  /** The read replica, if one is configured. */
   replica?: ReadReplica;
 }
 
-/** The error that PostgreSQL answers with for a database that is not there. */
+/** PostgreSQL's error code for a missing database. */
 const NO_SUCH_DATABASE = '3D000';
 
-// With the flag off no database is required: with `/dev/null` as the folder for sockets,
-// any use of the pool fails to connect.
+// With the flag off no database is required: with `/dev/null` as socket folder, any use of the
+// pool fails to connect.
 const NOWHERE: ClientConfig = { host: '/dev/null' };
 
 const FIRST_CONNECTION_MS = 60_000;
 const RETRY_MS = 250;
 
-/** For how long an unused connection is kept with the flag off. */
+/** How long an idle connection stays open with the flag off. */
 const IDLE_WHEN_OFF_MS = 1_000;
 
 interface StartOptions {
   config: RootConfigService;
   logger: LoggerService;
   lifecycle: RootLifecycleService;
-  /** Told whether tenants can be served. */
+  /** Gets the outcome of the start. */
   health?: Pick<TenancyHealth, 'startFailed' | 'watch'>;
-  /** Those that work with the pools, which close after them. */
+  /** The pools close after these requests are answered. */
   requests?: Pick<RequestsUnderWay, 'answered'>;
 }
 
 /**
- * Reads the configuration and makes the pool. With the flag on, it sees to it that
- * the catalogs of tenants can be served: a database without them is set up, one
- * with a catalog that is not migrated is left alone, and any other is checked.
+ * Reads the configuration and creates the pool. With the flag on, it also creates the tables of
+ * tenants in a database without them, and checks their isolation. A catalog that is not
+ * migrated is left unchanged.
  *
- * @throws {@link TenancyStartupError} where they can't be, with what to do about it,
- * which is one line of the log as well
+ * @throws {@link TenancyStartupError} that says what to do, which is also logged as one line
  */
 export async function startTenancy(options: StartOptions): Promise<Tenancy> {
   let isOn = false;
@@ -107,7 +106,10 @@ export async function startTenancy(options: StartOptions): Promise<Tenancy> {
   }
 }
 
-/** Backstage logs the error too, with a stack, and leaves the process running. */
+/**
+ * Formats an error as one line. Backstage also logs it with a stack, and leaves the process
+ * running.
+ */
 function explainFailure(error: unknown, isOn: boolean): string {
   const message = error instanceof Error ? error.message : String(error);
   const line = message
@@ -176,7 +178,7 @@ async function start(
       await refuseReplicaOfNodes(connection, schema);
     }
     await warnOfMembership(pool, config, logger);
-    // Before the first request: they hold from the beginning.
+    // Before the first request, so that the limits hold from the beginning.
     limits.replace(await readTenantLimits(pool));
     const adoption = await decideAdoption({ database, pool, logger });
     const replica = await startReplica({
@@ -209,8 +211,8 @@ async function start(
 }
 
 /**
- * @throws {@link TenancyStartupError} where Citus has distributed the tables: a replica of the
- * coordinator has none of their rows, and whether it has replayed a write says nothing of them
+ * @throws {@link TenancyStartupError} if Citus has distributed the tables: a replica of the
+ * coordinator has none of their rows, and its replay position says nothing about them
  */
 async function refuseReplicaOfNodes(
   connection: ClientConfig,
@@ -221,22 +223,22 @@ async function refuseReplicaOfNodes(
   );
   if (distributed) {
     throw new TenancyStartupError(
-      "The tables of tenants are distributed over the nodes of Citus: take 'tenancy.database.replica' " +
-        'away, since a replica of the coordinator has no rows of them.',
+      "The tables of tenants are distributed over the nodes of Citus: remove 'tenancy.database.replica', " +
+        'because a replica of the coordinator has no rows of them.',
     );
   }
 }
 
 /**
- * With the flag off few ask for tenants, and a rollback of the tables refuses while
- * sessions of `portal_app` are there.
+ * With the flag off the pool is rarely used, and a rollback of the tables refuses while
+ * `portal_app` has sessions.
  */
 function shortLived(pool: TenancyPoolLimits): TenancyPoolLimits {
   const { idleTimeoutMs } = pool;
   return { ...pool, idleTimeoutMs: Math.min(idleTimeoutMs, IDLE_WHEN_OFF_MS) };
 }
 
-/** The start does not wait for it: it may be there later, or never. */
+/** Does not wait for the replica, which may be unavailable. */
 async function startReplica(options: {
   primary: ClientConfig;
   root: RootConfigService;
@@ -257,14 +259,14 @@ async function startReplica(options: {
       tenantLimits,
       whenReady: true,
       maxStalenessMs: replica.maxStalenessMs,
-      // It may be another user there, to whom other rights were given.
+      // The replica's connection may have another user with other rights.
       check: connections => checkDatabase(connections, logger),
       logger,
     })
   );
 }
 
-/** Sends the first reads after the adoption to the primary, which has what it carried over. */
+/** Sends reads to the primary until the replica has replayed the adoption. */
 function withPrimaryReadsAfter(
   adoption: CatalogAdoption,
   replica: ReadReplica | undefined,
@@ -285,7 +287,10 @@ function withPrimaryReadsAfter(
   };
 }
 
-/** How the catalog plugin and the pool connect; with the flag off neither has to. */
+/**
+ * The connections of the catalog plugin and of the pool. With the flag off, neither is
+ * required.
+ */
 async function connect(
   { enabled, connection }: TenancyConfig,
   { config, logger }: StartOptions,
@@ -300,13 +305,15 @@ async function connect(
       throw error;
     }
     logger.info(
-      `Multi-tenancy is off, and could not be on: ${(error as Error).message}`,
+      `Multi-tenancy is off, and could not be turned on: ${
+        (error as Error).message
+      }`,
     );
     return undefined;
   }
 }
 
-/** Has Backstage create the database and the schema of the catalog, where it would do that. */
+/** Creates the database and the schema of the catalog, if Backstage would create them. */
 async function ensureDatabase(
   found: LocatedCatalog,
   { config }: StartOptions,
@@ -327,18 +334,18 @@ async function ensureDatabase(
   }
   if (catalog.catalogSchema === undefined) {
     throw new TenancyStartupError(
-      "The search path of the catalog's connection names no schema that exists, so that its " +
-        "tables can't be found. Create the schema, or set backend.database.ensureSchemaExists.",
+      "The search path of the catalog's connection names no schema that exists, so its " +
+        'tables cannot be found. Create the schema, or set backend.database.ensureSchemaExists.',
     );
   }
   return catalog;
 }
 
 /**
- * Of many processes that start at once, one may wait longer for its first connection than a
- * request is to wait: the server or a pooler takes them in turn.
+ * Waits for the first connection longer than a request would: if many processes start at once,
+ * the server or a pooler admits them one by one.
  *
- * @throws `DatabaseUnavailableError` where none comes
+ * @throws `DatabaseUnavailableError` after a minute
  */
 async function connectPatiently(pool: TenancyPool): Promise<void> {
   const giveUpAt = performance.now() + FIRST_CONNECTION_MS;

@@ -3,10 +3,10 @@ import type { TenancyConfig } from '../config/readTenancyConfig';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 
-// In a line of the log.
+// The most slugs in one line of the log.
 const MOST_SLUGS = 5;
 
-/** Says who enters which tenant where an operator may expect something else. */
+/** Warns of settings and tenants whose membership an operator may not expect. */
 export async function warnOfMembership(
   pool: TenancyPool,
   { membership }: TenancyConfig,
@@ -40,7 +40,7 @@ export async function warnOfMembership(
         total === 1 ? 'tenant has' : 'tenants have'
       } no members (${named}${
         total > empty.length ? ', …' : ''
-      }): only whom tenancy.admins lists, and tokens of the tenant, enter. ` +
+      }): only administrators in tenancy.admins and tokens of the tenant may enter. ` +
         'Add members with PUT /api/tenants/<slug>/members/<principal>, or set ' +
         'tenancy.membership to open meanwhile.',
     );

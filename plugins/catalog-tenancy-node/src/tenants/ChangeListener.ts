@@ -17,22 +17,25 @@ export type RegistryChange =
   | { tenantSlug: string }
   /** Members of the tenant with this id were added, changed or removed. */
   | { membersOf: string }
-  /** The engine of the tenant with this id was enabled, disabled or configured. */
+  /**
+   * The engine of the tenant with this id was configured, paused or resumed, or its shares
+   * changed.
+   */
   | { engineOf: string }
   /** The engine of the tenant with this id may have work. */
   | { workOf: string };
 
-/** What goes through the channel. A version that does not know one ignores it. */
+/** A message on the channel. Versions that do not know a kind ignore it. */
 type ChangeMessage =
   | RegistryChange
-  /** From a listener to itself, to learn whether it hears. */
+  /** From a listener to itself, to check that notifications arrive. */
   | { nonce: string };
 
 /**
- * Sends a message to all listeners, when the transaction commits.
+ * Sends a message to all listeners when the transaction commits.
  *
- * PostgreSQL lets the commits of transactions that notify go one by one, in one
- * database. Changes to the registry are rare.
+ * PostgreSQL serializes the commits of notifying transactions in a cluster. Changes to the
+ * registry are rare.
  */
 export function notifyStatement(
   knex: Knex,
@@ -45,7 +48,7 @@ export function notifyStatement(
   ]);
 }
 
-/** Nothing if it is none of ours. */
+/** Undefined for an unknown message. */
 function parseChange(payload: string): ChangeMessage | undefined {
   try {
     const message = JSON.parse(payload);
@@ -68,24 +71,24 @@ const CLOSE_MS = 1_000;
 
 interface ListeningSessionOptions {
   pool: Pick<TenancyPool, 'connection' | 'query' | 'schema'>;
-  /** How long a message to itself may take. */
+  /** The time limit of a message to itself. */
   answerMs: number;
-  /** How often it makes sure that it still hears. */
+  /** The interval of messages to itself. */
   heartbeatMs: number;
   onChange(change: RegistryChange): void;
-  /** Is called once, when it has heard and no longer does. */
+  /** Called once, when the session stops listening after it has listened. */
   onLost(error: Error): void;
 }
 
-/** One connection that hears of changes to the registry. */
+/** One connection that receives notifications of changes to the registry. */
 class ListeningSession {
-  /** Resolves once it hears, and rejects if it does not come to that. */
+  /** Resolves once notifications arrive, and rejects if they cannot. */
   readonly ready: Promise<void>;
 
   readonly #options: ListeningSessionOptions;
   readonly #channel: string;
   readonly #client: Client;
-  #state: 'opening' | 'hearing' | 'ended' = 'opening';
+  #state: 'opening' | 'listening' | 'ended' = 'opening';
   #heartbeat?: NodeJS.Timeout;
   #onNonce?: (nonce: string) => void;
   #onEnd?: (error: Error) => void;
@@ -100,7 +103,7 @@ class ListeningSession {
     this.#channel = registryChannel(schema);
     this.#client = new Client({
       ...connection,
-      // It is not enumerable.
+      // The password is not enumerable.
       password: connection.password,
       application_name: 'tenants: changes',
       connectionTimeoutMillis: CONNECT_MS,
@@ -112,9 +115,9 @@ class ListeningSession {
     this.ready = this.#open();
   }
 
-  /** Whether it is known to hear. */
-  get hears(): boolean {
-    return this.#state === 'hearing';
+  /** Whether notifications are known to arrive. */
+  get isListening(): boolean {
+    return this.#state === 'listening';
   }
 
   async close(): Promise<void> {
@@ -138,7 +141,7 @@ class ListeningSession {
     if (this.#state === 'ended') {
       throw new Error('It was closed');
     }
-    this.#state = 'hearing';
+    this.#state = 'listening';
     this.#beatLater();
   }
 
@@ -149,12 +152,12 @@ class ListeningSession {
     await within(
       answerMs,
       'No answer to LISTEN',
-      // It is idle for most of the time.
+      // The session is idle most of the time.
       this.#client.query(`set idle_session_timeout = 0; listen ${channel}`),
     );
-    // By another connection: a pooler of transactions would let this one hear what
-    // it sends itself, and nothing that others send.
-    await this.#hearItself(nonce =>
+    // Sent by another connection: behind a transaction pooler, this one would receive its own
+    // messages and no others.
+    await this.#notifyItself(nonce =>
       pool.query(knex => notifyStatement(knex, pool.schema, { nonce })),
     );
   }
@@ -166,16 +169,16 @@ class ListeningSession {
     ).unref();
   }
 
-  /** By its own connection: whether that works does not depend on a busy pool. */
+  /** Sends on its own connection, so that a busy pool does not delay the check. */
   async #beat(): Promise<void> {
     try {
-      await this.#hearItself(nonce =>
+      await this.#notifyItself(nonce =>
         this.#client.query('select pg_notify($1, $2)', [
           this.#channel,
           JSON.stringify({ nonce } satisfies ChangeMessage),
         ]),
       );
-      if (this.hears) {
+      if (this.isListening) {
         this.#beatLater();
       }
     } catch (error) {
@@ -183,19 +186,21 @@ class ListeningSession {
     }
   }
 
-  async #hearItself(send: (nonce: string) => Promise<unknown>): Promise<void> {
+  async #notifyItself(
+    send: (nonce: string) => Promise<unknown>,
+  ): Promise<void> {
     const nonce = randomUUID();
-    const heard = new Promise<void>(resolve => {
-      this.#onNonce = received => {
-        if (received === nonce) {
+    const received = new Promise<void>(resolve => {
+      this.#onNonce = value => {
+        if (value === nonce) {
           resolve();
         }
       };
     });
     await within(
       this.#options.answerMs,
-      'It does not hear what is sent to its channel, as behind a pooler of transactions',
-      Promise.all([heard, send(nonce)]),
+      'Notifications do not arrive, as behind a transaction pooler',
+      Promise.all([received, send(nonce)]),
     );
   }
 
@@ -212,12 +217,12 @@ class ListeningSession {
     if (this.#state === 'ended') {
       return;
     }
-    const heard = this.hears;
+    const wasListening = this.isListening;
     this.#state = 'ended';
     clearTimeout(this.#heartbeat);
     this.#client.end().catch(() => {});
     this.#onEnd?.(error);
-    if (heard) {
+    if (wasListening) {
       this.#options.onLost(error);
     }
   }
@@ -227,7 +232,7 @@ class ListeningSession {
 export interface ListenerTiming {
   answerMs: number;
   heartbeatMs: number;
-  /** The shortest and the longest pause before it connects again. */
+  /** The shortest and the longest pause before reconnecting. */
   reconnectMs: { shortest: number; longest: number };
 }
 
@@ -236,16 +241,16 @@ interface ChangeListenerOptions extends ListenerTiming {
   logger: LoggerService;
 }
 
-/** A cache of something in the registry. */
+/** A subscriber to notifications, such as a cache of the registry. */
 export interface ChangeSubscriber {
   onChange(change: RegistryChange): void;
-  /** Is called whenever the listener begins to hear, and whenever it no longer does. */
-  onHearing(): void;
+  /** Called whenever the listener starts or stops receiving notifications. */
+  onListeningChange(): void;
 }
 
 /**
- * Hears of changes to the registry that any process makes, and connects again for
- * as long as it takes where it does not hear. All caches of a process share one.
+ * Receives notifications of changes to the registry in any process, and reconnects until it
+ * succeeds. All caches of a process share one.
  */
 export class ChangeListener {
   readonly #options: ChangeListenerOptions;
@@ -258,17 +263,17 @@ export class ChangeListener {
     this.#options = options;
   }
 
-  /** Whether it is known to hear. */
-  get hears(): boolean {
-    return this.#session?.hears ?? false;
+  /** Whether notifications are known to arrive. */
+  get isListening(): boolean {
+    return this.#session?.isListening ?? false;
   }
 
-  /** Tells a subscriber of all that is heard from now on. */
+  /** Adds a subscriber to later notifications. */
   subscribe(subscriber: ChangeSubscriber): void {
     this.#subscribers.push(subscriber);
   }
 
-  /** Begins to listen, unless it has begun before. */
+  /** Starts to listen, unless already started. */
   start(): void {
     if (!this.#started) {
       this.#started = true;
@@ -293,8 +298,8 @@ export class ChangeListener {
       } catch (error) {
         this.#report(error, attempt);
       }
-      // Not at the same moments as other processes that have lost the same server, and
-      // without keeping a process alive that has nothing else to do.
+      // Randomized, so that processes that lost the same server do not reconnect at once. The
+      // timer does not keep the process alive.
       const spread = 1 + Math.random();
       await delay(Math.min(pauseMs * spread, longest), undefined, {
         ref: false,
@@ -314,21 +319,23 @@ export class ChangeListener {
       onLost: error => this.#onLost(error),
     });
     await this.#session.ready;
-    this.#subscribers.forEach(each => each.onHearing());
-    this.#options.logger.debug('Hearing of changes to the registry of tenants');
+    this.#subscribers.forEach(each => each.onListeningChange());
+    this.#options.logger.debug(
+      'Listening for changes to the registry of tenants',
+    );
   }
 
   #onLost(error: Error): void {
-    this.#subscribers.forEach(each => each.onHearing());
+    this.#subscribers.forEach(each => each.onListeningChange());
     this.#report(error);
     void this.#keepConnecting();
   }
 
-  /** Once for each time that it does not hear: it may be for ever, by a pooler. */
+  /** Logs once for each loss: behind a transaction pooler, attempts fail for ever. */
   #report(error: unknown, attempt: number = 1): void {
     if (attempt === 1 && !this.#closed) {
       this.#options.logger.warn(
-        'Not hearing of changes to the registry of tenants: until that works, ' +
+        'Not listening for changes to the registry of tenants: until that works, ' +
           'each request asks the database for its tenant',
         toError(error),
       );
@@ -337,9 +344,9 @@ export class ChangeListener {
 }
 
 /**
- * Waits for a promise, but not for ever.
+ * Waits for a promise, up to a time limit.
  *
- * @throws Error with the message if it takes longer
+ * @throws Error with the message after the time limit
  */
 async function within<T>(
   milliseconds: number,

@@ -83,13 +83,13 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
     await retire('purged');
     try {
       await expect(store.restore('begun')).rejects.toThrow(
-        "The tenant 'begun' is being purged, and can't be restored any more",
+        "The tenant 'begun' is being purged and can no longer be restored",
       );
       await expect(store.get('begun')).resolves.toMatchObject({
         deleted_at: expect.any(String),
       });
       await expect(registry.createTenant('purged')).rejects.toThrow(
-        "The slug 'purged' was that of a tenant that was purged",
+        "The slug 'purged' belonged to a purged tenant",
       );
       await expect(store.get('purged')).resolves.toBeUndefined();
     } finally {

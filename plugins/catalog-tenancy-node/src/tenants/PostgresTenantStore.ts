@@ -33,7 +33,7 @@ import type {
 import { notifyStatement } from './ChangeListener';
 import { LIMIT_NAMES, selectLimits } from './limits';
 
-/** The columns of `tenants` beside the limits. */
+/** The columns of `tenants` except the limits. */
 const TENANT_COLUMNS = [
   'tenant_id',
   'tenant_slug',
@@ -55,7 +55,7 @@ interface TenantRow
   deleted_at: Date | null;
 }
 
-/** In the order in which the API shows it. */
+/** In the order of the API. */
 function toTenant(row: TenantRow): Tenant {
   return {
     tenant_id: row.tenant_id,
@@ -63,7 +63,7 @@ function toTenant(row: TenantRow): Tenant {
     tenant_name: row.tenant_name,
     max_entities: row.max_entities,
     entity_ttl_days: row.entity_ttl_days,
-    // Missing from a table that an earlier version has migrated.
+    // Missing in a table that an earlier version migrated.
     concurrency: row.concurrency ?? null,
     requests_per_second: row.requests_per_second ?? null,
     burst: row.burst ?? null,
@@ -76,9 +76,9 @@ function toTenant(row: TenantRow): Tenant {
 /**
  * {@link TenantStore} on PostgreSQL.
  *
- * What changes the registry locks one row of it until the commit, and no table. A
- * change waits for no more than another change to the same tenant: no column is
- * touched that foreign keys look at, so that nobody who writes for the tenant waits.
+ * A change locks one row of the registry until the commit, and no table. It waits only for
+ * other changes to the same tenant. It changes no key column, so it does not block checks of
+ * foreign keys.
  *
  * @public
  */
@@ -89,8 +89,8 @@ export class PostgresTenantStore implements TenantStore {
   readonly #directory: Pick<TenantDirectory, 'forget'>;
 
   /**
-   * @param options - `directory` is the one of this process, which is told at once;
-   * those of other processes are notified
+   * @param options - `directory`: the cache of this process, invalidated directly; other
+   * processes are notified by NOTIFY
    */
   constructor(options: {
     pool: TenancyPool;
@@ -113,7 +113,7 @@ export class PostgresTenantStore implements TenantStore {
       options,
       'query',
     );
-    // The search reads every row of the registry, which has one for each tenant.
+    // A search scans the registry, which has one row for each tenant.
     const matching = (knex: Knex) =>
       knex('tenants').where(tenants => {
         if (!deleted) {
@@ -126,7 +126,7 @@ export class PostgresTenantStore implements TenantStore {
     const rows = await this.#pool.query<TenantRow>(knex =>
       matching(knex)
         .select(tenantColumns(knex))
-        // In the same order on every server, whatever its collation.
+        // The same order under every collation of the database.
         .orderByRaw('tenant_slug collate "C"')
         .limit(limit)
         .offset(offset),
@@ -159,7 +159,7 @@ export class PostgresTenantStore implements TenantStore {
     const slug = values.tenant_slug;
     return this.#change('create a tenant', slug, async transaction => {
       await assertLimitsFit(transaction, values);
-      // Of two at once, the second waits for the first to commit, and then does
+      // Of two concurrent inserts, the second waits for the first to commit, and then inserts
       // nothing.
       const [created] = await transaction.query<TenantRow>(
         transaction
@@ -174,7 +174,7 @@ export class PostgresTenantStore implements TenantStore {
       }
       if (await isRetired(transaction, slug)) {
         throw new ConflictError(
-          `The slug '${slug}' was that of a tenant that was purged, whose people others may mention. Choose another one`,
+          `The slug '${slug}' belonged to a purged tenant, whose users other tenants may still mention. Choose another one`,
         );
       }
       return toTenant(created);
@@ -239,7 +239,7 @@ export class PostgresTenantStore implements TenantStore {
       }
       if (await isRetired(transaction, tenantSlug)) {
         throw new ConflictError(
-          `The tenant '${tenantSlug}' is being purged, and can't be restored any more`,
+          `The tenant '${tenantSlug}' is being purged and can no longer be restored`,
         );
       }
       return toTenant(tenant);
@@ -287,7 +287,7 @@ export class PostgresTenantStore implements TenantStore {
   async countEntities(tenantIds: string[]): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     const waiting = [...tenantIds];
-    // Each in the context of its own tenant, as the policy wants it. A few at once, which
+    // One query for each tenant, in its context, as the policy requires; a few at a time, to
     // leave the pool to requests.
     const countNext = async (): Promise<void> => {
       for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
@@ -306,7 +306,7 @@ export class PostgresTenantStore implements TenantStore {
     return counts;
   }
 
-  /** Changes a tenant as the administrator, and tells every directory. */
+  /** Changes a tenant as the administrator, and invalidates all directories. */
   async #change<T>(
     reason: string,
     tenantSlug: string,
@@ -324,8 +324,7 @@ export class PostgresTenantStore implements TenantStore {
         return result;
       });
     } finally {
-      // After a failure too: a commit may have taken effect of which the answer
-      // was lost.
+      // Also after a failure: the commit may have taken effect although its answer was lost.
       this.#directory.forget(tenantSlug);
     }
   }
@@ -336,8 +335,7 @@ function tenantColumns(knex: Knex): (string | Knex.Raw)[] {
 }
 
 /**
- * @throws `NotImplementedError` where limits of the tenant are to be set, and the table has no
- * columns for them
+ * @throws `NotImplementedError` if `values` sets limits and the table lacks their columns
  */
 async function assertLimitsFit(
   { knex, query }: AdminTransaction,
@@ -354,17 +352,15 @@ async function assertLimitsFit(
   );
   if (found.length < LIMIT_NAMES.length) {
     throw new NotImplementedError(
-      'This database has no limits of single tenants yet: they come with phase 5 of the ' +
-        `migration. Run "${operatorCommand(
-          'phase5',
-        )}", also where it was run before`,
+      'This database has no columns for the limits of tenants yet. Run ' +
+        `"${operatorCommand('phase5')}" again`,
     );
   }
 }
 
 /**
- * In any case; the wildcards of ILIKE in the text stand for themselves. Slugs are ASCII in
- * every language; names are compared in that of the database.
+ * Ignores case, and escapes the wildcards of ILIKE. Slugs are ASCII and compared by "C"; names
+ * by the database's collation.
  */
 function containsText(tenants: Knex.QueryBuilder, search: string): void {
   const pattern = `%${search.replace(/[\\%_]/g, '\\$&')}%`;
@@ -390,8 +386,8 @@ async function findTenant(
 }
 
 /**
- * Whether a purge has begun for the slug. It is asked for after the change, which waits for a
- * purge that retires the slug at the same time.
+ * Whether a purge of the slug has begun. Read after the change, which waits for a concurrent
+ * purge that retires the slug.
  */
 async function isRetired(
   transaction: AdminTransaction,
@@ -412,10 +408,9 @@ function updateTenant(
     .where('tenant_slug', tenantSlug)
     .update({
       ...values,
-      // It moves with every change, however fast they come and whatever the clock
-      // does. On a reference table, Citus takes immutable and stable expressions that it can
-      // evaluate once for all nodes: no `clock_timestamp()`, and no sum of a column with a
-      // time zone, which depends on that of the session.
+      // Increases with every change, even if the clock does not. On a reference table, Citus
+      // allows only immutable and stable expressions: no `clock_timestamp()`, and no addition
+      // to a `timestamptz`, which depends on the session's time zone.
       updated_at: knex.raw(
         `greatest(now(), (updated_at at time zone 'UTC' + interval '1 millisecond') at time zone 'UTC')`,
       ),

@@ -37,7 +37,10 @@ describe.each(databases.eachSupportedId())(
       const snapshot = RegistrySnapshot.create({
         pool,
         logger,
-        timing: { hearingMs: 3_600_000, deafMs: deaf ? 10 : 3_600_000 },
+        timing: {
+          pollMs: 3_600_000,
+          pollWithoutListeningMs: deaf ? 10 : 3_600_000,
+        },
       });
       open.push(() => snapshot.close());
       return { snapshot, logger };
@@ -46,7 +49,7 @@ describe.each(databases.eachSupportedId())(
     const hearing = async () => {
       const { snapshot } = start();
       snapshot.follow(limits);
-      await waitUntil('the process to hear', async () => snapshot.hears);
+      await waitUntil('the process to hear', async () => snapshot.isListening);
     };
 
     it('is the last of many changes in a row', async () => {
@@ -63,7 +66,7 @@ describe.each(databases.eachSupportedId())(
     it('is read from time to time where nothing is heard', async () => {
       const { tenant_id } = await registry.createTenant('acme');
       const { snapshot } = start({ deaf: true });
-      await snapshot.deafen();
+      await snapshot.stopListening();
       snapshot.follow(limits);
       await registry.store.update('acme', { concurrency: 7 });
       await eventually(async () =>
@@ -75,6 +78,24 @@ describe.each(databases.eachSupportedId())(
       await eventually(async () =>
         expect(limits.of(tenant_id)).toBeUndefined(),
       );
+    });
+
+    it('is read again after a change at the very end of a read', async () => {
+      const { pool } = registry.database;
+      const query = jest.fn((...args: Parameters<TenancyPool['query']>) =>
+        pool.query(...args),
+      );
+      const { snapshot } = start({
+        pool: { ...pool, query } as unknown as TenancyPool,
+      });
+      await snapshot.stopListening();
+      snapshot.follow(limits);
+      const unsubscribe = limits.onChange(() => {
+        unsubscribe();
+        queueMicrotask(() => snapshot.changed());
+      });
+      snapshot.changed();
+      await eventually(async () => expect(query).toHaveBeenCalledTimes(2));
     });
 
     it('stays while the registry cannot be read, which is said once', async () => {
@@ -93,7 +114,7 @@ describe.each(databases.eachSupportedId())(
         pool: { ...pool, query } as unknown as TenancyPool,
       });
       limits.set(tenant_id, { concurrency: 1 });
-      await snapshot.deafen();
+      await snapshot.stopListening();
       snapshot.follow(limits);
       await waitUntil('several attempts', async () => asked > 2);
       expect(limits.of(tenant_id)).toEqual({ concurrency: 1 });

@@ -28,23 +28,23 @@ import type { ActiveTenant, TenantDirectory } from './TenantDirectory';
  */
 export interface RegistryTiming {
   /**
-   * For how long an answer is remembered: 5 seconds by default. It bounds how
-   * long a change without a notification, such as one by hand, stays unseen.
+   * How long a result is cached: 5 seconds by default. A change without a notification, such as
+   * one by hand, stays unseen for at most this time.
    */
   ttlMs: number;
-  /** How often the connection that listens is tried: 10 seconds by default. */
+  /** The interval of checks of the listening connection: 10 seconds by default. */
   heartbeatMs: number;
-  /** How long that may take: 2 seconds by default. */
+  /** The time limit of such a check: 2 seconds by default. */
   answerMs: number;
-  /** The pauses before it connects again: 0.1 to 60 seconds by default. */
+  /** The pauses before reconnecting: 0.1 to 60 seconds by default. */
   reconnectMs: { shortest: number; longest: number };
   /**
-   * How often limits are read and listeners are called though nothing was heard, for changes
-   * by hand: 60 seconds by default.
+   * The interval of polls (reading limits, calling listeners) for changes by hand: 60 seconds
+   * by default.
    */
-  hearingMs: number;
-  /** The same while it does not hear: 5 seconds by default. */
-  deafMs: number;
+  pollMs: number;
+  /** The same while notifications do not arrive: 5 seconds by default. */
+  pollWithoutListeningMs: number;
 }
 
 const TIMING: RegistryTiming = {
@@ -52,47 +52,47 @@ const TIMING: RegistryTiming = {
   heartbeatMs: 10_000,
   answerMs: 2_000,
   reconnectMs: { shortest: 100, longest: 60_000 },
-  hearingMs: 60_000,
-  deafMs: 5_000,
+  pollMs: 60_000,
+  pollWithoutListeningMs: 5_000,
 };
 
 /**
- * What a snapshot works with.
+ * Options of {@link RegistrySnapshot.create}.
  *
  * @public
  */
 export interface RegistrySnapshotOptions {
   /**
-   * Answers look-ups. The snapshot listens on one more connection with the same
-   * settings, which does not count among the pool's.
+   * Runs look-ups. The snapshot listens on one additional connection with the same settings,
+   * outside of the pool.
    */
   pool: Pick<TenancyPool, 'connection' | 'query' | 'schema'>;
   /** Logs when notifications of changes stop, and when they arrive again. */
   logger: LoggerService;
-  /** What differs from the defaults. */
+  /** Overrides defaults. */
   timing?: Partial<RegistryTiming>;
 }
 
-// Of callers and tenants that were seen lately.
+// The most cached results, of recent callers and tenants.
 const MOST_ANSWERS = 50_000;
 
 /**
- * Answers of the database, remembered for some seconds while changes are heard. Those who ask
- * the same at the same time share one query.
+ * Caches results of look-ups for some seconds while notifications arrive. Concurrent equal
+ * look-ups share one query.
  */
-class RememberedAnswers {
+class CachedAnswers {
   readonly #answers: LRUCache<string, object>;
   readonly #underWay = new Map<string, Promise<object | undefined>>();
-  readonly #hears: () => boolean;
-  // Moves with each change: an answer from before must not be remembered.
+  readonly #isListening: () => boolean;
+  // Increases with each change: a result from before a change must not be cached.
   #generation = 0;
 
-  constructor(options: { ttlMs: number; hears: () => boolean }) {
+  constructor(options: { ttlMs: number; isListening: () => boolean }) {
     this.#answers = new LRUCache({ max: MOST_ANSWERS, ttl: options.ttlMs });
-    this.#hears = options.hears;
+    this.#isListening = options.isListening;
   }
 
-  /** The answer to a question. That there is none is not remembered. */
+  /** Looks up a key. Undefined results are not cached. */
   async find<T extends object>(
     question: string,
     ask: () => Promise<T | undefined>,
@@ -101,7 +101,7 @@ class RememberedAnswers {
     return known ?? this.#ask(question, ask);
   }
 
-  /** Has all later questions ask the database, and not share an earlier answer. */
+  /** Drops all results, including those of running queries for later callers. */
   forget(): void {
     this.#generation += 1;
     this.#answers.clear();
@@ -119,7 +119,7 @@ class RememberedAnswers {
     const generation = this.#generation;
     const answer = ask()
       .then(found => {
-        if (found && this.#hears() && generation === this.#generation) {
+        if (found && this.#isListening() && generation === this.#generation) {
           this.#answers.set(question, found);
         }
         return found;
@@ -135,11 +135,11 @@ class RememberedAnswers {
 }
 
 /**
- * What one process knows of the registry: its tenants, their members, limits and engines.
+ * A process's view of the registry: tenants, members, limits and engines.
  *
- * It listens on a separate connection, from the first use on. While nothing tells it that
- * notifications arrive, as behind a pooler that hands out connections by transaction, it
- * remembers nothing: each look-up asks the database.
+ * Listens for changes on a separate connection from the first use on. While notifications do
+ * not arrive, as behind a transaction pooler, it caches nothing and each look-up queries the
+ * database.
  *
  * @public
  */
@@ -150,7 +150,7 @@ export class RegistrySnapshot
   readonly #logger: LoggerService;
   readonly #timing: RegistryTiming;
   readonly #listener: ChangeListener;
-  readonly #answers: RememberedAnswers;
+  readonly #answers: CachedAnswers;
   readonly #listeners = new Set<() => void>();
   readonly #workListeners = new Set<(tenantId: string) => void>();
   #limits?: TenantLimits;
@@ -160,7 +160,7 @@ export class RegistrySnapshot
   #timer?: NodeJS.Timeout;
   #isClosed = false;
 
-  /** It connects at the first use. */
+  /** Connects on first use. */
   static create(options: RegistrySnapshotOptions): RegistrySnapshot {
     return new RegistrySnapshot(options);
   }
@@ -170,28 +170,28 @@ export class RegistrySnapshot
     this.#logger = logger;
     this.#timing = { ...TIMING, ...timing };
     this.#listener = new ChangeListener({ ...this.#timing, pool, logger });
-    this.#answers = new RememberedAnswers({
+    this.#answers = new CachedAnswers({
       ttlMs: this.#timing.ttlMs,
-      hears: () => this.#listener.hears,
+      isListening: () => this.#listener.isListening,
     });
     this.#listener.subscribe({
-      onChange: change => this.#heard(change),
-      // When it begins to hear too: changes may have passed unheard before that.
-      onHearing: () => {
+      onChange: change => this.#onRegistryChange(change),
+      // Also when listening starts: earlier notifications may have been missed.
+      onListeningChange: () => {
         this.forget();
         this.changed();
       },
     });
   }
 
-  /** {@inheritDoc TenantEngineChanges.hears} */
-  get hears(): boolean {
-    return this.#listener.hears;
+  /** {@inheritDoc TenantEngineChanges.isListening} */
+  get isListening(): boolean {
+    return this.#listener.isListening;
   }
 
   /** {@inheritDoc TenantDirectory.findActive} */
   async findActive(tenantSlug: string): Promise<ActiveTenant | undefined> {
-    // Only slugs that exist are remembered: clients can send any.
+    // Only existing slugs are cached: clients can send any text.
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
     }
@@ -257,12 +257,12 @@ export class RegistrySnapshot
     return found ?? new Map();
   }
 
-  /** Has the next look-ups ask the database, whatever tenant or member they are about. */
+  /** Drops all cached results. */
   forget(): void {
     this.#answers.forget();
   }
 
-  /** Keeps the limits of tenants as the registry has them. */
+  /** Keeps the limits of tenants up to date with the registry. */
   follow(limits: TenantLimits): void {
     this.#limits = limits;
     this.#listener.start();
@@ -270,7 +270,7 @@ export class RegistrySnapshot
   }
 
   /**
-   * Calls a subscriber with each change, when this answers with the new state.
+   * Calls a subscriber with each change, after this snapshot has dropped its earlier results.
    *
    * @internal
    */
@@ -316,21 +316,21 @@ export class RegistrySnapshot
     return () => this.#workListeners.delete(own);
   }
 
-  /** Stops listening. Look-ups ask the database then, on connections that do not stay. */
-  async deafen(): Promise<void> {
+  /** Stops listening. Look-ups then query the database each time. */
+  async stopListening(): Promise<void> {
     await this.#listener.close();
     this.forget();
   }
 
-  /** Ends all; look-ups still ask the database. */
+  /** Stops listening and polling. Look-ups still query the database. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.deafen();
+    await this.stopListening();
     await this.#readingLimits;
   }
 
-  #heard(change: RegistryChange): void {
+  #onRegistryChange(change: RegistryChange): void {
     if ('workOf' in change) {
       this.#workListeners.forEach(each => each(change.workOf));
       return;
@@ -346,41 +346,43 @@ export class RegistrySnapshot
   #callLater(): void {
     clearTimeout(this.#timer);
     if (!this.#isClosed && (this.#limits || this.#listeners.size > 0)) {
-      const { hearingMs, deafMs } = this.#timing;
+      const { pollMs, pollWithoutListeningMs } = this.#timing;
       this.#timer = setTimeout(
         () => this.changed(),
-        this.hears ? hearingMs : deafMs,
+        this.isListening ? pollMs : pollWithoutListeningMs,
       ).unref();
     }
   }
 
   #readLimits(): void {
     this.#areLimitsStale = true;
-    this.#readingLimits ??= this.#readLimitsWhileStale().finally(() => {
-      this.#readingLimits = undefined;
-    });
+    if (this.#limits && !this.#isClosed) {
+      this.#readingLimits ??= this.#readLimitsWhileStale(this.#limits);
+    }
   }
 
   /**
-   * One read after the other: the answer to a later one is never replaced by that to an
-   * earlier one. Never rejects: what is known holds until it can be read again.
+   * Reads are sequential, so that an older result never replaces a newer one. Never rejects:
+   * the known limits hold until they can be read again.
    */
-  async #readLimitsWhileStale(): Promise<void> {
+  async #readLimitsWhileStale(limits: TenantLimits): Promise<void> {
     try {
-      while (this.#limits && this.#areLimitsStale && !this.#isClosed) {
+      while (this.#areLimitsStale && !this.#isClosed) {
         this.#areLimitsStale = false;
-        this.#limits.replace(await readTenantLimits(this.#pool));
+        limits.replace(await readTenantLimits(this.#pool));
       }
       this.#hasLimitsFailed = false;
     } catch (error) {
-      // The timer reads them again.
+      // The timer retries.
       if (!this.#hasLimitsFailed && !this.#isClosed) {
         this.#logger.warn(
-          'The limits of tenants could not be read: those known so far hold',
+          'The limits of tenants could not be read: the known ones still apply',
           toError(error),
         );
       }
       this.#hasLimitsFailed = true;
     }
+    // Synchronously with the check that nothing is stale: a later change must start a new read.
+    this.#readingLimits = undefined;
   }
 }

@@ -1,11 +1,11 @@
 import type { ServerResponse } from 'node:http';
 
-/** For how long a stop waits in all: what takes longer waits for events, as a rule. */
+/** How long a shutdown waits in all. Requests that take longer usually wait for events. */
 const LONGEST_MS = 10_000;
 
 /**
- * The requests behind the gates that are not answered yet. A backend that stops waits for
- * them, before anything closes that they work with.
+ * The requests that have passed a gate and are not answered yet. A shutdown waits for them
+ * before it closes connections that they use.
  *
  * @public
  */
@@ -17,7 +17,7 @@ export class RequestsUnderWay {
   /**
    * Counts a request until its response is closed.
    *
-   * @param response - which emits `close` once it is sent, or its caller has gone
+   * @param response - emits `close` when it is sent or the client disconnects
    */
   begin(response: Pick<ServerResponse, 'once' | 'destroy'>): void {
     if (this.#isOver) {
@@ -32,9 +32,9 @@ export class RequestsUnderWay {
   }
 
   /**
-   * Resolves when those of now are answered, or 10 seconds after the first call. What is not
-   * answered then is cut off: the server waits for each connection, and a plugin that waits for
-   * events would hold it up for a minute.
+   * Resolves when the current requests are answered, or 10 seconds after the first call. Then
+   * the remaining responses are destroyed: the server waits for each connection, and a long
+   * poll for events would delay the shutdown by a minute.
    */
   async answered(): Promise<void> {
     this.#deadline ??= new Promise(resolve => {

@@ -1,7 +1,7 @@
 export type { Tenant, TenantUsage } from 'backstage-plugin-tenants-common';
 
 /**
- * The tenant that the migration creates, and that owns all that was there before.
+ * The tenant that the migration creates, which owns all earlier entities.
  *
  * @public
  */
@@ -17,8 +17,7 @@ export const DEFAULT_TENANT_SLUG = 'default';
 const SLUG = /^[a-z0-9-]+$/;
 
 /**
- * Whether a text can be the slug of a tenant at all (specification B.1). Whether
- * there is such a tenant is another question.
+ * Whether a text has the form of a slug (specification B.1). The tenant need not exist.
  *
  * @public
  */

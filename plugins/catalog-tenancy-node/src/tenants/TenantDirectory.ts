@@ -1,14 +1,14 @@
 /**
- * An active tenant, as a request needs it.
+ * An active tenant.
  *
  * @public
  */
 export interface ActiveTenant {
-  /** A UUID: what the tenant's rows are marked with. */
+  /** A UUID: the `tenant_id` of the tenant's rows. */
   tenantId: string;
-  /** What requests call the tenant. */
+  /** The slug by which requests name the tenant. */
   tenantSlug: string;
-  /** Whether nothing of it may be changed at the moment, as it moves to another deployment. */
+  /** Whether the tenant is read-only, because it moves to another deployment. */
   isReadOnly?: boolean;
 }
 
@@ -19,19 +19,17 @@ export interface ActiveTenant {
  */
 export interface TenantDirectory {
   /**
-   * The tenant with this slug, unless it is deleted or was never there.
+   * The active tenant with this slug, if any.
    *
-   * Answers are remembered for some seconds, but only while this process is known
-   * to hear of changes that others make: a tenant that was deleted through any
-   * backend's registry stops resolving at once.
+   * Results are cached for some seconds, but only while this process receives notifications of
+   * changes: a tenant that any backend deletes stops resolving at once.
    *
    * @throws {@link DatabaseUnavailableError} if there is no connection in time
    */
   findActive(tenantSlug: string): Promise<ActiveTenant | undefined>;
 
   /**
-   * Makes the next look-up of this slug ask the database. Code that changes the
-   * registry calls it after the change.
+   * Drops the cached result of this slug. Call it after a change of the registry.
    */
   forget(tenantSlug: string): void;
 }

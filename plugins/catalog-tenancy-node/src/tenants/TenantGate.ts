@@ -4,33 +4,32 @@ import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 import type { ActiveTenant } from './TenantDirectory';
 
 /**
- * What stands in front of all routes of a plugin, and decides to which tenant a
- * request belongs and whether its caller may enter that tenant.
+ * Middleware in front of all routes of a plugin: decides to which tenant a request belongs and
+ * whether its caller may enter that tenant.
  *
  * @public
  */
 export interface TenantGate {
   /**
-   * Declares that every route of this plugin reads the tenant of its request with
-   * {@link tenantOf}, and shows and changes nothing of another.
+   * Declares that every route of this plugin reads the tenant of its request with {@link
+   * tenantOf}, and neither shows nor changes data of another.
    *
-   * A plugin calls it once, in its `init` and before it adds routes. From then on
-   * requests of all tenants reach the plugin. Without this call only those of the
-   * default tenant do, unless the operator lists the plugin in
+   * Call it once in the plugin's `init`, before adding routes. Without it, only requests of the
+   * default tenant reach the plugin, unless the operator lists the plugin in
    * `tenancy.plugins.shared`.
    */
   declareTenantAware(): void;
 }
 
 /**
- * What of a request names its tenant:
+ * The part of a request that names its tenant:
  *
- * - `call`: another plugin handles a request of that tenant, and makes this one for it
- * - `hostname`: the host that the request was sent to
+ * - `call`: another plugin made the request while it handled one of that tenant
+ * - `hostname`: the host name of the request
  * - `token`: the token of a tenant
  * - `header`: `X-Tenant-Slug`
- * - `origin`: the page at a tenant's hostname that sends the request to another host
- * - `default`: nothing does
+ * - `origin`: a page at a tenant's host name, which sent the request to another host
+ * - `default`: none
  *
  * @public
  */
@@ -48,17 +47,20 @@ export type TenantSource =
  * @public
  */
 export interface TenantGates {
-  /** Adds the gate of a plugin. `isClosed` is asked each time: the plugin declares itself later. */
+  /**
+   * Adds the gate of a plugin. `isClosed` is called each time, because the plugin declares
+   * itself later.
+   */
   add(pluginId: string, isClosed: () => boolean): void;
 
   /**
-   * The plugins of this process that answer tenants other than the default one with 403, by
-   * id and in order. A plugin that runs in another process is not among them.
+   * The sorted ids of the plugins of this process that answer tenants other than the default
+   * one with 403. Plugins of other processes are not included.
    */
   closedPlugins(): string[];
 }
 
-/** What the gates of a backend add themselves to. */
+/** Creates the list of a backend's gates. */
 export function createTenantGates(): TenantGates {
   const gates = new Map<string, () => boolean>();
   return {
@@ -73,8 +75,8 @@ const DEFAULT_TENANT: ActiveTenant = {
   tenantSlug: DEFAULT_TENANT_SLUG,
 };
 
-// Not a property of the request, which any middleware could set. In the registry of
-// symbols, because the gate and a plugin may each bring a copy of this package.
+// Not a property of the request, which any middleware could set. A global symbol, because the
+// gate and a plugin may have separate copies of this package.
 const TENANTS = Symbol.for('backstage-plugin-catalog-tenancy-node.tenants');
 const SOURCES = Symbol.for(
   'backstage-plugin-catalog-tenancy-node.tenant-sources',
@@ -87,28 +89,27 @@ const tenants = (shared[TENANTS] ??= new WeakMap());
 const sources = (shared[SOURCES] ??= new WeakMap());
 
 /**
- * The tenant that a request belongs to; without the flag, the default tenant.
+ * The tenant of a request; with the flag off, the default tenant.
  *
- * It is for the routes of plugins that have called
- * {@link TenantGate.declareTenantAware}. The caller of the request may enter this
- * tenant: the gate has refused all others.
+ * For routes of plugins that have called {@link TenantGate.declareTenantAware}. The gate has
+ * checked that the caller may enter this tenant.
  *
- * @throws Error for a request that has passed no gate: then the plugin has not
- * declared itself, or the backend lacks the module that puts gates in front of plugins
+ * @throws Error for a request without a gate: the plugin has not declared itself, or the
+ * backend lacks the module that adds gates
  * @public
  */
 export function tenantOf(request: Request): ActiveTenant {
   const tenant = tenants.get(request);
   if (!tenant) {
     throw new Error(
-      'The request has passed no gate that decides on its tenant. Expected that the plugin has called declareTenantAware() of tenantGateServiceRef before it added this route, and that the backend has backstage-plugin-catalog-backend-module-tenancy',
+      'The request has passed no gate that decides on its tenant. Call declareTenantAware() of tenantGateServiceRef before adding this route, and add backstage-plugin-catalog-backend-module-tenancy to the backend',
     );
   }
   return tenant;
 }
 
 /**
- * What names the tenant that {@link tenantOf} returns.
+ * The part of the request that names the tenant of {@link tenantOf}.
  *
  * @public
  */
@@ -117,8 +118,7 @@ export function tenantSourceOf(request: Request): TenantSource {
 }
 
 /**
- * Gives a request its tenant, which {@link tenantOf} returns from then on. It is for
- * gates, and for tests of routes.
+ * Sets the tenant that {@link tenantOf} returns. For gates, and for tests of routes.
  *
  * @public
  */
@@ -133,8 +133,8 @@ export function assignTenant(
 }
 
 /**
- * The gate while the flag is off: every request belongs to the default tenant, and a
- * plugin that is not tenant-aware does not notice the gate.
+ * The gate with the flag off: every request belongs to the default tenant. Plugins that are not
+ * tenant-aware are not affected.
  *
  * @public
  */
@@ -145,7 +145,7 @@ export class OpenTenantGate implements TenantGate {
     this.#httpRouter = httpRouter;
   }
 
-  /** Has {@link tenantOf} return the default tenant for each request. */
+  /** Sets the default tenant as the tenant of each request. */
   declareTenantAware(): void {
     this.#httpRouter.use((req, _res, next) => {
       assignTenant(req, DEFAULT_TENANT);

@@ -9,25 +9,25 @@ import type {
 export type { CreateTenant, ListTenants, UpdateTenant };
 
 /**
- * The registry of tenants (specification B.1). It asks no permissions.
+ * The registry of tenants (specification B.1). It checks no permissions.
  *
- * What changes the registry takes the administrator's path.
+ * Changes take the administrator's path.
  *
  * @public
  */
 export interface TenantStore {
   /**
-   * A part of the registry, ordered by slug, and how many tenants there are in all.
+   * A page of the registry, ordered by slug, and the total number of tenants.
    *
    * @throws `InputError` for what is out of bounds
    */
   list(options?: ListTenants): Promise<{ items: Tenant[]; totalItems: number }>;
 
-  /** A tenant, also a deleted one; nothing if the slug was never taken. */
+  /** A tenant, even if deleted; undefined if there is none with this slug. */
   get(tenantSlug: string): Promise<Tenant | undefined>;
 
   /**
-   * Adds a tenant. It has no entities yet.
+   * Creates a tenant without entities.
    *
    * @throws `InputError` for what is out of bounds; `ConflictError` if the slug is
    * taken, also by a deleted tenant
@@ -35,8 +35,8 @@ export interface TenantStore {
   create(tenant: CreateTenant): Promise<Tenant>;
 
   /**
-   * Changes the name or the limits of an active tenant. More entities than a lowered
-   * `max_entities` stay.
+   * Changes the name or the limits of an active tenant. Lowering `max_entities` removes no
+   * entities.
    *
    * @throws `InputError` for what is out of bounds, or for no change at all;
    * `NotFoundError` if there is no such tenant, or it is deleted
@@ -44,32 +44,31 @@ export interface TenantStore {
   update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant>;
 
   /**
-   * Marks a tenant as deleted: it stops resolving at once, and keeps its rows.
+   * Marks a tenant as deleted. It stops resolving at once and keeps its rows.
    *
    * @throws `NotFoundError` if there is no such tenant, or it is deleted already;
-   * `ConflictError` for the default tenant, to which requests that name no tenant
-   * belong
+   * `ConflictError` for the default tenant
    */
   delete(tenantSlug: string): Promise<void>;
 
   /**
-   * Makes a deleted tenant active again. An active one stays as it is.
+   * Makes a deleted tenant active again. An active tenant stays unchanged.
    *
    * @throws `NotFoundError` if there is no such tenant
    */
   restore(tenantSlug: string): Promise<Tenant>;
 
   /**
-   * Counts what a tenant holds, also a deleted one.
+   * Counts the rows of a tenant, even if deleted.
    *
    * @throws `NotFoundError` if there is no such tenant
    */
   usage(tenantSlug: string): Promise<TenantUsage>;
 
   /**
-   * Counts the live entities of tenants, also of deleted ones.
+   * Counts the live entities of tenants, including deleted tenants.
    *
-   * @returns by id, with 0 for an id that is no tenant's
+   * @returns the counts by id; 0 for an unknown id
    */
   countEntities(tenantIds: string[]): Promise<Map<string, number>>;
 }

@@ -12,7 +12,7 @@ export interface ActiveTenantRow {
   deleted_at: null;
 }
 
-/** Which tenant is meant: by what a caller sent, or what a row says. */
+/** Identifies a tenant by the slug of a request or the id of a row. */
 export type TenantKey = { tenant_slug: string } | { tenant_id: string };
 
 /** @throws NotFoundError if there is no such tenant, or it is deleted */
@@ -24,9 +24,9 @@ export async function findActiveTenant(
 }
 
 /**
- * Finds a tenant, and locks its row until the commit (NO KEY UPDATE): changes of one tenant wait
- * for each other, and it is not deleted meanwhile. The lock is weaker than what foreign keys ask
- * for, so that nobody who writes rows of the tenant waits.
+ * Finds a tenant and locks its row until the commit (FOR NO KEY UPDATE): changes of one tenant
+ * are serialized, and it is not deleted meanwhile. The lock does not conflict with the FOR KEY
+ * SHARE of foreign keys, so writers of the tenant's rows do not wait.
  *
  * @throws NotFoundError as {@link findActiveTenant}
  */
@@ -40,7 +40,7 @@ export async function lockActiveTenant(
 }
 
 /**
- * The id of a tenant, also of a deleted one.
+ * The id of a tenant, even if deleted.
  *
  * @throws NotFoundError if there is no such tenant
  */

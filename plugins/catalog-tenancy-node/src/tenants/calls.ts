@@ -6,8 +6,7 @@ import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 import type { ActiveTenant } from './TenantDirectory';
 import { tenantOf } from './TenantGate';
 
-// In the registry of symbols, because the gate and a plugin may each bring a copy of
-// this package.
+// A global symbol, because the gate and a plugin may have separate copies of this package.
 const STATE = Symbol.for('backstage-plugin-catalog-tenancy-node.calls');
 const ROLES = Symbol.for('backstage-plugin-catalog-tenancy-node.roles');
 const shared = globalThis as {
@@ -23,17 +22,17 @@ const { carried, handling } = (shared[STATE] ??= {
 });
 const roles = (shared[ROLES] ??= new WeakMap());
 
-/** Finds the role that a caller has in the tenant that the credentials carry. */
+/** Finds the role of a caller in the tenant of its credentials. */
 type FindRole = () => Promise<TenantRole | undefined>;
 
 /**
- * Credentials that carry the tenant of a request: with them, a plugin acts in that
- * tenant when it calls the catalog or another tenant-aware plugin.
+ * Credentials that carry the tenant of a request. A plugin that calls the catalog or another
+ * tenant-aware plugin with them acts in that tenant.
  *
  * @remarks
  *
- * The credentials that `httpAuth.credentials(request)` returns carry it already. This is
- * for others, such as those of the plugin itself:
+ * The credentials of `httpAuth.credentials(request)` carry it already. Use this function for
+ * others, such as the plugin's own credentials:
  *
  * ```ts
  * const own = await auth.getOwnServiceCredentials();
@@ -41,10 +40,9 @@ type FindRole = () => Promise<TenantRole | undefined>;
  * const { items } = await catalog.getEntities({}, { credentials });
  * ```
  *
- * The given credentials stay what they were: only the returned ones carry the tenant,
- * for as long as they are kept.
+ * The given credentials are not changed; only the returned copy carries the tenant.
  *
- * @throws Error for a request that has passed no gate, as {@link tenantOf} does
+ * @throws Error for a request without a gate, as {@link tenantOf}
  * @public
  */
 export function withTenantOf<TPrincipal>(
@@ -55,8 +53,8 @@ export function withTenantOf<TPrincipal>(
 }
 
 /**
- * Credentials that carry a tenant. It is for what works for one tenant without a request;
- * where there is a request, use {@link withTenantOf}.
+ * Credentials that carry a tenant. For work for a tenant outside of a request; in a request,
+ * use {@link withTenantOf}.
  *
  * @public
  */
@@ -64,8 +62,8 @@ export function withTenant<TPrincipal>(
   tenant: ActiveTenant,
   credentials: BackstageCredentials<TPrincipal>,
 ): BackstageCredentials<TPrincipal> {
-  // A copy: some are made once, for all requests. What Backstage hides in credentials
-  // is not enumerable.
+  // A copy, because some credentials are shared by all requests. Some of Backstage's properties
+  // are not enumerable.
   const copy = copyOf(credentials);
   const isSame = carriedTenant(credentials)?.tenantId === tenant.tenantId;
   carryTenant(copy, tenant, isSame ? roles.get(credentials) : undefined);
@@ -73,8 +71,8 @@ export function withTenant<TPrincipal>(
 }
 
 /**
- * The same credentials as they are outside of every tenant. It is for what belongs to the portal
- * as a whole, also in the request of a tenant: who somebody is, and what they may do there.
+ * The same credentials without a tenant. For data of the portal as a whole, even in a tenant's
+ * request: identity, and permissions in the portal.
  *
  * @public
  */
@@ -94,10 +92,10 @@ function copyOf<TPrincipal>(
 }
 
 /**
- * Has credentials carry a tenant. It is for gates, which know that the credentials are
- * those of one request.
+ * Attaches a tenant to credentials. For gates, which know that the credentials belong to one
+ * request.
  *
- * @param findRole - finds the role of the caller in the tenant, once it is asked for
+ * @param findRole - finds the role of the caller in the tenant on demand
  * @public
  */
 export function carryTenant(
@@ -112,8 +110,8 @@ export function carryTenant(
 }
 
 /**
- * The role that the caller has in the tenant that credentials carry; nothing where the gate has not
- * said it.
+ * The role of the caller in the tenant of the credentials; undefined if the gate did not set
+ * it.
  *
  * @public
  */
@@ -124,12 +122,12 @@ export async function carriedRole(
 }
 
 /**
- * The tenant in which a permission policy decides, and the role that the user has there. In the
- * default tenant there is no role: everything is as the policy says.
+ * The tenant for which a permission policy decides, and the user's role there. In the default
+ * tenant there is no role, and only the policy decides.
  *
  * @remarks
  *
- * Whatever the policy answers, it can't give a user more than the role has.
+ * The policy's decision cannot grant more than the role allows.
  *
  * @param user - the second parameter of `PermissionPolicy.handle`
  * @public
@@ -155,8 +153,7 @@ export function carriedTenant(
 }
 
 /**
- * Runs the handlers of a request of a tenant-aware plugin, for which
- * {@link currentTenant} returns its tenant. It is for gates.
+ * Runs the handlers of a request so that {@link currentTenant} returns its tenant. For gates.
  *
  * @public
  */
@@ -165,14 +162,13 @@ export function handleAs(tenant: ActiveTenant, handlers: () => void): void {
 }
 
 /**
- * The tenant of the request that is being handled, if the code that asks was called by a
- * handler of a tenant-aware plugin.
+ * The tenant of the current request, if a handler of a tenant-aware plugin has called this
+ * code.
  *
- * It is for functions that Backstage calls without the request, such as `getResources`
- * of a permission resource type. While the flag is off there may be none, and all is the
- * default tenant's. Where there is a request, use {@link tenantOf}: code
- * that one request calls may serve another, such as a queue or a loader that collects what
- * several ask for.
+ * For functions that Backstage calls without the request, such as `getResources` of a
+ * permission resource type. With the flag off it may be undefined, which means the default
+ * tenant. If the request is at hand, use {@link tenantOf}: code that one request calls may
+ * serve others, such as a queue or a batching loader.
  *
  * @public
  */

@@ -13,8 +13,8 @@ export const LIMIT_NAMES = [
 export type LimitField = (typeof LIMIT_NAMES)[number];
 
 /**
- * The columns of the limits. They are null where the table lacks them: a migration that has
- * not come to the end of phase 5, or was completed by an earlier version, has not added them.
+ * The columns of the limits. Null if the table lacks them: phase 5 is not complete, or was
+ * completed by an earlier version.
  */
 export function selectLimits(knex: Knex): Knex.Raw[] {
   return LIMIT_NAMES.map(name =>
@@ -26,11 +26,11 @@ interface LimitRow extends Pick<Tenant, LimitField> {
   tenant_id: string;
 }
 
-/** The limits of the tenants that have any of their own, by id. */
+/** The limits of tenants that have any in the registry, by id. */
 export async function readTenantLimits(
   pool: Pick<TenancyPool, 'query'>,
 ): Promise<Map<string, OwnLimits>> {
-  // Of the registry, which has one row for each tenant.
+  // Scans the registry, which has one row for each tenant.
   const rows = await pool.query<LimitRow>(knex =>
     knex('tenants')
       .select('tenant_id', ...selectLimits(knex))

@@ -5,25 +5,23 @@ import type {
 import type { Knex } from 'knex';
 
 /**
- * What {@link assertTenantIsolation} looks at.
+ * Options of {@link assertTenantIsolation}.
  *
  * @public
  */
 export interface TenantIsolationOptions {
-  /** On PostgreSQL, connected as the application is. */
+  /** On PostgreSQL, connected as the application's user. */
   database: TenantDatabase;
-  /** Two tenants, both of which have rows in the table. */
+  /** Two tenants with rows in the table. */
   tenants: readonly [string, string];
   /** The table that the code under test reads. */
   table: TenantTable;
   /**
-   * The column whose values `read` returns: by default the id of the entity that a
-   * row belongs to.
+   * The column whose values `read` returns; by default the entity id of the row.
    */
   column?: string;
   /**
-   * Reads as one tenant, with the code under test, and returns the values of
-   * `column` in all that it got.
+   * Calls the code under test as one tenant, and returns the values of `column` in its results.
    */
   read(tenantId: string): Promise<readonly string[]>;
 }
@@ -35,12 +33,11 @@ const ENTITY_ID: Record<TenantTable, string> = {
 };
 
 /**
- * Resolves if code of yours keeps two tenants apart, and so does the database
- * without its help; rejects with the reason otherwise.
+ * Resolves if both the code under test and the database alone isolate two tenants; otherwise
+ * rejects with the reason.
  *
- * It never passes for want of rows: both tenants need some, among them one that
- * the other does not have, and the code under test has to find such a one. It
- * changes nothing, and works with any test framework.
+ * It cannot pass for lack of rows: each tenant needs a row that the other does not have, and
+ * the code under test has to return one. It changes nothing, and works with any test framework.
  *
  * @public
  */
@@ -91,7 +88,7 @@ async function valuesOf(
   return new Set(rows.map(row => String(row[column])));
 }
 
-/** Asks for the rows of another tenant outright. Nothing of it is kept. */
+/** Tries to read, update and delete rows of another tenant, and rolls back. */
 async function assertDatabaseIsolates(
   options: TenantIsolationOptions,
   tenant: string,

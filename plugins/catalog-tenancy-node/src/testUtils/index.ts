@@ -1,6 +1,6 @@
 /**
- * Stand-ins for the services of tenancy in tests of other backend plugins, and a
- * proof that such a plugin keeps tenants apart.
+ * Mocks of the services of tenancy for tests of other backend plugins, and an assertion that
+ * such a plugin isolates tenants.
  *
  * @packageDocumentation
  */

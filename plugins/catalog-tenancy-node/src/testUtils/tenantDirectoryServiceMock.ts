@@ -20,8 +20,7 @@ const DEFAULT_TENANT: ActiveTenant = {
 };
 
 /**
- * Creates a directory that knows the given tenants and no others; without any, the
- * default tenant.
+ * Creates a directory of the given tenants; by default, of the default tenant.
  *
  * @public
  */
@@ -39,14 +38,14 @@ export function tenantDirectoryServiceMock(
 }
 
 /**
- * Stand-ins for the directory of tenants in tests of other backend plugins.
+ * Mocks of the directory of tenants for tests of other backend plugins.
  *
  * @public
  */
 export namespace tenantDirectoryServiceMock {
   /**
-   * A service factory for `startTestBackend`, around the given directory, or one
-   * that knows the given tenants.
+   * A service factory for `startTestBackend` with the given directory, or one of the given
+   * tenants.
    */
   export const factory = (
     options: { directory?: TenantDirectory; tenants?: ActiveTenant[] } = {},

@@ -19,15 +19,15 @@ const DEFAULT_TENANT: ActiveTenant = {
 };
 
 /**
- * Stand-ins for the gate in front of a plugin, in tests of tenant-aware plugins.
+ * Mocks of the gate for tests of tenant-aware plugins.
  *
  * @public
  */
 export namespace tenantGateServiceMock {
   /**
-   * A service factory for `startTestBackend`. A request to a plugin that declares
-   * itself tenant-aware belongs to the tenant that its header `X-Tenant-Slug` names,
-   * and without one to the default tenant. It asks for no membership.
+   * A service factory for `startTestBackend`. A request to a tenant-aware plugin belongs to the
+   * tenant in its header `X-Tenant-Slug`, by default the default tenant. Membership is not
+   * checked.
    */
   export const factory = (
     options: { tenants?: ActiveTenant[] } = {},
@@ -35,7 +35,7 @@ export namespace tenantGateServiceMock {
     const tenants = [...(options.tenants ?? []), DEFAULT_TENANT];
     return createServiceFactory({
       service: tenantGateServiceRef,
-      // As the real one, which stands in front of all routes.
+      // Like the real gate, which is in front of all routes.
       initialization: 'always',
       deps: { httpRouter: coreServices.httpRouter },
       factory({ httpRouter }) {

@@ -11,10 +11,10 @@ import { dayOf, parseListTenantUsage } from './input';
 import type { TenantUsageStore, TenantUsageTotals } from './TenantUsageStore';
 
 const FLUSH_MS = 60_000;
-/** Of one tenant and day, in a process between two flushes: further ones are not counted. */
+/** The most people counted for a tenant and day between two flushes; more are ignored. */
 const MOST_PEOPLE = 10_000;
 
-/** What is counted of a tenant on a day, and not stored yet. */
+/** The counts of a tenant and day that are not stored yet. */
 interface Counted extends TenantUsageTotals {
   tenantId: string;
   day: string;
@@ -25,11 +25,11 @@ type Row = Omit<TenantUsageDay, 'requests' | 'database_ms' | 'bytes'> &
   Record<'requests' | 'database_ms' | 'bytes', string>;
 
 /**
- * {@link TenantUsageStore} on PostgreSQL. A process counts in memory and adds that to the rows of
- * the day once a minute, as `portal_admin`; reads are under row-level security.
+ * {@link TenantUsageStore} on PostgreSQL. A process counts in memory and adds the counts to the
+ * rows of the day once a minute, as `portal_admin`. Reads are under row-level security.
  *
- * A write locks the rows of the day of the tenants until its commit. Other processes add to them
- * in the same order.
+ * A write locks the tenants' rows of the day until the commit; all processes lock in the same
+ * order, so they cannot deadlock.
  *
  * @public
  */
@@ -52,13 +52,13 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     this.#pool = options.pool;
   }
 
-  /** Stores what is counted from now on, once a minute. */
+  /** Starts counting, and stores the counts once a minute. */
   start(): void {
     this.#pool.onWork((tenantId, ms) => this.addWork(tenantId, ms));
     this.#timer = setInterval(() => this.#flushSafely(), FLUSH_MS).unref();
   }
 
-  /** Stores what is left. */
+  /** Stores the remaining counts. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await this.#flushSafely();
@@ -118,7 +118,8 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     const tenants = await this.#pool.query<{ tenant_id: string }>(knex =>
       knex('tenants').select('tenant_id').whereNull('deleted_at'),
     );
-    // One after the other: a query of all would lock the partitions of every tenant at once.
+    // One query for each tenant: a query for all would lock the partitions of all tenants at
+    // once.
     for (const { tenant_id } of tenants) {
       if (signal?.aborted) {
         return;
@@ -176,7 +177,9 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     try {
       await this.#store([...counted.values()]);
     } catch (error) {
-      this.#logger.warn(`What tenants use is stored later: ${error}`);
+      this.#logger.warn(
+        `The usage of tenants could not be stored, and is kept for the next attempt: ${error}`,
+      );
       for (const [key, later] of this.#counted) {
         const before = counted.get(key);
         if (before) {

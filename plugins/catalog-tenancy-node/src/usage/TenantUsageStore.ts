@@ -5,19 +5,19 @@ import type {
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
 /**
- * What a tenant has used since this process started.
+ * The usage of a tenant since this process started.
  *
  * @public
  */
 export interface TenantUsageTotals {
-  /** Requests that were let into the tenant. */
+  /** Requests admitted to the tenant. */
   requests: number;
-  /** For how long, in milliseconds, its operations have had a connection. */
+  /** How long its operations have held connections, in milliseconds. */
   databaseMs: number;
 }
 
 /**
- * What tenants use, by day. It asks no permissions.
+ * The usage of tenants by day. It checks no permissions.
  *
  * @public
  */
@@ -25,23 +25,23 @@ export interface TenantUsageStore {
   /**
    * Counts a request.
    *
-   * @param person - the user who sent it, if one did
+   * @param person - the user who sent it, if any
    */
   count(tenant: ActiveTenant, person?: string): void;
 
-  /** Counts for how long, in milliseconds, an operation of a tenant has had a connection. */
+  /** Adds the time that an operation of a tenant has held a connection, in milliseconds. */
   addWork(tenantId: string, ms: number): void;
 
-  /** By slug. */
+  /** The usage since the start, by slug. */
   totals(): Iterable<[string, TenantUsageTotals]>;
 
   /**
-   * The days on which a tenant, also a deleted one, has used anything, the earliest first.
+   * The days with usage of a tenant, earliest first. Works for deleted tenants too.
    *
    * @throws `NotFoundError` if there is no such tenant; `InputError` for a malformed query
    */
   list(tenantSlug: string, query?: ListTenantUsage): Promise<TenantUsageDay[]>;
 
-  /** Counts the entities of all tenants. */
+  /** Counts and stores the entities of all tenants. */
   countEntities(signal?: AbortSignal): Promise<void>;
 }

@@ -1,30 +1,30 @@
 /**
- * How one caller of several waits.
+ * Options of one caller.
  *
  * @public
  */
 export interface CoalescedOptions {
-  /** Aborted when the caller has gone. */
+  /** Aborted when the client disconnects. */
   signal?: AbortSignal;
-  /** Whether it continues an answer that has begun, and so must not be refused. */
+  /** Whether the call continues a response that has begun, and so must not be refused. */
   continues?: boolean;
 }
 
 type Send<T> = (refs: string[], options: CoalescedOptions) => Promise<T>;
 
-/** A batch, whatever its answer. */
+/** A batch of any result type. */
 interface Waiting {
   readonly hasCallers: boolean;
   send(): Promise<unknown>;
 }
 
-/** Larger lookups are sent alone: others would wait for them, and gain nothing by it. */
+/** Larger look-ups are sent alone: sharing would delay others without a gain. */
 const MOST_REFS_SHARED = 20;
 
-/** With as many, a batch is sent at once. */
+/** A batch of this size is sent at once. */
 const MOST_REFS = 100;
 
-/** What is sent together, and who waits for the answer. It is cancelled when all have gone. */
+/** A query shared by several callers. It is cancelled when all of them have left. */
 class Batch<T> {
   readonly #refs = new Set<string>();
   readonly #send: Send<T>;
@@ -39,7 +39,7 @@ class Batch<T> {
     this.#answer = new Promise(resolve => {
       this.#settle = resolve;
     });
-    // Its callers may all have gone.
+    // All callers may have left.
     this.#answer.catch(() => undefined);
   }
 
@@ -47,7 +47,7 @@ class Batch<T> {
     return this.#callers > 0;
   }
 
-  /** How many refs are looked up. */
+  /** The number of refs. */
   get size(): number {
     return this.#refs.size;
   }
@@ -58,14 +58,14 @@ class Batch<T> {
   ): Promise<T> {
     refs.forEach(ref => this.#refs.add(ref));
     this.#callers += 1;
-    // Refused, it would break the answer of one of them.
+    // A refusal would break the response of that caller.
     this.#continues ||= continues;
     return signal ? this.#untilGone(signal) : this.#answer;
   }
 
   send(): Promise<T> {
     const options = { signal: this.#abort.signal, continues: this.#continues };
-    // It rejects where the call throws, or it would be under way for ever.
+    // Converts a synchronous error to a rejection; the batch would otherwise never end.
     this.#settle(
       new Promise(resolve => resolve(this.#send([...this.#refs], options))),
     );
@@ -94,34 +94,33 @@ class Batch<T> {
 }
 
 /**
- * Sends once what several callers ask at the same time.
+ * Merges equal concurrent queries of several callers into one.
  *
- * It is a queue of one, not a cache. What comes while the same question is under way waits for
- * its end, and is sent together with all others that wait. So no caller gets an answer from
- * before it asked: each sees what was committed until then, as if it had asked alone.
+ * Not a cache: a caller that arrives while an equal query runs waits for its end, and is served
+ * by the next query, together with all others that wait. So each caller sees everything
+ * committed before its call.
  *
- * A caller that has gone waits no longer. What it asked goes on while a caller is left of those
- * that it was sent together with.
+ * A caller can leave at any time. Its query continues while other callers share it.
  *
  * @public
  */
 export class Coalescer {
-  /** By question: what waits while it is under way. */
+  /** By key: the batch that waits while the previous one runs. */
   readonly #waiting = new Map<string, Waiting | undefined>();
 
-  /** How many different questions are under way. */
+  /** The number of different running queries. */
   get size(): number {
     return this.#waiting.size;
   }
 
   /**
-   * Asks a question, together with those who ask the same.
+   * Runs a query, shared with equal ones.
    *
-   * @param tenantId - nothing is shared with another tenant
-   * @param question - as JSON: equal only for what has the same answer
-   * @param send - its signal is aborted when all callers have gone
-   * @returns what no caller may change: others get the same
-   * @throws what `send` rejects with, as for all who share it; the reason of the signal
+   * @param tenantId - queries of different tenants are never shared
+   * @param question - identifies the query, as JSON; equal questions must have equal results
+   * @param send - runs the query; its signal is aborted when all callers have left
+   * @returns the result, which is shared and must not be modified
+   * @throws the error of `send`, or the reason of the signal
    */
   ask<T>(
     tenantId: string,
@@ -138,12 +137,11 @@ export class Coalescer {
   }
 
   /**
-   * Looks up refs, together with those who look up other ones. PostgreSQL plans a lookup by
-   * name for longer than it runs, and sets and resets the tenant around it: one for several
-   * callers costs little more.
+   * Looks up refs, merged with look-ups of other refs. Planning a look-up and setting the
+   * tenant take longer than running it, so one for several callers costs little more.
    *
-   * @param question - what else the answer depends on: what the caller may read
-   * @param send - looks up the refs of all callers; a caller may get more than its own
+   * @param question - identifies what else the result depends on, such as permissions
+   * @param send - looks up the refs of all callers; a caller may get more refs than its own
    * @throws as {@link Coalescer.ask}
    */
   lookUp<T>(
@@ -178,15 +176,15 @@ export class Coalescer {
       this.#run(key, first);
       return answer;
     }
-    // The same question has answers of the same kind.
+    // Equal keys have the same result type.
     const waiting = this.#waiting.get(key) as Batch<T> | undefined;
-    // One that all callers have left is never sent.
+    // A batch without callers is never sent.
     const batch = waiting?.hasCallers ? waiting : new Batch(send);
     const answer = batch.join(refs, options);
     const isFull = batch.size >= MOST_REFS;
     this.#waiting.set(key, isFull ? undefined : batch);
     if (isFull) {
-      // Its callers have its failure.
+      // The callers get its error.
       batch.send().catch(() => undefined);
     }
     return answer;

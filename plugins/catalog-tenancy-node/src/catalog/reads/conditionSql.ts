@@ -4,18 +4,15 @@ import type { TenantScope } from '../../database/TenantDatabase';
 import type { Condition, TermCondition } from '../conditions';
 
 /**
- * The keys at which each entity has a term, if only null: the database writes one for
- * them whatever the entity holds.
+ * The keys at which triggers write a term for every entity, possibly with the value null.
  */
 const GIVEN_KEYS = ['metadata.name', 'metadata.uid'];
 
 /**
- * How many of the conditions that must all hold PostgreSQL may make joins of, which it
- * then plans together: with fifty, planning took longer than any query may. The others
- * are looked up for each entity that is left, or all at once, whichever it expects to
- * be faster: it does not look for joins in `coalesce(…)`. It takes that for one
- * condition, too. Of many, it expects each to hold for half of the entities, and so
- * hardly any entity to be left, each of which it would then look up many times.
+ * How many of the ANDed conditions PostgreSQL may plan as joins: planning fifty took longer
+ * than the statement timeout. The rest stand in `coalesce(…)`, in which the planner looks for
+ * no joins; it runs each as a subplan or a hashed subplan. The planner also estimates the
+ * `coalesce` as one condition; separate conditions would halve the row estimate each.
  */
 const MAX_JOINS = 5;
 
@@ -30,9 +27,8 @@ export function liveEntities(
 /**
  * The ids of the live entities that a condition holds for, each once, as `d.entity_id`.
  *
- * The rows come from the term that tells most, as far as that can be seen from the
- * condition: there are terms of live entities only, so nothing else has to be looked
- * at for a list of ids or a count.
+ * The rows come from the term that is expected to be the most selective. `entity_terms` has
+ * live entities only, so a list of ids or a count needs no other table.
  */
 export function matchingIds(
   scope: TenantScope,
@@ -53,8 +49,8 @@ export function matchingCount(
 ): Knex.Raw {
   const { knex } = scope;
   if (condition.type === 'term' && !condition.negated && isGiven(condition)) {
-    // Next to all have it, as each list in the order of names asks. To count all, and those
-    // without, compares no ids.
+    // Lists ordered by name ask for this. Nearly all entities have the term, so it is cheaper
+    // to count all entities and subtract those without.
     return knex.raw('(select ((?) - (?))::int as total)', [
       liveEntities(scope, 'd').select(knex.raw('count(*)')),
       onlyNull(scope, condition.keys[0]).select(
@@ -67,7 +63,7 @@ export function matchingCount(
   ]);
 }
 
-/** Nothing where entities without any of the terms may match. */
+/** Undefined if entities without any of the terms may match. */
 function idsOfTerms(
   scope: TenantScope,
   condition: Condition,
@@ -122,7 +118,7 @@ function idsOfAny(
     : undefined;
 }
 
-/** Where to begin: the smaller, the fewer entities are expected to have it. */
+/** The smaller the rank, the fewer entities are expected to match. */
 function rankOf(condition: Condition): number {
   if (condition.type !== 'term') {
     const ranks = condition.conditions.map(rankOf);
@@ -148,12 +144,15 @@ function rankOf(condition: Condition): number {
   }
 }
 
-/** Whether no entity has two terms that pass: it has no term twice. */
+/** True if an entity has at most one matching term: (key, value) is unique for each entity. */
 function isUnique({ keys, test }: TermCondition): boolean {
   return keys.length === 1 && test.type === 'oneOf' && test.values.length === 1;
 }
 
-/** That a condition holds for the live entity whose id a column has. Never null. */
+/**
+ * SQL that is true if the condition holds for the live entity with the id in `idColumn`. Never
+ * null.
+ */
 export function holds(
   scope: TenantScope,
   condition: Condition,
@@ -199,7 +198,7 @@ function hasTerm(
   ]);
 }
 
-/** Whether it asks for any value at a key at which each entity has a term. */
+/** True for a `present` test of one of the {@link GIVEN_KEYS}. */
 function isGiven({ keys, test }: TermCondition): boolean {
   return (
     test.type === 'present' && keys.length === 1 && GIVEN_KEYS.includes(keys[0])
@@ -207,8 +206,8 @@ function isGiven({ keys, test }: TermCondition): boolean {
 }
 
 /**
- * That an entity has another value than null at a key at which each has some. Hardly
- * any has null there, so that PostgreSQL has next to nothing to compare.
+ * SQL that is true if an entity has a value other than null at one of the {@link GIVEN_KEYS}.
+ * Few entities have null there, so the anti-join is cheap.
  */
 function hasNotOnlyNull(
   scope: TenantScope,
@@ -223,7 +222,7 @@ function hasNotOnlyNull(
   ]);
 }
 
-/** The terms `n` of entities that have no other value than null at a key. */
+/** The terms `n` of entities that have only null at a key. */
 function onlyNull(scope: TenantScope, key: string): Knex.QueryBuilder {
   const termKey = toTermKey(key);
   return scope
@@ -239,12 +238,11 @@ function onlyNull(scope: TenantScope, key: string): Knex.QueryBuilder {
 }
 
 /**
- * The terms that pass. A single key is compared with `=`, so that PostgreSQL leaves it out of
- * what it groups and sorts by.
+ * The matching terms. A single key is compared with `=`, so that PostgreSQL drops it from GROUP
+ * BY and ORDER BY.
  *
- * The operators are ones that PostgreSQL knows not to tell anything of a row to anybody
- * (leakproof): so they may use an index before the policy of the table is looked at. LIKE may
- * not, and goes through the terms of a key.
+ * All operators but LIKE are leakproof, so PostgreSQL may evaluate them in an index scan before
+ * the policy. LIKE is not, and filters the terms of a key.
  */
 export function termRows(
   scope: TenantScope,

@@ -8,8 +8,8 @@ import { type Condition, readFilter, storedKeys, term } from '../conditions';
 import { holds, liveEntities } from './conditionSql';
 
 /**
- * A list of entities, as `json`. Which ones it holds is found out first: an entity is
- * read only if it is one of them, and not if it is passed over.
+ * A list of entities, as `json`. It selects ids or refs first, so that skipped entities are not
+ * read.
  *
  * @throws `InputError` for a filter that has no meaning, or `afterRef` in an order
  */
@@ -34,7 +34,7 @@ export function selectEntities(
   );
 }
 
-/** @param listed - what tells the entities apart, with their `place` in the list */
+/** @param listed - the keys of the entities, with their `place` in the list */
 function fetch(
   scope: TenantScope,
   key: 'entity_id' | 'entity_ref',
@@ -66,8 +66,7 @@ function slice(rows: Knex.QueryBuilder, { limit, offset }: Slice) {
 }
 
 /**
- * By the ref alone where no condition asks for the id: an index has it, so that no entity is
- * read that is passed over.
+ * Selects refs only: without a condition on the id, an index-only scan reads no skipped entity.
  */
 function byRef(
   scope: TenantScope,
@@ -85,8 +84,8 @@ function byRef(
 }
 
 /**
- * The ref in the case in which it is stored, which has its own place in the order:
- * of a deleted entity too, for it may have been deleted just now.
+ * The ref as it is stored, since upper and lower case differ in the order. Includes deleted
+ * entities: the entity may have been deleted since the last part was read.
  */
 function storedAs(scope: TenantScope, entityRef: string): Knex.Raw {
   const refs = storedRefs(entityRef);
@@ -100,8 +99,8 @@ function storedAs(scope: TenantScope, entityRef: string): Knex.Raw {
 }
 
 /**
- * A part of the list in the order of one field: from its index, and no more of it than
- * the part; then those that lack the field, if there is room for them.
+ * A part of the list ordered by one field: at most `limit` + `offset` rows from the index, then
+ * entities that lack the field if the limit is not reached.
  */
 function byField(
   scope: TenantScope,
@@ -119,7 +118,7 @@ function byField(
     .table('entity_terms', 'o')
     .whereRaw('o.key = ? and o.value is not null', [termKey])
     .whereRaw('?', [holds(scope, condition, 'o.entity_id')])
-    // Of several values, the first in the order.
+    // Keep the first of an entity's values in the order.
     .whereRaw('not exists ?', [
       scope
         .table('entity_terms', 'b')
@@ -159,7 +158,7 @@ function byField(
   return slice(rows, { limit, offset });
 }
 
-/** The list in the order of several fields, or all of it in that of one. */
+/** The list ordered by several fields, or the whole list ordered by one. */
 function byFields(
   scope: TenantScope,
   condition: Condition,
@@ -167,8 +166,8 @@ function byFields(
 ): Knex.QueryBuilder {
   const { knex } = scope;
   const keys = query.order.map(({ field }) => storedKeys(field).map(toTermKey));
-  // All fields in one join, of which PostgreSQL chooses the way: all terms of the keys, or those
-  // of each entity that is left.
+  // One join for all fields, so that PostgreSQL can choose: all terms of the keys, or those of
+  // each remaining entity.
   const places = query.order.map(({ order }, index) =>
     knex.raw(
       `${order === 'desc' ? 'max' : 'min'}(v.value) filter (where v.key = ?)`,

@@ -11,16 +11,16 @@ import {
 } from '../conditions';
 import { holds, liveEntities, matchingIds, termRows } from './conditionSql';
 
-/** The collation by which PostgreSQL lower-cases the way that JavaScript does. */
+/** With this collation PostgreSQL lower-cases as JavaScript does. */
 export const UNICODE_COLLATION = 'und-x-icu';
 
 /**
  * The newest entities of a kind in any case.
  *
- * Each way to write the kind is looked up by itself, for only so does the index
- * give its entities in the order of their creation.
+ * Each spelling of the kind is a separate lookup, because the index is ordered by creation
+ * within one spelling only.
  *
- * @param options - `unicode` if the server has {@link UNICODE_COLLATION}
+ * @param options - `unicode`: the server has {@link UNICODE_COLLATION}
  */
 export function selectNewest(
   scope: TenantScope,
@@ -46,11 +46,10 @@ export function selectNewest(
 }
 
 /**
- * The ways in which the kind of the tenant's live entities is written.
+ * All spellings of the kind among the tenant's live entities.
  *
- * It jumps through the index on the kind from one to the next, so that the kinds
- * of rows that others have written may be in any case, and the index still finds
- * their entities.
+ * A recursive query skips through the index from one distinct kind to the next (a loose index
+ * scan), because rows of other programs may have kinds in any case.
  */
 function kindsOf(
   scope: TenantScope,
@@ -81,7 +80,7 @@ function kindsOf(
   );
 }
 
-/** The entity that has one of some refs, the first ones first, as `json`. */
+/** The entity with the first of the refs that exists, as `json`. */
 export function selectEntity(
   scope: TenantScope,
   refs: string[],
@@ -98,7 +97,7 @@ export function selectEntity(
     .limit(1);
 }
 
-/** The entities with some refs that a condition holds for, as `json`. */
+/** The entities with these refs that match a condition, as `json`. */
 export function selectEntitiesByRefs(
   scope: TenantScope,
   options: { refs: string[]; condition: Condition },
@@ -108,7 +107,7 @@ export function selectEntitiesByRefs(
     'e.entity_ref',
     scope.knex.raw('e.final_entity::text as json'),
   );
-  // What matters of a statement this short is how long it takes to plan it.
+  // `=` takes less time to plan, which is most of this statement's time.
   if (refs.length === 1) {
     query.where('e.entity_ref', refs[0]);
   } else {
@@ -117,7 +116,7 @@ export function selectEntitiesByRefs(
   return query.whereRaw('?', [holds(scope, condition, 'e.entity_id')]);
 }
 
-/** How many of the entities have a value at a key, which is as the table has it. */
+/** How many entities have a value at a key; the key is spelt as in `entity_terms`. */
 export interface FacetRow {
   key: string;
   value: string;
@@ -125,12 +124,12 @@ export interface FacetRow {
 }
 
 /**
- * How many of the entities have each value, as {@link FacetRow}, in the order of both.
+ * Counts entities by key and value, as {@link FacetRow}, ordered by both.
  *
- * They are grouped by the columns of `entity_terms_facets_idx`, in its order, where it has all of
- * the keys. Two such groups never have the same original: what is in lower case already is stored
- * as the value alone. Other keys have nearly as many groups as rows, which are grouped faster by
- * what they are sorted by.
+ * If `entity_terms_facets_idx` covers all keys, the rows are grouped by its columns in its
+ * order. Two groups never have the same original value, because a lower-case value is stored
+ * without one. Other keys have nearly as many groups as rows; grouping by the sort expression
+ * is faster for them.
  *
  * @throws `InputError` for a filter that has no meaning
  */
@@ -159,7 +158,7 @@ export function selectFacets(
       ]);
 }
 
-/** An entity and those that have emitted it, which may be deleted. */
+/** An entity and the refs of its parents, which may be deleted. */
 export interface AncestryRow {
   entity_ref: string;
   json: string;
@@ -167,12 +166,10 @@ export interface AncestryRow {
 }
 
 /**
- * The live entities that have one of some refs, and those from which they come, each once and
- * in no order.
+ * The live entities with these refs and their live ancestors, each once, unordered.
  *
- * Those that come from a live one by way of a deleted one are among them: {@link toAncestry}
- * leaves them out. To ask at each step whether the parent is alive takes more to plan than
- * all of the rest.
+ * Includes ancestors that are reachable through a deleted entity only; {@link toAncestry}
+ * removes them. Checking each step in SQL would more than double the planning time.
  */
 export function selectAncestry(scope: TenantScope, refs: string[]): Knex.Raw {
   const { knex } = scope;
@@ -211,10 +208,10 @@ export function selectAncestry(scope: TenantScope, refs: string[]): Knex.Raw {
 }
 
 /**
- * The order in which the stock catalog comes to them: the last parent first.
+ * Orders ancestors as the stock catalog does: depth first, the last parent first.
  *
- * @param refs - what the entity that is asked for may have as its ref, the first ones first and
- * the one in lower case last
+ * @param refs - the possible refs of the requested entity, by priority; the last one is in
+ * lower case
  */
 export function toAncestry(
   rows: readonly Readonly<AncestryRow>[],

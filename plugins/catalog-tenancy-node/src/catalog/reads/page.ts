@@ -20,23 +20,23 @@ import {
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** What a page is to hold, with what the stock catalog makes of it. */
+/** The conditions of a page, with the stock catalog's semantics. */
 interface PagePlan {
-  /** Of the entity that a row is about. */
+  /** On the entity of a row. */
   condition: Condition;
-  /** Of the term that a row is about, where it has one. */
+  /** On the order value of a row. */
   pattern?: string;
-  /** Of the entities that are counted. */
+  /** On the counted entities. */
   counted: Condition;
   sort?: { keys: string[]; direction: 'asc' | 'desc' };
 }
 
 /**
- * A page as rows of `json`, `entity_id` and `value`; and where it is asked for, the
- * `total` in each row, of which there is one without an entity if there is none.
+ * A page as rows of `json`, `entity_id` and `value`. With `query.total`, each row also has the
+ * `total`, and an empty page has one row without an entity.
  *
- * Page and count are one statement, in one round trip and at one point in time. What
- * is on the page is found in `entity_terms` alone.
+ * Page and count are one statement: one round trip and one snapshot. The page's ids come from
+ * `entity_terms` alone.
  *
  * @throws `InputError` for a filter that has no meaning
  */
@@ -85,7 +85,7 @@ function planPage({ filter, order, fullText }: EntityPageQuery): PagePlan {
     };
   }
   const sortKey = order?.field.toLowerCase();
-  // An empty field is none, as in the stock catalog.
+  // As in the stock catalog, an empty field counts as missing.
   const fields = fullText?.fields ?? [sortKey || 'metadata.uid'];
   const pattern = `%${wanted}%`;
   const found = isStorable(pattern)
@@ -96,7 +96,7 @@ function planPage({ filter, order, fullText }: EntityPageQuery): PagePlan {
     : term([], { type: 'any' });
   const isInOrder = fields.length === 1 && fields[0] === sortKey;
   return {
-    // The value of the row has to hold the term, where it is looked for in that field.
+    // If the search is in the order field, the value of each row must match.
     condition:
       isInOrder && isStorable(pattern)
         ? condition
@@ -105,7 +105,7 @@ function planPage({ filter, order, fullText }: EntityPageQuery): PagePlan {
     counted: group('all', [
       condition,
       found,
-      // An entity with the term in the field has a value there.
+      // A match in the order field implies a value there.
       ...(present && !isInOrder ? [present] : []),
     ]),
     sort,
@@ -173,13 +173,11 @@ function comesAfter(
 ): Knex.Raw {
   if (!isStorable(entityId) || !isStorable(value ?? '')) {
     throw new InputError(
-      'Invalid place to continue at, expected a value and an id that a page has had',
+      'Invalid cursor, expected the value and id of a row of an earlier page',
     );
   }
   if (value !== undefined && alias === 'd') {
-    throw new InputError(
-      'A place to continue at has a value only where there is an order',
-    );
+    throw new InputError('Invalid cursor, expected no value without an order');
   }
   // The stock catalog's ids are text: an id that is not a UUID is compared as text.
   const [id, place] = UUID.test(entityId)

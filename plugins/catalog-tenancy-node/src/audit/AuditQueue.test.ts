@@ -1,0 +1,29 @@
+import { mockLogger } from '../__testUtils__/serviceMocks';
+import { AuditQueue } from './AuditQueue';
+
+describe('AuditQueue', () => {
+  it.each([0, 1, 2, 3, 4, 5, 6])(
+    'writes an entry that arrives %d microtasks after the last batch',
+    async ticks => {
+      const written: string[] = [];
+      const queue = new AuditQueue<{ event_id: string }>({
+        write: async entries => {
+          written.push(...entries.map(({ event_id }) => event_id));
+          if (written.length === 1) {
+            let later = Promise.resolve();
+            for (let tick = 0; tick < ticks; tick += 1) {
+              later = later.then(() => {});
+            }
+            later.then(() => queue.add({ event_id: 'late' }));
+          }
+        },
+        describe: ({ event_id }) => event_id,
+        logger: mockLogger(),
+      });
+      await queue.store({ event_id: 'first' });
+      await new Promise(setImmediate);
+      await queue.stop();
+      expect(written).toEqual(['first', 'late']);
+    },
+  );
+});
