@@ -11,9 +11,9 @@ import {
 import type { RequestHandler } from 'express';
 import PromiseRouter from 'express-promise-router';
 
-/** What every request to the catalog goes through before anything answers it. */
+/** The router in front of all routes of the catalog. */
 export class CatalogRouter {
-  /** What requests meet first, behind the gate. */
+  /** Handles requests right behind the gate. */
   readonly router = PromiseRouter();
   #isOpen: boolean;
 
@@ -21,15 +21,15 @@ export class CatalogRouter {
     this.#isOpen = options.isOpen;
   }
 
-  /** Lets requests in, once what has to stand in their way does. */
+  /** Admits requests. Call it when the router has all of its handlers. */
   open(): void {
     this.#isOpen = true;
   }
 
   /**
-   * Keeps the catalog shut until then: where Backstage is configured to go on without
-   * modules that fail (`onPluginModuleBootFailure`), the stock catalog would answer
-   * in their place.
+   * Refuses requests until {@link CatalogRouter.open}: if Backstage is configured to continue
+   * without failed modules (`onPluginModuleBootFailure`), the stock catalog would answer
+   * otherwise.
    */
   readonly handler: RequestHandler = (req, res, next) => {
     if (this.#isOpen) {
@@ -37,26 +37,26 @@ export class CatalogRouter {
     } else {
       next(
         new ServiceUnavailableError(
-          'The catalogs of tenants are not served: the log says why they did not start',
+          'The catalogs of tenants are not served because they failed to start: see the log of the backend',
         ),
       );
     }
   };
 }
 
-/** The router of the catalog; that of another plugin is not mounted. */
+/** The router of the catalog. For other plugins it is not mounted. */
 export const catalogRouterServiceRef = createServiceRef<CatalogRouter>({
   id: 'catalog-tenancy.catalog-router',
   scope: 'plugin',
 });
 
-/** Mounts the router behind the gate and, as that, in front of all routes of the catalog. */
+/** Mounts the router behind the gate and in front of all routes of the catalog. */
 export const catalogRouterServiceFactory = createServiceFactory({
   service: catalogRouterServiceRef,
   initialization: 'always',
   deps: {
     config: coreServices.rootConfig,
-    // It mounts itself before this is made.
+    // A dependency, so that the gate is mounted first.
     gate: tenantGateServiceRef,
     httpRouter: coreServices.httpRouter,
     plugin: coreServices.pluginMetadata,

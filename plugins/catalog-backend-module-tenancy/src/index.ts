@@ -1,5 +1,5 @@
 /**
- * Serves the catalog of the tenant that a request belongs to.
+ * Serves the catalog of the tenant of each request.
  *
  * @packageDocumentation
  */
@@ -28,17 +28,16 @@ import {
 export { doctorExamination } from './doctor/doctorExamination';
 
 /**
- * Everything that makes a catalog one of tenants: the gate in front of every plugin,
- * the module of the plugin `catalog`, the check of the database before anything starts,
- * the answer to probes, the tenants of calls between plugins, and the handler that takes the tokens of tenants
- * for credentials.
+ * All features of a multi-tenant catalog: the gate in front of every plugin, the module of the
+ * plugin `catalog`, the check of the database before plugins start, the health service, the
+ * tenants of calls between plugins, and the handler of tenants' tokens.
  *
  * @public
  */
 export default createBackendFeatureLoader({
   deps: { config: coreServices.rootConfig },
   loader({ config }) {
-    // Before the database is touched, and with one error in place of one per plugin.
+    // Before any use of the database, and with one error instead of one for each plugin.
     assertRestrictedAccess(config);
     return [
       tenancyServiceFactory,
@@ -48,7 +47,7 @@ export default createBackendFeatureLoader({
       catalogRouterServiceFactory,
       catalogModuleTenancy,
       tenantTokenHandler,
-      // Without tenants, tokens are Backstage's alone.
+      // With the flag off, tokens stay Backstage's own.
       ...(readTenancyConfig(config).enabled ? [callTokensServiceFactory] : []),
     ];
   },

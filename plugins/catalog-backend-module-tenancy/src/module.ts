@@ -35,9 +35,8 @@ import { scheduleCounting } from './usage/scheduleCounting';
 import { forwardOtherTenants, refuseOtherTenants } from './routes/otherTenants';
 
 /**
- * With the flag on, answers reads of any tenant's entities, lets only the
- * default tenant through to the stock catalog, adopts that, and purges deleted
- * entities.
+ * With the flag on, answers reads of all tenants' entities, forwards other requests of the
+ * default tenant to the stock catalog, adopts that catalog, and purges deleted entities.
  */
 export const catalogModuleTenancy = createBackendModule({
   pluginId: 'catalog',

@@ -6,11 +6,11 @@ import type {
 import type { EntitiesSearchFilter } from '@backstage/plugin-catalog-node';
 
 /**
- * A predicate for what has one of these values at a key.
+ * A predicate that matches entities with one of the values at a key.
  *
- * @param key - of an entity: what begins with `$` would be an operator
- * @param values - an empty list matches nothing; without it, every entity that has the
- * key matches
+ * @param key - a key of an entity, not beginning with `$`, which marks operators
+ * @param values - an empty list matches no entity; if undefined, all entities with the key
+ * match
  */
 export function hasValue(
   key: string,
@@ -29,7 +29,7 @@ function expression(
   return { [key]: value } as FilterPredicateExpression;
 }
 
-/** A predicate for what matches all of these; nothing if there are none. */
+/** Combines predicates with AND; undefined if there are none. */
 export function allOf(
   ...predicates: Array<FilterPredicate | undefined>
 ): FilterPredicate | undefined {
@@ -37,14 +37,14 @@ export function allOf(
   return given.length > 1 ? { $all: given } : given[0];
 }
 
-/** What the rules of the catalog make of the conditions of a policy. */
+/** The filter that the catalog's permission rules create from a policy's conditions. */
 export type SearchCriteria =
   | EntitiesSearchFilter
   | { allOf: SearchCriteria[] }
   | { anyOf: SearchCriteria[] }
   | { not: SearchCriteria };
 
-/** The same as a predicate. */
+/** Converts such a filter to a predicate. */
 export function toFilterPredicate(criteria: SearchCriteria): FilterPredicate {
   if ('allOf' in criteria) {
     return { $all: criteria.allOf.map(toFilterPredicate) };

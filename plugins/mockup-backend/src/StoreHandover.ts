@@ -1,12 +1,12 @@
 import type { MockupStore, MockupStores } from 'backstage-plugin-mockup-node';
 
-// Migrations included. A plugin that awaits a call in its own init would keep the
-// whole backend from reporting what is wrong with this one.
+// Includes the time of migrations. Bounded, because a plugin that awaits a call in its init
+// would otherwise prevent the backend from reporting this plugin's error.
 const PATIENCE_MS = 60_000;
 
 /**
- * Hands the plugin's stores to the other plugins of the backend, which may hold and
- * call them before the plugin has opened them.
+ * Provides the plugin's stores to other plugins, which may call them before this plugin has
+ * opened them.
  */
 export class StoreHandover {
   readonly #opened: Promise<MockupStores>;
@@ -18,11 +18,11 @@ export class StoreHandover {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // If opening fails while no call waits, the plugin itself reports it.
+    // If opening fails, the plugin itself reports the error.
     this.#opened.catch(() => {});
   }
 
-  /** Opens the stores, once, and lets calls through from then on. */
+  /** Opens the stores. Call it once; waiting calls then proceed. */
   async open<TStores extends MockupStores>(
     create: () => Promise<TStores>,
   ): Promise<TStores> {
@@ -36,7 +36,7 @@ export class StoreHandover {
     }
   }
 
-  /** Stores whose operations wait until the real ones are open. */
+  /** Stores whose operations wait until {@link StoreHandover.open} has opened the real ones. */
   readonly stores: MockupStores = {
     forTenant: tenantId => this.#waiting(stores => stores.forTenant(tenantId)),
     forDefaultTenant: () => this.#waiting(stores => stores.forDefaultTenant()),

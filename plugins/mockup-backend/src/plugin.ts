@@ -48,8 +48,8 @@ const KNOWN_KEYS = {
 } satisfies KeysOf<NonNullable<Schema['mockup']>>;
 
 /**
- * The mockup backend plugin, together with the service by which other plugins
- * of the same backend reach its stores.
+ * The mockup backend plugin, with the service that gives other plugins of the backend access to
+ * its stores.
  *
  * @public
  */
@@ -124,7 +124,7 @@ function createPlugin(handover: StoreHandover) {
             }
             const tenant = currentTenant();
             if (!tenant) {
-              throw new Error('No request is handled, so there is no tenant');
+              throw new Error('There is no tenant outside of a request');
             }
             return stores.forTenant(tenant.tenantId);
           };
@@ -133,7 +133,7 @@ function createPlugin(handover: StoreHandover) {
             resourceRef: mockupPermissionResourceRef,
             permissions: mockupPermissions,
             rules: Object.values(mockupPermissionRules),
-            // Backstage has no request to give it.
+            // Backstage does not pass the request.
             getResources: ids => getMockups(ofRequest(), ids),
           });
           const ruleset = permissionsRegistry.getPermissionRuleset(
@@ -216,8 +216,8 @@ function readImportBounds(config: RootConfigService): ImportBounds {
 }
 
 /**
- * Loads the mockups for the permission rules, in the order of the ids. Those in the trash
- * are among them: a page asks who may restore them.
+ * Loads the mockups for the permission rules, in the order of the ids. Includes the trash,
+ * because pages ask who may restore a mockup.
  */
 async function getMockups(store: MockupStore, ids: string[]) {
   const found = new Map<string, Mockup>();

@@ -44,7 +44,7 @@ export const tenantsPlugin = createBackendPlugin({
       setSender(added) {
         if (sender) {
           throw new Error(
-            'Invitations have a sender: expected one module that sets it',
+            'Invitations already have a sender. Install only one module that sets it',
           );
         }
         sender = added;

@@ -7,23 +7,23 @@ import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import type { CatalogAdoption } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
 
-// The engine starts after this: on an empty database, what it ingests first is then
-// carried over as it comes in, and no request sees the default tenant without it. It
-// does not wait for ever, though: adoption goes on without a waiting start.
+// How long the start of the catalog plugin waits for the adoption. If it completes in time, the
+// triggers copy everything that the engine ingests from its start on. Otherwise the adoption
+// continues in the background.
 const HOLD_UP_MS = 5_000;
 
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Adopts the catalog once the catalog plugin has made its tables, which it does
- * after its modules have started, and tries again for as long as that fails.
+ * Adopts the catalog once the catalog plugin has created its tables, which happens after its
+ * modules have started. Retries until it succeeds.
  */
 export function adoptCatalog(options: {
   adoption: CatalogAdoption;
-  /** That of the catalog plugin, whose start ends before the engine's begins. */
+  /** The lifecycle of the catalog plugin, whose startup hooks run before the engine starts. */
   lifecycle: LifecycleService;
-  /** Ends with the backend. */
+  /** Stops the attempts when the backend shuts down. */
   rootLifecycle: RootLifecycleService;
   logger: LoggerService;
 }): void {
@@ -47,7 +47,7 @@ export function adoptCatalog(options: {
     ]);
     held.abort();
   });
-  // Before the connections of the backend are closed.
+  // Before shutdown, while connections are open.
   rootLifecycle.addBeforeShutdownHook(async () => {
     stopped.abort();
     await ended;
@@ -86,11 +86,11 @@ function keepTrying(
 function explain(error: unknown, pause: number): string {
   const reason = error instanceof Error ? error.message : String(error);
   return (
-    'The catalog could not be adopted, so that the default tenant is answered with ' +
+    'The catalog could not be adopted: requests of the default tenant get status ' +
     `503; other tenants are served. ${reason.replace(/\.$/, '')}. ` +
     `The next attempt is in ${pause / 1000} s. "${operatorCommand(
       'adopt',
     )}" does the same ` +
-    'by hand, with more about the reason.'
+    'by hand, with more details.'
   );
 }

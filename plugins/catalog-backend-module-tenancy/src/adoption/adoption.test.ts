@@ -303,7 +303,7 @@ describe.each(newest)('until the adoption is complete on %s', id => {
       async () => (await engineEntities()) === length,
     );
     expect(first.logged('error')).toMatch(
-      /could not be adopted, .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-cli adopt"/,
+      /could not be adopted: .*503; .*nobody creates triggers.*next attempt is in 1 s\. "npx backstage-catalog-tenancy-cli adopt"/,
     );
     await answered(first.backend, '/entities', 503);
     await first.backend.stop();

@@ -1,12 +1,12 @@
 import type { SchedulerService } from '@backstage/backend-plugin-api';
 import type { CatalogAdoption } from 'backstage-plugin-catalog-tenancy-node';
 
-/** The task as it is named among those of the catalog plugin. */
+/** The id of the task in the scheduler of the catalog plugin. */
 export const RETRY_TASK = 'tenancy-retry-adoption-faults';
 
 /**
- * Has what could not be carried over tried again every ten minutes, by one of the
- * backends: the reason may be gone without another change of the entity.
+ * Retries adoption faults every ten minutes in one of the backends: a cause may disappear
+ * without a change of the entity.
  */
 export async function scheduleRetries(options: {
   adoption: CatalogAdoption;

@@ -20,29 +20,29 @@ type EventOptions = Parameters<AuditorService['createEvent']>[0];
 
 const SEVERITIES = ['low', 'medium', 'high', 'critical'];
 
-/** Whose routes are about the tenants that they name in `meta.slug`, not about that of the request. */
+/** The plugin whose events concern the tenant in `meta.slug` instead of the request's tenant. */
 const REGISTRY = 'tenants';
 
 interface RecordedPlugin {
   pluginId: string;
-  /** Whether it holds nothing of any tenant. */
+  /** Whether the plugin has no data of tenants. */
   isShared: boolean;
   minSeverity: AuditConfig['minSeverity'];
   trail: Pick<TenantAuditTrail, 'begin'>;
-  /** Nothing where nobody has signed in. */
+  /** Undefined for a request without credentials. */
   credentialsOf(request: Request): Promise<Credentials | undefined>;
 }
 
 /**
- * Has the audit events of a plugin be recorded in the trail of their tenant as well. What the
- * auditor does with them stays as it is.
+ * Also records the audit events of a plugin in the trail of their tenant. The auditor itself
+ * works as before.
  *
- * An event has begun to be stored when the operation begins. `success` and `fail`, which a plugin
- * waits for before it answers, resolve once the outcome is stored: what has been answered is in
- * the trail.
+ * An event is queued when the operation begins. `success` and `fail`, which plugins await
+ * before they answer, resolve once the outcome is stored: every answered operation is in the
+ * trail.
  *
- * This changes the auditor of the plugin, which Backstage makes for it alone, as `carryTenants`
- * does with the auth service: another factory would take the place of the operator's.
+ * Replaces a method of the plugin's own auditor instance, as `carryTenants` does with the auth
+ * service: a factory would replace the operator's.
  */
 export function recordEvents(
   auditor: AuditorService,
@@ -60,7 +60,7 @@ export function recordEvents(
     let record = slug ? await begin(slug) : undefined;
     const recorded: AuditorServiceEvent = {
       success: async params => {
-        // The registry may learn only now which tenant it has created.
+        // The slug of a created tenant may be known only now.
         const late = slugIn(params?.meta);
         if (!record && plugin.pluginId === REGISTRY && late) {
           record = await begin(late);
@@ -89,7 +89,7 @@ function isRecorded(
   { minSeverity }: RecordedPlugin,
 ): boolean {
   return (
-    // A part of an operation that has an event of its own.
+    // Part of an operation with its own event.
     eventId !== ADMIN_EVENT &&
     SEVERITIES.indexOf(severityLevel) >= SEVERITIES.indexOf(minSeverity)
   );
@@ -110,7 +110,7 @@ function slugOf(
   if (isShared) {
     return undefined;
   }
-  // The plugin itself, beside the instances of it, is the default tenant's.
+  // The backend's own instance of a plugin belongs to the default tenant.
   return options.request
     ? tenantOf(options.request).tenantSlug
     : DEFAULT_TENANT_SLUG;

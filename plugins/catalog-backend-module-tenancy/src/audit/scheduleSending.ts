@@ -4,7 +4,7 @@ import type {
 } from '@backstage/backend-plugin-api';
 import type { TenantAuditTrail } from 'backstage-plugin-catalog-tenancy-node';
 
-/** Sends the events of audit trails to the webhook, by one of the backends. */
+/** Sends the events of audit trails to the webhook, in one of the backends. */
 export async function scheduleSending(options: {
   logger: LoggerService;
   scheduler: SchedulerService;
@@ -21,7 +21,7 @@ export async function scheduleSending(options: {
         await trail.send(signal);
       } catch (error) {
         logger.warn(
-          `Events of audit trails are not sent, and wait for the next attempt: ${error}`,
+          `Events of audit trails could not be sent and are kept for the next attempt: ${error}`,
         );
       }
     },

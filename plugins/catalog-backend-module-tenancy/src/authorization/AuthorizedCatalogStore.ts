@@ -41,9 +41,12 @@ type StoreReads = Pick<
   | 'getAncestry'
 >;
 
-/** What the routes read of a catalog. */
+/** The reads of the catalog's routes. */
 export interface ReadableCatalogStore extends Omit<StoreReads, 'readPage'> {
-  /** Nothing where no entity may be read: a page without any may have others around it. */
+  /**
+   * Undefined if the caller may read no entity at all, unlike an empty page, which may have
+   * neighbours.
+   */
   readPage(
     tenantId: string,
     query: EntityPageQuery,
@@ -53,17 +56,17 @@ export interface ReadableCatalogStore extends Omit<StoreReads, 'readPage'> {
 export interface AuthorizedCatalogStoreOptions {
   store: StoreReads;
   permissions: Pick<PermissionsService, 'authorizeConditional'>;
-  /** Asked for when it is needed: plugins go on adding rules until they have started. */
+  /** Called late, because plugins add rules until they have started. */
   getRuleset: () => PermissionRuleset<Entity, EntitiesSearchFilter>;
   credentials: BackstageCredentials;
-  /** Aborted when the caller has gone. */
+  /** Aborted when the client disconnects. */
   signal?: AbortSignal;
 }
 
 /**
- * The catalog as one caller may see it: what the caller may not read is not there.
+ * The catalog as one caller may see it; other entities look absent.
  *
- * It is made for one request, and asks the permission backend once.
+ * One instance serves one request and calls the permission backend once.
  */
 export class AuthorizedCatalogStore implements ReadableCatalogStore {
   readonly #options: AuthorizedCatalogStoreOptions;
@@ -128,14 +131,14 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
   }
 
   /**
-   * Leaves out what the caller may not read, and all from which that comes.
+   * Leaves out entities that the caller may not read, with all of their ancestors.
    *
-   * The stock catalog asks the permission backend about each of the entities by its
-   * ref, which asks the catalog back, without a tenant. Here the rules of the
-   * conditions are applied to the same entities of this tenant at once.
+   * The stock catalog asks the permission backend about each entity by ref, which calls the
+   * catalog back without a tenant. Here the rules of the conditions are applied directly to the
+   * tenant's entities.
    *
-   * @throws NotAllowedError if the caller may not read the entity itself, and where
-   * that is decided by conditions, if it is not there
+   * @throws NotAllowedError if the caller may not read the entity itself; under a conditional
+   * decision, also if it does not exist
    */
   async getAncestry(
     tenantId: string,
@@ -158,7 +161,7 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
     return pruneAncestry(ancestry, entity => isReadable(decision, entity));
   }
 
-  /** A further read of the same request may be for a response that has begun. */
+  /** After the first read of a request, its response may have begun. */
   async #read<T>(read: (options: ReadOptions) => Promise<T>): Promise<T> {
     const { signal } = this.#options;
     const result = await read({
@@ -169,7 +172,7 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
     return result;
   }
 
-  /** The request, for what the caller may read; nothing if that is nothing. */
+  /** Restricts a query to entities that the caller may read; undefined if there are none. */
   async #restrict<TRequest extends { filter?: FilterPredicate }>(
     request: TRequest,
   ): Promise<TRequest | undefined> {
@@ -202,8 +205,8 @@ export class AuthorizedCatalogStore implements ReadableCatalogStore {
 }
 
 /**
- * Takes from an ancestry what may not be read, and whatever that comes from, even if
- * something that may be read comes from it too. What is left still names its parents.
+ * Removes unreadable entities and all of their ancestors, even those that are ancestors of
+ * readable entities too. Remaining entities still name their parents.
  */
 function pruneAncestry(
   ancestry: EntityAncestry,
@@ -218,7 +221,7 @@ function pruneAncestry(
       .filter(item => !isReadable(item.entity))
       .map(item => stringifyEntityRef(item.entity)),
   );
-  // What is added on the way is visited too.
+  // Iteration includes elements that are added meanwhile.
   for (const ref of pruned) {
     for (const parent of parentsOf.get(ref) ?? []) {
       pruned.add(parent);
@@ -235,20 +238,19 @@ type Decisions = ReturnType<AuthorizeConditional>;
 
 const BEARER = /^Bearer[ ]+(\S+)$/i;
 
-/** Of different callers and tenants; the oldest make room. */
+/** The most cached decisions; the oldest are evicted. */
 const MOST_KEPT = 10_000;
 
 /**
- * What users may read, asked for once for all requests that a user sends at the same time,
- * as a page does. To ask is two calls over HTTP and several signatures, which cost more
- * than most reads.
+ * Shares permission decisions among the concurrent requests of a user, such as those of one
+ * page. A decision takes two HTTP calls and several signatures, which cost more than most
+ * reads.
  *
- * Without `maxAgeMs`, it is a queue of one, not a cache: a request that comes while the same
- * question is under way waits for its end, and shares the next answer with all others that
- * wait. So the permission backend always decides after the request came.
+ * Without `maxAgeMs` it is a {@link Coalescer}, not a cache: the permission backend always
+ * decides after the request arrived.
  *
- * With it, what was allowed holds for further requests with the same token until so long
- * after it was asked. A refusal and an error hold for nobody who comes after them.
+ * With `maxAgeMs`, an ALLOW or a conditional decision is reused for that time for requests with
+ * the same token. Denials and errors are not reused.
  */
 export class SharedDecisions {
   readonly #asked = new Coalescer();
@@ -261,7 +263,7 @@ export class SharedDecisions {
   ) {
     const { maxAgeMs, clock = performance } = options;
     this.#permissions = permissions;
-    // For the cache, no time means for ever.
+    // For LRUCache, a ttl of 0 means no expiry.
     this.#kept = maxAgeMs
       ? new LRUCache({
           max: MOST_KEPT,
@@ -272,12 +274,12 @@ export class SharedDecisions {
       : undefined;
   }
 
-  /** How many different questions are under way. */
+  /** The number of different running queries. */
   get size(): number {
     return this.#asked.size;
   }
 
-  /** The permissions of who sends a request of a tenant. */
+  /** A permissions service for a request of a tenant. */
   of(
     req: Pick<Request, 'headers'>,
     tenantId: string,
@@ -291,11 +293,12 @@ export class SharedDecisions {
             ? options.credentials.principal
             : undefined;
         const token = BEARER.exec(req.headers.authorization ?? '')?.[1];
-        // Services get their answer without a call.
+        // Decisions for services take no call.
         return token !== undefined && isUser(principal)
           ? this.#share(
               tenantId,
-              // With who it is: credentials may come from elsewhere than this header.
+              // Includes the principal, because credentials may come from elsewhere than this
+              // header.
               digest([tenantId, token, principal, queries]),
               ask,
             )
@@ -317,7 +320,7 @@ export class SharedDecisions {
     );
   }
 
-  /** From the moment of the question: the permission backend may decide right then. */
+  /** The age counts from the call, because the permission backend may decide at its beginning. */
   #keep(
     kept: LRUCache<string, Decisions>,
     key: string,
@@ -338,7 +341,7 @@ export class SharedDecisions {
   }
 }
 
-/** Of whom and what is asked: what stays in memory shows no token. */
+/** A hash as the key, so that no token stays in memory. */
 function digest(question: unknown[]): string {
   return createHash('sha256').update(JSON.stringify(question)).digest('base64');
 }

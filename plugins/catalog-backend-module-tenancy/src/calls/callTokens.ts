@@ -7,34 +7,35 @@ import { isTenantSlug } from 'backstage-plugin-catalog-tenancy-node';
 import jwt from 'jsonwebtoken';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
-// The handler takes the earlier of this and its own limit.
+// The handler uses the earlier of this and its own limit.
 const NEVER = new Date(8.64e15);
 
 /**
- * The tokens by which plugins call each other name the tenant that the call is for, in
- * their claim `obo`: in front of the token of the user on whose behalf it is, or alone.
- * The key of the calling plugin signs them, so that nothing outside of the backend can
- * make one, and Backstage verifies them.
+ * Tokens of calls between plugins name the tenant of the call in the claim `obo`, before the
+ * user's token, if any. They are signed by the calling plugin and verified by Backstage, so
+ * clients cannot forge them.
  *
- * A backend that does not know of this takes what it finds for the token of a user, and
- * refuses the call.
+ * A backend without this package reads `obo` as a user's token and refuses the call.
  */
 const NAMED = /^tenant:([a-z0-9-]+);(.*)$/s;
 
-// As Backstage has it.
+// Backstage's `typ` header of plugin tokens.
 const PLUGIN_TOKEN_TYPE = 'vnd.backstage.plugin';
 const BEARER = /^Bearer[ ]+(\S+)$/i;
 
-/** From the wrapped auth service to the handler below, which sees no credentials. */
+/**
+ * Passes the tenant from the wrapped auth service to the token handler, which sees no
+ * credentials.
+ */
 const issuing = new AsyncLocalStorage<string>();
 
-/** Issues a token that names a tenant. `issue` asks Backstage for one. */
+/** Issues a token that names a tenant. `issue` calls Backstage's auth service. */
 export async function issueFor(
   tenantSlug: string,
   issue: () => Promise<{ token: string }>,
 ): Promise<{ token: string }> {
   const issued = await issuing.run(tenantSlug, issue);
-  // An auth service other than Backstage's may not ask the handler below.
+  // A custom auth service may not use the token handler below.
   if (readTenant(issued.token) !== tenantSlug) {
     throw new Error(
       `A token for the tenant '${tenantSlug}' could not be issued: expected the auth service of Backstage, which uses its pluginTokenHandlerDecoratorServiceRef`,
@@ -44,10 +45,10 @@ export async function issueFor(
 }
 
 /**
- * The slug of the tenant that the token of a request names, if another plugin made the
- * call for one.
+ * The slug of the tenant in the token of another plugin's call, if any.
  *
- * It verifies nothing: call it once Backstage has accepted the credentials of the request.
+ * Does not verify the token: call it only after Backstage has accepted the credentials of the
+ * request.
  */
 export function calledFor(
   authorization: string | undefined,
@@ -68,14 +69,14 @@ function readTenant(token: string): string | undefined {
   return slug !== undefined && isTenantSlug(slug) ? slug : undefined;
 }
 
-/** Puts the tenant into the tokens that plugins issue, and takes it out again. */
+/** Adds the tenant to tokens of plugins, and removes it when they are verified. */
 export const callTokensServiceFactory = createServiceFactory({
   service: pluginTokenHandlerDecoratorServiceRef,
   deps: {},
   factory: () => nameTenants,
 });
 
-/** On the handler itself, which keeps methods that a later version of Backstage may add. */
+/** Replaces methods of the handler itself, so that methods of later Backstage versions stay. */
 function nameTenants(handler: PluginTokenHandler): PluginTokenHandler {
   const issue = handler.issueToken.bind(handler);
   const verify = handler.verifyToken.bind(handler);

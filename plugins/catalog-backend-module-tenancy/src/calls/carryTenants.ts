@@ -8,19 +8,18 @@ import {
 import { issueFor } from './callTokens';
 
 /**
- * Has the calls of a plugin be for the tenant that their credentials carry, and for the
- * default tenant where they carry none.
+ * Makes calls of a plugin act in the tenant of their credentials, or else in the default
+ * tenant.
  *
- * The context of the request never decides for which tenant a call is: a queue, a loader
- * that collects what several requests ask for, or a timer that the first of them started
- * runs in the context of one and serves all. It only refuses: a call of a tenant-aware
- * plugin that is for another tenant than the request would show that what it is not to see.
+ * The asynchronous context never selects the tenant of a call, because a queue, a batching
+ * loader or a timer may run in the context of one request and serve others. The context only
+ * refuses: a tenant-aware plugin must not call with another tenant than that of the current
+ * request.
  *
- * This changes the auth service of the plugin, which Backstage makes for it alone: there
- * is no way to put a decorator around a service, and another factory would take the place
- * of the operator's.
+ * Replaces a method of the plugin's own auth service instance: Backstage has no decorators of
+ * services, and a factory would replace the operator's.
  *
- * @param isShared - whether a plugin holds nothing of any tenant
+ * @param isShared - whether a plugin has no data of tenants
  */
 export function carryTenants(
   auth: AuthService,
@@ -35,7 +34,7 @@ export function carryTenants(
     if (handled && handled.tenantId !== tenantId && !isShared(targetPluginId)) {
       throw new NotAllowedError(
         `The call to the plugin '${targetPluginId}' is not for the tenant of the request. ` +
-          'Expected the credentials of the request, or those that withTenantOf(request, credentials) returns',
+          'Use the credentials of the request, or withTenantOf(request, credentials)',
       );
     }
     return tenant && tenantId !== DEFAULT_TENANT_ID

@@ -9,7 +9,8 @@ import { assertRestrictedAccess } from '../resolution/tenantTokenHandler';
 import { TenantTokens } from '../resolution/TenantTokens';
 
 /**
- * What `doctor` finds of the configuration of hostnames, proxies, tokens and callers.
+ * Checks the configuration of hostnames, proxies, tokens and administrators, for the command
+ * `doctor`.
  *
  * @public
  */
@@ -17,7 +18,7 @@ export const doctorExamination: DoctorExamination = async config => {
   try {
     readTenancyConfig(config);
   } catch {
-    // Which another examination says.
+    // Another examination reports it.
     return [];
   }
   const tenancy = readTenancyConfig(config);

@@ -31,11 +31,10 @@ export type Credentials =
   | BackstageCredentials<BackstageServicePrincipal>;
 
 /**
- * Decides who may enter a tenant.
+ * Decides which callers may enter a tenant.
  *
- * A caller is who the identity catalog says, which is the default tenant's. Nothing is
- * looked up in the catalog of the tenant that is to be entered: a tenant that writes its
- * own entities could let itself in otherwise.
+ * Callers are identified by the identity catalog, which is the default tenant's. The entered
+ * tenant's own catalog is not used, because its entities could grant access.
  */
 export class Admission {
   readonly #administrators: AdministratorsConfig;
@@ -52,7 +51,7 @@ export class Admission {
     members: Pick<TenantMembers, 'roleOf'>;
     ownership: Ownership;
     tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
-    /** Resolution refuses a token that is for another tenant than the request. */
+    /** The resolution of tenants has refused tokens of other tenants than the request's. */
     tokens: TenantTokens;
     userInfo: UserInfoService;
   }) {
@@ -66,9 +65,8 @@ export class Admission {
   }
 
   /**
-   * The credentials in the header `Authorization`. Those that are not valid count as
-   * none: where Backstage asks for credentials it has refused them already, with 401, so
-   * that they are in a request to a route that asks for none.
+   * The credentials in the header `Authorization`; undefined if invalid. On routes that require
+   * credentials, Backstage has already refused invalid ones with 401.
    */
   credentialsOf(req: Request): Promise<Credentials | undefined> {
     return valid(() =>
@@ -79,7 +77,7 @@ export class Admission {
   /**
    * Whether the caller of a request may enter its tenant.
    *
-   * @throws an error with status 503 where this can't be found out
+   * @throws an error with status 503 if membership cannot be read
    */
   async admits(req: Request, tenant: ActiveTenant): Promise<boolean> {
     const isDefault = tenant.tenantId === DEFAULT_TENANT_ID;
@@ -92,7 +90,8 @@ export class Admission {
     const credentials =
       (await this.credentialsOf(req)) ?? (await this.#cookieCredentialsOf(req));
     if (!credentials) {
-      // The route asks for none. In the default tenant Backstage decides alone on those.
+      // The route requires no credentials. In the default tenant, only Backstage decides on
+      // such routes.
       return isDefault;
     }
     return areOfUser(credentials)
@@ -101,11 +100,11 @@ export class Admission {
   }
 
   /**
-   * The role of a caller in a tenant, which bounds what the portal's policy can allow there; nothing
-   * for one who may not enter it.
+   * The role of a caller in a tenant, which bounds the decisions of the portal's policy;
+   * undefined if the caller may not enter it.
    *
-   * @param req - by which answers of the auth plugin are remembered, where there is one
-   * @throws an error with status 503 where this can't be found out
+   * @param req - the current request, if any: its token is the cache key of the user's groups
+   * @throws an error with status 503 if membership cannot be read
    */
   async roleOf(
     credentials: Credentials,
@@ -118,7 +117,7 @@ export class Admission {
     return role ?? (this.#tenancy.membership === 'open' ? 'member' : undefined);
   }
 
-  /** Those of the cookie that browsers load images and pages with. */
+  /** The credentials of the cookie with which browsers load images and pages. */
   #cookieCredentialsOf(req: Request): Promise<Credentials | undefined> {
     return valid(() =>
       this.#httpAuth.credentials(req, {
@@ -151,7 +150,7 @@ export class Admission {
     tenant: ActiveTenant,
   ): Promise<TenantRole | undefined> {
     if (PLUGIN.test(subject) || this.#administrators.services.has(subject)) {
-      // What a plugin does in its own name is its own affair.
+      // Calls of plugins in their own name are not restricted by roles.
       return 'admin';
     }
     if (subject === `tenant:${tenant.tenantSlug}`) {
@@ -162,7 +161,7 @@ export class Admission {
       : this.#members.roleOf(tenant, [subject]);
   }
 
-  /** On behalf of a user counts as the user. */
+  /** A plugin on behalf of a user counts as the user. */
   async #admitsUser(
     req: Request,
     tenant: ActiveTenant,
@@ -172,7 +171,8 @@ export class Admission {
     if (this.#administrators.users.has(normalizePrincipal(userEntityRef))) {
       return true;
     }
-    // Most members are so by their own name, which takes no call to the auth plugin.
+    // Checked first: direct membership is the most frequent and takes no call to the auth
+    // plugin.
     if (await this.#members.roleOf(tenant, [userEntityRef])) {
       return true;
     }
@@ -189,7 +189,7 @@ export class Admission {
       return true;
     }
     if (PLUGIN.test(subject)) {
-      // Or where it acts in a request of this tenant, which its token says.
+      // Or the plugin handles a request of this tenant, as its token says.
       return (
         tenant.tenantId === DEFAULT_TENANT_ID ||
         calledFor(req.headers.authorization) === tenant.tenantSlug
@@ -198,7 +198,7 @@ export class Admission {
     if (this.#administrators.services.has(subject)) {
       return true;
     }
-    // An issuer that may choose the subject can not become a user.
+    // A subject chosen by an issuer must not impersonate a user.
     return (
       !USER_OR_GROUP.test(subject) &&
       (await this.#members.roleOf(tenant, [subject])) !== undefined
@@ -206,7 +206,7 @@ export class Admission {
   }
 }
 
-/** Whether they are those of a user, or of a plugin on behalf of one. */
+/** True for a user, and for a plugin on behalf of a user. */
 function areOfUser(credentials: Credentials): credentials is UserCredentials {
   return credentials.principal.type === 'user';
 }
@@ -222,7 +222,7 @@ async function valid(
     if (error instanceof Error && error.name === 'AuthenticationError') {
       return undefined;
     }
-    // Such as that of a token's tenant, which can't be looked up at the moment.
+    // For example, the tenant of a token cannot be looked up at the moment.
     throw error;
   }
 }

@@ -7,19 +7,19 @@ import type {
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** A connection that has passed the gate, and stays open. */
+/** An open connection that has passed the gate. */
 interface OpenSocket {
   socket: Duplex;
   tenant: ActiveTenant;
-  /** Whether its caller would still be let in. */
+  /** Whether the gate would still admit the caller. */
   mayStay: () => Promise<boolean>;
 }
 
-/** In milliseconds. */
+/** Durations in milliseconds. */
 export interface SocketsTiming {
-  /** How often each is looked at, whatever is heard of changes: groups change unheard. */
+  /** The interval of checks of each connection: changes of groups send no notification. */
   checkMs: number;
-  /** One of which it can't be found out in this time is closed. */
+  /** A connection whose check takes longer is closed. */
   answerMs: number;
 }
 
@@ -30,12 +30,12 @@ export const SOCKETS_TIMING: SocketsTiming = {
 
 const RETRY_MS = 250;
 
-/** How many are looked at at the same time. */
+/** The number of concurrent checks. */
 const AT_ONCE = 20;
 
 /**
- * The WebSockets of all plugins that the gate has let pass. Those whose caller would no longer
- * be let in, or whose tenant is not active any more, are closed.
+ * The WebSockets of all plugins that passed the gate. Closes those whose caller may no longer
+ * enter the tenant, or whose tenant is no longer active.
  */
 export class OpenSockets {
   readonly #logger: LoggerService;
@@ -55,7 +55,7 @@ export class OpenSockets {
     });
   }
 
-  /** Follows a connection until it is closed. */
+  /** Checks a connection regularly until it is closed. */
   add(entry: OpenSocket): void {
     const { socket } = entry;
     this.#open.add(entry);
@@ -70,7 +70,7 @@ export class OpenSockets {
         this.#timer = undefined;
       }
     });
-    // It was let in a moment ago; what has changed since was not heard for it.
+    // Changes between the gate and this call were not checked for it.
     void this.#check(entry);
   }
 
@@ -101,7 +101,7 @@ export class OpenSockets {
   }
 }
 
-/** The database may be away for a moment. */
+/** Retries, because the database may be unavailable for a moment. */
 async function answerOf(
   mayStay: () => Promise<boolean>,
   options: { signal: AbortSignal },

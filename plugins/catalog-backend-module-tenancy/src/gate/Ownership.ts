@@ -8,7 +8,7 @@ import { ServiceUnavailableError } from '@backstage/errors';
 import { withoutTenant } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 
-// After that, the groups of a new sign-in count.
+// How long groups are cached. Later, those of a new sign-in count.
 const LONGEST_MS = 60_000;
 
 const MOST_TOKENS = 10_000;
@@ -23,11 +23,11 @@ interface Entry {
 }
 
 /**
- * What the users behind tokens own and belong to, by what the sign-in resolver said: the
- * identity catalog counts, for requests of every tenant.
+ * The users and groups that a user may act for, as the sign-in resolver returned them. They
+ * come from the identity catalog, for requests of every tenant.
  *
- * Backstage has to ask the auth plugin over HTTP. Answers are remembered for each user and
- * token, for a minute at most and no longer than the token is valid.
+ * Backstage asks the auth plugin over HTTP. Results are cached by user and token, for at most a
+ * minute and not longer than the token is valid.
  */
 export class Ownership {
   readonly #entries = new Map<string, Entry>();
@@ -38,9 +38,9 @@ export class Ownership {
   }
 
   /**
-   * The references of users and groups that the user may act for.
+   * The refs of users and groups that the user may act for.
    *
-   * @throws `ServiceUnavailableError` where the auth plugin does not say
+   * @throws `ServiceUnavailableError` if the auth plugin does not answer
    */
   async refsOf(
     req: Request | undefined,
@@ -51,8 +51,8 @@ export class Ownership {
     if (token === undefined) {
       return this.#ask(credentials, userInfo);
     }
-    // With the user: the credentials may come from elsewhere, such as a cookie or another
-    // header, and then Backstage has not verified the token of this one.
+    // Includes the user: if the credentials come from a cookie or another header, Backstage has
+    // not verified this token.
     const key = `${credentials.principal.userEntityRef} ${token}`;
     const now = Date.now();
     const known = this.#entries.get(key);
@@ -67,7 +67,7 @@ export class Ownership {
         credentials.expiresAt?.getTime() ?? Infinity,
       ),
     };
-    // A later entry is behind all earlier ones.
+    // Re-inserted, so that the map stays ordered by age.
     this.#entries.delete(key);
     this.#entries.set(key, entry);
     if (this.#entries.size > MOST_TOKENS) {
@@ -92,14 +92,14 @@ export class Ownership {
       const { ownershipEntityRefs } = await userInfo.getUserInfo(
         withoutTenant(credentials),
       );
-      // A resolver may claim anything else, such as the subject of a service.
+      // A sign-in resolver may return other refs, such as the subject of a service.
       return ownershipEntityRefs.filter(ref => USER_OR_GROUP.test(ref));
     } catch (error) {
       if (isNotFound(error)) {
-        // The auth plugin knows only those whom it has signed in itself.
+        // The auth plugin knows only users that it signed in itself.
         return [];
       }
-      this.#logger.warn(`The groups of a user can't be found out: ${error}`);
+      this.#logger.warn(`The groups of a user cannot be read: ${error}`);
       throw new ServiceUnavailableError(
         'The groups of the user cannot be read at the moment',
       );
@@ -108,8 +108,8 @@ export class Ownership {
 }
 
 /**
- * The token of the user in the header `Authorization`: of one that a plugin uses on behalf
- * of a user, which is made anew for each call, the part that stays the same.
+ * The user's token in the header `Authorization`. For a plugin on behalf of a user, the claim
+ * `obo`: the token itself is new for each call.
  */
 function userTokenOf(req: Request): string | undefined {
   const token = req.headers.authorization?.match(BEARER)?.[1];

@@ -22,25 +22,25 @@ import { refuse } from '../resolution/createTenantMiddleware';
 import type { Admission, Credentials } from './Admission';
 import { refuseValues } from './refuseValues';
 
-/** They show the configuration of the portal, and with it other tenants. */
+/** Plugins that show the configuration of the portal, which names other tenants. */
 const OF_OPERATORS = ['devtools'];
 
 interface PluginGateOptions {
   pluginId: string;
-  /** Whether the plugin holds nothing of any tenant. */
+  /** Whether the plugin has no data of tenants. */
   isShared: boolean;
-  /** Answers with the instance of the tenant, where each tenant has one. */
+  /** Answers by the tenant's instance of the plugin, if tenants have instances. */
   instances?: RequestHandler;
-  /** Whether those instances verify by themselves who sends a request. */
+  /** Whether those instances authenticate a request themselves. */
   isPublic?: (req: Request) => boolean;
   logger: LoggerService;
   admission: Pick<Admission, 'admits' | 'credentialsOf' | 'roleOf'>;
   directory: Pick<TenantDirectory, 'findActive'>;
-  /** Finds the tenant of a request, or answers it. */
+  /** Resolves the tenant of a request, or refuses the request. */
   resolve: RequestHandler;
-  /** Refuses requests of a tenant that has sent too many. */
+  /** Refuses requests that exceed the tenant's rate limit. */
   limitRate?: RequestHandler;
-  /** Hears of each request that has passed all steps. */
+  /** Called for each request that has passed all steps. */
   onEntered?: EnteredListener;
 }
 
@@ -51,27 +51,26 @@ type EnteredListener = (
 ) => void;
 
 /**
- * The gate in front of one plugin. A request that is no preflight of CORS passes its steps
- * in this order:
+ * The gate in front of one plugin. A request that is not a CORS preflight passes these steps:
  *
- * 1. a plugin that is shared answers requests without credentials, whatever tenant
- *    they name: pages and sign-in work before there is anybody to ask about
- * 2. the tenant of the request is found, or it is refused
- * 3. the caller may enter that tenant, or is refused as if there were no such tenant;
- *    shared plugins skip this check in the default tenant, and webhooks, which the instance of
- *    the tenant verifies, in each
- * 4. what may change something is refused while the tenant moves to another deployment
- * 5. a tenant that has sent too many requests is refused, where they are limited
- * 6. a plugin that is neither shared nor tenant-aware, and of which tenants have no
- *    instances, is for the default tenant alone, or for the administrators of that
- * 7. the credentials of the request carry its tenant and the role of the caller there, the tenant
- *    also into the calls to other plugins
- * 8. a value that the plugin would hand to PostgreSQL unchecked is refused
- * 9. a plugin of which tenants have instances answers with that of the tenant, and the
- *    request does not reach the plugin itself, which is the default tenant's
+ * 1. a shared plugin answers requests without credentials for any tenant: pages and sign-in
+ * have to work before the user is known
+ * 2. the tenant of the request is resolved, or the request is refused
+ * 3. the caller may enter that tenant, or is refused as for an unknown tenant; shared plugins
+ * skip this check in the default tenant, and webhooks that the tenant's instance verifies skip
+ * it in every tenant
+ * 4. requests that may write are refused while the tenant moves to another deployment
+ * 5. requests that exceed the tenant's rate limit are refused
+ * 6. a plugin that is neither shared nor tenant-aware, and has no instances for tenants, is for
+ * the default tenant only; some are for its administrators only
+ * 7. the tenant and the caller's role are attached to the credentials of the request; the
+ * tenant also to calls to other plugins
+ * 8. values that the plugin would pass to PostgreSQL unchecked are refused
+ * 9. if tenants have instances of the plugin, the tenant's instance answers, and the request
+ * does not reach the plugin itself, which is the default tenant's
  */
 export class PluginGate implements TenantGate {
-  /** What requests meet before the first route of the plugin. */
+  /** Mounted before the first route of the plugin. */
   readonly router: Router;
   readonly #pluginId: string;
   readonly #isShared: boolean;
@@ -101,14 +100,14 @@ export class PluginGate implements TenantGate {
   }
 
   /**
-   * The steps of the gate, and what handles a request that has passed them with its tenant. One
-   * that belongs to no tenant leaves the router.
+   * A router with the steps of the gate, and `last` for requests that have passed them. A
+   * request without a tenant leaves the router.
    */
   createRouter(last: RequestHandler): Router {
     const router = Router();
     router.use((req, res, next) => {
       if (isPreflight(req)) {
-        // What the middleware for CORS has left to the plugin.
+        // A preflight that the CORS middleware has not answered.
         if (this.#class === 'tenant-aware') {
           res.status(204).end();
         } else {
@@ -137,7 +136,7 @@ export class PluginGate implements TenantGate {
                 this.#pluginId
               }' for the tenant '${
                 tenant.tenantSlug
-              }', of which its caller is no member`,
+              }', of which its caller is not a member`,
             );
             refuse(res);
           }
@@ -167,9 +166,9 @@ export class PluginGate implements TenantGate {
   }
 
   /**
-   * Whether a request would still be let in: its tenant is active, and its caller may enter it.
+   * Whether a request would still pass: its tenant is active, and its caller may enter it.
    *
-   * @throws an error where this can't be found out
+   * @throws an error if the database does not answer
    */
   async stillAdmits(req: Request, tenant: ActiveTenant): Promise<boolean> {
     const active = await this.#directory.findActive(tenant.tenantSlug);
@@ -191,7 +190,7 @@ export class PluginGate implements TenantGate {
       throw new Error(
         `The plugin '${
           this.#pluginId
-        }' serves the requests of all tenants itself. Take it out of onePerTenant`,
+        }' serves the requests of all tenants itself. Remove it from onePerTenant`,
       );
     }
     this.#isTenantAware = true;
@@ -254,7 +253,7 @@ export class PluginGate implements TenantGate {
     }
   }
 
-  /** What happens to requests for tenants other than the default one. */
+  /** How the plugin handles tenants other than the default one. */
   get #class(): 'tenant-aware' | 'one each' | 'shared' | 'closed' {
     if (this.#isTenantAware) {
       return 'tenant-aware';
@@ -267,7 +266,7 @@ export class PluginGate implements TenantGate {
 
   async #enter(req: Request, next: () => void): Promise<void> {
     const tenant = tenantOf(req);
-    // The default tenant's calls are as they are without tenants.
+    // Calls of the default tenant are those of a backend without tenants.
     if (tenant.tenantId !== DEFAULT_TENANT_ID) {
       const credentials = await this.#admission.credentialsOf(req);
       if (credentials) {
@@ -286,7 +285,7 @@ export class PluginGate implements TenantGate {
   readonly #forward: RequestHandler = (req, res, next) => {
     if (this.#instances && !isDefault(tenantOf(req))) {
       if (req.headers.upgrade?.toLowerCase() === 'websocket') {
-        // Before Backstage 1.57 a plugin would take over all upgrades of the server from here.
+        // Before Backstage 1.57, a plugin could take over all upgrades of the server here.
         next(
           new NotAllowedError(
             `The instances of the plugin '${
@@ -296,7 +295,7 @@ export class PluginGate implements TenantGate {
         );
         return;
       }
-      // To go on would be to go on to the plugin of the default tenant.
+      // Never calls next() without an error, which would reach the default tenant's plugin.
       this.#instances(req, res, error =>
         next(!error || error === 'router' ? notAnswered(req) : error),
       );
@@ -305,7 +304,7 @@ export class PluginGate implements TenantGate {
     }
   };
 
-  /** Once: clients may repeat such requests for ever. */
+  /** Logged once, because clients may repeat such requests. */
   #warn(): void {
     if (!this.#hasWarned) {
       this.#hasWarned = true;
@@ -321,8 +320,8 @@ export class PluginGate implements TenantGate {
 }
 
 /**
- * Whether a browser asks what a page of another origin may send: without credentials, and
- * without the header that names the tenant, which is what it asks about.
+ * Whether the request is a CORS preflight, which has neither credentials nor the header of the
+ * tenant.
  */
 function isPreflight({ method, headers }: Request): boolean {
   return (
@@ -334,7 +333,7 @@ function isPreflight({ method, headers }: Request): boolean {
   );
 }
 
-/** Queries of the catalog that are too long for an address. */
+/** POST routes of the catalog that only read. */
 const QUERIES = /^\/(entities\/by-(refs|query)|entity-facets)$/;
 
 function isRead(pluginId: string, { method, path }: Request): boolean {

@@ -6,12 +6,11 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 
 /**
- * Has a plugin that works for tenants learn what a user owns in the tenant that the credentials
- * carry, and not what the sign-in says, which is of the default tenant.
+ * Makes the userInfo service return a user's ownership refs in the tenant of the credentials.
+ * Those of the sign-in are of the default tenant.
  *
- * This changes the service of the plugin, which Backstage makes for it alone, as `carryTenants`
- * does with the auth service. The gate, which asks who may enter, takes the tenant out of the
- * credentials first.
+ * Replaces a method of the plugin's own service instance, as `carryTenants` does with the auth
+ * service. For membership, the gate calls it with credentials without a tenant.
  */
 export function followTenant(
   userInfo: UserInfoService,

@@ -19,14 +19,14 @@ import type { OpenSockets } from './OpenSockets';
 import type { PluginGate } from './PluginGate';
 
 /**
- * How a page names its tenant where neither its host nor its origin does: as one more protocol
- * that it offers, or in the address, since browsers let no page set headers of a WebSocket.
+ * If neither host nor origin names the tenant, a page names it in an additional protocol or in
+ * the URL, because browsers cannot set headers of a WebSocket.
  */
 const TENANT_PROTOCOL = /^tenant\.(.*)$/;
 const TENANT_PARAMETER = 'tenant';
 
 interface Upgrade {
-  /** Hands the connection to the plugin, or its request to the error handlers. */
+  /** Passes the connection to the plugin, or an error to `next`. */
   pass: (
     tenant: ActiveTenant | undefined,
     next: (error: unknown) => void,
@@ -34,22 +34,22 @@ interface Upgrade {
 }
 
 /**
- * Puts the gate in front of the WebSockets of a plugin, which Backstage (since 1.57) routes past
- * all middleware of HTTP. It has authenticated the caller by then.
+ * Applies the gate to the WebSockets of a plugin, which Backstage (since 1.57) routes past all
+ * HTTP middleware after authenticating the caller.
  *
- * The gate is made before the plugin and its modules start, so that none of them gets the
- * method that this replaces. It is replaced on the service itself, as in `carryTenants`.
+ * Replaces a method of the service instance, as `carryTenants` does. The gate is created before
+ * the plugin and its modules start, so none of them gets the original method.
  */
 export function guardUpgrades(options: {
   gate: PluginGate;
   httpRouter: HttpRouterService;
-  /** Answers as the plugin does to a request that fails. */
+  /** The error handler of the plugin's HTTP routes. */
   onError: ErrorRequestHandler;
   pluginId: string;
   sockets: OpenSockets;
-  /** As Express takes it. */
+  /** The value for Express' setting `trust proxy`. */
   trustProxy: unknown;
-  /** Of a plugin of which tenants have instances. */
+  /** Finds handlers in tenants' instances of the plugin, if it has any. */
   upgrades: ReturnType<TenantPlugins['upgradesOf']>;
 }): void {
   const { gate, httpRouter, pluginId, sockets, trustProxy } = options;
@@ -68,13 +68,13 @@ export function guardUpgrades(options: {
     gate.createRouter((req, _res, next) =>
       underWay.get(req)!.pass(tenantOf(req), next),
     ),
-    // It belongs to no tenant: a plugin that is shared, and a caller without credentials.
+    // Without a tenant: a shared plugin and a caller without credentials.
     (req, _res, next) => underWay.get(req)!.pass(undefined, next),
   );
-  // It tells of the path below that of the plugin, as for requests.
+  // Mounted at the path, so that errors name the path below the plugin's, as for HTTP requests.
   app.use(path, options.onError);
 
-  /** What takes over a connection: of a tenant's own, where the plugin is the default tenant's. */
+  /** The handler of a connection: the plugin's own, or that of the tenant's instance. */
   const findHandler = async (
     own: TenantUpgradeHandler,
     route: string,
@@ -84,7 +84,7 @@ export function guardUpgrades(options: {
       return own;
     }
     if (pluginId === 'catalog') {
-      // Requests of tenants go to engines behind this gate.
+      // Engines of tenants have no WebSockets.
       throw new NotAllowedError(
         `The WebSocket ${route} is not available to the tenant '${tenant.tenantSlug}'`,
       );
@@ -110,7 +110,8 @@ export function guardUpgrades(options: {
                     const mayStay = () => gate.stillAdmits(req, tenant);
                     sockets.add({ socket, tenant, mayStay });
                   }
-                  // Of a tenant-aware plugin in the asynchronous context of the tenant.
+                  // For a tenant-aware plugin, this runs in the asynchronous context of the
+                  // tenant.
                   await handler(carrying(tenant, context));
                 }, next)
                 .then(resolve, reject);
@@ -122,8 +123,8 @@ export function guardUpgrades(options: {
 }
 
 /**
- * The request as the gate sees it. The handler of the plugin gets the one that arrived, without
- * what Express makes of it.
+ * A copy of the request for the gate. The plugin's handler gets the original, which Express has
+ * not modified.
  */
 function requestOf(context: HttpRouterServiceWebSocketContext): Request {
   const { request, authProtocol } = context;
@@ -140,7 +141,7 @@ function requestOf(context: HttpRouterServiceWebSocketContext): Request {
   req.url = request.url;
   req.headers = {
     ...request.headers,
-    // The token, as a browser sends it.
+    // The token that a browser sends as a protocol.
     ...(authProtocol !== undefined && {
       authorization: `Bearer ${authProtocol}`,
     }),
@@ -152,7 +153,7 @@ function requestOf(context: HttpRouterServiceWebSocketContext): Request {
   return req as Request;
 }
 
-/** Writes an answer to a socket that is no longer one of the HTTP server, and closes it. */
+/** Creates a response that writes to the upgraded socket and closes it. */
 function answerOn(
   socket: Duplex,
   req: Request,

@@ -17,7 +17,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import express, { type Request, type RequestHandler, Router } from 'express';
 
-/** Finds the role that a caller has in a tenant; nothing for one who may not enter it. */
+/** Finds the role of a caller in a tenant; undefined if the caller may not enter it. */
 export type FindRole = (
   credentials: BackstageCredentials,
   tenant: ActiveTenant,
@@ -27,11 +27,11 @@ type Query = { permission: Permission };
 type Ask = (queries: any[], options: any) => Promise<any[]>;
 
 /**
- * Has the roles of a tenant bound what a plugin lets its callers do there: what a role does not
- * have is denied before the portal's policy is asked, also where permissions are disabled.
+ * Denies permissions that the caller's role in the tenant lacks, before the portal's policy
+ * decides, and even if permissions are disabled.
  *
- * This changes the service of the plugin, which Backstage makes for it alone, as `carryTenants`
- * does with the auth service.
+ * Replaces methods of the plugin's own service instance, as `carryTenants` does with the auth
+ * service.
  */
 export function narrowPermissions(
   permissions: PermissionsService,
@@ -54,8 +54,8 @@ export function narrowPermissions(
 }
 
 /**
- * Has a plugin that holds nothing of tenants ask the policy outside of every tenant: what the catalog
- * of a tenant says of its users gives nobody a right to what is the portal's.
+ * Removes the tenant from permission requests of a shared plugin: ownership in a tenant's
+ * catalog must not grant rights in the portal.
  */
 export function leaveTenants(permissions: PermissionsService): void {
   decorateBoth(permissions, ask => (queries, options) => {
@@ -69,7 +69,7 @@ export function leaveTenants(permissions: PermissionsService): void {
   });
 }
 
-/** The same bounds for whoever asks the plugin `permission` itself, as pages do. */
+/** Applies the same bounds to requests to the plugin `permission`, which pages send. */
 export function narrowAuthorize(
   credentialsOfRequest: (
     req: Request,
@@ -86,7 +86,7 @@ export function narrowAuthorize(
       }
       const role = await findRole(credentials, tenant);
       const isAsked = (item?: Partial<Query>) =>
-        // The plugin refuses what is no question.
+        // The plugin itself refuses malformed items.
         typeof item?.permission?.name !== 'string' ||
         isWithin(role, item.permission);
       const denied = items
@@ -106,11 +106,11 @@ export function narrowAuthorize(
   return Router().post('/authorize', express.json(), narrow);
 }
 
-/** In the default tenant everything is as the policy says. */
+/** The tenant, unless it is the default tenant, in which only the policy decides. */
 function tenantWithRoles(
   credentials: BackstageCredentials,
 ): ActiveTenant | undefined {
-  // An auth service of the operator may make credentials anew, which carry nothing.
+  // A custom auth service may create new credentials, which carry no tenant.
   const tenant = carriedTenant(credentials) ?? currentTenant();
   return tenant?.tenantId === DEFAULT_TENANT_ID ? undefined : tenant;
 }

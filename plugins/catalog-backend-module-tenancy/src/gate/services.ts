@@ -55,15 +55,15 @@ import { tenantOfPath } from './tenantOfPath';
 const PERMISSION_PLUGIN = 'permission';
 
 /**
- * Plugins of Backstage that know no tenants and hold nothing of theirs. What is not
- * here, and why, is in docs/integrators/gate.md.
+ * Plugins of Backstage without data of tenants. docs/integrators/gate.md explains which others
+ * are not listed.
  */
 const SHARED_PLUGINS = ['app', 'auth', PERMISSION_PLUGIN, 'tenants'];
 
-/** What the gates of all plugins have in common; nothing while the flag is off. */
+/** Shared by the gates of all plugins; undefined while the flag is off. */
 interface GateSettings {
   administrators: AdministratorsConfig;
-  /** Counts the requests to all plugins together. */
+  /** Counts requests to all plugins together. */
   limitRate: RequestHandler;
   ownership: Ownership;
   /** The WebSockets of all plugins. */
@@ -78,7 +78,7 @@ const gateSettingsServiceRef = createServiceRef<GateSettings | undefined>({
   scope: 'root',
 });
 
-/** Keeps the backend from starting with configuration that is not of the expected form. */
+/** Validates the configuration at the start. */
 export const gateSettingsServiceFactory = createServiceFactory({
   service: gateSettingsServiceRef,
   deps: {
@@ -100,12 +100,12 @@ export const gateSettingsServiceFactory = createServiceFactory({
       throw new Error(
         `The plugin '${both}' is listed in onePerTenant, and it is shared by all tenants: ${
           SHARED_PLUGINS.includes(both)
-            ? 'as always. Take it out of onePerTenant'
-            : 'tenancy.plugins.shared lists it. Take it out of one of them'
+            ? 'as always. Remove it from onePerTenant'
+            : 'tenancy.plugins.shared lists it. Remove it from one of them'
         }`,
       );
     }
-    // One error in place of one per plugin.
+    // One error instead of one for each plugin.
     HostnameTenants.create({ config, baseDomains });
     explainOrigins(config, baseDomains).forEach(line => logger.warn(line));
     return {
@@ -115,7 +115,7 @@ export const gateSettingsServiceFactory = createServiceFactory({
       sockets: new OpenSockets({ changes, logger }),
       tenancy: {
         ...tenancy,
-        // A tenant's token is in exactly its own tenant.
+        // A tenant's token is valid in its own tenant only.
         requireMatchingToken:
           tenancy.requireMatchingToken || tenancy.membership === 'required',
       },
@@ -128,11 +128,10 @@ export const gateSettingsServiceFactory = createServiceFactory({
 /**
  * Mounts a gate in front of all routes of each plugin.
  *
- * Modules start in no certain order, and some mount routes of their own, or ask for
- * the registry of permissions or of actions, which do. So it is neither a module nor
- * the plugin that mounts the gate: Backstage makes the services of a plugin that are
- * always wanted before it starts the first module. None of the services that this one
- * depends on has routes.
+ * Modules start in no particular order, and some mount routes, directly or through the
+ * registries of permissions or actions. So a service mounts the gate: Backstage creates
+ * services with `initialization: 'always'` before it starts the first module. None of this
+ * service's dependencies has routes.
  */
 export const tenantGateServiceFactory = createServiceFactory({
   service: tenantGateServiceRef,
@@ -210,7 +209,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     } else {
       narrowPermissions(permissions, findRole);
     }
-    // The plugin that asks the policy is told for which tenant.
+    // The plugin `permission` passes user info to the policy, which may depend on the tenant.
     if (!isShared || pluginId === PERMISSION_PLUGIN) {
       followTenant(userInfo, ownership);
     }
@@ -241,7 +240,8 @@ export const tenantGateServiceFactory = createServiceFactory({
         metrics,
         tenancy: settings.tenancy,
         tokens: settings.tokens,
-        // Once Backstage has verified the token: there are routes that need none.
+        // Only if Backstage accepts the credentials: routes without authentication do not
+        // verify the token.
         calledFor: async req => {
           const slug = calledFor(req.headers.authorization);
           return slug && (await admission.credentialsOf(req)) && slug;
@@ -281,7 +281,7 @@ function userOf(credentials: Credentials | undefined): string | undefined {
   return principal?.type === 'user' ? principal.userEntityRef : undefined;
 }
 
-/** What keeps a frontend at another origin than the backend's from naming its tenant. */
+/** Warnings about settings that prevent a frontend at another origin from naming its tenant. */
 function explainOrigins(
   config: RootConfigService,
   baseDomains: readonly string[],
@@ -312,8 +312,8 @@ function explainOrigins(
 }
 
 /**
- * The URLs at which other plugins, and frontends, find a plugin: their hosts name no
- * tenant, even if their labels look like one.
+ * The URLs at which other plugins and frontends find a plugin. Their hosts name no tenant, even
+ * if a label looks like a slug.
  */
 async function findUrls(
   pluginId: string,
@@ -328,9 +328,9 @@ async function findUrls(
     if (result.status === 'fulfilled') {
       return [result.value];
     }
-    // Such as one that DNS has to resolve first.
+    // For example, discovery may need a DNS record that does not exist yet.
     logger.warn(
-      `A URL of the plugin '${pluginId}' can't be resolved, and its host counts as any other: ${result.reason}`,
+      `A URL of the plugin '${pluginId}' cannot be resolved, so its host may be read as a tenant's: ${result.reason}`,
     );
     return [];
   });

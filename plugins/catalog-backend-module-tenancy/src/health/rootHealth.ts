@@ -13,8 +13,8 @@ import {
 type Answer = Awaited<ReturnType<RootHealthService['getReadiness']>>;
 
 /**
- * As Backstage's own health service, and in addition: a process is not ready while it can't
- * serve tenants, and says why. An engine that fails is told, and keeps no request away.
+ * Backstage's health service, extended: a process that cannot serve tenants is not ready, and
+ * says why. Failing engines are reported but do not affect readiness.
  */
 class TenancyRootHealth implements RootHealthService {
   #state: 'starting' | 'up' | 'stopping' = 'starting';

@@ -8,7 +8,7 @@ import {
 import type { RequestHandler } from 'express';
 import { rateLimit } from 'express-rate-limit';
 
-/** The tenant has sent more requests than it may. */
+/** The tenant has exceeded its rate limit. */
 class TooManyRequestsError extends CustomErrorBase {
   name = 'TooManyRequestsError' as const;
 
@@ -16,30 +16,27 @@ class TooManyRequestsError extends CustomErrorBase {
     super('The tenant has sent too many requests: send this one again later');
   }
 
-  // A getter, for another property would be part of the body of the response.
+  // A getter, because Backstage puts other properties into the body of the response.
   get statusCode(): number {
     return 429;
   }
 }
 
 /**
- * Refuses requests of a tenant that has sent too many, in this process, with status 429 and
- * `Retry-After`. Each response says what is left, by the headers that the draft of the IETF
- * has for that: `RateLimit-Policy` and `RateLimit`. Requests of a tenant without any limit
- * pass.
+ * Refuses requests that exceed a tenant's rate limit in this process, with status 429 and
+ * `Retry-After`. Each response has the headers of the IETF draft, `RateLimit-Policy` and
+ * `RateLimit`. Tenants without a limit are not affected.
  *
- * A burst may come at once, and counts for as long as that many requests take at the
- * rate. What a plugin asks of another for a request of the tenant is not counted.
+ * The window is the time that a burst takes at the rate. Calls between plugins are not counted.
  *
- * @param configured - for tenants to which the registry gives no limit of their own
+ * @param configured - the limits of tenants without limits in the registry
  */
 export function limitRate(
   configured: RateLimits | undefined,
   limits: Pick<TenantLimits, 'of'>,
 ): RequestHandler {
-  // The library has one interval for all that it counts, and a burst at a rate is one. Tenants
-  // with equal limits share a counter of each: where the limit of a tenant changes, its count
-  // begins anew.
+  // One instance of express-rate-limit has one window and limit, so tenants with equal limits
+  // share an instance. A changed limit restarts the tenant's count.
   const counters = new Map<string, RequestHandler>();
   const counterOf = (rate: RateLimits): RequestHandler => {
     const key = `${rate.burst} at ${rate.requestsPerSecond}`;
@@ -69,10 +66,10 @@ function countRequests({ requestsPerSecond, burst }: RateLimits) {
     identifier: 'tenant',
     keyGenerator: req => tenantOf(req).tenantId,
     skip: req => tenantSourceOf(req) === 'call',
-    // It warns of counters that are made while a request is handled, which may be one for each
-    // request. Here there is one for each limit that any tenant has had.
+    // Disables the warning about instances created in a request handler: there is one for each
+    // distinct limit, not for each request.
     validate: { creationStack: false },
-    // It sets Retry-After before.
+    // The library has set Retry-After before.
     handler: (_req, _res, next) => next(new TooManyRequestsError()),
   });
 }

@@ -1,7 +1,7 @@
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import type { TenancyPool } from 'backstage-plugin-catalog-tenancy-node';
 
-/** Tells how many operations of tenants there are, and how many were refused. */
+/** Exports the numbers of operations as metrics. */
 export function observeOperations(
   metrics: MetricsService,
   pool: Pick<TenancyPool, 'counts'>,

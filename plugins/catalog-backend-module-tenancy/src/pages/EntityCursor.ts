@@ -2,36 +2,35 @@ import type { EntityOrder } from 'backstage-plugin-catalog-tenancy-node';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { SearchCriteria } from '../predicates';
 
-/** A field that pages are ordered by: ascending, if the caller does not say. */
+/** A field that pages are ordered by; ascending by default. */
 export interface PageOrder {
   field: string;
   order?: EntityOrder['order'];
 }
 
-/** What the text of entities is searched for. */
+/** A full-text search. */
 export interface FullTextFilter {
   term: string;
   fields?: string[];
 }
 
-/** The place of a row in the order: its id, after the value of the order if any. */
+/** The place of a row in the order: the order value, if any, and the id. */
 export type RowPlace = Array<string | null | undefined>;
 
 /**
- * Where a page ends, and what its list is of: all that the next page takes. The keys
- * are those of the stock catalog, whose clients may have kept one.
+ * The query of a list and the place where a page ends: everything needed for the next page. The
+ * keys are those of the stock catalog, because clients may have stored its cursors.
  *
- * It comes back from the caller, who may have written it. So it says nothing about
- * the tenant or about what the caller may read: those are the request's.
+ * Callers can forge cursors, so a cursor contains neither the tenant nor permissions.
  */
 export interface EntityCursor {
-  /** Only the first of them counts. */
+  /** Only the first one is used. */
   orderFields: PageOrder[];
   fullTextFilter?: FullTextFilter;
   orderFieldValues: RowPlace;
-  /** In place of `query` in cursors of earlier versions of Backstage. */
+  /** The filter in cursors of earlier Backstage versions, which lack `query`. */
   filter?: SearchCriteria;
-  /** Whether it leads to the page before. */
+  /** Whether the cursor leads to the previous page. */
   isPrevious: boolean;
   query?: FilterPredicate;
   /** The place of the first row of the first page. */
@@ -39,7 +38,7 @@ export interface EntityCursor {
   totalItems?: number;
 }
 
-/** The form in which a cursor goes to callers. */
+/** Encodes a cursor for clients. */
 export function encodeCursor(cursor: EntityCursor): string {
   return Buffer.from(JSON.stringify(cursor), 'utf8').toString('base64');
 }

@@ -1,10 +1,10 @@
 const LEAST = '00000000-0000-0000-0000-000000000000';
 
 /**
- * The UUID nearest to where a text stands in the order of text.
+ * The UUID nearest to a text in the order of texts.
  *
- * Only a cursor that a client has made up has an id that is not a UUID. To the stock
- * catalog ids are text, so it has a page that begins there too.
+ * Only forged cursors contain ids that are not UUIDs. The stock catalog compares ids as text,
+ * so it accepts them too.
  */
 export function nearestId(text: string): string {
   const lower = text.toLowerCase();

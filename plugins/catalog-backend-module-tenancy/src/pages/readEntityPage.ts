@@ -21,11 +21,11 @@ export interface FirstPageRequest {
   fullTextFilter?: FullTextFilter;
   limit?: number;
   offset?: number;
-  /** Whether to say how many entities the list has. */
+  /** Whether to count the entities of the list. */
   countItems: boolean;
 }
 
-/** A page that another one pointed at. */
+/** A page at a cursor. */
 export interface FollowingPageRequest {
   cursor: EntityCursor;
   limit?: number;
@@ -33,7 +33,7 @@ export interface FollowingPageRequest {
 
 export type PageRequest = FirstPageRequest | FollowingPageRequest;
 
-/** A page of entities, as JSON texts, and what is around it. */
+/** A page of entities as JSON texts, with the cursors of its neighbours. */
 export interface EntityListPage {
   items: string[];
   totalItems: number;
@@ -41,17 +41,20 @@ export interface EntityListPage {
   prevCursor?: EntityCursor;
 }
 
-/** What is the same on all pages of a list, and for the first one where it begins. */
+/**
+ * The parts of a cursor that are equal on all pages of a list, and the place where the page
+ * begins.
+ */
 type List = Omit<EntityCursor, 'orderFieldValues'> &
   Partial<Pick<EntityCursor, 'orderFieldValues'>>;
 
 /**
- * Reads a page of what a caller may see of a tenant's entities, as the stock catalog
- * does.
+ * Reads a page of a tenant's entities that the caller may see, with the stock catalog's
+ * semantics.
  *
- * Where reading is denied, the page is empty, with any cursor.
+ * If reading is denied, the page is empty for any cursor.
  *
- * @throws InputError for a cursor with the place of another order
+ * @throws InputError for a cursor whose place does not fit its order
  */
 export async function readEntityPage(
   catalog: ReadableCatalogStore,
@@ -64,7 +67,7 @@ export async function readEntityPage(
     filter: allOf(list.filter && toFilterPredicate(list.filter), list.query),
     order: orderOf(list),
     fullText: list.fullTextFilter,
-    // One more says whether there is another page. Back from a page there is one.
+    // One extra row shows whether there is a next page. A previous page always has one.
     limit: limit > 0 && !list.isPrevious ? limit + 1 : limit,
     offset: 'cursor' in request ? undefined : request.offset,
     after: placeToGoOn(list),
@@ -88,7 +91,7 @@ export async function readEntityPage(
 }
 
 function listOf(request: PageRequest): List {
-  // The keys are in the order in which the stock catalog has them in its cursors.
+  // The keys are in the same order as in the stock catalog's cursors.
   const beginning = { orderFields: [], isPrevious: false };
   if ('cursor' in request) {
     return { ...beginning, ...request.cursor };
@@ -102,7 +105,7 @@ function orderOf({ orderFields }: List) {
   return first && { field: first.field, order: first.order ?? 'asc' };
 }
 
-/** Where the page begins: after a row, or else with the first. */
+/** The place after which the page begins; undefined for the first page. */
 function placeToGoOn(list: List) {
   const { orderFieldValues: place = [], orderFields, isPrevious } = list;
   if (place.length < 1 || place.length > 2) {
@@ -110,7 +113,7 @@ function placeToGoOn(list: List) {
   }
   const isDescending =
     isPrevious !== (place.length > 1 && orderOf(list)?.order === 'desc');
-  // After null there is nothing: it is the end in the direction of reading.
+  // A null id is after all ids in the direction of reading.
   const id = place[place.length - 1] ?? (isDescending ? '' : 'g');
   const entityId = nearestId(id);
   if (place.length === 1) {

@@ -14,9 +14,8 @@ import {
 const SCHEDULE = 'tenancy.purge.schedule';
 
 /**
- * Has deleted entities removed for good, of each tenant those that were deleted more
- * than its `entity_ttl_days` ago, and old events of audit trails: once a day, by one of the
- * backends.
+ * Once a day, in one of the backends, removes entities that were deleted more than their
+ * tenant's `entity_ttl_days` ago, and old events of audit trails.
  */
 export async function schedulePurge(options: {
   admin: AdminDatabase;
@@ -68,7 +67,7 @@ async function purge(
       throw error;
     }
     logger.warn(
-      `Deleted entities and old events of audit trails are kept for good: to purge them the database user has to be a member of portal_admin (${error.message})`,
+      `Deleted entities and old events of audit trails are not purged: the database user is not a member of portal_admin (${error.message})`,
     );
   }
 }

@@ -1,7 +1,10 @@
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import type { ReadReplica } from 'backstage-plugin-catalog-tenancy-node';
 
-/** Tells how many reads the replica has answered, and why others it has not. */
+/**
+ * Exports as metrics how many reads the replica has answered, and why it has not answered
+ * others.
+ */
 export function countReads(
   metrics: MetricsService,
   replica: Pick<ReadReplica, 'counts'>,

@@ -7,9 +7,9 @@ import type { RequestHandler } from 'express';
 const READING = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Has reads of a tenant see what the stock catalog, or the tenant's engine, has written by
- * the time it answers. Each request that may write counts as a write, from here to the end of
- * its response: a mark that ends late costs the primary a read, and nothing else.
+ * Sends reads of a tenant to the primary after requests to the stock catalog or the tenant's
+ * engine that may write, until the replica has replayed the writes. A request counts as a write
+ * until the end of its response.
  */
 export function markWrites(
   replica: Pick<ReadReplica, 'writing'>,

@@ -3,18 +3,18 @@ import { InputError } from '@backstage/errors';
 import jwt from 'jsonwebtoken';
 import { createSecretKey, type KeyObject } from 'node:crypto';
 
-// RFC 7518, section 3.2: a key at least as long as the hash.
+// RFC 7518, section 3.2 requires a key at least as long as the hash.
 const MIN_SECRET_BYTES = 32;
 
-// The same as how Backstage reads the header. A token that it lets pass and that
-// went unseen here would get around `tenancy.requireMatchingToken`.
+// Backstage's own pattern: a token that only Backstage recognized would bypass
+// `tenancy.requireMatchingToken`.
 const BEARER = /^Bearer[ ]+(\S+)$/i;
 
-/** What a token says whose signature is good. */
+/** The content of a token with a valid signature. */
 export interface TenantToken {
-  /** Not necessarily of the form of a slug. */
+  /** May not have the form of a slug. */
   tenantSlug: string;
-  /** Whether its time is over. It names no tenant any more then. */
+  /** Whether the token has expired; it then names no tenant. */
   expired: boolean;
 }
 
@@ -26,8 +26,8 @@ export class TenantTokens {
   readonly #keys: KeyObject[];
 
   /**
-   * @param options - a token of any of the secrets verifies; without one none does
-   * @throws `InputError` if a secret is a key of another kind
+   * @param options - `secrets`: a token signed with any of them is valid
+   * @throws `InputError` if a secret is a PEM key
    */
   static create(options: {
     secrets: readonly string[];
@@ -41,13 +41,13 @@ export class TenantTokens {
     this.#keys = keys;
   }
 
-  /** The token in a header `Authorization`, if it is one of ours. */
+  /** The valid tenant's token in a header `Authorization`, if any. */
   fromHeader(authorization: string | undefined): TenantToken | undefined {
     const token = authorization?.match(BEARER)?.[1];
     return token === undefined ? undefined : this.verify(token);
   }
 
-  /** Nothing for what does not verify or has no usable claim. */
+  /** Undefined for an invalid token, or one without the claim. */
   verify(token: string): TenantToken | undefined {
     for (const key of this.#keys) {
       const verified = verifyBy(key, token);
@@ -61,7 +61,7 @@ export class TenantTokens {
 
 function toKey(secret: string, logger: LoggerService): KeyObject {
   if (/-----BEGIN [A-Z ]+-----/.test(secret)) {
-    // A public key is not a secret: everybody could sign tokens with it.
+    // A public key is not secret, so anyone could sign tokens with it.
     throw new InputError(
       `Invalid configuration value at 'tenancy.jwtSecret': a PEM encoded key, expected a secret that only you and the issuer of the tokens have`,
     );
@@ -100,8 +100,8 @@ function read(
     ignoreExpiration: options.expired,
     complete: true,
   });
-  // RFC 7515, section 4.1.11: a token with a critical parameter that is not
-  // understood is not valid. None is here, and jsonwebtoken looks at none.
+  // RFC 7515, section 4.1.11: a token with an unsupported critical parameter is invalid. None
+  // is supported here, and jsonwebtoken does not check this.
   if ('crit' in header) {
     return undefined;
   }

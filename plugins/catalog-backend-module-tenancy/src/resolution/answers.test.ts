@@ -162,9 +162,9 @@ describe('answers', () => {
     expect(logger.debug.mock.calls.flat()).toEqual([
       `Refused a request for "\\"'${'x'.repeat(
         78,
-      )}" (by its header), which is no active tenant`,
+      )}" (by its header), which is not an active tenant`,
       'Refused a request for tenant "acme" (by its hostname), because its token is for another',
-      'Refused a request to the host "acme..portal.example": it is no base URL\'s and not one label below one of tenancy.baseDomains, or is no host name',
+      'Refused a request to the host "acme..portal.example": it is neither that of a base URL nor one label below one of tenancy.baseDomains',
       'Refused a request: InputError: Invalid host "user@acme.portal.example" in the header Host, expected a host name or an address, with a port or without',
     ]);
   });

@@ -22,7 +22,7 @@ import {
 } from './hostnames';
 import { type TenantToken, TenantTokens } from './TenantTokens';
 
-/** What the answer to a request depends on beside its URL. */
+/** The headers that the tenant of a request depends on. */
 const TENANT_HEADERS = [
   'Host',
   'X-Forwarded-Host',
@@ -30,30 +30,29 @@ const TENANT_HEADERS = [
   'X-Tenant-Slug',
 ];
 
-/** The same, with base domains below which there may be pages of tenants. */
+/** Additional headers if there are base domains. */
 const PAGE_HEADERS = ['Origin', 'Referer'];
 
-/** What of a request names its tenant. */
+/** The parts of a request that may name its tenant. */
 type TenantRequest = HostedRequest & Pick<Request, 'headers'>;
 
-/** What became of the attempt to find the tenant of a request. */
+/** The result of resolving the tenant of a request. */
 type Resolution =
   | { outcome: 'resolved'; source: TenantSource; tenant: ActiveTenant }
-  /** There is no active tenant with this slug. */
+  /** No active tenant has this slug. */
   | { outcome: 'invalid'; source: TenantSource; slug: string }
-  /** The host is none of this portal's. */
+  /** The host does not belong to this portal. */
   | { outcome: 'foreign'; source: 'hostname'; host: string }
-  /** It names no host, or several. */
+  /** The request names several hosts or an invalid one. */
   | { outcome: 'malformed'; source: 'hostname'; error: unknown }
-  /** The token is for another tenant. */
+  /** The token names another tenant. */
   | { outcome: 'mismatch'; source: TenantSource; slug: string }
-  /** It could not be found out. */
+  /** The look-up failed. */
   | { outcome: 'failed'; source: TenantSource; error: unknown };
 
 /**
- * Finds the tenant of a request (specification, "Tenant resolution"). A call of another
- * plugin that handles a request of a tenant belongs to that tenant: none of the
- * specification's sources is in it.
+ * Resolves the tenant of a request (specification, "Tenant resolution"). In addition to the
+ * specification's sources, a call between plugins belongs to the tenant in its token.
  */
 class TenantResolver {
   readonly #hostnames: HostnameTenants;
@@ -74,10 +73,9 @@ class TenantResolver {
   }
 
   /**
-   * Never rejects.
+   * Resolves the tenant. Never rejects.
    *
-   * @param calledFor - finds the slug of the tenant for which another plugin makes the
-   * request, if one does
+   * @param calledFor - reads the slug in the token of another plugin's call, if any
    */
   async resolve(
     req: TenantRequest,
@@ -104,8 +102,7 @@ class TenantResolver {
     } catch (error) {
       return { outcome: 'failed', source: 'call', error };
     }
-    // A plugin acts in the tenant that it was called in, and in no other that its call
-    // names besides.
+    // A call between plugins must not name another tenant by other sources.
     if (
       called !== undefined &&
       named.source !== 'default' &&
@@ -115,8 +112,7 @@ class TenantResolver {
     }
     const { source, slug } =
       called === undefined ? named : { source: 'call' as const, slug: called };
-    // A token that has expired counts here: Backstage may have let it pass a
-    // moment ago, when it had not.
+    // Also checks expired tokens: the token may have expired after Backstage accepted it.
     if (this.#requireMatchingToken && token && token.tenantSlug !== slug) {
       return { outcome: 'mismatch', source, slug };
     }
@@ -133,7 +129,10 @@ class TenantResolver {
     }
   }
 
-  /** The sources after the hostname. The first that yields a slug decides, even if it names no tenant. */
+  /**
+   * The sources after the hostname. The first one with a slug decides, even if no tenant has
+   * it.
+   */
   #chooseSlug(
     req: TenantRequest,
     token: TenantToken | undefined,
@@ -141,7 +140,7 @@ class TenantResolver {
     if (token && !token.expired) {
       return { source: 'token', slug: token.tenantSlug };
     }
-    // Of a header that is repeated, no part is a slug: it has a comma between them.
+    // A repeated header is joined with a comma, which makes it an invalid slug.
     const fromHeader = headerValues(req, 'x-tenant-slug').join(', ');
     if (fromHeader) {
       return { source: 'header', slug: fromHeader };
@@ -155,34 +154,33 @@ class TenantResolver {
   }
 }
 
-/** What resolution works with. */
+/** Options of {@link createTenantMiddleware}. */
 export interface TenantMiddlewareOptions {
-  /** Has `app.baseUrl` and `backend.baseUrl`, whose host names name no tenant. */
+  /** Contains `app.baseUrl` and `backend.baseUrl`, whose hosts name no tenant. */
   config: RootConfigService;
-  /** Other URLs of the backend, such as those at which plugins find each other. */
+  /** Other URLs of the backend, such as those for calls between plugins. */
   baseUrls?: readonly string[];
-  /** Says what names a tenant. */
+  /** The configuration of tenancy. */
   tenancy: TenancyConfig;
-  /** Finds the tenant of a slug. */
+  /** Looks up active tenants. */
   directory: TenantDirectory;
-  /** Logs at the level `debug` why a request is refused, which the client does not see. */
+  /** Logs at `debug` why a request is refused; the client does not see the reason. */
   logger: LoggerService;
   /** Counts requests by outcome, source and tenant. */
   metrics?: MetricsService;
-  /** Made from the configuration where absent. */
+  /** Created from the configuration by default. */
   tokens?: TenantTokens;
-  /** The slug of the tenant for which another plugin makes a request, if one does. */
+  /** Reads the slug in the token of another plugin's call, if any. */
   calledFor?: (req: Request) => Promise<string | undefined>;
 }
 
 /**
- * Makes middleware that resolves each request to a tenant, which `tenantOf` returns to
- * the handlers after it.
+ * Creates middleware that resolves the tenant of each request, which `tenantOf` then returns.
  *
- * A request without an active tenant gets status 403 here. A request that names no
- * host or several, and a tenant that cannot be looked up, go to the error handlers.
+ * Answers 403 to a request without an active tenant. A request with several hosts or an invalid
+ * one, and a failed look-up, go to the error handlers.
  *
- * @throws `InputError` for configuration that is not of the expected form
+ * @throws `InputError` for invalid configuration
  */
 export function createTenantMiddleware(
   options: TenantMiddlewareOptions,
@@ -209,7 +207,7 @@ export function createTenantMiddleware(
   ];
 
   return (req, res, next) => {
-    // Refusals too: a cache must not hand one tenant's answer to another.
+    // Also on refusals, so that a cache does not return one tenant's response to another.
     res.vary(headers.join(', '));
     const proceed = (resolution: Resolution) => {
       count(resolution);
@@ -238,9 +236,8 @@ export function createTenantMiddleware(
 }
 
 /**
- * The same bytes whatever the reason, so that they do not show which tenants there are or
- * were. Express' `json` would not be: how it writes depends
- * on settings of the application.
+ * Sends the same bytes for every reason, so that they do not reveal which tenants exist.
+ * Express' `json` depends on settings of the application.
  */
 export function refuse(res: Response): void {
   res.status(403).type('application/json').send('{"error":"Invalid tenant"}');
@@ -256,27 +253,25 @@ function explain(
   if (outcome === 'foreign') {
     return `Refused a request to the host ${quoted(
       resolution.host,
-    )}: it is no base URL's and not one label below one of tenancy.baseDomains, or is no host name`;
+    )}: it is neither that of a base URL nor one label below one of tenancy.baseDomains`;
   }
   const slug = quoted(resolution.slug);
   return outcome === 'mismatch'
     ? `Refused a request for tenant ${slug} (by its ${source}), because its token is for another`
-    : `Refused a request for ${slug} (by its ${source}), which is no active tenant`;
+    : `Refused a request for ${slug} (by its ${source}), which is not an active tenant`;
 }
 
-/** Counts what became of requests, by source and, where one was found, by tenant. */
+/** Counts requests by outcome, source and, if resolved, tenant. */
 function countResolutions(
   metrics: MetricsService,
 ): (resolution: Resolution) => void {
   const count = metrics.createCounter('tenancy.resolutions.count', {
-    description:
-      'Requests by where their tenant was named, and what became of it',
+    description: 'Requests by the source of their tenant, and the outcome',
     unit: '{request}',
   });
   return resolution => {
     const { outcome, source } = resolution;
-    // A slug that names no tenant is the caller's invention. With it as an attribute
-    // anybody could make up time series without end.
+    // Unknown slugs are no attribute: callers could create any number of time series.
     count.add(
       1,
       resolution.outcome === 'resolved'

@@ -3,33 +3,31 @@ import { InputError } from '@backstage/errors';
 import type { Request } from 'express';
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** What of a request says which host it was sent to, and to which tenant. */
+/** The parts of a request that name its host. */
 export type HostedRequest = Pick<
   Request,
   'app' | 'originalUrl' | 'rawHeaders' | 'socket'
 >;
 
-// A name that DNS can have, or an address of IPv6, with a port or without. RFC 9112,
-// section 3.2, allows for more characters, of which none is in a name of DNS.
+// A DNS name or an IPv6 address, with or without a port. RFC 9112, section 3.2 allows more
+// characters, which DNS names do not have.
 const HOST = /^(\[[^[\]]+\]|[a-z0-9._-]*)(?::\d*)?$/i;
 
-// RFC 9112, section 3.2.2. Node.js and Express take it for any scheme.
+// RFC 9112, section 3.2.2. Node.js and Express accept any scheme.
 const ABSOLUTE_FORM = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i;
 
-// What Node.js keeps of a request, unless `backend.server.maxHeadersCount` says otherwise.
+// Node.js' default of `backend.server.maxHeadersCount`.
 const DEFAULT_MAX_HEADERS = 1000;
 
 /**
- * The host that a request was sent to: in lower case, without the port and without
- * the dot at the end that marks a complete name. Empty where the request names none,
- * as HTTP/1.0 allows. `X-Forwarded-Host` takes the place of `Host` where it comes from
- * a proxy that Express trusts (`backend.trustProxy`).
+ * The host of a request: in lower case, without port and trailing dot. Empty if the request
+ * names none, as HTTP/1.0 allows. `X-Forwarded-Host` overrides `Host` if it comes from a proxy
+ * that Express trusts (`backend.trustProxy`).
  *
- * Node.js and Express take the first of several hosts, and a proxy or a cache in front
- * of them may take another: such a request has no host. Neither has one of whose headers
- * Node.js may have dropped some.
+ * Requests with several hosts are refused: Node.js and Express use the first, and a proxy or
+ * cache in front may use another. So are requests of which Node.js may have dropped headers.
  *
- * @throws `InputError` for a request that names several hosts, or what can be no host
+ * @throws `InputError` for a request with several hosts or an invalid one
  */
 export function requestHost(req: HostedRequest): string {
   assertComplete(req);
@@ -51,13 +49,13 @@ export function requestHost(req: HostedRequest): string {
 }
 
 /**
- * Node.js drops the last headers of a request that has too many, and says nothing, where
- * it is not recent enough to refuse it. They may be those that a proxy has added.
+ * Older versions of Node.js silently drop the last headers of a request with too many, possibly
+ * those that a proxy added.
  */
 function assertComplete({ rawHeaders, socket }: HostedRequest): void {
   const { server } = socket as { server?: { maxHeadersCount?: number | null } };
   const most = server?.maxHeadersCount ?? DEFAULT_MAX_HEADERS;
-  // With exactly as many, it can't be seen whether there were more. Zero is no limit.
+  // At exactly the maximum, headers may have been dropped. Zero means no limit.
   if (most > 0 && rawHeaders.length / 2 >= most) {
     throw new InputError(
       `The request has too many headers, expected fewer than ${most}`,
@@ -66,8 +64,7 @@ function assertComplete({ rawHeaders, socket }: HostedRequest): void {
 }
 
 /**
- * The values of a header, one for each line that has it, where `req.headers` has the
- * first of `Host` alone.
+ * All values of a repeated header; `req.headers` has only the first `Host`.
  */
 export function headerValues(
   req: Pick<Request, 'rawHeaders'>,
@@ -78,9 +75,9 @@ export function headerValues(
   );
 }
 
-/** Empty where there is none, or none that counts. */
+/** Empty if there is none, or the sender is not trusted. */
 function forwardedHost(req: HostedRequest): string {
-  // As Express decides on it for `req.hostname`.
+  // As Express does for `req.hostname`.
   const isTrusted = req.app.get('trust proxy fn') as (
     address: string | undefined,
     hop: number,
@@ -95,7 +92,7 @@ function forwardedHost(req: HostedRequest): string {
     values.map(value => parseHost(value.trim(), 'the header X-Forwarded-Host')),
   );
   if (hosts.size > 1) {
-    // A proxy that adds to the header leaves the first value to the client.
+    // If proxies append to the header, the client controls the first value.
     throw new InputError(
       `The header X-Forwarded-Host has several hosts, ${quoted(
         values.join(','),
@@ -118,42 +115,42 @@ function parseHost(value: string, where: string): string {
 }
 
 function isIPv6Literal(host: string): boolean {
-  // RFC 6874: the percent sign before a zone is escaped.
+  // RFC 6874: the percent sign before a zone id is escaped.
   return isIPv6(host.slice(1, -1).replace('%25', '%'));
 }
 
-/** What comes from a caller, for a log or an answer: it can't break out of its line. */
+/** Quotes and shortens a caller's text, so that it cannot forge lines of a log. */
 export function quoted(value: string): string {
   return JSON.stringify(value.slice(0, 80));
 }
 
 const HOSTNAME = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 
-// Browsers take a host for an address by its last label: `127.1` is one too, and
-// `acme.1` neither address nor name.
+// Browsers recognize an address by the last label: `127.1` is an address, and `acme.1` is
+// neither an address nor a name.
 const ENDS_IN_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
-/** What a host says about the tenant of a request. */
+/** How a host relates to tenants. */
 export type HostVerdict =
-  /** It is that of a tenant, if there is a tenant with this slug. */
+  /** The host of the tenant with this slug, if there is one. */
   | { kind: 'tenant'; slug: string }
-  /** It names no tenant, and the next source decides. */
+  /** The host names no tenant; the next source decides. */
   | { kind: 'shared' }
-  /** It is none of this portal's, or none at all. */
+  /** The host does not belong to this portal, or is invalid. */
   | { kind: 'foreign' };
 
 const SHARED: HostVerdict = { kind: 'shared' };
 const FOREIGN: HostVerdict = { kind: 'foreign' };
 
-/** Reads the slug of a tenant off the host of a request. */
+/** Reads the slug of a tenant from the host of a request. */
 export class HostnameTenants {
   readonly #shared: ReadonlySet<string>;
   readonly #baseDomains: ReadonlySet<string>;
 
   /**
-   * @param options - `baseUrls` are those at which others find the backend, in
-   * addition to `app.baseUrl` and `backend.baseUrl`
-   * @throws `InputError` for one of them that is no URL
+   * @param options - `baseUrls`: URLs of the backend in addition to `app.baseUrl` and
+   * `backend.baseUrl`
+   * @throws `InputError` for an invalid URL
    */
   static create(options: {
     config: Config;
@@ -205,10 +202,10 @@ export class HostnameTenants {
   }
 
   /**
-   * The slug of the tenant at whose hostname the page is that sends a request. Browsers
-   * send its URL, or the origin of that, along with whatever goes to another host.
+   * The slug in the host of the page that sent a request to another host, by the headers
+   * `Origin` or `Referer`.
    *
-   * Without base domains nothing: any page of any other site would be a tenant's.
+   * Undefined without base domains, because pages of any other site would name tenants.
    */
   readOrigin(url: string | undefined): string | undefined {
     if (url === undefined || this.#baseDomains.size === 0) {
@@ -231,7 +228,7 @@ function hostOf(url: string, where: string): string {
   }
 }
 
-/** In lower case, and without the dot at the end that marks a complete name. */
+/** Lower-cases, and removes the trailing dot. */
 function normalize(hostname: string): string {
   return hostname.toLowerCase().replace(/\.$/, '');
 }

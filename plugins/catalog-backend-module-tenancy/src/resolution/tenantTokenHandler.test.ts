@@ -172,7 +172,7 @@ describe('a tenant token as credentials', () => {
       'a secret of its own, by whose tokens nobody could tell the tenant',
       { secret: `${SECRET}x` },
       {},
-      `is none of 'tenancy.jwtSecret', expected one of them or no secret`,
+      `is not in 'tenancy.jwtSecret', expected one of those or no secret`,
     ],
     [
       'the prefix of services that the configuration names',

@@ -23,7 +23,7 @@ import { TenantTokens } from './TenantTokens';
 
 const TYPE = 'tenant';
 const EXTERNAL_ACCESS = 'backend.auth.externalAccess';
-// What Backstage puts in front of the services that it knows itself.
+// Prefixes of Backstage's own subjects of services.
 const PREFIXES_OF_OTHERS = ['external', 'plugin'];
 
 const RESTRICTED_ENTRY = `backend:
@@ -41,20 +41,20 @@ interface TenantTokenContext {
 }
 
 /**
- * Lets the signed token of an active tenant count as the credentials of a service,
- * whose subject is `tenant:<slug>`, once `backend.auth.externalAccess` has an entry of
- * type `tenant`, with `accessRestrictions`. Its options are `subjectPrefix`, in place of `tenant`, and `secret`,
- * which may be left out and otherwise has to be one of `tenancy.jwtSecret`.
+ * Accepts the signed token of an active tenant as credentials of a service with the subject
+ * `tenant:<slug>`, if `backend.auth.externalAccess` has an entry of type `tenant` with
+ * `accessRestrictions`. The entry's options are `subjectPrefix`, `tenant` by default, and
+ * `secret`, which is optional and must be one of `tenancy.jwtSecret`.
  */
 export const tenantTokenHandler = createServiceFactory({
   service: externalTokenHandlersServiceRef,
   deps: {
     config: coreServices.rootConfig,
-    // It connects at the first look-up, which there is none of without an entry.
+    // Connects on first look-up, so never without an entry.
     directory: tenantDirectoryServiceRef,
     logger: coreServices.rootLogger,
   },
-  // Once for the backend, where the factory runs for every plugin.
+  // Runs once for the backend; the factory runs for every plugin.
   createRootContext({ config, directory, logger }) {
     return createTenantTokenHandler({
       tenancy: readTenancyConfig(config),
@@ -71,7 +71,7 @@ function createTenantTokenHandler(options: {
   logger: LoggerService;
 }): ExternalTokenHandler<unknown> {
   const { tenancy, directory, logger } = options;
-  // Every plugin initializes the handler, and one warning is enough.
+  // Every plugin initializes the handler; `once` avoids repeated warnings.
   const createTokens = once(() =>
     TenantTokens.create({ secrets: tenancy.jwtSecrets, logger }),
   );
@@ -92,9 +92,8 @@ function createTenantTokenHandler(options: {
         return undefined;
       }
       const { tenantSlug } = verified;
-      // Without the flag all requests belong to the default tenant, and no other's
-      // token may open it: not even after a rollback, which turns the flag off. There
-      // may be no table to look it up in then.
+      // With the flag off all requests belong to the default tenant, and tokens of other
+      // tenants must not open it, not even after a rollback. The registry may not exist then.
       const isActive = tenancy.enabled
         ? await isActiveTenant(tenantSlug, { directory, logger })
         : tenantSlug === DEFAULT_TENANT_SLUG;
@@ -106,11 +105,10 @@ function createTenantTokenHandler(options: {
 }
 
 /**
- * The directory remembers answers, and forgets them when any process deletes the
- * tenant.
+ * Uses the directory's cache, which is invalidated when any process deletes the tenant.
  *
- * @throws `ServiceUnavailableError` where it can't be found out. Nothing else may come
- * of it: by a 401 clients would take their token for one that is no good.
+ * @throws `ServiceUnavailableError` for any failure of the look-up: a 401 would make clients
+ * discard a valid token
  */
 async function isActiveTenant(
   tenantSlug: string,
@@ -123,16 +121,16 @@ async function isActiveTenant(
     if (error instanceof ServiceUnavailableError) {
       throw error;
     }
-    logger.warn(`The tenant of a token can't be looked up: ${error}`);
+    logger.warn(`The tenant of a token cannot be looked up: ${error}`);
     throw new ServiceUnavailableError(
-      "The tenant of the token can't be looked up at the moment",
+      'The tenant of the token cannot be looked up at the moment',
     );
   }
 }
 
 /**
- * Tokens that are signed with a secret of the entry's own would get their callers
- * in, but name no tenant: they could ask for any.
+ * A token signed with a secret that is not in `tenancy.jwtSecret` would be accepted without
+ * naming a tenant, so its caller could select any.
  */
 function assertSecret(
   secret: string | undefined,
@@ -145,7 +143,7 @@ function assertSecret(
   }
   if (secret !== undefined && !jwtSecrets.includes(secret)) {
     throw new InputError(
-      `The secret of ${EXTERNAL_ACCESS} of type '${TYPE}' is none of 'tenancy.jwtSecret', expected one of them or no secret`,
+      `The secret of ${EXTERNAL_ACCESS} of type '${TYPE}' is not in 'tenancy.jwtSecret', expected one of those or no secret`,
     );
   }
 }
@@ -154,32 +152,33 @@ function readSubjectPrefix(entry: Config): string {
   const prefix = entry.getOptionalString('subjectPrefix') ?? TYPE;
   if (!/^\S+$/.test(prefix)) {
     throw new InputError(
-      `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}', expected characters that are no spaces`,
+      `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}', expected a text without spaces`,
     );
   }
-  // A tenant `ci` would be `external:ci`, which may be an administrator.
+  // With the prefix `external`, a tenant `ci` would be `external:ci`, which may be an
+  // administrator.
   if (PREFIXES_OF_OTHERS.includes(prefix)) {
     throw new InputError(
-      `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}': other services go by it, expected one of its own, such as '${prefix}:tenants'`,
+      `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}': other services have it, expected a different one, such as '${prefix}:tenants'`,
     );
   }
   return prefix;
 }
 
 /**
- * Is for the start, once: the handler itself is made for every plugin, and sees nothing
- * of its entry but the options.
+ * Called once at the start: the handler itself is created for every plugin and sees only the
+ * options of its entry.
  *
- * @throws `InputError` for an entry that would let tokens of tenants into every plugin
+ * @throws `InputError` for an entry that admits tokens of tenants to every plugin
  */
 export function assertRestrictedAccess(config: Config): void {
   const entries = config.getOptionalConfigArray(EXTERNAL_ACCESS) ?? [];
   entries.forEach((entry, index) => {
     const restrictions = entry.getOptionalConfigArray('accessRestrictions');
-    // Backstage takes an empty list for none.
+    // To Backstage an empty list means no restrictions.
     if (entry.getOptionalString('type') === TYPE && !restrictions?.length) {
       throw new InputError(
-        `The entry ${EXTERNAL_ACCESS}[${index}] of type '${TYPE}' has no accessRestrictions: tokens of tenants would open every plugin, and most know no tenants. Expected the plugins that they are for, such as\n\n${RESTRICTED_ENTRY}\n`,
+        `The entry ${EXTERNAL_ACCESS}[${index}] of type '${TYPE}' has no accessRestrictions: tokens of tenants would open every plugin. List the plugins that they are for, such as\n\n${RESTRICTED_ENTRY}\n`,
       );
     }
   });

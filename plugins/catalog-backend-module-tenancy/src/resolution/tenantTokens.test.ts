@@ -142,7 +142,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       [
         'let into the plugin of tenants',
         [{ plugin: 'catalog' }, { plugin: 'tenants' }],
-        'that is for administrators, whom tenancy.admins lists',
+        'only administrators in tenancy.admins may',
       ],
     ])(
       'administers no tenants: 403 at /api/tenants, %s',

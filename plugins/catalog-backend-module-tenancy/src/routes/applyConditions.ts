@@ -38,7 +38,7 @@ const conditionsSchema: z.ZodType<Conditions> = z.lazy(() =>
     z.object({
       rule: z.string(),
       resourceType: z.string(),
-      // Each rule checks its own.
+      // Each rule validates its parameters.
       params: z.record(z.string(), z.custom<PermissionRuleParam>()).optional(),
     }),
   ]),
@@ -56,12 +56,11 @@ const requestSchema = z.object({
 });
 
 /**
- * Answers the question of the permission backend whether conditions hold for entities,
- * from the entities of the request's tenant. The stock catalog answers it from its own
- * rows, as the default tenant's.
+ * Applies permission conditions to entities of the request's tenant, for the permission
+ * backend. For the default tenant, the stock catalog applies them to its own rows.
  *
- * Only other plugins may ask, as everywhere in Backstage: the answer does not depend on
- * what the user may read.
+ * Only other plugins may call it, as in Backstage: the result does not depend on what the user
+ * may read.
  */
 export function applyConditions(options: {
   auth: AuthService;
@@ -95,7 +94,7 @@ export function applyConditions(options: {
       const { items } = parsed.data;
       const isEntity = (type: string) => type === RESOURCE_TYPE_CATALOG_ENTITY;
       if (!items.every(({ resourceType }) => isEntity(resourceType))) {
-        // Those of other modules, which know no tenants.
+        // Resource types of other modules, which do not support tenants.
         return 'next';
       }
       const refs = [...new Set(items.flatMap(item => item.resourceRef))];

@@ -15,8 +15,8 @@ import { workSlices } from './workSlices';
 import { allOf } from '../predicates';
 
 /**
- * The routes of the catalog that are answered from the entities of the request's
- * tenant, as the stock catalog answers them from its own.
+ * The catalog's routes that read entities of the request's tenant, with the stock catalog's
+ * semantics.
  */
 export function createRouter(operations: Operations): Router {
   const router = PromiseRouter();
@@ -80,7 +80,7 @@ export function createRouter(operations: Operations): Router {
   return router;
 }
 
-/** The routes for one entity, and for what it comes from. */
+/** The routes for one entity and its ancestry. */
 function mountSingleEntities(router: Router, operations: Operations): void {
   router.get(
     '/entities/by-uid/:uid',

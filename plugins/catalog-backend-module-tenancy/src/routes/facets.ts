@@ -13,7 +13,7 @@ import { parseQuery } from './request/parseQuery';
 
 const EVENT = { eventId: 'entity-facets' };
 
-/** The routes that count the values which entities have. */
+/** The routes that count values of entities. */
 export function mountFacets(router: Router, operations: Operations): void {
   router.get(
     '/entity-facets',

@@ -12,17 +12,17 @@ import {
 import { parseQuery } from './request/parseQuery';
 import { type Parts, projectParts } from './response';
 
-/** A list of entities as it is to be sent. */
+/** A list of entities to send. */
 export interface EntityList {
   parts: Parts;
-  /** Whether it has an entity tag, as in the stock catalog, unless it is sent in parts. */
+  /** Whether the response has an ETag, as in the stock catalog, unless it is sent in parts. */
   tagged: boolean;
   /** The `after` of the next page, if there is one. */
   nextPage?: string;
 }
 
 /**
- * Finds what `GET /entities` asks for. Entities are read as the answer is sent.
+ * Handles `GET /entities`. Entities are read while the response is sent.
  *
  * @throws InputError for parameters that are unknown or malformed
  */
@@ -45,8 +45,8 @@ export async function listEntities(
   const page = parsePagination(query);
 
   if (!page) {
-    // As in the stock catalog, all entities come in the order of the first field
-    // only. In pages every field counts, and those that have none come last.
+    // As in the stock catalog, a list of all entities uses the first order field only, and
+    // pages use all fields, with entities that lack a field last.
     const all = readAll(catalog, tenantId, { filter, order: order?.[0] });
     return {
       parts: await projectParts(tenantId, all, projection),
@@ -66,8 +66,8 @@ export async function listEntities(
 }
 
 /**
- * Reads a page of entities, and whether there is another one, which has to be known
- * before the first entity is sent.
+ * Reads a page of entities. Whether there is a next page must be known before the first entity
+ * is sent.
  */
 async function readPage(
   catalog: ReadableCatalogStore,

@@ -20,7 +20,7 @@ import { workSlices } from './workSlices';
 
 const RETRY_AFTER_SECONDS = 5;
 
-/** What an operation is given. */
+/** The arguments of an operation. */
 export interface OperationContext {
   req: Request;
   res: Response;
@@ -28,19 +28,18 @@ export interface OperationContext {
   tenantId: string;
   /** The catalog as the caller may see it. */
   catalog: ReadableCatalogStore;
-  /** Rejects once the tenant is deleted, which it may be while the request runs. */
+  /** Rejects if the tenant was deleted while the request runs. */
   assertTenantActive(): Promise<void>;
 }
 
-/** Answers a request, and returns what the audit log is to say of the outcome. */
+/** Answers a request, and returns metadata of the outcome for the audit log. */
 type Operation = (context: OperationContext) => Promise<JsonObject | void>;
 
-/** Makes request handlers out of what is particular to each operation. */
+/** Creates request handlers of operations. */
 export interface Operations {
   /**
-   * @param describe - what the audit log is to say of the request, in the terms of
-   * the stock catalog
-   * @param options.eventId - what the audit log is to call it; `entity-fetch` by default
+   * @param describe - the metadata of the request for the audit log, as in the stock catalog
+   * @param options.eventId - the id of the audit event; `entity-fetch` by default
    */
   read(
     describe: (req: Request) => JsonObject,
@@ -53,7 +52,7 @@ export function createOperations(options: {
   adoption: Pick<CatalogAdoption, 'isComplete'>;
   httpAuth: HttpAuthService;
   auditor: AuditorService;
-  /** The catalog as a caller may see it, until the caller has gone. */
+  /** The catalog as a caller may see it; `signal` is aborted when the client disconnects. */
   authorize: (
     credentials: BackstageCredentials,
     request: { req: Request; tenantId: string; signal: AbortSignal },
@@ -100,7 +99,7 @@ export function createOperations(options: {
             });
           },
         ).catch(error => {
-          // Nobody is left to be answered.
+          // The client has disconnected.
           if (!signal.aborted) {
             throw error;
           }
@@ -109,7 +108,7 @@ export function createOperations(options: {
   };
 }
 
-/** A signal that is aborted when the client closes the connection before the end of the response. */
+/** A signal that is aborted when the client disconnects before the end of the response. */
 function untilClosed(res: Response): AbortSignal {
   const closed = new AbortController();
   res.once('close', () => {
@@ -121,10 +120,10 @@ function untilClosed(res: Response): AbortSignal {
 }
 
 /**
- * Refuses reads of the default tenant until the catalog is adopted: before that its
- * catalog would look empty, which clients take for the truth and act upon.
+ * Refuses reads of the default tenant until the catalog is adopted: clients would act upon an
+ * empty catalog.
  *
- * Each operation calls it, so that no spelling of a path gets past it.
+ * Called by each operation, so that no spelling of a path bypasses it.
  *
  * @throws ServiceUnavailableError
  */
@@ -136,9 +135,9 @@ function assertAdopted(
   if (!adoption.isComplete && tenantId === DEFAULT_TENANT_ID) {
     res.setHeader('Retry-After', String(RETRY_AFTER_SECONDS));
     throw new ServiceUnavailableError(
-      `The catalog of the tenant '${DEFAULT_TENANT_SLUG}' is being made from that of ` +
+      `The catalog of the tenant '${DEFAULT_TENANT_SLUG}' is being copied from ` +
         'the stock catalog, and is not complete yet. Try again in a few seconds; ' +
-        'should it take longer, the log says why.',
+        'if it takes longer, see the log of the backend.',
     );
   }
 }

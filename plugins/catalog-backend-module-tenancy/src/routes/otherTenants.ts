@@ -8,10 +8,9 @@ import {
 import type { RequestHandler } from 'express';
 
 /**
- * Lets a request through to the stock catalog if it belongs to the default tenant,
- * whose entities the stock catalog has, and refuses it for every other tenant.
+ * Passes requests of the default tenant on to the stock catalog, and refuses all others.
  *
- * It ignores the path: every request that comes this far is refused, in any spelling.
+ * Ignores the path, so that no spelling bypasses it.
  */
 export function refuseOtherTenants(): RequestHandler {
   return (req, _res, next) => {
@@ -19,7 +18,7 @@ export function refuseOtherTenants(): RequestHandler {
     if (tenantId !== DEFAULT_TENANT_ID) {
       throw new NotAllowedError(
         `${req.method} ${req.path} is not available to the tenant '${tenantSlug}': ` +
-          `it is answered by a catalog that knows no tenants, which only the tenant '${DEFAULT_TENANT_SLUG}' may use`,
+          `only the stock catalog of the tenant '${DEFAULT_TENANT_SLUG}' answers it`,
       );
     }
     next();
@@ -27,11 +26,11 @@ export function refuseOtherTenants(): RequestHandler {
 }
 
 /**
- * Lets a request through to the stock catalog if it belongs to the default tenant, and
- * hands every other to the engine of its tenant.
+ * Passes requests of the default tenant on to the stock catalog, and all others to the engine
+ * of their tenant.
  *
- * It looks at no path, and none of those requests goes on to the stock catalog, even if an
- * engine leaves it unanswered.
+ * Ignores the path. A request of another tenant never reaches the stock catalog, even if the
+ * engine does not answer it.
  */
 export function forwardOtherTenants(engines: TenantEngines): RequestHandler {
   return (req, res, next) => {

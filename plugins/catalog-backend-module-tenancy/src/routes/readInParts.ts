@@ -7,22 +7,21 @@ import type {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 
-/** How many entities are in memory at once for an answer. */
+/** The most entities in memory at once for a response. */
 export const PART_SIZE = 1_000;
 
 /**
- * The same where a part begins by number: PostgreSQL goes over all entities of the
- * list before it again.
+ * The same for parts by offset, which is larger because PostgreSQL reads all earlier entities
+ * again for each part.
  */
 export const NUMBERED_PART_SIZE = 10_000;
 
 /**
- * Reads all entities that match in parts, of which none is empty: in the order of
- * their ids, or of a field that they have, once for each of its values. The next
- * part is read when it is asked for.
+ * Reads all matching entities in non-empty parts, ordered by id or by a field; an entity is
+ * repeated for each of its values at the field. The next part is read on demand.
  *
- * Each part begins after the row at which the last one ended, so that nothing is
- * lost or there twice if entities come or go meanwhile.
+ * Each part begins after the last row of the previous one, so that concurrent writes neither
+ * lose nor repeat entities.
  */
 export async function* readAll(
   catalog: ReadableCatalogStore,
@@ -49,13 +48,11 @@ export async function* readAll(
 }
 
 /**
- * Reads a long page of entities in parts, in the order of refs or of fields which
- * entities may lack.
+ * Reads a long page of entities in parts, ordered by ref or by fields that entities may lack.
  *
- * In the order of refs each part begins after the ref at which the last one ended.
- * In any other order it begins where the last one ended by number: if entities come
- * or go meanwhile, one may be there twice, or not at all, as when a client pages
- * through the list by itself.
+ * Ordered by ref, each part begins after the last ref of the previous one. In other orders
+ * parts begin at an offset: concurrent writes may repeat or lose an entity, as when a client
+ * pages through the list.
  */
 export async function* readInParts(
   catalog: ReadableCatalogStore,
@@ -89,7 +86,7 @@ export async function* readInParts(
   }
 }
 
-/** As the entity spells itself: the store knows how it has spelled the ref. */
+/** The ref as the entity spells it, as `afterRef` requires. */
 function refOf(json: string): string {
   const { kind, metadata } = JSON.parse(json);
   return `${kind}:${metadata.namespace ?? DEFAULT_NAMESPACE}/${metadata.name}`;

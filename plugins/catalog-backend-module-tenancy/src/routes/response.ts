@@ -3,29 +3,28 @@ import { createHash } from 'node:crypto';
 import { type Projection, projectJson } from './request/parseFields';
 import { workSlices } from './workSlices';
 
-// How much is handed over at once, and so how much more than the client takes may
-// be in memory for it.
+// The number of entities written at once, which bounds the data in memory for a slow client.
 const WRITTEN_AT_ONCE = 100;
 
 interface SendEntitiesOptions {
-  /** What stands around the array, if anything. */
+  /** Text around the array. */
   before?: string;
   after?: string;
-  /** Whether the answer has an entity tag, unless it is sent in several parts. */
+  /** Whether the response has an ETag, unless it is sent in several parts. */
   tagged?: boolean;
-  /** Rejects if no further part is to be sent, and is asked before each. */
+  /** Called before each further part; a rejection stops the response. */
   mayGoOn?: () => Promise<void>;
 }
 
-/** Parts of a list, which may all be there already. */
+/** Parts of a list, or the whole list as one part. */
 export type Parts = AsyncIterable<string[]> | [string[]];
 
 /**
- * Sends JSON texts as a JSON array, one part after the other, no faster than the
- * client takes them. Once the client is gone, no further part is asked for.
+ * Sends JSON texts as a JSON array, part by part, with backpressure. Reads no further part once
+ * the client has disconnected.
  *
- * An error of the first part gets its own status. What is thrown by a
- * later one breaks the connection, and no client takes what it has for all.
+ * An error of the first part gets its own status. An error of a later part closes the
+ * connection, so that the client notices that the response is incomplete.
  */
 export async function sendEntities(
   res: Response,
@@ -78,9 +77,9 @@ function setType(res: Response): void {
 }
 
 /**
- * Writes, and waits until there is room for more.
+ * Writes, and waits for `drain` if the buffer is full.
  *
- * @returns false once the client is gone
+ * @returns false if the client has disconnected
  */
 async function write(res: Response, data: string): Promise<boolean> {
   if (!res.closed && !res.write(data)) {
@@ -97,23 +96,22 @@ async function write(res: Response, data: string): Promise<boolean> {
   return !res.closed;
 }
 
-/** Sends one JSON text as the whole answer. */
+/** Sends a JSON text as the whole response. */
 export function sendJson(res: Response, json: string): void {
   res.setHeader('Content-Type', 'application/json; charset=utf-8');
   res.end(json);
 }
 
 /**
- * Gives an answer an entity tag (RFC 9110), and sends it without its body, with status
- * 304, to a client that has it already.
+ * Sets the ETag of a response (RFC 9110). Sends status 304 if the client has this version.
  *
- * @param texts - what the answer consists of
- * @returns whether the answer is sent
+ * @param texts - the parts of the body
+ * @returns true if the response was sent
  */
 function sendTag(res: Response, texts: string[]): boolean {
   const hash = createHash('sha1');
   for (const text of texts) {
-    // No JSON text has a line break outside of an escape.
+    // JSON texts have no unescaped line breaks, so it is an unambiguous separator.
     hash.update(text).update('\n');
   }
   res.setHeader('ETag', `W/"${hash.digest('base64url')}"`);
@@ -124,7 +122,7 @@ function sendTag(res: Response, texts: string[]): boolean {
   return true;
 }
 
-/** What a projection leaves of each entity, as JSON text. */
+/** Applies a projection to the JSON text of each entity. */
 export async function projectParts(
   tenantId: string,
   parts: Parts,
@@ -148,7 +146,7 @@ async function* map<TItem>(
 }
 
 /**
- * Points at the next page (RFC 8288), by the same request with `after` in place of
+ * Sets the `Link` to the next page (RFC 8288): the same request with `after` instead of
  * `offset`.
  */
 export function setNextLink(req: Request, res: Response, after: string): void {

@@ -1,27 +1,27 @@
 import { FairQueue } from 'backstage-plugin-catalog-tenancy-node';
 
 /**
- * For how long a piece of work may keep the event loop, in milliseconds. A request goes through
- * the loop some eight times before it is answered, and waits for a slice each time: slices of 5 ms
- * made short reads seven times slower, while long lists took no longer with shorter ones.
+ * How long a slice may block the event loop, in milliseconds. A request passes the event loop
+ * about eight times and may wait for a slice each time: slices of 5 ms made short reads seven
+ * times slower, and shorter slices did not slow down long lists.
  */
 const SLICE_MS = 0.2;
 
 /**
- * How long long work pauses while tenants without any have requests under way, in milliseconds.
- * These go through the loop several times meanwhile, and do not wait for a slice each time.
+ * How long slices pause while tenants without long work have requests, in milliseconds. Such
+ * requests can pass the event loop several times in a pause without waiting for a slice.
  */
 const PAUSE_MS = 1;
 
-/** So little is done at once: each of these takes some ten microseconds. */
+/** So few items are processed at once; each takes about ten microseconds. */
 const DONE_AT_ONCE = 20;
 
-/** How many things tenants have under way. */
+/** Counts by tenant. */
 class TenantCounts {
-  /** None is 0. */
+  /** No count is 0. */
   readonly #counts = new Map<string, number>();
 
-  /** @returns what takes it out again, to be called once */
+  /** @returns a function that undoes the addition, to be called once */
   add(tenantId: string): () => void {
     this.#counts.set(tenantId, (this.#counts.get(tenantId) ?? 0) + 1);
     return () => {
@@ -40,13 +40,13 @@ class TenantCounts {
 }
 
 /**
- * Does long work of tenants in slices. Each turn of the event loop has time for one of them,
- * in turn by tenant, and for all else that came meanwhile: the requests of others wait for
- * one slice, however many long answers are being written. While a tenant without long work has
- * requests under way, there is a pause once each tenant with long work has had a slice.
+ * Runs long work of tenants in slices, one for each turn of the event loop, with the tenants
+ * taking turns. Other requests wait for at most one slice, however many long responses are
+ * being written. While a tenant without long work has requests, there is a pause after each
+ * tenant with long work has had a slice.
  */
 export class WorkSlices {
-  /** Each takes no time while it waits, so none holds more than another. */
+  /** Owners hold no resources, so the queue is a round robin. */
   readonly #queue = new FairQueue<string, () => void>(() => 0);
   readonly #requests = new TenantCounts();
   readonly #longWork = new TenantCounts();
@@ -54,9 +54,9 @@ export class WorkSlices {
   #slicesSincePause = 0;
 
   /**
-   * A request of a tenant is under way.
+   * Counts a running request of a tenant.
    *
-   * @returns what is to be called once at its end
+   * @returns a function to call once at the end of the request
    */
   enter(tenantId: string): () => void {
     return this.#requests.add(tenantId);
@@ -124,5 +124,5 @@ export class WorkSlices {
   }
 }
 
-/** Of this process, which has one event loop. */
+/** One instance for the process, which has one event loop. */
 export const workSlices = new WorkSlices();

@@ -1,7 +1,7 @@
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import type { TenantUsageStore } from 'backstage-plugin-catalog-tenancy-node';
 
-/** Tells what each tenant has used of this process. */
+/** Exports the usage of each tenant as metrics. */
 export function observeUsage(
   metrics: MetricsService,
   usage: Pick<TenantUsageStore, 'totals'>,

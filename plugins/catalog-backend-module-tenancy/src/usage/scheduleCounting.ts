@@ -1,7 +1,7 @@
 import type { SchedulerService } from '@backstage/backend-plugin-api';
 import type { TenantUsageStore } from 'backstage-plugin-catalog-tenancy-node';
 
-/** Has the entities of all tenants counted a few times a day, by one of the backends. */
+/** Counts the entities of all tenants every six hours, in one of the backends. */
 export async function scheduleCounting(options: {
   scheduler: SchedulerService;
   usage: Pick<TenantUsageStore, 'countEntities'>;

@@ -346,7 +346,7 @@ describe.each(databases.eachSupportedId())(
             );
             expect([status, body.error?.message]).toEqual([
               400,
-              `The pageCursor "${cursor}" is none of an earlier answer. Expected its nextPageCursor or previousPageCursor`,
+              `The pageCursor "${cursor}" is not from an earlier response. Expected its nextPageCursor or previousPageCursor`,
             ]);
           }
         },

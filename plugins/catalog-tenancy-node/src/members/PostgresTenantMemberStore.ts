@@ -179,7 +179,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
         throw new NotFoundError(
           `${JSON.stringify(
             parsed,
-          )} is no member of the tenant '${tenantSlug}'`,
+          )} is not a member of the tenant '${tenantSlug}'`,
         );
       }
       if (removed.role === 'admin') {

@@ -157,7 +157,7 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     const connection = await createDatabase(id);
     const tenancy = { enabled: true, schema: 'public' };
     const refusal =
-      /Schema "public" belongs to the tables of Backstage's own catalog.* set 'tenancy.schema'/;
+      /Schema "public" has the tables of Backstage's own catalog.* set 'tenancy.schema'/;
     await expect(start(connection, tenancy)).rejects.toThrow(refusal);
     await withDatabase(connection, client =>
       client.query('create table relations (); create table refresh_state ()'),

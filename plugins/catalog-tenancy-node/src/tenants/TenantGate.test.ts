@@ -79,7 +79,7 @@ describe('tenantOf', () => {
     const get = await startPlugin({ declares: false });
     const { status, body } = await get();
     expect(status).toBe(500);
-    expect(body.error.message).toMatch(/called declareTenantAware\(\)/);
+    expect(body.error.message).toMatch(/Call declareTenantAware\(\)/);
   });
 
   it('can not be changed, neither on the request nor by way of it', () => {
@@ -98,7 +98,7 @@ describe('tenantOf', () => {
 describe('a tenant-aware plugin', () => {
   it('does not start with the flag on in a backend without gates', async () => {
     await expect(startPlugin({ tenancy: { enabled: true } })).rejects.toThrow(
-      /tenants of requests to the plugin 'example'.*to have backstage-plugin-catalog-backend-module-tenancy/,
+      /the plugin 'example' has no gate.*Add backstage-plugin-catalog-backend-module-tenancy to the backend/,
     );
   });
 

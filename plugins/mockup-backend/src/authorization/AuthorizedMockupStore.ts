@@ -206,17 +206,17 @@ export class AuthorizedMockupStore implements MockupStore {
     }
   }
 
-  /** What the caller may see. */
+  /** The filter of the mockups that the caller may see. */
   async #readable(): Promise<MockupReadOptions> {
     const [read] = await this.#decisions.on(mockupReadPermission);
     return read;
   }
 
   /**
-   * Writes where the caller may see and change the mockup. Both conditions are part of the
-   * statement that writes: a share that is taken back at the same time, before or after.
+   * Writes if the caller may see and change the mockup. Both conditions are part of the writing
+   * statement, so a concurrent removal of a share takes effect either before or after it.
    *
-   * @param write - returns nothing, or false, if the mockup does not exist for the caller
+   * @param write - returns undefined or false if the mockup does not exist for the caller
    * @throws NotAllowedError if the caller may see the mockup but not change it
    */
   async #write<T>(

@@ -21,7 +21,7 @@ import type {
 
 const NOTHING: MockupFilter = { id: [] };
 
-/** What the permission policy lets one caller do. */
+/** The permission decisions for one caller. */
 export class MockupDecisions {
   readonly #permissions: PermissionsService;
   readonly #ruleset: PermissionRuleset<Mockup, MockupCondition>;
@@ -37,7 +37,7 @@ export class MockupDecisions {
     this.#credentials = options.credentials;
   }
 
-  /** Of each permission, with which mockups the caller may do that. */
+  /** For each permission, a filter of the mockups for which the caller has it. */
   async on(...permissions: ResourcePermission[]): Promise<MockupReadOptions[]> {
     const decisions = await this.#permissions.authorizeConditional(
       permissions.map(permission => ({ permission })),
@@ -46,7 +46,7 @@ export class MockupDecisions {
     return decisions.map(decision => this.#toOptions(decision));
   }
 
-  /** Whether the caller may do what is about no mockup. */
+  /** Whether the caller has a permission that concerns no single mockup. */
   async may(permission: BasicPermission): Promise<boolean> {
     const [{ result }] = await this.#permissions.authorize([{ permission }], {
       credentials: this.#credentials,
@@ -63,7 +63,7 @@ export class MockupDecisions {
   }
 }
 
-/** The options of an operation, of which both filters hold. */
+/** Combines the filters of two options with AND. */
 export function both<TOptions extends MockupReadOptions>(
   options: TOptions,
   { filter }: MockupReadOptions,

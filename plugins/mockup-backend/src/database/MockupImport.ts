@@ -6,14 +6,14 @@ import { randomUUID } from 'node:crypto';
 import { type MockupRow, toMockup } from './columns';
 import * as statements from './statements';
 
-/** Of a statement: as many rows, or as many characters of layouts. */
+/** The most rows, and the most characters, of one INSERT. */
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 1024 * 1024;
 
-/** Imports in one process, each of which holds its file in memory. */
+/** Concurrent imports in one process; each holds its file in memory. */
 const MOST_AT_ONCE = 4;
 
-/** Another import of the tenant is under way, or several of other tenants. */
+/** The tenant has a running import, or the process has too many. */
 class ImportUnderWayError extends CustomErrorBase {
   name = 'ImportUnderWayError' as const;
 
@@ -21,9 +21,9 @@ class ImportUnderWayError extends CustomErrorBase {
     super('Another import is under way: send this one again when it has ended');
   }
 
-  // Getters, for other properties would be part of the body of a response.
+  // Getters, because Backstage puts other properties into the body of the response.
 
-  /** As HTTP has it. */
+  /** The HTTP status. */
   get statusCode(): number {
     return 429;
   }
@@ -33,13 +33,13 @@ class ImportUnderWayError extends CustomErrorBase {
   }
 }
 
-/** The tenants that import at the moment, in this process. */
+/** The tenants with running imports in this process. */
 export class ImportsUnderWay {
   readonly #tenantIds = new Set<string>();
 
   /**
-   * @returns what ends it
-   * @throws ImportUnderWayError where the tenant imports already, or too many others do
+   * @returns a function that ends the import
+   * @throws ImportUnderWayError if the tenant has a running import, or the process has too many
    */
   begin(tenantId: string): () => void {
     if (this.#tenantIds.has(tenantId) || this.#tenantIds.size >= MOST_AT_ONCE) {
@@ -60,13 +60,13 @@ interface VersionRow {
   restored_from?: string;
 }
 
-/** An import in its transaction: the versions of a mockup in few statements. */
+/** An import in a transaction; inserts the versions of a mockup in few statements. */
 export class MockupImport {
   readonly #transaction: Knex.Transaction;
   readonly #tenantId: string;
   readonly #owner: string;
   readonly #imported: Mockup[] = [];
-  /** Of the mockup that came last. */
+  /** The ids of the versions of the current mockup. */
   #versionIds: string[] = [];
   #rows: string[] = [];
   #characters = 0;
@@ -77,13 +77,13 @@ export class MockupImport {
     this.#owner = owner;
   }
 
-  /** @throws ImportUnderWayError where another process imports for the tenant */
+  /** @throws ImportUnderWayError if another process imports for the tenant */
   async run(
     first: IteratorResult<ImportedPart>,
     rest: AsyncIterator<ImportedPart>,
   ): Promise<Mockup[]> {
-    // A lock of the tenant, until the end of the transaction: no other statement takes it, and
-    // none waits for it.
+    // An advisory lock for imports of the tenant until the end of the transaction. Other
+    // statements do not take it, and `try` never waits.
     const [{ taken }] = await this.#query<{ taken: boolean }>(
       "select pg_try_advisory_xact_lock(hashtextextended('mockup import ' || :tenantId, 0)) as taken",
       {},
@@ -158,7 +158,7 @@ export class MockupImport {
     });
   }
 
-  /** Completes the mockup that came last, if there is one. */
+  /** Completes the current mockup, if any. */
   async #finish(): Promise<void> {
     if (this.#rows.length > 0) {
       await this.#flush();

@@ -58,10 +58,10 @@ const ORDERS: Record<string, Omit<ListOrder, 'direction'>> = {
 };
 
 /**
- * The mockups of a tenant, on PostgreSQL.
+ * {@link MockupStore} of one tenant on PostgreSQL.
  *
- * Every operation but the lists is one statement: it sees and leaves one
- * consistent state. Each statement names the tenant.
+ * Every operation except the lists is one statement, which is atomic and sees one snapshot.
+ * Each statement has a predicate on the tenant.
  */
 export class PostgresMockupStore implements MockupStore {
   readonly #tenantId: string;
@@ -75,7 +75,7 @@ export class PostgresMockupStore implements MockupStore {
     tenantId: string;
     statements: Statements;
     logger: LoggerService;
-    /** How long the trash keeps a mockup; for ever where it is not given. */
+    /** How long the trash keeps a mockup; for ever if undefined. */
     trashRetentionMs?: number;
   }) {
     this.#tenantId = options.tenantId;
@@ -425,7 +425,7 @@ export class PostgresMockupStore implements MockupStore {
     to: string,
     options?: MockupReadOptions,
   ): Promise<VersionDifference | undefined> {
-    // Two statements: the layout of a version never changes.
+    // Two statements suffice, because the layout of a version never changes.
     const before = await this.getVersion(mockupId, from, options);
     const after = before && (await this.getVersion(mockupId, to, options));
     return (
@@ -444,7 +444,7 @@ export class PostgresMockupStore implements MockupStore {
     const iterator = parts[Symbol.asyncIterator]();
     const end = this.#imports.begin(this.#tenantId);
     try {
-      // The first part may have to be waited for, which no transaction should.
+      // Awaited before the transaction begins, which must not wait for the client.
       const first = await iterator.next();
       return await this.#run(() =>
         this.#statements.transaction(this.#tenantId, transaction =>
@@ -460,7 +460,7 @@ export class PostgresMockupStore implements MockupStore {
     }
   }
 
-  /** Selects mockups of the tenant from a table that is called `mockups` then. */
+  /** Selects mockups of the tenant from a table with the alias `mockups`. */
   #select(
     from: string,
     { owner, filter }: { owner?: string; filter?: MockupFilter },
@@ -476,7 +476,7 @@ export class PostgresMockupStore implements MockupStore {
     });
   }
 
-  /** Writes on account of a version, if it and its mockup exist. */
+  /** Runs a write on a version, if it and its mockup exist. */
   async #writeVersion(
     sql: string,
     of: {
@@ -498,7 +498,7 @@ export class PostgresMockupStore implements MockupStore {
     if (row) {
       return { version: toVersion(row), revision: row.revision };
     }
-    // The revision of its mockup is no reason where the version is missing.
+    // If the version is missing, the revision is not the reason.
     return condition.ifRevisionIn &&
       (await this.getVersion(mockupId, versionId, condition))
       ? this.#explainNoChange(mockupId, condition)
@@ -506,7 +506,7 @@ export class PostgresMockupStore implements MockupStore {
   }
 
   /**
-   * Tells a missing mockup from one at another revision than the write asked for.
+   * Throws if the mockup exists at another revision; otherwise it is missing.
    */
   async #explainNoChange(
     id: string,

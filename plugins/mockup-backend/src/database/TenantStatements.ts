@@ -7,11 +7,11 @@ export type Statement = Knex.Raw | Knex.QueryBuilder;
 
 /** Runs the statements of a store. */
 export interface Statements {
-  /** Builds them. */
+  /** Builds statements. */
   readonly knex: Knex;
   /** Runs a statement for a tenant, and returns its rows. */
   run<TRow>(tenantId: string, statement: Statement): Promise<TRow[]>;
-  /** Runs several statements for a tenant, all of which take effect or none. */
+  /** Runs several statements for a tenant in one transaction. */
   transaction<T>(
     tenantId: string,
     work: (transaction: Knex.Transaction) => Promise<T>,
@@ -19,23 +19,23 @@ export interface Statements {
 }
 
 /**
- * That on which the statements rely, whatever the database or its user is given: a write that
- * has waited for another one goes on with what that has committed.
+ * The isolation level that the statements require, whatever the default of the database: a
+ * write that waited for another one continues on the committed row.
  */
 const ISOLATION = 'read committed';
 
 const SERIALIZATION_FAILURE = '40001';
 const ATTEMPTS = 10;
 
-/** Of Knex, where nothing is configured. */
+/** Knex's default size of the pool. */
 const KNEX_POOL = 10;
 
-/** How much of a tenant waits for each that it has under way. */
+/** The most waiting operations of a tenant for each running one. */
 const QUEUE = 100;
 
 /**
- * The statements of a backend without tenants. Nothing is set around them: their
- * predicates say whose rows they are about.
+ * Runs statements of a backend without tenants, without setting a tenant: their predicates are
+ * sufficient.
  */
 export class PlainStatements implements Statements {
   readonly knex: Knex;
@@ -45,8 +45,8 @@ export class PlainStatements implements Statements {
   }
 
   /**
-   * Outside of a transaction the isolation is the default one. Above READ COMMITTED a write
-   * that has waited for another one fails, and has done nothing: it is tried again.
+   * Without an explicit transaction, the default isolation level applies. If that is stricter
+   * than READ COMMITTED, a write that waited for another one fails with 40001 and is repeated.
    */
   async run<TRow>(_tenantId: string, statement: Statement): Promise<TRow[]> {
     for (let attempt = 1; ; attempt++) {
@@ -71,22 +71,22 @@ export class PlainStatements implements Statements {
 }
 
 /**
- * Statements that see and write the rows of their tenant alone: the policies of
- * row-level security compare with the setting `app.tenant_id`, and bind the role.
+ * Runs statements under row-level security: the policies compare `tenant_id` with the setting
+ * `app.tenant_id`, and apply to the role.
  *
- * Each runs in a transaction, for which tenant and role are set: nothing stays behind
- * in the session, whatever fails. Each query is answered before the next one is sent: behind a
- * BEGIN that fails, a statement would run without tenant and role.
+ * Each runs in a transaction with tenant and role set locally, so no setting stays in the
+ * session. Queries are not pipelined: behind a failed BEGIN, a statement would run without
+ * tenant and role.
  */
 export class TenantStatements implements Statements {
   readonly knex: Knex;
   readonly #role: string | undefined;
-  /** By tenant: what it has under way, and what waits. */
-  readonly #turns = new Map<string, Limit>();
-  /** Of the connections of the pool, how many one tenant may have: half of them. */
+  /** The limits of running and waiting operations, by tenant. */
+  readonly #limits = new Map<string, Limit>();
+  /** The most connections of one tenant: half of the pool. */
   readonly #share: number;
 
-  /** @param role - acts as it, where the policies do not bind the database user */
+  /** @param role - the role to act as, if the policies do not apply to the database user */
   constructor(knex: Knex, role: string | undefined) {
     this.knex = knex;
     this.#role = role;
@@ -105,7 +105,7 @@ export class TenantStatements implements Statements {
     tenantId: string,
     work: (transaction: Knex.Transaction) => Promise<T>,
   ): Promise<T> {
-    return this.#inTurn(tenantId, () =>
+    return this.#withinLimit(tenantId, () =>
       this.knex.transaction(
         async transaction => {
           await this.#enter(transaction, tenantId);
@@ -116,18 +116,18 @@ export class TenantStatements implements Statements {
     );
   }
 
-  /** @throws TenantBusyError where too much of the tenant waits */
-  async #inTurn<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
-    const turns = this.#turns.get(tenantId) ?? createLimit(this.#share);
-    if (turns.pendingCount >= QUEUE * this.#share) {
+  /** @throws TenantBusyError if too many operations of the tenant wait */
+  async #withinLimit<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    const limit = this.#limits.get(tenantId) ?? createLimit(this.#share);
+    if (limit.pendingCount >= QUEUE * this.#share) {
       throw new TenantBusyError();
     }
-    this.#turns.set(tenantId, turns);
+    this.#limits.set(tenantId, limit);
     try {
-      return await turns(work);
+      return await limit(work);
     } finally {
-      if (turns.activeCount + turns.pendingCount === 0) {
-        this.#turns.delete(tenantId);
+      if (limit.activeCount + limit.pendingCount === 0) {
+        this.#limits.delete(tenantId);
       }
     }
   }
@@ -136,7 +136,7 @@ export class TenantStatements implements Statements {
     const settings = {
       'app.tenant_id': tenantId,
       row_security: 'on',
-      // A search with the limit of GIN indexes leaves out results at random.
+      // With a limit, GIN indexes return a random subset of the results.
       gin_fuzzy_search_limit: '0',
       ...(this.#role !== undefined && { role: this.#role }),
     };

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
 
 /**
- * Refuses every database but PostgreSQL: layouts are JSONB, and the order of
- * versions and the safety of concurrent saves rest on its row locks.
+ * Refuses databases other than PostgreSQL: layouts are JSONB, and the order of versions and the
+ * safety of concurrent saves depend on its row locks.
  *
- * @throws Error that names the client that is configured
+ * @throws Error that names the configured client
  */
 export function assertPostgres(knex: Knex): void {
   const client = knex.client.config.client;

@@ -6,21 +6,20 @@ import type {
 } from 'backstage-plugin-mockup-common';
 
 /**
- * PostgreSQL writes the timestamps out: the driver would read a TIMESTAMP as
- * local time and drop its microseconds.
+ * Formats a timestamp in PostgreSQL, because the driver reads a TIMESTAMP as local time and
+ * drops its microseconds.
  */
 export function iso(column: string): string {
   return `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 }
 
-/** A timestamp with all of its digits, from which PostgreSQL reads the same one. */
+/** Formats a timestamp with microseconds, so that PostgreSQL reads the same value back. */
 export function preciseTime(expression: string): string {
   return `to_char(${expression}, 'YYYY-MM-DD"T"HH24:MI:SS.US')`;
 }
 
 /**
- * The state of a mockup as a number that never comes back: the microsecond of
- * its last change.
+ * The revision of a mockup: the microsecond of its last change, which never repeats.
  */
 export function revisionOf(column: string): string {
   return `(extract(epoch from ${column}) * 1000000)::bigint::text`;
@@ -108,7 +107,7 @@ export function toVersion(row: VersionRow): Version {
   };
 }
 
-/** @param retentionMs - how long the trash keeps a mockup; undefined for ever */
+/** @param retentionMs - how long the trash keeps a mockup; for ever if undefined */
 export function toTrashedMockup(
   row: TrashRow,
   retentionMs: number | undefined,

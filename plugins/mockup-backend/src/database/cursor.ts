@@ -2,23 +2,23 @@ import { InputError } from '@backstage/errors';
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 
-/** What a cursor is of: the tenant, the list, and what decides its entries and their order. */
+/** Identifies the list of a cursor: the tenant, the list, its filters and its order. */
 export type CursorScope = (string | undefined)[];
 
-// PostgreSQL writes a snapshot as xmin:xmax:xip_list.
+// PostgreSQL's text form of a snapshot: xmin:xmax:xip_list.
 const SNAPSHOT = /^\d{1,19}:\d{1,19}:(\d{1,19}(,\d{1,19})*)?$/;
 const TIME = /^\d{4,6}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
 
 const timeSchema = z.string().regex(TIME);
 
-/** Where a page of a list has ended. */
+/** The end of a page. */
 const positionSchema = z.strictObject({
-  /** The last entry: its value of the column that orders the list, and its id. */
+  /** The last entry: the value of its order column, and its id. */
   after: z.strictObject({ key: z.string(), id: z.uuid() }).optional(),
-  /** When and at which snapshot of the database the reading began. */
+  /** The time and the snapshot of the first page. */
   since: timeSchema,
   snapshot: z.string().regex(SNAPSHOT),
-  /** Whether the entries that changed since are being read. */
+  /** Whether the pages of changed entries have begun. */
   changed: z.boolean(),
 });
 
@@ -26,7 +26,7 @@ export type CursorPosition = z.output<typeof positionSchema>;
 
 const versionPositionSchema = z.strictObject({ after: timeSchema });
 
-/** Where a page of versions has ended: at one that was saved at this time. */
+/** The end of a page of versions: the time of the last version. */
 export type VersionPosition = z.output<typeof versionPositionSchema>;
 
 export function encodeCursor(
@@ -52,8 +52,8 @@ export function decodeVersionCursor(
 }
 
 /**
- * The digest finds cursors of another list, query or tenant, and damaged ones. It has no
- * secret: with a cursor of their own making, callers get nothing but other pages of a list that they may read.
+ * The digest detects cursors of another list, query or tenant, and damaged ones. It has no
+ * secret: a forged cursor only leads to other pages of a list that the caller may read.
  */
 function decode<TSchema extends z.ZodType>(
   schema: TSchema,
@@ -71,7 +71,7 @@ function decode<TSchema extends z.ZodType>(
   }
   const shown = cursor.length > 60 ? `${cursor.slice(0, 60)}…` : cursor;
   throw new InputError(
-    'Invalid query: cursor must be one that a page of this list led on by, with the same ' +
+    'Invalid query: cursor must be from a page of this list with the same ' +
       `filters and order, got ${JSON.stringify(shown)}`,
   );
 }

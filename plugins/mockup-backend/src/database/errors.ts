@@ -12,8 +12,8 @@ const DATETIME_FIELD_OVERFLOW = '22008';
 const CHARACTER_NOT_IN_REPERTOIRE = '22021';
 const UNTRANSLATABLE_CHARACTER = '22P05';
 
-// Shutting down, crashed, starting up, idle for too long, too many connections,
-// and read-only, as a standby is after a failover.
+// Shutting down, crashed, starting up, idle timeout, too many connections, and read-only, such
+// as a standby after a failover.
 const UNREACHABLE_CODES = new Set([
   '57P01',
   '57P02',
@@ -24,9 +24,8 @@ const UNREACHABLE_CODES = new Set([
 ]);
 
 /**
- * Runs an operation on the database and maps PostgreSQL's errors about the caller's
- * values, or about the server's state, to Backstage's errors. None of them carries
- * what the driver attached: statements, addresses, details of other rows.
+ * Runs an operation and maps PostgreSQL's errors about the caller's values or the server's
+ * state to Backstage's errors. These contain no statements, addresses or details of rows.
  */
 export async function withMappedErrors<T>(
   logger: LoggerService,
@@ -49,14 +48,14 @@ function isUnreachable(error: unknown): boolean {
   const { name, code, message, syscall } = fieldsOf(error);
   return (
     UNREACHABLE_CODES.has(code) ||
-    // Of the operating system, such as ECONNREFUSED or EAI_AGAIN
+    // Errors of the operating system, such as ECONNREFUSED or EAI_AGAIN
     syscall !== '' ||
     /^E[A-Z_]+$/.test(code) ||
     // Class 08, connection exceptions
     /^08[0-9A-Z]{3}$/.test(code) ||
     // The pool had no free connection and could open none in time
     name === 'KnexTimeoutError' ||
-    // The driver gives these no code; Knex puts its statement in front, such as ROLLBACK
+    // Errors of the driver without a code; Knex prefixes its statement, such as ROLLBACK
     /(^| - )(Connection terminated|Client has encountered a connection error|timeout e)/.test(
       message,
     )
@@ -75,12 +74,12 @@ function toInputError(error: unknown): InputError | undefined {
     code === UNTRANSLATABLE_CHARACTER
   ) {
     return new InputError(
-      'The value has a character that the mockup database cannot keep, such as NUL',
+      'The value has a character that the mockup database cannot store, such as NUL',
     );
   }
   if (code === INVALID_DATETIME_FORMAT || code === DATETIME_FIELD_OVERFLOW) {
     return new InputError(
-      'A time is none that the mockup database can keep. Expected ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z',
+      'The mockup database cannot store a time. Expected ISO 8601 and UTC, such as 2026-01-31T12:00:00.000Z',
     );
   }
   return undefined;

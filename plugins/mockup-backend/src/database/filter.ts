@@ -2,7 +2,7 @@ import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
 import { isUuid } from './isUuid';
 
-/** The condition that a row called `mockups` matches a filter; true without one. */
+/** A condition that a row with the alias `mockups` matches a filter; true without a filter. */
 export function conditionOf(
   knex: Knex,
   filter: MockupFilter | undefined,
@@ -45,21 +45,20 @@ function combine(
 ): Knex.Raw | undefined {
   return filters.length > 0
     ? knex.raw(
-        // In brackets, because it becomes a part of another condition.
+        // In parentheses, because it becomes part of another condition.
         `(${filters.map(() => '?').join(operator)})`,
         filters.map(filter => conditionOf(knex, filter)),
       )
     : undefined;
 }
 
-/** The pattern of texts that contain another. */
+/** The LIKE pattern of texts that contain another. */
 export function containing(search: string): string {
   return `%${search.replace(/[\\%_]/g, '\\$&')}%`;
 }
 
 /**
- * Restricts a query on `mockups` to those of a tenant that contain a text in any
- * case.
+ * Restricts a query on `mockups` to those of a tenant that contain a text, ignoring case.
  */
 export function applySearch(
   query: Knex.QueryBuilder,

@@ -5,8 +5,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 const POLL_MS = 200;
 
 /**
- * Brings the schema of the database up to date. Only one backend at a time may:
- * see {@link takingTurns}.
+ * Migrates the schema of the database. Call it within {@link withSchemaLock}, so that only one
+ * backend migrates at a time.
  */
 export async function migrate(knex: Knex): Promise<void> {
   const config = {
@@ -15,21 +15,20 @@ export async function migrate(knex: Knex): Promise<void> {
       'migrations',
     ),
   };
-  // Knex's lock is a row, which a process that was killed leaves behind.
+  // Knex's lock is a row that a killed process leaves behind.
   await knex.migrate.forceFreeMigrationsLock(config);
   await knex.migrate.latest(config);
 }
 
 /**
- * Does work on the schema while no other backend does: those that start at the same
- * time take turns.
+ * Runs `work` on the schema while no other backend does; backends that start at the same time
+ * take turns.
  *
- * The lock is an advisory one, held by an idle transaction on a connection of its own
- * until the work is done: a migration that does not block writers needs several
- * transactions. The others ask again and again, because a session that waits within
- * a statement holds a snapshot, for which CREATE INDEX CONCURRENTLY would wait.
+ * Holds an advisory lock in an idle transaction on a separate connection, because migrations
+ * need several transactions. Others poll for the lock: a session that waits within a statement
+ * holds a snapshot, for which CREATE INDEX CONCURRENTLY would wait.
  */
-export async function takingTurns<T>(
+export async function withSchemaLock<T>(
   knex: Knex,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -39,7 +38,7 @@ export async function takingTurns<T>(
   });
   try {
     for (;;) {
-      const turn = await holder.transaction(
+      const granted = await holder.transaction(
         async transaction => {
           await transaction.raw(
             'set local idle_in_transaction_session_timeout = 0',
@@ -50,11 +49,11 @@ export async function takingTurns<T>(
           );
           return rows[0].mine ? { result: await work() } : undefined;
         },
-        // Above it an idle transaction holds a snapshot too.
+        // At stricter levels, an idle transaction also holds a snapshot.
         { isolationLevel: 'read committed' },
       );
-      if (turn) {
-        return turn.result;
+      if (granted) {
+        return granted.result;
       }
       await delay(POLL_MS);
     }

@@ -9,32 +9,32 @@ import { ReviewStore } from '../review/ReviewStore';
 import { assertPostgres } from './assertPostgres';
 import { isUuid } from './isUuid';
 import { ImportsUnderWay } from './MockupImport';
-import { migrate, takingTurns } from './migrate';
+import { migrate, withSchemaLock } from './migrate';
 import { PostgresMockupStore } from './PostgresMockupStore';
 import { enableRowSecurity } from './rowSecurity';
 import { PlainStatements, TenantStatements } from './TenantStatements';
 
-/** Whose mockups there are without tenants, and all that were there before. */
+/** The tenant of all mockups of a backend without tenants. */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
 
-/** The stores of all tenants, with their pages and reviews. */
+/** The stores of mockups, pages and reviews of all tenants. */
 export interface OpenStores extends MockupStores {
   pagesOf(tenantId: string): PageStore;
   reviewsOf(tenantId: string): ReviewStore;
 }
 
 /**
- * Opens the stores of all tenants, and brings the schema of their database up to date
- * unless the database service says that migrations are to be skipped.
+ * Opens the stores of all tenants. Migrates their database unless the database service skips
+ * migrations.
  *
  * @throws Error if the database is not PostgreSQL
  */
 export async function openMockupStores(options: {
   database: DatabaseService;
   logger: LoggerService;
-  /** Whether there are tenants beside the default one. */
+  /** Whether there are tenants other than the default one. */
   multiTenant: boolean;
-  /** How long the trash keeps a mockup; for ever where it is not given. */
+  /** How long the trash keeps a mockup; for ever if undefined. */
   trashRetentionMs?: number;
 }): Promise<OpenStores> {
   const { database, logger, multiTenant, trashRetentionMs } = options;
@@ -44,7 +44,7 @@ export async function openMockupStores(options: {
   const migrates = !database.migrations?.skip;
   if (!multiTenant) {
     if (migrates) {
-      await takingTurns(knex, () => migrate(knex));
+      await withSchemaLock(knex, () => migrate(knex));
     }
     return createStores({
       statements: new PlainStatements(knex),
@@ -53,7 +53,7 @@ export async function openMockupStores(options: {
       trashRetentionMs,
     });
   }
-  const role = await takingTurns(knex, async () => {
+  const role = await withSchemaLock(knex, async () => {
     if (migrates) {
       await migrate(knex);
     }
@@ -78,8 +78,10 @@ function createStores(options: {
   const known = (tenantId: string) => {
     if (!isUuid(tenantId)) {
       throw new InputError(
-        `The tenant id ${JSON.stringify(tenantId)?.slice(0, 80)} is no UUID, ` +
-          `such as "${DEFAULT_TENANT_ID}"`,
+        `The tenant id ${JSON.stringify(tenantId)?.slice(
+          0,
+          80,
+        )} is not a UUID ` + `such as "${DEFAULT_TENANT_ID}"`,
       );
     }
     if (!multiTenant && tenantId !== DEFAULT_TENANT_ID) {

@@ -13,12 +13,12 @@ export interface ListOrder {
   /** A column of `mockups`. */
   column: string;
   isTime: boolean;
-  /** Whether an entry can get another value while it is in the list. */
+  /** Whether the value of an entry never changes. */
   isFixed: boolean;
   direction: 'asc' | 'desc';
 }
 
-/** What a page says of where it ends. */
+/** The columns of a cursor's position. */
 interface Positioned {
   id: string;
   position_key: string;
@@ -27,15 +27,14 @@ interface Positioned {
 }
 
 /**
- * Longer than any write takes, so that those under way when a list began are found among
- * those changed since.
+ * Longer than any write: writes that were running at the first page count as changed since.
  */
 const LONGEST_WRITE = '1 hour';
 
 /**
- * Whether the snapshot sees the row as it is, which therefore has not changed since. The id of the
- * transaction that wrote the row has 32 bits; those above them are of the id nearest to the snapshot.
- * (The ids of subtransactions are unknown to snapshots; the plugin writes in none.)
+ * Whether the snapshot sees the row, so that the row has not changed since. `xmin` has only the
+ * low 32 bits of a transaction id, so they are extended to the 64-bit id nearest to the
+ * snapshot. (Snapshots do not know ids of subtransactions; the plugin uses none.)
  */
 const SEEN_BY_SNAPSHOT = `pg_visible_in_snapshot(
   (select cast(cast(greatest(3,
@@ -63,14 +62,14 @@ const BY_CHANGE: ListOrder = {
 };
 
 /**
- * Fetches one page of a list of mockups, and counts the rest only if the page does not
- * already show how many there are. The statements may see different states.
+ * Fetches one page of a list of mockups, and counts all entries only if the page does not show
+ * their number. The statements may see different snapshots.
  *
- * With a cursor, every entry that is in the list from the first page to the last is on
- * a page: an order by a value that changes would lose those that pass by the reader. Therefore
- * the pages first have, in their order, those that did not change since the first page, and at the
- * end those that did, the longest unchanged first: a further change moves an entry only ahead. One that
- * changed after it was read is there twice.
+ * With cursors, every entry that is in the list during the whole reading is on a page, although
+ * a change may move an entry to an earlier place. The pages first contain, in order, the
+ * entries that have not changed since the first page, and then those that have, least recently
+ * changed first, so that a further change only moves an entry ahead. An entry that changed
+ * after it was read appears twice.
  */
 export async function fetchPage<TRow extends { id: string }>(options: {
   run: <T>(statement: Knex.QueryBuilder) => Promise<T[]>;
@@ -102,15 +101,14 @@ export async function fetchPage<TRow extends { id: string }>(options: {
             )} as position_since,
             cast(pg_current_snapshot() as text) as position_snapshot`),
         )
-        // The id makes the order total, so that no mockup appears on two pages or
-        // on none.
+        // The id makes the order total, so that each mockup appears on exactly one page.
         .orderBy(
           [by.column, 'mockups.id'].map(column => ({
             column,
             order: by.direction,
           })),
         )
-        // One more shows whether there is another page.
+        // One extra row shows whether there is another page.
         .limit(count + 1),
     );
   };

@@ -2,12 +2,12 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { Knex } from 'knex';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What the plugin acts as where the policies do not bind its database user. */
+/** The role that the plugin acts as if the policies do not apply to its database user. */
 export const TENANT_ROLE = 'backstage_mockup';
 
 /**
- * By table, the rights that the plugin's statements and its trigger need, some of them
- * on one column: layouts never change.
+ * The rights that the plugin's statements and trigger need, by table. Versions allow updates of
+ * the tag only, because layouts never change.
  */
 const RIGHTS: Record<string, string[]> = {
   mockups: ['select', 'insert', 'update', 'delete'],
@@ -28,14 +28,14 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 const ATTEMPTS = 60;
 
 /**
- * Has row-level security keep tenants apart, beside the predicates of the statements.
- * Returns the role that statements have to act as, if any.
+ * Enables row-level security in addition to the predicates of the statements. Returns the role
+ * that statements must act as, if any.
  *
- * The plugin's database user owns the tables, and may be a superuser: no policy binds
- * it then, and it acts as a role that one does. Forcing the policies on the owner would
- * need no role, but would make a backup by that user fail, or miss rows.
+ * Policies do not apply to the plugin's database user, which owns the tables or is a superuser,
+ * so it acts as another role. Forcing the policies on the owner would need no role, but would
+ * make backups by that user fail or miss rows.
  *
- * Where neither is possible, the log says so and what to do about it.
+ * If neither is possible, logs what to do.
  */
 export async function enableRowSecurity(
   knex: Knex,
@@ -62,15 +62,15 @@ export async function enableRowSecurity(
       code === INSUFFICIENT_PRIVILEGE
         ? await describeUnbound(knex)
         : `Row-level security for the mockup plugin failed to start (PostgreSQL's error ${code}), ` +
-            'so that the predicates of its statements alone keep tenants apart. Restart the backend to try again.',
+            'so only the predicates of its statements keep tenants apart. Restart the backend to try again.',
     );
   }
   return undefined;
 }
 
 /**
- * Once. It takes ACCESS EXCLUSIVE for a change of the system catalogs, and waits a second
- * at a time for it, because requests wait behind it.
+ * Enables the policies, once. Takes ACCESS EXCLUSIVE on the tables for a change of the system
+ * catalogs. Waits for at most a second for each attempt, because requests queue behind it.
  */
 async function enablePolicies(knex: Knex): Promise<void> {
   for (let attempt = 1; ; attempt++) {
@@ -100,7 +100,10 @@ async function enablePolicies(knex: Knex): Promise<void> {
   }
 }
 
-/** Whether the policies bind the database user, or the role where it acts as that. */
+/**
+ * Whether the policies apply to the database user, or to the role if it can act as that, with
+ * sufficient rights.
+ */
 async function isBound(knex: Knex, role?: string): Promise<boolean> {
   return await knex.transaction(async transaction => {
     if (role !== undefined) {
@@ -140,10 +143,10 @@ function hasRight(table: string, right: string): string {
     : `has_column_privilege('${table}', '${column}', '${name}')`;
 }
 
-/** Creates the role, and gives it the rights that it needs. */
+/** Creates the role and grants it the required rights. */
 async function provideRole(knex: Knex): Promise<void> {
   await knex.transaction(async transaction => {
-    // A backend on another database of the server may create it at the same time.
+    // A backend on another database of the server may create the role concurrently.
     await transaction.raw(`
       do $$ begin
         if not exists (select from pg_roles where rolname = '${TENANT_ROLE}') then
@@ -167,7 +170,10 @@ async function provideRole(knex: Knex): Promise<void> {
   });
 }
 
-/** Which statements an administrator has to run. The error of PostgreSQL has ours in it. */
+/**
+ * The statements that an administrator has to run. PostgreSQL's error is not shown, because it
+ * quotes our statement.
+ */
 async function describeUnbound(knex: Knex): Promise<string> {
   const { rows } = await knex.raw(
     `select quote_ident(session_user) as login,
@@ -180,8 +186,8 @@ async function describeUnbound(knex: Knex): Promise<string> {
     `GRANT ${TENANT_ROLE} TO ${login};`,
   ];
   return (
-    `The database user ${login} of the mockup plugin may not act as the role ${TENANT_ROLE}, so that ` +
-    'the predicates of its statements alone keep tenants apart. Have an administrator run ' +
+    `The database user ${login} of the mockup plugin may not act as the role ${TENANT_ROLE}, so ` +
+    'only the predicates of its statements keep tenants apart. Have an administrator run ' +
     `"${statements.join(' ')}", and restart the backend.`
   );
 }

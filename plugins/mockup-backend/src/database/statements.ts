@@ -9,19 +9,19 @@ import {
 // Casts are written cast(… as …), because Knex parses `:name::type` as a column
 // name.
 //
-// The binding `allowed` of a statement is a condition on a row called `mockups`
-// ({@link conditionOf}). It stands in the statement that reads or changes the mockup, so
-// that nothing can come between the check and the use.
+// The binding `allowed` is a condition on a row with the alias `mockups` ({@link conditionOf}).
+// It is part of the statement that reads or changes the mockup, so that check and use are
+// atomic.
 //
-// Every statement has the binding `tenantId`, and names it for each table that it
-// reads or changes. That keeps tenants apart also where the policies of row-level
-// security do not bind the database user.
+// Every statement compares `tenant_id` with the binding `tenantId` for each table that it reads
+// or changes. This isolates tenants even if the policies of row-level security do not apply to
+// the database user.
 
 /**
- * Finds the mockup of a write, unless it is at none of the given revisions. A write that
- * has waited for the row's lock evaluates it again on what was committed meanwhile
- * (PostgreSQL, "Read Committed Isolation Level").
- * Bindings: `tenantId`, `id`, `allowed`, `revisions` (an array, or null for any).
+ * Finds the mockup of a write, if it is at one of the given revisions. A write that waited for
+ * the row's lock evaluates this again on the committed row (PostgreSQL, "Read Committed
+ * Isolation Level"). Bindings: `tenantId`, `id`, `allowed`, `revisions` (an array, or null for
+ * any).
  */
 const AT_REVISION = `mockups.tenant_id = :tenantId and mockups.id = :id
   and :allowed
@@ -30,9 +30,9 @@ const AT_REVISION = `mockups.tenant_id = :tenantId and mockups.id = :id
           = any(cast(:revisions as text[])))`;
 
 /**
- * The time of a change. The UPDATE that sets it holds the row lock, so `updated_at`
- * is the last committed value; going past it keeps the order of changes even if the
- * clock stands still or was set back.
+ * The time of a change. The UPDATE holds the row lock, so `updated_at` is the last committed
+ * value. The new value is greater, which keeps the order of changes even if the clock stands
+ * still or was set back.
  */
 const NEXT_UPDATED_AT = `greatest(
   clock_timestamp() at time zone 'utc',
@@ -67,14 +67,13 @@ export const INSERT_MOCKUP = `
   returning ${MOCKUP_COLUMNS}`;
 
 /**
- * Copies a mockup with its newest layout, which becomes a version of the copy's owner,
- * or with all versions. Those get other ids, to which `restored_from` then refers.
+ * Copies a mockup with its newest layout as a version by the copy's owner, or with all
+ * versions. The copied versions get new ids, and `restored_from` refers to these.
  *
- * It reads the state that it finds when it begins, and locks only what it creates. No
- * version of the copy is younger than its `updated_at`, so that the next one that is
- * saved is the newest.
- * Bindings: `tenantId`, `id`, `allowed`, `name` (null derives one), `owner`, `withHistory`.
- * Returns a mockup row joined with its newest version.
+ * Reads one snapshot and locks only the rows that it creates. No version of the copy is newer
+ * than its `updated_at`, so that the next saved version is the newest. Bindings: `tenantId`,
+ * `id`, `allowed`, `name` (null derives one), `owner`, `withHistory`. Returns a mockup row
+ * joined with its newest version.
  */
 export const DUPLICATE_MOCKUP = `
   with original as (
@@ -153,9 +152,9 @@ export const SHARE_MOCKUP = `
   returning ${MOCKUP_COLUMNS}`;
 
 /**
- * Locks the rows of the mockup and its versions, which are in the trash afterwards: a
- * trigger copies them, and notes what the setting has.
- * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `deletedBy` (empty where it is unknown).
+ * Locks the rows of the mockup and its versions. A trigger copies them to the trash, with
+ * `deleted_by` from the setting. Bindings: `tenantId`, `id`, `allowed`, `revisions`,
+ * `deletedBy` (empty if unknown).
  */
 export const DELETE_MOCKUP = `
   delete from mockups
@@ -164,11 +163,11 @@ export const DELETE_MOCKUP = `
   returning id`;
 
 /**
- * Takes a mockup out of the trash, with its versions. Locks its row there, so that of two
- * such statements, or of one and a purge, the second finds nothing. What is in the trash
- * never changes: its versions can be read as they were when the statement began.
+ * Restores a mockup with its versions from the trash. Locks its row there, so that a concurrent
+ * restore or purge finds nothing. Rows in the trash never change, so the versions can be read
+ * by the statement's snapshot.
  *
- * It has a new revision: what was read of it before it was deleted is no longer its state.
+ * The mockup gets a new revision: revisions from before the deletion are no longer valid.
  * Bindings: `tenantId`, `id`, `allowed`. Returns a mockup row.
  */
 export const RESTORE_MOCKUP = `
@@ -200,18 +199,16 @@ export const RESTORE_MOCKUP = `
   )
   select ${MOCKUP_COLUMNS} from restored mockups`;
 
-/** Locks the rows that it deletes for good. Bindings: `tenantId`, `id`, `allowed`. */
+/** Locks the rows that it deletes. Bindings: `tenantId`, `id`, `allowed`. */
 export const PURGE_MOCKUP = `
   delete from mockup_trash as mockups
    where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed
   returning id`;
 
 /**
- * Locks the row of the mockup against other writes while it runs, which puts
- * versions that are saved at once in a definite order. Only other changes of
- * the same mockup wait for it.
- * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionTag`, `message`,
- * `layoutData` (as text), `createdBy`.
+ * Locks the row of the mockup against other writes while it runs, which serializes concurrent
+ * saves. Only other changes of the same mockup wait for it. Bindings: `tenantId`, `id`,
+ * `allowed`, `revisions`, `versionTag`, `message`, `layoutData` (as text), `createdBy`.
  */
 export const INSERT_VERSION = `
   with mockup as (
@@ -227,7 +224,7 @@ export const INSERT_VERSION = `
   returning ${VERSION_HEAD_COLUMNS},
     ${revisionOf('mockup_versions.created_at')} as revision`;
 
-/** A version of the mockup of a write. Bindings: `tenantId`, `versionId`. */
+/** True if the mockup of a write has the version. Bindings: `tenantId`, `versionId`. */
 const HAS_VERSION = `exists (
   select from mockup_versions
    where mockup_versions.tenant_id = :tenantId
@@ -235,9 +232,9 @@ const HAS_VERSION = `exists (
      and mockup_versions.id = :versionId)`;
 
 /**
- * Locks the row of the mockup as {@link INSERT_VERSION} does. The layout does not leave
- * the database on its way.
- * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionId`, `versionTag`, `createdBy`.
+ * Locks the row of the mockup as {@link INSERT_VERSION} does. The layout is copied within the
+ * database. Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionId`, `versionTag`,
+ * `createdBy`.
  */
 export const RESTORE_VERSION = `
   with mockup as (
@@ -258,10 +255,9 @@ export const RESTORE_VERSION = `
     ${revisionOf('mockup_versions.created_at')} as revision`;
 
 /**
- * Changes the tag of a version, and nothing else of it. Locks the row of the mockup, and
- * then that of the version, against other writes while it runs; every write takes them in
- * this order.
- * Bindings: `tenantId`, `id`, `allowed`, `revisions`, `versionId`, `versionTag` (null removes it).
+ * Changes only the tag of a version. Locks the row of the mockup and then that of the version
+ * against other writes while it runs; all writes lock in this order. Bindings: `tenantId`,
+ * `id`, `allowed`, `revisions`, `versionId`, `versionTag` (null removes it).
  */
 export const UPDATE_VERSION = `
   with mockup as (
@@ -278,22 +274,22 @@ export const UPDATE_VERSION = `
     ${revisionOf('mockup.updated_at')} as revision`;
 
 /**
- * The mockup of a version is one that there is for the operation. Bindings: `tenantId`,
- * `mockupId`, `allowed`.
+ * True if the mockup of a version exists and is allowed. Bindings: `tenantId`, `mockupId`,
+ * `allowed`.
  */
 const OF_ALLOWED_MOCKUP = `exists (
   select from mockups
    where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed)`;
 
 /**
- * A page of versions. It ends before the version that would make its layouts exceed
- * `maxBytes`. It looks at one version more, to tell whether there is another page.
- * Bindings: `tenantId`, `mockupId`, `allowed`, `limit`, `offset`, `after` (the time of the last version of the
- * page before, null for the first page), `maxBytes`.
+ * A page of versions. It ends before the version with which its layouts would exceed
+ * `maxBytes`. Reads one extra version to know whether there is another page. Bindings:
+ * `tenantId`, `mockupId`, `allowed`, `limit`, `offset`, `after` (the time of the last version
+ * of the page before, null for the first page), `maxBytes`.
  */
 export const SELECT_VERSIONS = selectVersions('<', 'desc');
 
-/** The same, the oldest first. */
+/** The same, oldest first. */
 export const SELECT_VERSIONS_OLDEST_FIRST = selectVersions('>', 'asc');
 
 function selectVersions(behind: string, direction: string): string {
@@ -326,8 +322,8 @@ function selectVersions(behind: string, direction: string): string {
 }
 
 /**
- * Counts the versions of a mockup, if there is one.
- * Bindings: `tenantId`, `mockupId`, `allowed`.
+ * Counts the versions of a mockup; no row if there is no such mockup. Bindings: `tenantId`,
+ * `mockupId`, `allowed`.
  */
 export const COUNT_VERSIONS = `
   select (
@@ -357,12 +353,12 @@ export const SELECT_LATEST_VERSION = `
    order by created_at desc
    limit 1`;
 
-/** A time of a file, unless it is in the future. */
+/** A time from the file, but not in the future. */
 const pastTime = (binding: string) => `
   least(cast(:${binding} as timestamp), clock_timestamp() at time zone 'utc')`;
 
 /**
- * Inserts a mockup of a file. Bindings: `tenantId`, `name`, `description`, `owner`,
+ * Inserts a mockup from a file. Bindings: `tenantId`, `name`, `description`, `owner`,
  * `createdAt`, `updatedAt`.
  */
 export const IMPORT_MOCKUP = `
@@ -372,10 +368,10 @@ export const IMPORT_MOCKUP = `
   returning ${MOCKUP_COLUMNS}`;
 
 /**
- * Inserts versions of a file in their order, behind those that its mockup has: a file has less
- * digits of times than the database, so that each is a microsecond after the one before where
- * the file says no more. Bindings: `tenantId`, `mockupId`, `versions` (JSON: a list of objects
- * with `id`, `tag`, `message`, `layout`, `createdBy`, `createdAt` and `restoredFrom`).
+ * Inserts versions from a file in their order, after the existing versions of the mockup. Times
+ * in a file have milliseconds only, so versions with equal times are placed one microsecond
+ * apart. Bindings: `tenantId`, `mockupId`, `versions` (JSON: a list of objects with `id`,
+ * `tag`, `message`, `layout`, `createdBy`, `createdAt` and `restoredFrom`).
  */
 export const IMPORT_VERSIONS = `
   with given as (
@@ -403,8 +399,8 @@ export const IMPORT_VERSIONS = `
    order by place`;
 
 /**
- * Makes an imported mockup no older than its versions. Nobody else sees the row that it
- * locks. Bindings: `tenantId`, `mockupId`.
+ * Sets `updated_at` of an imported mockup to at least the time of its newest version. Locks a
+ * row that no other transaction sees yet. Bindings: `tenantId`, `mockupId`.
  */
 export const FINISH_IMPORT = `
   update mockups

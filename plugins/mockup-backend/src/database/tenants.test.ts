@@ -467,7 +467,7 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
     'are refused for the tenant %j',
     tenantId => {
       expect(() => stores.forTenant(tenantId as string)).toThrow(
-        'is no UUID, such as "00000000-0000-0000-0000-000000000001"',
+        'is not a UUID such as "00000000-0000-0000-0000-000000000001"',
       );
     },
   );
@@ -602,7 +602,7 @@ describe.each(databases.eachSupportedId())(
       const stores = await open(knex);
       expect(logger.error.mock.calls).toEqual([
         [
-          `The database user ${login} of the mockup plugin may not act as the role ${TENANT_ROLE}, so that the predicates of its statements alone keep tenants apart. ` +
+          `The database user ${login} of the mockup plugin may not act as the role ${TENANT_ROLE}, so only the predicates of its statements keep tenants apart. ` +
             `Have an administrator run "GRANT ${TENANT_ROLE} TO ${login};", and restart the backend.`,
         ],
       ]);

@@ -10,7 +10,7 @@ import { allMockups, sendMockupFile } from './response/mockupFile';
 /**
  * Adds the export and the import of mockups.
  *
- * @param options.importBounds - how large a file to import may be
+ * @param options.importBounds - the limits of imported files
  */
 export function addFileRoutes(
   router: Router,

@@ -12,36 +12,35 @@ import type { Request, RequestHandler, Response } from 'express';
 import type { AuthorizedPages } from '../pages/AuthorizedPages';
 import type { AuthorizedReview } from '../review/AuthorizedReview';
 
-/** What a caller may see and change of the request's tenant. */
+/** The stores of the request's tenant, with the caller's permissions. */
 interface Authorized {
   mockups: MockupStore;
   pages: AuthorizedPages;
   review: AuthorizedReview;
-  /** Notifies those whom a comment mentions; it does not fail. */
+  /** Notifies users that a comment mentions. Never rejects. */
   notifyMentioned: (comment: MockupComment) => Promise<void>;
 }
 
-/** Handles a request that changes nothing. */
+/** Handles a request that only reads. */
 type ReadHandler = (
   context: { req: Request; res: Response } & Authorized,
 ) => Promise<void>;
 
 /**
- * Handles a request that changes something, and returns what the audit log records
- * beside the path parameters.
+ * Handles a request that may write, and returns metadata for the audit log in addition to the
+ * path parameters.
  */
 type WriteHandler = (
   context: { req: Request; res: Response; user: string } & Authorized,
 ) => Promise<JsonObject | void>;
 
 /**
- * Makes request handlers. Each adds to its operation what all share: the caller,
- * the caller's permissions, the audit event, and the metrics.
+ * Creates request handlers with the caller's permissions, the audit event and the metrics.
  */
 export interface Operations {
   /** An operation for users and services. */
   read(name: string, handler: ReadHandler): RequestHandler[];
-  /** An operation for users, who become owner or creator of what it makes. */
+  /** An operation for users, who become owner or creator of new resources. */
   write(name: string, handler: WriteHandler): RequestHandler[];
 }
 
@@ -90,7 +89,7 @@ export function createOperations(options: {
 function auditEvent(eventId: string, request: Request) {
   return {
     eventId,
-    // Backstage's advice for writes; it does not log lower ones by default.
+    // Backstage's recommendation for writes; lower levels are not logged by default.
     severityLevel: 'medium',
     request,
     meta: { ...request.params },

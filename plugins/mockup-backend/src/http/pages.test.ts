@@ -280,7 +280,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     const { status, body } = await publish();
     expect([status, body.error.message]).toEqual([
       400,
-      'The live components of a page ask for at most 100 different things, those of this version for 101. Split it into several pages',
+      'The live components of this version have 101 different queries. Expected at most 100: split it into several pages',
     ]);
   });
 

@@ -10,7 +10,7 @@ import type { Operations } from './operations';
 import { parseBody } from './request/body';
 import { noSuchVersion } from './versionRoutes';
 
-/** Adds the operations by which people review mockups before they publish them. */
+/** Adds the operations of reviews before publication. */
 export function addReviewRoutes(router: Router, operations: Operations): void {
   router.get(
     '/mockups/:id/comments',
@@ -129,7 +129,7 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
     }),
   );
 
-  // An editor says so every few seconds, and changes nothing by it: it is no event of an audit.
+  // A read operation without an audit event, because editors call it every few seconds.
   router.post(
     '/mockups/:id/editors',
     operations.read('announce-editor', async ({ req, res, review }) => {

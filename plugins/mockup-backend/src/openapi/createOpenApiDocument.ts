@@ -20,8 +20,8 @@ export function createOpenApiDocument(): object {
     }),
     errors: {
       409: 'The path has the page of another mockup, or there are too many pages',
-      404: 'There is none, or none that the caller may see',
-      412: 'It was changed since the state that If-Match names',
+      404: 'Not found, or not visible to the caller',
+      412: 'The mockup is not in the state that If-Match names',
     },
   });
 }

@@ -13,7 +13,7 @@ import {
 } from 'backstage-plugin-mockup-common';
 import { type SchemaName, schemaRef } from './schemas';
 
-const etag = { ETag: openApiHeader('Names the state that the mockup is in') };
+const etag = { ETag: openApiHeader('Identifies the state of the mockup') };
 const created = {
   ...etag,
   Location: openApiHeader('The path of what was created'),
@@ -176,7 +176,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       parameters: openApiQuery(compareVersionsQuerySchema),
       success: {
         200: answer(
-          'What became of the items, and a JSON Patch (RFC 6902) of the layout',
+          'The differences of the items, and a JSON Patch (RFC 6902) of the layout',
           schemaRef('VersionDifference'),
         ),
       },
@@ -185,7 +185,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   },
   '/pages': {
     get: {
-      summary: 'List the pages that there are for the caller, by path',
+      summary: 'List the pages visible to the caller, by path',
       success: { 200: answer('All of them', listOf('PublishedPage')) },
     },
   },
@@ -206,7 +206,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     delete: {
       summary: 'Unpublish a page',
-      success: { 204: answer('It is gone for everybody') },
+      success: { 204: answer('It is removed') },
       errors: [403, 404],
     },
   },
@@ -234,7 +234,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     post: {
       summary:
-        'Say something of a mockup that the caller may read, and notify the users whom it mentions',
+        'Comment on a mockup that the caller may read, and notify mentioned users',
       body: 'CreateCommentRequest',
       success: { 201: answer('The comment', schemaRef('MockupComment')) },
       errors: [403, 404, 409],
@@ -257,7 +257,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups/{id}/review': {
     get: {
       summary:
-        'Say which versions of a mockup are ready, and whether they have to be',
+        'Get the versions of a mockup that are ready, and whether review is required',
       success: { 200: answer('The review', schemaRef('MockupReview')) },
       errors: [404],
     },
@@ -269,17 +269,16 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404],
     },
     delete: {
-      summary: 'Take back that a version is ready',
+      summary: 'Mark a version as not ready',
       success: { 204: answer('It is not ready any more') },
       errors: [403, 404],
     },
   },
   '/mockups/{id}/editors': {
     post: {
-      summary:
-        'Say that the caller has the mockup in an editor, which is true for 45 seconds',
+      summary: 'Announce for 45 seconds that the caller edits the mockup',
       success: {
-        200: answer('The other users for whom it is', {
+        200: answer('The other users who edit it', {
           type: 'array',
           items: { type: 'string' },
         }),
@@ -289,12 +288,11 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   },
   '/settings': {
     get: {
-      summary: 'Get what the tenant has decided on its mockups',
+      summary: 'Get the settings of mockups of the tenant',
       success: { 200: answer('The settings', schemaRef('MockupSettings')) },
     },
     put: {
-      summary:
-        'Decide whether a version has to be ready before it is published',
+      summary: 'Set whether a version must be ready before publication',
       body: 'MockupSettings',
       success: { 200: answer('The settings', schemaRef('MockupSettings')) },
       errors: [403],

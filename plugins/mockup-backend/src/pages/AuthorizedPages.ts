@@ -62,11 +62,12 @@ export class AuthorizedPages {
   }
 
   /**
-   * @returns nothing if there is no such version for the caller
+   * @returns undefined if there is no such version for the caller
    * @throws NotAllowedError if the caller may see the mockup, but not publish it or choose a home
    * @throws ConflictError if the path is taken by another mockup, there are too many pages, or the
    * version has to be reviewed first
-   * @throws InputError for a role where there are none, and for a version that asks for too much
+   * @throws InputError for a role in a tenant without roles, and for a version with too many
+   * queries
    */
   async publish(
     path: string,
@@ -104,7 +105,7 @@ export class AuthorizedPages {
     }
     if (!now && (await this.#store.count()) >= MOCKUP_LIMITS.pages) {
       throw new ConflictError(
-        `There are ${MOCKUP_LIMITS.pages} pages already, which is the most. Unpublish another one first`,
+        `There are ${MOCKUP_LIMITS.pages} pages already, the most allowed. Unpublish another one first`,
       );
     }
     const isHomeAlready = now?.home && now.audience === audience;
@@ -163,7 +164,7 @@ export class AuthorizedPages {
     };
   }
 
-  /** Those that the caller belongs to; a service belongs to no group. */
+  /** The audiences of the caller; a service belongs to no group. */
   async #audiences(): Promise<PageAudience[]> {
     const refs = await this.#ownershipRefs();
     const role = await carriedRole(this.#credentials);
@@ -177,7 +178,7 @@ export class AuthorizedPages {
     ];
   }
 
-  /** What the caller owns and belongs to; in a tenant, by the tenant's catalog. */
+  /** The caller's ownership refs; in a tenant, those of the tenant's catalog. */
   async #ownershipRefs(): Promise<string[]> {
     const { principal } = this.#credentials as BackstageCredentials<{
       type?: string;
@@ -189,7 +190,7 @@ export class AuthorizedPages {
       const info = await this.#userInfo.getUserInfo(this.#credentials);
       return info.ownershipEntityRefs;
     } catch (error) {
-      // The auth plugin knows only those whom it has signed in itself.
+      // The auth plugin knows only users that it signed in itself.
       if ((error as { statusCode?: number }).statusCode === 404) {
         return [];
       }
@@ -198,12 +199,12 @@ export class AuthorizedPages {
   }
 }
 
-/** Of versions that were saved before there was a bound, too. */
+/** Also applies to versions saved before this limit existed. */
 function refuseTooManyQueries(layout: LayoutItem[]): void {
   const queries = countQueries(layout);
   if (queries > MOCKUP_LIMITS.layoutQueries) {
     throw new InputError(
-      `The live components of a page ask for at most ${MOCKUP_LIMITS.layoutQueries} different things, those of this version for ${queries}. Split it into several pages`,
+      `The live components of this version have ${queries} different queries. Expected at most ${MOCKUP_LIMITS.layoutQueries}: split it into several pages`,
     );
   }
 }

@@ -16,13 +16,13 @@ import * as statements from './statements';
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
-/** Who asks for pages. */
+/** A reader of pages. */
 export interface PageReader {
   /** The audiences that the reader belongs to. */
   audiences: PageAudience[];
-  /** The reference of the user; nothing for a service. */
+  /** The ref of the user; undefined for a service. */
   user?: string;
-  /** Which mockups the reader may publish: of their pages, it is said where they come from. */
+  /** The mockups that the reader may publish; their pages include details of the publication. */
   mayPublish?: MockupFilter;
 }
 
@@ -42,7 +42,7 @@ interface PageRow {
 
 type PageRowWithLayout = PageRow & { layout_data: LayoutItem[] };
 
-/** The pages of a tenant, on PostgreSQL. It asks no permissions. */
+/** The pages of a tenant on PostgreSQL. It checks no permissions. */
 export class PageStore {
   readonly #tenantId: string;
   readonly #statements: Statements;
@@ -58,7 +58,7 @@ export class PageStore {
     this.#logger = options.logger;
   }
 
-  /** The pages that there are for a reader, by path. */
+  /** The pages visible to a reader, by path. */
   async list(reader: PageReader): Promise<PublishedPage[]> {
     const rows = await this.#query<PageRow>(
       statements.SELECT_PAGES,
@@ -67,7 +67,7 @@ export class PageStore {
     return rows.map(toPage);
   }
 
-  /** The page at a path, if there is one for the reader. */
+  /** The page at a path, if visible to the reader. */
   async get(
     path: string,
     reader: PageReader,
@@ -79,7 +79,7 @@ export class PageStore {
     return row && toPageWithLayout(row);
   }
 
-  /** The home page of a reader, if there is one. */
+  /** The home page of a reader, if any. */
   async getHome(
     reader: PageReader,
   ): Promise<PublishedPageWithLayout | undefined> {
@@ -91,7 +91,7 @@ export class PageStore {
     return row && toPageWithLayout(row);
   }
 
-  /** The pages of a mockup, whoever their audience is. */
+  /** The pages of a mockup for any audience. */
   async listOf(
     mockupId: string,
     allowed: MockupFilter | undefined,
@@ -109,9 +109,8 @@ export class PageStore {
   }
 
   /**
-   * Shows a version of a mockup at a path; nothing where the mockup is not allowed or has no such
-   * version, where the version has to be reviewed first, and where the path has a page of another
-   * mockup.
+   * Publishes a version at a path. Returns undefined if the mockup is not allowed or lacks the
+   * version, the version is not reviewed but must be, or the path has a page of another mockup.
    */
   async publish(
     path: string,
@@ -132,7 +131,7 @@ export class PageStore {
       });
       return row && toPage(row);
     } catch (error) {
-      // Deleted since the statement has read it.
+      // The mockup was deleted concurrently.
       if ((error as { code?: string }).code === FOREIGN_KEY_VIOLATION) {
         return undefined;
       }
@@ -140,7 +139,7 @@ export class PageStore {
     }
   }
 
-  /** Takes a page back; false where there is none of an allowed mockup. */
+  /** Unpublishes a page. Returns false if there is no page of an allowed mockup at the path. */
   async takeBack(
     path: string,
     allowed: MockupFilter | undefined,
@@ -152,7 +151,7 @@ export class PageStore {
     return rows.length > 0;
   }
 
-  /** The layout of a version, if an allowed mockup has that. */
+  /** The layout of a version of an allowed mockup. */
   async layoutOf(
     { mockupId, versionId }: Pick<PublishPageRequest, 'mockupId' | 'versionId'>,
     allowed: MockupFilter | undefined,
@@ -164,7 +163,7 @@ export class PageStore {
     return row?.layout_data;
   }
 
-  /** Whether a version is ready, or does not have to be before it is published. */
+  /** Whether a version is ready, or the tenant does not require review. */
   async isReviewed(versionId: string): Promise<boolean> {
     const rows = await this.#query(statements.SELECT_IS_REVIEWED, {
       versionId,
@@ -172,7 +171,7 @@ export class PageStore {
     return rows.length > 0;
   }
 
-  /** Whether there is a page at a path for a reader, or of a mockup that is allowed. */
+  /** Whether a page at a path is visible to a reader, or belongs to an allowed mockup. */
   async isThere(
     path: string,
     reader: PageReader,
@@ -188,7 +187,7 @@ export class PageStore {
     return rows.length > 0;
   }
 
-  /** What is at a path, for whomever it is. */
+  /** The page at a path for any audience. */
   async at(path: string) {
     const [row] = await this.#query<
       Pick<PageRow, 'mockup_id' | 'is_home' | 'audience'>
@@ -202,7 +201,7 @@ export class PageStore {
     );
   }
 
-  /** How many pages the tenant has. */
+  /** The number of pages of the tenant. */
   async count(): Promise<number> {
     const [{ pages }] = await this.#query<{ pages: number }>(
       statements.COUNT_PAGES,

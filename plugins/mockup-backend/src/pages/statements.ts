@@ -1,7 +1,7 @@
 import { iso } from '../database/columns';
 
-// As in database/statements.ts: `mayPublish` and `allowed` are conditions on a row called `mockups`,
-// and each statement names the tenant for each table that it reads or changes.
+// As in database/statements.ts, `mayPublish` and `allowed` are conditions on a row with the
+// alias `mockups`, and each statement has a predicate on the tenant for each table.
 
 const PAGE_COLUMNS = `
   mockup_pages.path, mockup_pages.title, mockup_pages.audience, mockup_pages.is_home,
@@ -19,7 +19,7 @@ const FROM_PAGES = `
 
 const OF_AUDIENCE = `mockup_pages.audience = any(cast(:audiences as text[]))`;
 
-/** Who has published a page sees it, whoever its audience is. */
+/** The publisher of a page sees it, whatever its audience. */
 const VISIBLE = `(${OF_AUDIENCE} or mockup_pages.published_by = :user)`;
 
 /** Bindings: `tenantId`, `audiences`, `user`, `mayPublish`. */
@@ -35,9 +35,9 @@ export const SELECT_PAGE = `
   ${FROM_PAGES} and ${VISIBLE} and mockup_pages.path = :path`;
 
 /**
- * The home of a group comes before that of a role, and that before the one of everybody. Of
- * several groups, the one that was published last.
- * Bindings: `tenantId`, `audiences`, `mayPublish`.
+ * The home page of a group takes precedence over that of a role, and that over the one for
+ * everybody; among several, the most recently published. Bindings: `tenantId`, `audiences`,
+ * `mayPublish`.
  */
 export const SELECT_HOME = `
   select ${PAGE_COLUMNS}, mockup_versions.version_tag, mockup_versions.layout_data,
@@ -62,7 +62,7 @@ export const SELECT_LAYOUT = `
      and mockup_versions.tenant_id = :tenantId
      and mockup_versions.id = :versionId`;
 
-/** Whether the tenant lets a row called `mockup_versions` be published. */
+/** True if a row with the alias `mockup_versions` is reviewed, or the tenant requires no review. */
 const REVIEWED = `(
   not exists (
     select from mockup_settings
@@ -72,7 +72,7 @@ const REVIEWED = `(
      where mockup_ready_versions.tenant_id = :tenantId
        and mockup_ready_versions.version_id = mockup_versions.id))`;
 
-/** Whether a version may be published as far as reviews go. Bindings: `tenantId`, `versionId`. */
+/** Whether a version is reviewed as required. Bindings: `tenantId`, `versionId`. */
 export const SELECT_IS_REVIEWED = `
   select from mockup_versions
    where mockup_versions.tenant_id = :tenantId
@@ -89,11 +89,10 @@ export const COUNT_PAGES = `
    where mockup_pages.tenant_id = :tenantId`;
 
 /**
- * Shows a version at a path that is free, or has a page of the same mockup. Locks the page, and
- * that which was the home of the audience before; the foreign keys lock the mockup and the version
- * against deletion alone.
- * Bindings: `tenantId`, `path`, `title` (null takes the name of the mockup), `mockupId`,
- * `versionId`, `audience`, `home`, `template`, `user`, `allowed`.
+ * Publishes a version at a path that is free or has a page of the same mockup. Locks the page,
+ * and the previous home page of the audience; the foreign keys lock the mockup and the version
+ * against deletion only. Bindings: `tenantId`, `path`, `title` (null takes the name of the
+ * mockup), `mockupId`, `versionId`, `audience`, `home`, `template`, `user`, `allowed`.
  */
 export const PUBLISH_PAGE = `
   with chosen as (
@@ -141,7 +140,7 @@ export const DELETE_PAGE = `
   returning mockup_pages.path`;
 
 /**
- * Whether there is a page for a caller, by its audience or by the right to read its mockup.
+ * Whether a page is visible to a caller, or belongs to a mockup that the caller may read.
  * Bindings: `tenantId`, `audiences`, `user`, `allowed`, `path`.
  */
 export const SELECT_PAGE_EXISTS = `

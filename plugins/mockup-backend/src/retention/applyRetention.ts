@@ -2,18 +2,18 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { Knex } from 'knex';
 import type { Retention } from './readRetention';
 
-/** Rows of a transaction at most, so that none is long. */
+/** The most rows of a transaction, to keep it short. */
 const BATCH = 100;
 
-/** Versions that are looked for at once: that reads the heads of all untagged ones. */
+/** The most versions of one look-up, which scans all untagged versions. */
 const FOUND_AT_ONCE = 10_000;
 
-/** Of a database user that policies bind. It has no tenant here, so it is the default one. */
+/** Whether policies apply to the database user, which then sees only the default tenant. */
 const IS_BOUND = `select row_security_active('mockup_trash') as bound`;
 
 /**
- * Locks the rows that it deletes, which no request waits for but one that restores or purges
- * the same mockup. Bindings: `trashMs`, `batch`.
+ * Locks the rows that it deletes. Only requests that restore or purge the same mockup wait for
+ * it. Bindings: `trashMs`, `batch`.
  */
 const PURGE_TRASH = `
   delete from mockup_trash
@@ -25,9 +25,8 @@ const PURGE_TRASH = `
       limit :batch)`;
 
 /**
- * Of the untagged versions of each mockup, those after the first `keep`: the newest version of
- * a mockup is tagged or the first of them, so that it always stays, and so does what is shown as a
- * page. Bindings: `keep`, `most`.
+ * The untagged versions of each mockup after the newest `keep`. Never includes the newest
+ * version of a mockup, or a published one. Bindings: `keep`, `most`.
  */
 const SELECT_VERSIONS = `
   select id
@@ -40,9 +39,9 @@ const SELECT_VERSIONS = `
    limit :most`;
 
 /**
- * Locks the rows that it deletes. A version that got a tag meanwhile stays; one that is published
- * at the same moment fails the statement by the foreign key of its page.
- * Bindings: `ids`.
+ * Locks the rows that it deletes. Skips versions that were tagged meanwhile; for a version
+ * published concurrently, the foreign key of its page makes the statement fail. Bindings:
+ * `ids`.
  */
 const PURGE_VERSIONS = `
   delete from mockup_versions
@@ -50,16 +49,16 @@ const PURGE_VERSIONS = `
      and not exists (select from mockup_pages where version_id = mockup_versions.id)`;
 
 /**
- * Locks the rows of editors that were closed long ago, for which nobody waits but a user who opens
- * one of them again.
+ * Locks the deleted rows of closed editors. Only a user who opens such an editor again waits
+ * for it.
  */
 const FORGET_EDITORS = `
   delete from mockup_editors
    where seen_at < clock_timestamp() at time zone 'utc' - interval '1 hour'`;
 
 /**
- * Deletes for good what is beyond its retention, of all tenants, in transactions of a hundred
- * rows. A failure or an abort leaves the rest to the next run.
+ * Deletes expired mockups and versions of all tenants, in transactions of 100 rows. After a
+ * failure or an abort, the next run continues.
  */
 export async function applyRetention(options: {
   knex: Knex;
@@ -70,8 +69,8 @@ export async function applyRetention(options: {
   const { knex, logger, retention, signal } = options;
   const { trashMs, versions: keep } = retention;
 
-  // All of it as the plugin's own database user, and not as the role that requests act as: that
-  // sees one tenant, and has no right to delete versions.
+  // Runs as the plugin's own database user: the role of requests sees one tenant and may not
+  // delete versions.
   const { rows } = await knex.raw(IS_BOUND);
   if (rows[0].bound) {
     logger.warn(

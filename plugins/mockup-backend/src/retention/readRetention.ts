@@ -2,11 +2,11 @@ import { type Config, readDurationFromConfig } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import { durationToMilliseconds } from '@backstage/types';
 
-/** What the plugin deletes for good by itself. */
+/** When the plugin deletes mockups and versions. */
 export interface Retention {
-  /** How long the trash keeps a mockup; for ever where it is undefined. */
+  /** How long the trash keeps a mockup; for ever if undefined. */
   trashMs: number | undefined;
-  /** How many untagged versions of a mockup stay; all where it is undefined. */
+  /** How many untagged versions of a mockup stay; all if undefined. */
   versions: number | undefined;
 }
 

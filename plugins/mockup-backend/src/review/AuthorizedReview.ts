@@ -33,7 +33,7 @@ export class AuthorizedReview {
     this.#credentials = options.credentials;
   }
 
-  /** Nothing if there is no such mockup for the caller. */
+  /** Undefined if there is no such mockup for the caller. */
   async listComments(mockupId: string): Promise<MockupComment[] | undefined> {
     const allowed = await this.#readable();
     return (await this.#store.hasMockup(mockupId, allowed))
@@ -42,7 +42,7 @@ export class AuthorizedReview {
   }
 
   /**
-   * @returns nothing if there is no such mockup for the caller
+   * @returns undefined if there is no such mockup for the caller
    * @throws ConflictError if the mockup has as many comments as it may
    */
   async createComment(
@@ -59,11 +59,11 @@ export class AuthorizedReview {
       return comment;
     }
     throw new ConflictError(
-      `The mockup '${mockupId}' has ${MOCKUP_LIMITS.comments} comments, which is the most. Delete some of them first`,
+      `The mockup '${mockupId}' has ${MOCKUP_LIMITS.comments} comments, the most allowed. Delete some of them first`,
     );
   }
 
-  /** Nothing if there is no such comment for the caller. */
+  /** Undefined if there is no such comment for the caller. */
   async resolveComment(
     comment: CommentOf,
     resolved: boolean,
@@ -75,8 +75,8 @@ export class AuthorizedReview {
 
   /**
    * @returns false if there is no such comment for the caller
-   * @throws NotAllowedError for the comment of another on a mockup that the caller may not delete,
-   * except for an admin of the tenant
+   * @throws NotAllowedError for another user's comment on a mockup that the caller may not
+   * delete, unless the caller is an admin of the tenant
    */
   async deleteComment(comment: CommentOf, user: string): Promise<boolean> {
     const [read, remove] = await this.#decisions.on(
@@ -93,13 +93,13 @@ export class AuthorizedReview {
     }
     if (await this.#store.hasComment(comment, allowed)) {
       throw new NotAllowedError(
-        `You may not delete the comment '${comment.id}', which is of somebody else`,
+        `You may not delete the comment '${comment.id}' of another user`,
       );
     }
     return false;
   }
 
-  /** Nothing if there is no such mockup for the caller. */
+  /** Undefined if there is no such mockup for the caller. */
   async getReview(mockupId: string): Promise<MockupReview | undefined> {
     const allowed = await this.#readable();
     if (!(await this.#store.hasMockup(mockupId, allowed))) {
@@ -113,7 +113,7 @@ export class AuthorizedReview {
   }
 
   /**
-   * @returns nothing if there is no such version for the caller
+   * @returns undefined if there is no such version for the caller
    * @throws NotAllowedError if the caller may not review the mockup, or has saved the version
    */
   async markReady(
@@ -150,7 +150,7 @@ export class AuthorizedReview {
     return this.#store.getSettings();
   }
 
-  /** @throws NotAllowedError if the caller may not decide that; a tenant's roles leave it to admins */
+  /** @throws NotAllowedError if the caller may not change settings; in a tenant, only admins may */
   async updateSettings(
     settings: MockupSettings,
     user: string,
@@ -165,9 +165,9 @@ export class AuthorizedReview {
   }
 
   /**
-   * Says that the caller edits a mockup.
+   * Announces that the caller edits a mockup.
    *
-   * @returns who else does; nothing if there is no such mockup for the caller
+   * @returns the other editors; undefined if there is no such mockup for the caller
    * @throws NotAllowedError if the caller may see the mockup, but not change it
    */
   async announceEditor(mockupId: string): Promise<string[] | undefined> {
@@ -196,7 +196,10 @@ export class AuthorizedReview {
     return read.filter;
   }
 
-  /** Which mockups the caller may review, and what says so of one that they may only read. */
+  /**
+   * The filter of mockups that the caller may review, and a function that throws for one that
+   * the caller may only read.
+   */
   async #reviewable(version: VersionOf) {
     const [read, review] = await this.#decisions.on(
       mockupReadPermission,

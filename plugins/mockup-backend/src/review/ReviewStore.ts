@@ -14,7 +14,7 @@ import { isUuid } from '../database/isUuid';
 import type { Statements } from '../database/TenantStatements';
 import * as statements from './statements';
 
-/** Which mockups a caller may do something with; all of them where it is undefined. */
+/** The mockups for which a caller has a permission; all if undefined. */
 type Allowed = MockupFilter | undefined;
 
 /** A comment of a mockup. */
@@ -46,7 +46,7 @@ interface ReadyRow {
   ready_at: string;
 }
 
-/** The comments on the mockups of a tenant, and what is ready, on PostgreSQL. It asks no permissions. */
+/** The comments and ready versions of a tenant on PostgreSQL. It checks no permissions. */
 export class ReviewStore {
   readonly #tenantId: string;
   readonly #statements: Statements;
@@ -62,7 +62,7 @@ export class ReviewStore {
     this.#logger = options.logger;
   }
 
-  /** Whether there is a mockup that is allowed. */
+  /** Whether an allowed mockup exists. */
   async hasMockup(mockupId: string, allowed: Allowed): Promise<boolean> {
     const rows = await this.#query(
       statements.SELECT_MOCKUP_EXISTS,
@@ -72,7 +72,7 @@ export class ReviewStore {
     return rows.length > 0;
   }
 
-  /** The comments of a mockup, the oldest first. */
+  /** The comments of a mockup, oldest first. */
   async listComments(
     mockupId: string,
     allowed: Allowed,
@@ -85,7 +85,7 @@ export class ReviewStore {
     return rows.map(toComment);
   }
 
-  /** Nothing where the mockup is not allowed, or has as many comments as it may. */
+  /** Undefined if the mockup is not allowed, or has the most comments allowed. */
   async createComment(
     mockupId: string,
     { text, item }: CreateCommentRequest,
@@ -118,7 +118,7 @@ export class ReviewStore {
     return row && toComment(row);
   }
 
-  /** False where there is no such comment, or it is neither the user's nor one they may delete. */
+  /** False if there is no such comment, or the user may not delete it. */
   async deleteComment(
     comment: CommentOf,
     options: { user: string; allowed: Allowed; mayDelete: Allowed },
@@ -141,7 +141,7 @@ export class ReviewStore {
     return rows.length > 0;
   }
 
-  /** The versions of a mockup that are ready, the last one that was marked first. */
+  /** The ready versions of a mockup, most recently marked first. */
   async listReady(mockupId: string, allowed: Allowed): Promise<ReadyVersion[]> {
     const rows = await this.#query<ReadyRow>(
       statements.SELECT_READY,
@@ -151,7 +151,7 @@ export class ReviewStore {
     return rows.map(toReady);
   }
 
-  /** Nothing where there is no such version, or the user has saved it. */
+  /** Undefined if there is no such version, or the user has saved it. */
   async markReady(
     version: VersionOf,
     { user, allowed }: { user: string; allowed: Allowed },
@@ -164,7 +164,7 @@ export class ReviewStore {
     return row && toReady(row);
   }
 
-  /** False where the version is not ready. */
+  /** False if the version is not ready. */
   async unmarkReady(version: VersionOf, allowed: Allowed): Promise<boolean> {
     const rows = await this.#query(
       statements.UNMARK_READY,
@@ -174,7 +174,7 @@ export class ReviewStore {
     return rows.length > 0;
   }
 
-  /** Who has saved a version of an allowed mockup. */
+  /** The author of a version of an allowed mockup. */
   async authorOf(
     version: VersionOf,
     allowed: Allowed,
@@ -202,7 +202,7 @@ export class ReviewStore {
     await this.#run(statements.UPDATE_SETTINGS, { reviewRequired, user });
   }
 
-  /** Who else edits a mockup; nothing where it is not allowed. */
+  /** The other editors of a mockup; undefined if it is not allowed. */
   async announceEditor(
     mockupId: string,
     { user, allowed }: { user: string; allowed: Allowed },
@@ -219,7 +219,7 @@ export class ReviewStore {
     return conditionOf(this.#statements.knex, allowed);
   }
 
-  /** Runs a statement about one mockup; no rows for what is no id. */
+  /** Runs a statement about one mockup. Returns no rows for an invalid id. */
   async #query<TRow>(
     sql: string,
     bindings: Knex.ValueDict & { mockupId: string },

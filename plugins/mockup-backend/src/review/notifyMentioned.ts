@@ -13,7 +13,7 @@ import type { Request } from 'express';
 const PATIENCE_MS = 5_000;
 const NOT_FOUND = 404;
 
-/** Notifies those whom a comment mentions. */
+/** Notifies users that a comment mentions. */
 export type NotifyMentioned = (
   comment: MockupComment,
   request: Request,
@@ -21,12 +21,11 @@ export type NotifyMentioned = (
 ) => Promise<void>;
 
 /**
- * Notifies the users that a comment mentions, by the notifications of the request's tenant. It
- * finds them in the catalog of that tenant, as far as the author may see them there: nobody of
- * another tenant is notified.
+ * Notifies users that a comment mentions, by the notifications plugin in the request's tenant.
+ * Only users in the tenant's catalog that the author may see are notified.
  *
- * The comment is made already. What fails here is logged, and a portal without notifications is
- * none that fails.
+ * Failures are only logged, because the comment exists already. A portal without notifications
+ * is not a failure.
  */
 export function createNotifyMentioned(options: {
   auth: AuthService;
@@ -89,7 +88,8 @@ export function createNotifyMentioned(options: {
         await send(request, {
           recipients: { type: 'entity', entityRef: recipients },
           payload: {
-            // Nothing of the mockup: nobody can be asked whether somebody else may read it.
+            // Without content of the mockup: the recipients' permission to read it cannot be
+            // checked.
             title: `${author} has mentioned you in a comment on a mockup`,
             link: `/mockups/${mockupId}/comments`,
             topic: 'mockups',
@@ -99,7 +99,7 @@ export function createNotifyMentioned(options: {
       }
     } catch (error) {
       logger.warn(
-        `Those whom the comment '${comment.id}' mentions were not notified`,
+        `Users mentioned in the comment '${comment.id}' were not notified`,
         toError(error),
       );
     }

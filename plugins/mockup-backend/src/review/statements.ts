@@ -1,7 +1,7 @@
 import { iso } from '../database/columns';
 
-// As in database/statements.ts: `allowed` is a condition on a row called `mockups`, and each
-// statement names the tenant for each table that it reads or changes.
+// As in database/statements.ts, `allowed` is a condition on a row with the alias `mockups`, and
+// each statement has a predicate on the tenant for each table.
 
 const NOW = `clock_timestamp() at time zone 'utc'`;
 
@@ -13,7 +13,7 @@ const COMMENT_COLUMNS = `
   )} as created_at, mockup_comments.resolved_by,
   ${iso('mockup_comments.resolved_at')} as resolved_at`;
 
-/** A mockup that is allowed. Bindings: `tenantId`, `mockupId`, `allowed`. */
+/** Selects an allowed mockup. Bindings: `tenantId`, `mockupId`, `allowed`. */
 const OF_MOCKUP = `
   mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed`;
 
@@ -30,9 +30,9 @@ export const SELECT_COMMENTS = `
    order by mockup_comments.created_at, mockup_comments.id`;
 
 /**
- * Comments on a mockup that has fewer than `most` comments. Locks the mockup against its deletion,
- * so that no comment comes after the last one has gone.
- * Bindings: those of a mockup, `item`, `text`, `author`, `most`.
+ * Adds a comment to a mockup with fewer than `most` comments. Locks the mockup against deletion
+ * (FOR KEY SHARE), so that no comment is added to a deleted mockup. Bindings: those of a
+ * mockup, `item`, `text`, `author`, `most`.
  */
 export const INSERT_COMMENT = `
   with mockup as (
@@ -48,14 +48,14 @@ export const INSERT_COMMENT = `
              and mockup_comments.mockup_id = :mockupId) < :most
   returning ${COMMENT_COLUMNS}`;
 
-/** A comment on a mockup that is allowed. Bindings: those of a mockup, `id`. */
+/** Selects a comment on an allowed mockup. Bindings: those of a mockup, `id`. */
 const OF_COMMENT = `
   mockup_comments.tenant_id = :tenantId and mockup_comments.id = :id
   and mockup_comments.mockup_id = mockups.id and ${OF_MOCKUP}`;
 
 /**
- * Resolves a comment, or opens it again. Who has resolved it first stays. Locks the comment.
- * Bindings: those of a comment, `resolved`, `user`.
+ * Resolves a comment, or opens it again. Keeps the first user who resolved it. Locks the
+ * comment. Bindings: those of a comment, `resolved`, `user`.
  */
 export const RESOLVE_COMMENT = `
   update mockup_comments
@@ -67,7 +67,7 @@ export const RESOLVE_COMMENT = `
   returning ${COMMENT_COLUMNS}`;
 
 /**
- * Deletes a comment of the user, or of anybody where the user may. Locks the comment.
+ * Deletes a comment by the user, or any comment if `mayDelete` holds. Locks the comment.
  * Bindings: those of a comment, `user`, `mayDelete` (a condition on a row called `mockups`).
  */
 export const DELETE_COMMENT = `
@@ -84,7 +84,7 @@ const READY_COLUMNS = `
   mockup_ready_versions.version_id, mockup_ready_versions.ready_by,
   ${iso('mockup_ready_versions.ready_at')} as ready_at`;
 
-/** A version of a mockup that is allowed. Bindings: those of a mockup, `versionId`. */
+/** Selects a version of an allowed mockup. Bindings: those of a mockup, `versionId`. */
 const OF_VERSION = `
   mockup_versions.tenant_id = :tenantId and mockup_versions.id = :versionId
   and mockup_versions.mockup_id = mockups.id and ${OF_MOCKUP}`;
@@ -101,9 +101,8 @@ export const SELECT_READY = `
    limit :most`;
 
 /**
- * Marks a version of somebody else as ready. Who has done so first stays. The foreign key locks the
- * version against its deletion.
- * Bindings: those of a version, `user`.
+ * Marks another user's version as ready. Keeps the first user who marked it. The foreign key
+ * locks the version against deletion. Bindings: those of a version, `user`.
  */
 export const MARK_READY = `
   insert into mockup_ready_versions (tenant_id, version_id, ready_by, ready_at)
@@ -121,7 +120,7 @@ export const UNMARK_READY = `
      and mockup_ready_versions.version_id = mockup_versions.id and ${OF_VERSION}
   returning mockup_ready_versions.version_id`;
 
-/** Who has saved a version. Bindings: those of a version. */
+/** The author of a version. Bindings: those of a version. */
 export const SELECT_VERSION_AUTHOR = `
   select mockup_versions.created_by from mockups, mockup_versions where ${OF_VERSION}`;
 
@@ -138,13 +137,12 @@ export const UPDATE_SETTINGS = `
      set review_required = excluded.review_required,
          updated_by = excluded.updated_by, updated_at = excluded.updated_at`;
 
-/** Longer than two intervals of the editors, one of which may be lost. */
+/** Longer than two announcements of an editor, of which one may be lost. */
 const SEEN = `interval '45 seconds'`;
 
 /**
- * Says that the user edits a mockup, and returns who else does; no row where it is not allowed.
- * Locks the row of the user, for which nobody else waits.
- * Bindings: those of a mockup, `user`.
+ * Announces that the user edits a mockup, and returns the other editors; no row if it is not
+ * allowed. Locks only the user's own row. Bindings: those of a mockup, `user`.
  */
 export const ANNOUNCE_EDITOR = `
   with announced as (

@@ -16,12 +16,12 @@ import {
   readAdministrators,
 } from 'backstage-plugin-catalog-tenancy-node';
 
-/** The credentials of a user or a service, the callers that can be administrators. */
+/** The credentials of a user or a service; only these can be administrators. */
 export type CallerCredentials = BackstageCredentials<
   BackstageUserPrincipal | BackstageServicePrincipal
 >;
 
-/** What `created_by` and `updated_by` say of a caller. */
+/** The name of a caller for `created_by` and `updated_by`. */
 export function nameOf({ principal }: CallerCredentials): string {
   return principal.type === 'user'
     ? principal.userEntityRef
@@ -29,18 +29,18 @@ export function nameOf({ principal }: CallerCredentials): string {
 }
 
 /**
- * Who may administer tenants: the callers that the configuration lists, and with
- * `adminsByPermission` also the users that the permission policy allows.
+ * Decides who may administer tenants: callers in `tenancy.admins`, and with
+ * `adminsByPermission` also users whom the permission policy allows.
  *
- * The policy alone would not do: with permissions disabled, as in a new backend,
- * Backstage allows everything to every user; and it always allows everything to
- * services, tenants' tokens included.
+ * The policy alone is not sufficient: with permissions disabled, as in a new backend, Backstage
+ * allows everything to every user, and it always allows everything to services, including
+ * tenants' tokens.
  */
 export class Administrators {
   readonly #config: AdministratorsConfig;
   readonly #permissions: PermissionsService;
 
-  /** @throws InputError if the configuration is not as expected */
+  /** @throws InputError for invalid configuration */
   static create(options: {
     config: RootConfigService;
     permissions: PermissionsService;
@@ -67,7 +67,7 @@ export class Administrators {
       : users.has(normalizeUserRef(principal.userEntityRef));
   }
 
-  /** Whether the caller may do what the permission is for. */
+  /** Whether the caller has a permission. */
   async may(
     credentials: CallerCredentials,
     permission: BasicPermission,
@@ -81,15 +81,15 @@ export class Administrators {
     );
   }
 
-  /** @throws NotAllowedError if the caller may not do what the permission is for */
+  /** @throws NotAllowedError if the caller lacks the permission */
   async assertMay(
     credentials: CallerCredentials,
     permission: BasicPermission,
   ): Promise<void> {
     if (!(await this.may(credentials, permission))) {
       throw new NotAllowedError(
-        `You may not ${permission.attributes.action} tenants: that is for ` +
-          'administrators, whom tenancy.admins lists',
+        `You may not ${permission.attributes.action} tenants: only ` +
+          'administrators in tenancy.admins may',
       );
     }
   }
@@ -108,7 +108,7 @@ export class Administrators {
   }
 }
 
-/** The token of a service can be restricted to some permissions. */
+/** Whether the access restrictions of a service's token include a permission. */
 export function isWithinRestrictions(
   principal: CallerCredentials['principal'],
   { name, attributes }: BasicPermission,

@@ -14,7 +14,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Administrators, CallerCredentials } from './Administrators';
 
-/** The subject of a tenant's token is its slug behind this. */
+/** The prefix of the subject of a tenant's token; the slug follows. */
 const TENANT_TOKEN = 'tenant:';
 const PLUGIN = 'plugin:';
 
@@ -55,9 +55,9 @@ export class OwnTenants {
   }
 
   /**
-   * A part of them, ordered by slug, with the role that the caller has there. Whom
-   * `tenancy.admins` lists is an admin of all; services of this backend are in the default
-   * tenant, and the token of a tenant in that tenant, without being members.
+   * A page of these tenants, ordered by slug, with the caller's role. A caller in
+   * `tenancy.admins` is an admin of all. Plugins of this backend are in the default tenant, and
+   * a tenant's token is in its tenant, without membership.
    */
   async list(
     credentials: CallerCredentials,
@@ -65,7 +65,7 @@ export class OwnTenants {
   ): Promise<OwnTenantsPage> {
     const isAdministrator = this.#administrators.isListed(credentials);
     if (!this.#config.enabled) {
-      // There may be no table of members, and every request is in the default tenant.
+      // The table of members may not exist, and every request is in the default tenant.
       return this.#one(
         DEFAULT_TENANT_SLUG,
         isAdministrator ? 'admin' : 'member',
@@ -98,7 +98,7 @@ export class OwnTenants {
     );
   }
 
-  /** Whether a caller may enter a tenant, with the role that it has there if it has one. */
+  /** Whether a caller may enter a tenant, with its role, if any. */
   async enter(
     credentials: CallerCredentials,
     tenant: ActiveTenant,
@@ -111,7 +111,7 @@ export class OwnTenants {
       principal.type === 'service' &&
       [PLUGIN, TENANT_TOKEN].some(start => principal.subject.startsWith(start))
     ) {
-      // The gate has let them in.
+      // The gate has admitted them.
       return { mayEnter: true, role: 'member' };
     }
     const role = await this.#roles.roleOf(

@@ -19,11 +19,11 @@ import {
 } from './Administrators';
 
 /**
- * Who may administer the members of one tenant, and its engine's configuration: whom `tenancy.admins` lists, and the
- * tenant's own admins, as far as the permission policy does not forbid it to them.
+ * Decides who may administer one tenant, such as its members and its engine's configuration:
+ * callers in `tenancy.admins`, and the tenant's admins if the permission policy allows it.
  *
- * The policy allows it to nobody else: with permissions disabled Backstage allows
- * everything to every user, and it always allows everything to services.
+ * The policy cannot allow it to others: with permissions disabled Backstage allows everything
+ * to every user, and it always allows everything to services.
  */
 export class TenantAdmins {
   readonly #administrators: Administrators;
@@ -47,11 +47,10 @@ export class TenantAdmins {
   }
 
   /**
-   * @param what - what of the tenant the permission is about, for the error
-   * @returns whether the tenant has to keep an admin: the way back in for those who
-   * administer that tenant alone
-   * @throws NotAllowedError if the caller may not, in the same words for a tenant that
-   * exists and for one that does not
+   * @param what - the part of the tenant, for the error
+   * @returns whether the tenant must keep an admin: a tenant's own admins must not lock
+   * themselves out
+   * @throws NotAllowedError if the caller may not, with the same message for an unknown tenant
    */
   async assertMay(
     credentials: CallerCredentials,
@@ -76,8 +75,8 @@ export class TenantAdmins {
       }
     }
     throw new NotAllowedError(
-      `You may not ${permission.attributes.action} ${what} of this tenant: that ` +
-        'is for its admins, and for whom tenancy.admins lists',
+      `You may not ${permission.attributes.action} ${what} of this tenant: only ` +
+        'its admins and administrators in tenancy.admins may',
     );
   }
 

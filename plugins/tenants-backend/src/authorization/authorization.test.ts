@@ -147,7 +147,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(response.body.error).toEqual({
         name: 'NotAllowedError',
         message:
-          'You may not create tenants: that is for administrators, whom tenancy.admins lists',
+          'You may not create tenants: only administrators in tenancy.admins may',
       });
     });
 

@@ -50,7 +50,7 @@ describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
       const refused = await caller.get(path);
       expect([refused.status, refused.body.error.message]).toEqual([
         403,
-        'You may not read the audit trail of this tenant: that is for its admins, and for whom tenancy.admins lists',
+        'You may not read the audit trail of this tenant: only its admins and administrators in tenancy.admins may',
       ]);
     }
     expect((await backend.admin.get('/nobody/audit')).status).toBe(404);

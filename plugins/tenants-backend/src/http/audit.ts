@@ -8,8 +8,8 @@ import {
 const LONGEST_SLUG = 63;
 
 /**
- * The requested slug, for the audit log: the path does not have it, and an auditor
- * needs it for failed attempts too. Invalid slugs stay out of the log.
+ * The requested slug, for the audit log, including failed attempts: the path does not contain
+ * it. Invalid slugs are not logged.
  */
 export function describeCreation(body: unknown): JsonObject {
   const slug = isObject(body) ? body.tenant_slug : undefined;

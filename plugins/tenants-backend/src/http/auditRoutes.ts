@@ -2,14 +2,13 @@ import {
   tenantAuditReadPermission,
   type TenantAuditTrail,
 } from 'backstage-plugin-catalog-tenancy-node';
-import type { ListTenantAudit } from 'backstage-plugin-tenants-common';
-import type { Response, Router } from 'express';
-import { once } from 'node:events';
+import type { Router } from 'express';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { Access, MakeOperation } from './operations';
 import { parseAuditQuery } from './query';
+import { sendLines } from './sendLines';
 
-/** What the routes of audit trails work with. */
+/** The dependencies of the routes of audit trails. */
 export interface AuditRoutesOptions {
   operation: MakeOperation;
   tenantAdmins: TenantAdmins;
@@ -21,7 +20,7 @@ export function addAuditRoutes(
   router: Router,
   { operation, tenantAdmins, trail }: AuditRoutesOptions,
 ): void {
-  /** For administrators of all tenants, and of the one that the path names. */
+  /** Allows administrators of all tenants, and admins of the tenant in the path. */
   const maySee: Access<void> = {
     changes: false,
     check: async (credentials, { params }) => {
@@ -46,25 +45,4 @@ export function addAuditRoutes(
       }
     }),
   );
-}
-
-/** Sends all events, a page at a time, as fast as the caller reads. */
-async function sendLines(
-  res: Response,
-  readPage: (next: ListTenantAudit) => ReturnType<TenantAuditTrail['list']>,
-): Promise<void> {
-  let page = await readPage({ limit: 500 });
-  // What fails before this is answered as other failures are.
-  res.type('application/jsonl');
-  for (;;) {
-    const lines = page.items.map(event => `${JSON.stringify(event)}\n`);
-    if (!res.write(lines.join('')) && !res.closed) {
-      await Promise.race([once(res, 'drain'), once(res, 'close')]);
-    }
-    if (!page.next_cursor || res.closed) {
-      break;
-    }
-    page = await readPage({ limit: 500, cursor: page.next_cursor });
-  }
-  res.end();
 }

@@ -40,7 +40,7 @@ import { listSummaries } from './summaries';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
 
-/** The HTTP interface of the registry of tenants, of their members and engines. */
+/** The HTTP interface of the registry of tenants, their members and engines. */
 export function createRouter(
   options: {
     store: TenantStore;
@@ -57,7 +57,7 @@ export function createRouter(
   const router = PromiseRouter();
   router.use(exposeHeaders);
 
-  /** For administrators of all tenants. */
+  /** Allows administrators of all tenants. */
   const may = (permission: BasicPermission): Access<{ by: string }> => ({
     changes: permission.attributes.action !== 'read',
     check: async credentials => {
@@ -70,7 +70,7 @@ export function createRouter(
     res.json(createOpenApiDocument());
   });
 
-  // Before those by slug, for it has `mine` in the place of one.
+  // Before the routes by slug, because `mine` is at the place of a slug.
   addOwnTenantRoutes(router, options);
   addInvitationRoutes(router, options);
   addMemberRoutes(router, options);

@@ -27,12 +27,12 @@ import { stateOf } from './summaries';
 
 const readConfig = createBodyReader({ limit: 256 * 1024 });
 
-/** What a backend lacks that can't run engines. */
+/** The message of a backend without engines. */
 export const NO_ENGINES =
   'This backend has no catalog engines for tenants: add ' +
   'backstage-plugin-catalog-backend-module-tenant-engines to it';
 
-/** What the routes of engines work with. */
+/** The dependencies of the routes of engines. */
 export interface EngineRoutesOptions {
   administrators: Administrators;
   engines: TenantEngines;
@@ -52,7 +52,7 @@ function toSourceError(error: SourceError): TenantSourceError {
   };
 }
 
-/** Adds the routes of the engine of a tenant, and of its configuration. */
+/** Adds the routes of a tenant's engine and its configuration. */
 export function addEngineRoutes(
   router: Router,
   options: EngineRoutesOptions,
@@ -66,7 +66,7 @@ export function addEngineRoutes(
     tenantAdmins,
   } = options;
 
-  /** For administrators of all tenants. */
+  /** Allows administrators of all tenants. */
   const mayPause: Access<{ by: string }> = {
     changes: true,
     check: async credentials => {
@@ -74,7 +74,7 @@ export function addEngineRoutes(
       return { by: nameOf(credentials) };
     },
   };
-  /** For administrators of all tenants, and of the one that the path names. */
+  /** Allows administrators of all tenants, and admins of the tenant in the path. */
   const may = (
     permission:
       | typeof tenantConfigReadPermission
@@ -134,7 +134,7 @@ export function addEngineRoutes(
 
   function sendConfig(res: Response, engine: TenantEngineRecord): void {
     const config = toConfig(engine);
-    // The operator's is not shown, and its name would say when it changes.
+    // The operator's configuration is not shown, and its ETag would reveal changes.
     if (config.configured_by !== 'operator') {
       res.set('ETag', `"${configRevisionOf(engine)}"`);
     }
@@ -184,7 +184,7 @@ export function addEngineRoutes(
       may(tenantConfigReadPermission),
       async (req, res) => {
         const { slug } = req.params;
-        // It refuses a tenant that is not there, or deleted.
+        // Throws for an unknown or deleted tenant.
         const engine = await engineStore.get(slug);
         const [{ live_entities }, report] = await Promise.all([
           store.usage(slug),
@@ -216,8 +216,8 @@ export function addEngineRoutes(
     ),
   );
 
-  // For administrators of all tenants alone: it is their means against an engine
-  // that harms others, whose tenant could otherwise resume it. Without engines too, since
+  // Only administrators of all tenants may pause and resume: a tenant must not resume an engine
+  // that was paused because it harmed others. Works in a backend without engines, because
   // another backend on this database may have them.
   router.put(
     '/:slug/engine/pause',

@@ -510,7 +510,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         return found;
       }
 
-      it('pauses: whom tenancy.admins lists; configures, and reads: that tenant’s admins too', async () => {
+      it('pauses: administrators in tenancy.admins; configures, and reads: that tenant’s admins too', async () => {
         const OF_ADMIN_OF_TENANT = [200, 200, 200, 200, 403, 403];
         await expect(statuses(user(JANE))).resolves.toEqual(OF_ADMIN_OF_TENANT);
         // An admin of another tenant, and a member of this one.

@@ -23,20 +23,20 @@ import { parsePageQuery } from './query';
 
 const readBody = createBodyReader({ limit: 10 * 1024 });
 
-/** What the routes of invitations work with. */
+/** The dependencies of the routes of invitations. */
 export interface InvitationRoutesOptions {
   addresses: IdentityAddresses;
   invitations: TenantInvitationStore;
-  /** Of the app, for links. */
+  /** The URL of the app, for links. */
   appUrl: string;
   logger: LoggerService;
   operation: MakeOperation;
-  /** Nothing where no module sends invitations. */
+  /** Undefined if no module sends invitations. */
   sender?: InvitationSender;
   tenantAdmins: TenantAdmins;
 }
 
-/** Adds the routes of invitations, which whoever may change members makes. */
+/** Adds the routes of invitations; callers who may change members may invite. */
 export function addInvitationRoutes(
   router: Router,
   options: InvitationRoutesOptions,
@@ -54,7 +54,7 @@ export function addInvitationRoutes(
     },
   };
 
-  /** Whether it was sent: the link can be copied where it was not. */
+  /** Whether the invitation was sent; if not, the link can be copied. */
   async function send(
     slug: string,
     tenantName: string,
@@ -114,7 +114,7 @@ export function addInvitationRoutes(
         const created = {
           ...invitation,
           token,
-          // In the fragment, which browsers send to nobody.
+          // In the fragment, which browsers do not send.
           link: `${appUrl}/invitation#${token}`,
           sent: false,
         };
@@ -156,7 +156,7 @@ export function addInvitationRoutes(
           await readBody(req, res),
           'request',
         );
-        // For every token, so that the answer takes the same time.
+        // Looked up for every token, so that the response time does not reveal valid ones.
         const email = await addresses.find(userRef);
         const membership = await invitations.accept(token, { userRef, email });
         res.locals.accepted = { slug: membership.tenant_slug };

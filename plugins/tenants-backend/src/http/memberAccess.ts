@@ -3,15 +3,15 @@ import { nameOf } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { Access } from './operations';
 
-/** Who changes the members of a tenant, or lets people become members. */
+/** A caller who may change the members of a tenant, or invite members. */
 export interface MemberAdmin {
   by: string;
   keepAdmin: boolean;
 }
 
 /**
- * Returns what lets administrators of all tenants, and those of the one that the path names, do what
- * a permission is about.
+ * Allows an operation to administrators of all tenants, and to admins of the tenant in the
+ * path.
  */
 export const memberAccess =
   (tenantAdmins: TenantAdmins) =>

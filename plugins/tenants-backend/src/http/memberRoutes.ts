@@ -18,7 +18,7 @@ import { parseFindPrincipalsQuery, parsePageQuery } from './query';
 
 const readBody = createBodyReader({ limit: 10 * 1024 });
 
-/** What the routes of members work with. */
+/** The dependencies of the routes of members. */
 export interface MemberRoutesOptions {
   identities: IdentityCatalog;
   members: TenantMemberStore;
@@ -33,7 +33,7 @@ export function addMemberRoutes(
 ): void {
   const { identities, members, operation, tenantAdmins } = options;
   const may = memberAccess(tenantAdmins);
-  /** For those who may add members, who need to find them. */
+  /** Allows callers who may add members. */
   const mayFind: Access<CallerCredentials> = {
     changes: false,
     check: async (credentials, req) => {
@@ -61,7 +61,7 @@ export function addMemberRoutes(
       mayFind,
       async (req, res, credentials) => {
         const query = parseFindPrincipalsQuery(req);
-        // There is nothing to find members for in a tenant that is gone.
+        // Throws for an unknown or deleted tenant.
         await members.list(req.params.slug, { limit: 1 });
         const found = await identities.find(credentials, query);
         res.set('X-Total-Count', String(found.totalItems)).json(found.items);
@@ -81,7 +81,7 @@ export function addMemberRoutes(
           throw new NotFoundError(
             `${JSON.stringify(
               parsePrincipal(principal),
-            )} is no member of the tenant '${slug}'`,
+            )} is not a member of the tenant '${slug}'`,
           );
         }
         res.json(member);

@@ -226,7 +226,7 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
     const ALLOWED = [200, 200, 200, 204];
     const REFUSED = [403, 403, 403, 403];
 
-    it('whom tenancy.admins lists, and admins of that tenant alone', async () => {
+    it('administrators in tenancy.admins, and admins of that tenant alone', async () => {
       await add('acme', JANE, 'admin');
       await add('acme', TEAM, 'admin');
       await add('acme', 'external:deploy', 'admin');
@@ -366,7 +366,7 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       ]);
     });
 
-    it('has all tenants for whom tenancy.admins lists, in pages', async () => {
+    it('has all tenants for an administrator in tenancy.admins, in pages', async () => {
       expect(await mine(backend.admin)).toEqual([
         'acme: admin',
         'default: admin',

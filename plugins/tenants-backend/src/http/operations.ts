@@ -10,18 +10,18 @@ import { auditChange } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
 
-/** Who may do an operation. */
+/** The access check of an operation. */
 export interface Access<TCaller> {
-  /** Whether it changes anything. */
+  /** Whether the operation may write. */
   changes: boolean;
   /**
-   * @returns what the operation has to know of the caller
-   * @throws NotAllowedError if the caller may not
+   * @returns what the handler needs to know about the caller
+   * @throws NotAllowedError if the caller lacks the permission
    */
   check(credentials: CallerCredentials, req: Request): Promise<TCaller>;
 }
 
-/** Handles a request of a caller who may do the operation. */
+/** Handles a request of an authorized caller. */
 type Handler<TCaller> = (
   req: Request,
   res: Response,
@@ -29,20 +29,19 @@ type Handler<TCaller> = (
 ) => Promise<void>;
 
 /**
- * Returns what the audit log records beside the path parameters. It may throw if
- * the request is malformed.
+ * Returns metadata for the audit log in addition to the path parameters. May throw if the
+ * request is malformed.
  */
 type Describe = (req: Request, res: Response) => Promise<JsonObject>;
 
 /**
- * That the errors of an operation may quote its body, which is not for the audit log: an
- * event has no more of them than their names.
+ * Marks an operation whose errors may quote the body, which must not be logged: events then
+ * contain only the names of errors.
  */
 type Undescribed = 'errors may quote the body';
 
 /**
- * Makes request handlers. Each adds to its operation what all share: the check of
- * the caller, the audit event, and the metrics.
+ * Creates request handlers with the access check, the audit event and the metrics.
  */
 export type MakeOperation = <TCaller>(
   name: string,
@@ -72,13 +71,13 @@ export function createOperations(options: {
         request: req,
         meta: { ...req.params },
       });
-      // What has changed is in the audit trail when its caller hears of it.
+      // Holds the response until the audit trail has stored the outcome.
       const release = access.changes ? holdAnswer(res) : () => undefined;
       try {
         const credentials = await httpAuth.credentials(req, {
           allow: ['user', 'service'],
         });
-        // Before it reads anything else of the request.
+        // Checked before any other part of the request is read.
         const caller = await access.check(credentials, req);
         await auditChange(
           event,
@@ -98,7 +97,7 @@ export function createOperations(options: {
   ];
 }
 
-/** The errors that the authorization and the registry make, of the path alone. */
+/** Errors of authorization and the registry, which quote only the path. */
 const QUOTES_NOTHING = [
   'AuthenticationError',
   'NotAllowedError',

@@ -24,7 +24,7 @@ import { sendPage } from './answers';
 import type { Access, MakeOperation } from './operations';
 import { parsePageQuery } from './query';
 
-/** What the routes of the caller's own tenants work with. */
+/** The dependencies of the routes of the caller's own tenants. */
 export interface OwnTenantRoutesOptions {
   administrators: Administrators;
   config: Pick<TenancyConfig, 'baseDomains' | 'enabled'>;
@@ -37,7 +37,7 @@ export interface OwnTenantRoutesOptions {
   userInfo: UserInfoService;
 }
 
-/** Adds the routes of the tenants that a caller may enter, and of the one that is open. */
+/** Adds the routes of the tenants that a caller may enter, and of the current tenant. */
 export function addOwnTenantRoutes(
   router: Router,
   options: OwnTenantRoutesOptions,
@@ -50,7 +50,10 @@ export function addOwnTenantRoutes(
     check: async credentials => credentials,
   };
 
-  /** What the caller owns in a tenant; in the default one the sign-in has said it. */
+  /**
+   * The caller's ownership refs in a tenant; empty in the default tenant, for which the sign-in
+   * has them.
+   */
   const refsOf = async (
     credentials: CallerCredentials,
     tenant: ActiveTenant,
@@ -82,7 +85,7 @@ export function addOwnTenantRoutes(
       if (!config.enabled) {
         send(res, {
           tenant_slug: DEFAULT_TENANT_SLUG,
-          // There may be no table to read it from.
+          // The registry may not exist.
           tenant_name: 'Default tenant',
           role: null,
           ownership_entity_refs: [],
@@ -103,8 +106,8 @@ export function addOwnTenantRoutes(
         ownTenants.enter(credentials, tenant),
         ownTenants.list(credentials, { limit: 100, offset: 0 }),
       ]);
-      // Deleted since the gate has let the request in. Or this is the default tenant, of
-      // which the gate asks nothing here: this plugin holds nothing of any tenant.
+      // The tenant may have been deleted since the gate admitted the request. In the default
+      // tenant the gate does not check membership here, because this plugin is shared.
       if (!row || row.deleted_at || !entry.mayEnter) {
         refuse(res);
         return;
@@ -127,11 +130,11 @@ export function addOwnTenantRoutes(
 }
 
 function send(res: Response, tenant: OpenTenant): void {
-  // A browser asks at each load of a page, and has to hear of what changed since.
+  // Browsers request it at each load of a page and must see changes.
   res.set('Cache-Control', 'no-store').json(tenant);
 }
 
-/** As the gate does, to the byte. */
+/** The same bytes as the gate's refusal. */
 function refuse(res: Response): void {
   res.status(403).type('application/json').send('{"error":"Invalid tenant"}');
 }

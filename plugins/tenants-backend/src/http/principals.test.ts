@@ -232,7 +232,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const { status, body } = await find('?search=a', 'acme', backend.admin);
       expect([status, body.error.message]).toEqual([
         503,
-        "The catalog of the default tenant, which has the users and groups, can't be read at the moment",
+        'The catalog of the default tenant, which has the users and groups, cannot be read at the moment',
       ]);
     });
   },

@@ -14,7 +14,7 @@ import type { Request } from 'express';
 import type { z } from 'zod';
 
 /**
- * Parses the query of the list of tenants, and whether it asks for summaries of them.
+ * Parses the query of the list of tenants, which may ask for summaries.
  *
  * @throws InputError that names each unknown or malformed parameter
  */
@@ -25,7 +25,7 @@ export function parseListQuery(
 }
 
 /**
- * Parses which part of any other list a request names.
+ * Parses the pagination of other lists.
  *
  * @throws InputError that names each unknown or malformed parameter
  */
@@ -34,14 +34,14 @@ export function parsePageQuery(req: Request): Required<ListMembers> {
 }
 
 /**
- * Parses which users and groups a request asks for.
+ * Parses the query for users and groups.
  *
  * @throws InputError that names each unknown or malformed parameter
  */
 export function parseFindPrincipalsQuery(
   req: Request,
 ): FindPrincipals & { limit: number } {
-  // Not Express' reading of it, which makes an object of a long list.
+  // Not Express' parser, which converts a long list to an object.
   const given = new URLSearchParams(req.originalUrl.split('?', 2)[1]);
   const { principal, ...query } = parseInput(
     findPrincipalsSchema,
@@ -62,8 +62,7 @@ export function parseFindPrincipalsQuery(
 }
 
 /**
- * Reads which events of an audit trail a request asks for, and whether as JSON lines. Whoever
- * reads the trail parses the query.
+ * Reads the format and the query for an audit trail. The trail itself validates the query.
  */
 export function parseAuditQuery(req: Request): {
   asLines: boolean;
@@ -79,7 +78,7 @@ export function parseAuditQuery(req: Request): {
   };
 }
 
-/** Reads which days of its use a request asks for; nothing where it asks for none. */
+/** Reads the query for usage by day; undefined without a query. */
 export function parseUsageQuery(
   req: Request,
 ): { format: string; query: ListTenantUsage } | undefined {
@@ -89,7 +88,7 @@ export function parseUsageQuery(
     : undefined;
 }
 
-/** The format that a query names, if it names one. */
+/** The format in a query, if any. */
 function oneOf(formats: string[], given: unknown): string | undefined {
   const found = formats.find(format => format === given);
   if (given !== undefined && found === undefined) {

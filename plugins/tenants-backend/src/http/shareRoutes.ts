@@ -14,10 +14,10 @@ import { type Administrators, nameOf } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { Access, MakeOperation } from './operations';
 
-// A thousand slugs, and twenty filters of a thousand characters.
+// Enough for 1,000 slugs and 20 filters of 1,000 characters.
 const readBody = createBodyReader({ limit: 200 * 1024 });
 
-/** What the routes of shares work with. */
+/** The dependencies of the routes of shares. */
 export interface ShareRoutesOptions {
   administrators: Administrators;
   operation: MakeOperation;
@@ -31,7 +31,7 @@ export function addShareRoutes(
   options: ShareRoutesOptions,
 ): void {
   const { administrators, operation, shares, tenantAdmins } = options;
-  /** For administrators of all tenants, and of the one that the path names. */
+  /** Allows administrators of all tenants, and admins of the tenant in the path. */
   const maySee: Access<void> = {
     changes: false,
     check: async (credentials, { params }) => {
@@ -43,7 +43,7 @@ export function addShareRoutes(
       );
     },
   };
-  /** For administrators of all tenants: what is shared reaches other tenants. */
+  /** Allows only administrators of all tenants, because shares reach other tenants. */
   const mayShare: Access<{ by: string }> = {
     changes: true,
     check: async credentials => {

@@ -15,14 +15,14 @@ import type { MakeOperation } from './operations';
 
 const readBody = createBodyReader({ limit: 100 * 1024 });
 
-/** What the routes of tenants' own sign-in work with. */
+/** The dependencies of the routes of tenants' sign-in. */
 export interface SignInRoutesOptions {
   operation: MakeOperation;
   signIns: TenantSignInStore;
   tenantAdmins: TenantAdmins;
 }
 
-/** Adds the routes of tenants' own sign-in: who changes it lets members in. */
+/** Adds the routes of tenants' sign-in, which need the permission to change members. */
 export function addSignInRoutes(
   router: Router,
   { operation, signIns, tenantAdmins }: SignInRoutesOptions,
@@ -53,7 +53,7 @@ export function addSignInRoutes(
         );
         res.json(await signIns.put(req.params.slug, provider, caller));
       },
-      // Somebody may have sent the secret itself.
+      // The body may contain a secret by mistake.
       'errors may quote the body',
     ),
   );

@@ -33,7 +33,7 @@ const ORDERS: Record<
   newest: (a, b) => (a.created_at < b.created_at ? 1 : -1),
 };
 
-/** A page of tenants, each with what it holds and what feeds it. */
+/** A page of tenants with their number of entities and the state of their engines. */
 export async function listSummaries(
   query: SummaryQuery,
   from: From,
@@ -44,7 +44,7 @@ export async function listSummaries(
     const stated = await addStates(items, from);
     return { items: await addEntities(stated, from), totalItems };
   }
-  // What a state or another order chooses is known once all have been read.
+  // A filter by state, or another order, requires reading all tenants.
   const stated = await addStates(await listAll(query, from), from);
   const found = stated
     .filter(tenant => !state || isIn(state, tenant))
@@ -90,7 +90,7 @@ async function listAll(
   }
 }
 
-/** In as few statements as can be, however many there are. */
+/** Adds the states with a constant number of statements. */
 async function addStates(
   tenants: Tenant[],
   { engines, engineStore }: From,
@@ -127,7 +127,7 @@ async function addEntities(
   }));
 }
 
-/** In a backend without engines, another one on this database may have them. */
+/** `unknown` in a backend without engines: another backend on this database may have them. */
 export function stateOf(
   engine: TenantEngineRecord | undefined,
   report: TenantEngineReport | undefined,

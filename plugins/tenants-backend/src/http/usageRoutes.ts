@@ -10,7 +10,7 @@ import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { Access, MakeOperation } from './operations';
 import { parseUsageQuery } from './query';
 
-/** What the routes of the use of tenants work with. */
+/** The dependencies of the routes of usage. */
 export interface UsageRoutesOptions {
   administrators: Administrators;
   operation: MakeOperation;
@@ -19,13 +19,13 @@ export interface UsageRoutesOptions {
   usage: Pick<TenantUsageStore, 'list'>;
 }
 
-/** Adds the route of what a tenant uses: now, or with a query by day. */
+/** Adds the route of a tenant's usage: current, or by day with a query. */
 export function addUsageRoutes(
   router: Router,
   options: UsageRoutesOptions,
 ): void {
   const { administrators, operation, store, tenantAdmins, usage } = options;
-  /** For the tenant's own admins, too. */
+  /** Allows administrators of all tenants, and admins of the tenant. */
   const maySee: Access<unknown> = {
     changes: false,
     check: async (credentials, req) =>
@@ -59,7 +59,7 @@ export function addUsageRoutes(
 
 const COLUMNS = ['day', 'requests', 'database_ms', 'people', 'bytes'] as const;
 
-/** With a column for each kind of entities. */
+/** Has a column for each kind of entity. */
 function toCsv(days: TenantUsageDay[]): string {
   const kinds = [
     ...new Set(days.flatMap(({ entities }) => Object.keys(entities))),
@@ -75,7 +75,7 @@ function toCsv(days: TenantUsageDay[]): string {
     .join('');
 }
 
-/** A kind may be any text: one that begins as a formula must not become one. */
+/** Quotes a cell, because a kind may be any text. */
 function toCell(value: string | number): string {
   const text = String(value);
   return /^[\w.-]*$/.test(text) ? text : `"${text.replace(/"/g, '""')}"`;

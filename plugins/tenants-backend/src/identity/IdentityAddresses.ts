@@ -5,8 +5,8 @@ import { withTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { IDENTITIES } from './IdentityCatalog';
 
 /**
- * The addresses of users, as the identity catalog has them: no tenant and no provider of one
- * writes there.
+ * The addresses of users in the identity catalog, to which neither tenants nor their identity
+ * providers write.
  */
 export class IdentityAddresses {
   readonly #auth: AuthService;
@@ -23,11 +23,11 @@ export class IdentityAddresses {
     this.#logger = options.logger;
   }
 
-  /** @throws ServiceUnavailableError where the catalog does not answer */
+  /** @throws ServiceUnavailableError if the catalog does not answer */
   async find(userRef: string): Promise<string | undefined> {
     try {
       const entity = await this.#catalog.getEntityByRef(userRef, {
-        // The plugin's own: a policy may keep people from their own entity.
+        // The plugin's own credentials: a policy may hide users' entities from them.
         credentials: withTenant(
           IDENTITIES,
           await this.#auth.getOwnServiceCredentials(),
@@ -41,8 +41,8 @@ export class IdentityAddresses {
       return typeof email === 'string' ? email : undefined;
     } catch (error) {
       const message =
-        "The catalog of the default tenant, which has the addresses of users, can't be read at the moment";
-      // Its words may name hosts, which callers need not know.
+        'The catalog of the default tenant, which has the addresses of users, cannot be read at the moment';
+      // The error may name hosts, so it is only logged.
       this.#logger.warn(`${message}: ${error}`);
       throw new ServiceUnavailableError(message);
     }

@@ -20,7 +20,7 @@ import type { CallerCredentials } from '../authorization/Administrators';
 
 type Catalog = Pick<CatalogService, 'getEntitiesByRefs' | 'queryEntities'>;
 
-/** The default tenant, whatever tenant a request is in. */
+/** The default tenant, independent of the request's tenant. */
 export const IDENTITIES = {
   tenantId: DEFAULT_TENANT_ID,
   tenantSlug: DEFAULT_TENANT_SLUG,
@@ -41,8 +41,8 @@ const SEARCHED = [
 ];
 
 /**
- * The caller may change the members of a tenant, but may not read the catalog that says who
- * there is. A principal that the caller knows can still become a member.
+ * The caller may change members, but may not read the identity catalog. A known principal can
+ * still be added.
  */
 class IdentityCatalogNotAllowedError extends CustomErrorBase {
   name = 'IdentityCatalogNotAllowedError' as const;
@@ -50,8 +50,8 @@ class IdentityCatalogNotAllowedError extends CustomErrorBase {
 }
 
 /**
- * The users and groups who can become members of tenants: those of the default tenant's
- * catalog, as far as the caller may read them there.
+ * Users and groups that can become members of tenants: those of the default tenant's catalog
+ * that the caller may read.
  */
 export class IdentityCatalog {
   readonly #catalog: Catalog;
@@ -63,19 +63,19 @@ export class IdentityCatalog {
     this.#logger = logger;
   }
 
-  /** Ordered by name, and how many there are in all. */
+  /** Finds users and groups, ordered by name, and their total number. */
   async find(
     caller: CallerCredentials,
     query: FindPrincipals & { limit: number },
   ): Promise<Page<CatalogPrincipal>> {
     if (caller.principal.type !== 'user') {
-      // Backstage has a plugin call others on behalf of users only: for a service the call
-      // would be the plugin's own, which may read everything.
+      // Backstage supports calls on behalf of users only: for a service the call would use the
+      // plugin's own rights to read everything.
       throw new IdentityCatalogNotAllowedError(
         'Only users find users and groups here: a service asks the catalog itself',
       );
     }
-    // The request may be in any tenant, and its credentials carry that.
+    // Replaces the tenant of the request.
     const credentials = withTenant(IDENTITIES, caller);
     try {
       return query.principals
@@ -88,7 +88,7 @@ export class IdentityCatalog {
         );
       }
       const message =
-        "The catalog of the default tenant, which has the users and groups, can't be read at the moment";
+        'The catalog of the default tenant, which has the users and groups, cannot be read at the moment';
       // Its words may name hosts, which callers need not know.
       this.#logger.warn(`${message}: ${error}`);
       throw new ServiceUnavailableError(message);
@@ -116,7 +116,7 @@ export class IdentityCatalog {
     principals: string[],
     credentials: CallerCredentials,
   ): Promise<Page<CatalogPrincipal>> {
-    // Subjects of services are in no catalog.
+    // Services have no entities.
     const entityRefs = [...new Set(principals)]
       .filter(ref => KINDS.some(kind => ref.startsWith(`${kind}:`)))
       .sort();
@@ -141,7 +141,7 @@ function toPrincipal(entity: Entity): CatalogPrincipal {
   };
 }
 
-/** Nothing has checked the form of what is in an entity. */
+/** Checks types, because the content of entities is not validated. */
 function displayNameOf({ metadata, spec }: Entity): string | undefined {
   const profile = spec?.profile;
   const names: unknown[] = [

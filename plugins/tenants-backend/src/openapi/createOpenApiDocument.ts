@@ -22,9 +22,9 @@ export function createOpenApiDocument(): object {
       schema: { type: 'string' },
     }),
     errors: {
-      404: 'There is none',
-      409: 'It is taken, something has to stay, or something else writes it',
-      412: 'It has changed since the state that If-Match names',
+      404: 'Not found',
+      409: 'The name is taken, the last admin must stay, or the operator configures it',
+      412: 'The resource is not in the state that If-Match names',
       501: 'portal_admin is withheld from the database user',
     },
   });

@@ -18,7 +18,7 @@ const page = openApiQuery(pageSchema);
 const location = { Location: openApiHeader('The path of what was created') };
 const tag = {
   ETag: openApiHeader(
-    'Names this state of the configuration; not where the operator configures the engine',
+    'Identifies this state of the configuration; absent if the operator configures the engine',
   ),
 };
 
@@ -68,7 +68,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   },
   '/mine/accepted-invitations': {
     post: {
-      summary: 'Become a member of the tenant that somebody invites into',
+      summary: 'Accept an invitation into a tenant',
       body: 'AcceptInvitation',
       success: {
         201: answer('The tenant, and the role', schemaRef('Membership')),
@@ -104,7 +104,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/{slug}/usage': {
     get: {
       summary:
-        'Count what a tenant holds, beside what it may; with a query, what it has used by day',
+        'Get the counts and limits of a tenant; with a query, its usage by day',
       parameters: [
         ...openApiQuery(listTenantUsageSchema),
         format('json', 'csv'),
@@ -141,13 +141,15 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     delete: {
       summary: 'End a share',
-      success: { 204: answer('Its copies go within seconds') },
+      success: {
+        204: answer('It is removed; its copies follow within seconds'),
+      },
       errors: [403, 404, 501],
     },
   },
   '/{slug}/audit': {
     get: {
-      summary: 'Who did what in a tenant, the newest events first',
+      summary: 'List the audit events of a tenant, newest first',
       parameters: [
         ...openApiQuery(listTenantAuditSchema),
         format('json', 'jsonl'),
@@ -189,7 +191,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       body: 'CreateInvitation',
       success: {
         201: answer(
-          'The invitation, with the token that accepts it, which is told once',
+          'The invitation, with the token that accepts it, which is shown only once',
           schemaRef('CreatedInvitation'),
         ),
       },
@@ -198,8 +200,8 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   },
   '/{slug}/invitations/{id}': {
     delete: {
-      summary: 'Remove an invitation, which nobody can accept then',
-      success: { 204: answer('It is gone') },
+      summary: 'Remove an invitation',
+      success: { 204: answer('It is removed') },
       errors: [403, 404, 501],
     },
   },
@@ -214,14 +216,14 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404],
     },
     put: {
-      summary: 'Give a tenant an OpenID provider, in place of an earlier one',
+      summary: 'Set or replace the OpenID provider of a tenant',
       body: 'PutTenantSignIn',
       success: { 200: answer('The provider', schemaRef('TenantSignIn')) },
       errors: [403, 404, 409, 501],
     },
     delete: {
-      summary: 'Take the OpenID provider of a tenant away',
-      success: { 204: answer('Nobody signs in by it') },
+      summary: 'Remove the OpenID provider of a tenant',
+      success: { 204: answer('It is removed') },
       errors: [403, 404, 501],
     },
   },
@@ -231,7 +233,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         'Find users and groups of the identity catalog, ordered by name, with the rights of the caller',
       parameters: openApiQuery(findPrincipalsSchema),
       success: {
-        200: answer('Some of those that match', listOf('CatalogPrincipal'), {
+        200: answer('Matching users and groups', listOf('CatalogPrincipal'), {
           'X-Total-Count': pageHeaders['X-Total-Count'],
         }),
       },
@@ -248,21 +250,21 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Add a member to a tenant, or change the role of one',
       body: 'PutMember',
       success: {
-        200: answer('The member, from before', schemaRef('TenantMember')),
+        200: answer('The changed member', schemaRef('TenantMember')),
         201: answer('The new member', schemaRef('TenantMember'), location),
       },
       errors: [403, 404, 409, 501],
     },
     delete: {
       summary: 'Remove a member of a tenant',
-      success: { 204: answer('It is out') },
+      success: { 204: answer('The member is removed') },
       errors: [400, 403, 404, 409, 501],
     },
   },
   '/{slug}/status': {
     get: {
       summary:
-        'What feeds a tenant, how far that is behind, and what failed last',
+        'Get the state of the engine of a tenant, its lag and its errors',
       success: { 200: answer('The status', schemaRef('TenantStatus')) },
       errors: [403, 404],
     },

@@ -66,7 +66,7 @@ export type SchemaName = keyof typeof NAMED_SCHEMAS;
 /** A reference to a schema under `components/schemas`. */
 export const schemaRef: (name: SchemaName) => object = openApiRef;
 
-/** The schemas of requests and answers, as JSON Schema. */
+/** The schemas of requests and responses, as JSON Schema. */
 export function componentSchemas(): Record<string, object> {
   return openApiSchemas(NAMED_SCHEMAS);
 }

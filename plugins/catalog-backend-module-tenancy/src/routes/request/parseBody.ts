@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 const readJson = promisify(express.json());
 
 /**
- * Reads the body of a request, which is to be JSON of a certain form and not longer
- * than the stock catalog takes. Without one it is an empty object.
+ * Reads and validates the JSON body of a request, with the stock catalog's size limit. A
+ * missing body counts as an empty object.
  *
- * @param options.required - whether there has to be one
- * @throws InputError for a body that is too long, of another type or form, or no JSON
+ * @param options.required - whether a body is required
+ * @throws InputError for a body that is too long, of another type or form, or not JSON
  */
 export async function readJsonBody<TBody>(
   req: Request,
@@ -23,8 +23,8 @@ export async function readJsonBody<TBody>(
   try {
     await readJson(req, res);
   } catch (error) {
-    // The parser's errors carry the whole body, which would come back in the
-    // answer. The stock catalog has status 400 for all of them.
+    // The parser's errors contain the whole body, which the response must not repeat. As in the
+    // stock catalog, all of them get status 400.
     throw isError(error) ? new InputError(error.message) : error;
   }
   if (mediaType && mediaType !== 'application/json') {
@@ -41,7 +41,7 @@ export async function readJsonBody<TBody>(
   return body;
 }
 
-/** Which JSON a body has to hold. What else is in an object does not matter. */
+/** The expected form of a body. Additional properties are allowed. */
 export type BodySchema =
   | { type: 'string'; enum?: readonly string[] }
   | { type: 'number' }
@@ -58,8 +58,7 @@ export const STRINGS: BodySchema = { type: 'array', items: STRING };
 export const OBJECT: BodySchema = { type: 'object' };
 
 /**
- * What is wrong with a value, in the words in which the stock catalog says it, or
- * nothing if it is as it has to be.
+ * The stock catalog's message for an invalid value; undefined if it is valid.
  */
 function findMismatch(
   schema: BodySchema,

@@ -12,7 +12,7 @@ import { type BodySchema, OBJECT, readJsonBody, STRINGS } from './parseBody';
 export interface EntityRefsRequest {
   entityRefs: string[];
   fields?: string[];
-  /** What only those entities have that are to be in the answer. */
+  /** A filter of the entities. */
   query?: FilterPredicate;
 }
 
@@ -31,8 +31,7 @@ const schema = z.object({
 /**
  * Reads the body of a request for entities by their refs.
  *
- * @throws InputError that names what is missing or of another type, in the words of
- * the stock catalog
+ * @throws InputError with the stock catalog's message for an invalid body
  */
 export async function parseEntityRefs(
   req: Request,

@@ -3,16 +3,16 @@ import { InputError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import { isPlainObject, setWith } from 'lodash';
 
-// Each is looked for in each entity, while no other request is served.
+// Bounded, because each field is looked up in each entity on the event loop.
 const MAX_FIELDS = 200;
 
 /** Reduces an entity to some of its fields. */
 export type Projection = (entity: Entity) => JsonObject;
 
 /**
- * Parses the parameter `fields`: paths of what is to be kept of each entity.
+ * Parses the parameter `fields`: the paths to keep of each entity.
  *
- * @returns nothing where entities stay whole
+ * @returns undefined if entities are returned whole
  * @throws InputError that names a path into an array, or if there are too many
  */
 export function parseFields(
@@ -50,7 +50,7 @@ export function parseFields(
   };
 }
 
-/** The JSON text of an entity, or of what a projection leaves of it. */
+/** The JSON text of an entity, projected if there is a projection. */
 export function projectJson(
   json: string,
   projection: Projection | undefined,
@@ -60,15 +60,14 @@ export function projectJson(
 
 interface Found {
   path: string[];
-  /** What the path leads through, from the entity on. */
+  /** The values along the path, from the entity on. */
   holders: unknown[];
   value: unknown;
 }
 
 /**
- * Follows a path. Keys may have dots in them: what is not there is tried again
- * together with the part after it, as `backstage.io/managed-by` is in
- * `metadata.annotations.backstage.io/managed-by`.
+ * Follows a path. Keys may contain dots: an unknown key is joined with the next part, such as
+ * `backstage.io/managed-by` in `metadata.annotations.backstage.io/managed-by`.
  */
 function find(root: unknown, parts: string[]): Found | undefined {
   const path = [];
@@ -86,7 +85,7 @@ function find(root: unknown, parts: string[]): Found | undefined {
     } else if (hasKeyBeginningWith(holder, `${key}.`)) {
       pending = key;
     } else {
-      // However long the path goes on.
+      // No longer key begins like this.
       return undefined;
     }
   }
@@ -101,8 +100,8 @@ function hasKeyBeginningWith(holder: object, beginning: string): boolean {
 }
 
 /**
- * Puts a value where it was found. In place of an object comes an object: an array
- * in place of one with the key `4000000000` would have as many items.
+ * Sets a value at its path. Creates objects for objects: lodash would create an array for a
+ * numeric key, which has 4 billion items for `4000000000`.
  */
 function put(projected: object, { path, holders, value }: Found): void {
   let depth = 0;

@@ -8,10 +8,9 @@ import { z } from 'zod/v3';
 import { hasValue } from '../../predicates';
 
 /**
- * Parses the parameters `filter`: each is a list of conditions that all have to
- * hold, such as `kind=component,spec.type=service,metadata.annotations.x`. An
- * entity has to match one of them. A key that is there several times has to have
- * one of its values.
+ * Parses the parameters `filter`. Each is a list of ANDed conditions, such as
+ * `kind=component,spec.type=service,metadata.annotations.x`; the parameters are ORed, and so
+ * are several values of one key.
  *
  * @throws InputError that names the condition without a key
  */
@@ -43,7 +42,7 @@ function parseConditions(filter: string): FilterPredicate[] {
 
 function parseStatement(statement: string): { key: string; value?: string } {
   const [, key, value] = /^([^=]*)(?:=(.*))?$/s.exec(statement) ?? [];
-  // An operator of predicates is no key of an entity.
+  // Keys beginning with `$` would be operators.
   if (!key?.trim() || key.trim().startsWith('$')) {
     throw new InputError(
       `Invalid filter, '${statement}' is not a valid statement (expected a string on the form a=b or a= or a)`,
@@ -55,10 +54,9 @@ function parseStatement(statement: string): { key: string; value?: string } {
 const schema = createZodV3FilterPredicateSchema(z);
 
 /**
- * Parses the `query` of a body, which says what entities have to match.
+ * Parses the `query` of a body, a predicate.
  *
- * @throws InputError that names what is not a predicate, in the words of the stock
- * catalog
+ * @throws InputError with the stock catalog's message for an invalid predicate
  */
 export function parsePredicate(query: unknown): FilterPredicate | undefined {
   if (query === undefined) {
@@ -72,14 +70,13 @@ export function parsePredicate(query: unknown): FilterPredicate | undefined {
   return result.data;
 }
 
-// Twice as deep as predicates may be: a list is a level too.
+// Twice the depth of predicates, because a list is a level too.
 const MAX_DEPTH = 250;
 
 /**
- * Refuses what is nested so deep that the schemas of predicates, which call
- * themselves for each level, would fill the stack.
+ * Refuses deeply nested values: the recursive schemas of predicates would overflow the stack.
  *
- * @param what - is so deep, for the message
+ * @param what - names the value in the message
  * @throws InputError for more than 250 levels
  */
 export function assertNotDeeper(json: unknown, what: string): void {

@@ -7,10 +7,9 @@ interface Pagination {
 }
 
 /**
- * Parses the parameters `limit`, `offset` and `after`, which is a page that an
- * earlier answer pointed at.
+ * Parses the parameters `limit`, `offset` and `after`, the cursor of an earlier response.
  *
- * @returns nothing if there is none of them: then all entities are asked for
+ * @returns undefined if none of them is given, which requests all entities
  * @throws InputError that names the parameter that is out of bounds
  */
 export function parsePagination(query: {
@@ -28,7 +27,7 @@ export function parsePagination(query: {
   return { limit, offset, ...(after && parseAfter(after)) };
 }
 
-/** What `after` is to be for the page that follows this one. */
+/** The `after` of the next page. */
 export function stringifyNextPage({
   limit = 0,
   offset = 0,
@@ -68,13 +67,13 @@ function assertAtLeast(least: number, value: unknown, name: string): number {
   return value;
 }
 
-// PostgreSQL looks into each entity once for each.
+// Bounded, because each order field costs a look-up for each entity.
 const MAX_ORDERS = 10;
 
 /**
- * Parses the parameters `order`, such as `asc:metadata.name`. The first counts most.
+ * Parses the parameters `order`, such as `asc:metadata.name`, most significant first.
  *
- * @throws InputError that names what is of another form, or if there are too many
+ * @throws InputError for an invalid order, or too many
  */
 export function parseOrder(
   orders: string[] | undefined,
@@ -85,7 +84,7 @@ export function parseOrder(
     );
   }
   return orders?.map(text => {
-    // An operator of predicates is no field of an entity.
+    // Fields beginning with `$` would be operators.
     const match = /^(asc|desc):([^$].*)$/.exec(text);
     if (!match) {
       throw new InputError(

@@ -21,15 +21,15 @@ import { parseFields, type Projection } from './parseFields';
 import { assertNotDeeper, parseFilter, parsePredicate } from './parseFilter';
 import { parseQuery } from './parseQuery';
 
-/** A page that is asked for, and what of its entities. */
+/** A requested page, and the projection of its entities. */
 export interface PageParameters {
   page: PageRequest;
   projection?: Projection;
 }
 
 /**
- * Parses the parameters of `GET /entities/by-query`. With a cursor all but `limit`
- * and `fields` come from that.
+ * Parses the parameters of `GET /entities/by-query`. A cursor overrides all but `limit` and
+ * `fields`.
  *
  * @throws InputError that names a parameter that is unknown or malformed
  */
@@ -105,8 +105,7 @@ const schema: BodySchema = {
 };
 
 /**
- * Reads the body of `POST /entities/by-query`. With a cursor all but `limit` and
- * `fields` come from that.
+ * Reads the body of `POST /entities/by-query`. A cursor overrides all but `limit` and `fields`.
  *
  * @throws InputError that names what is malformed
  */
@@ -140,7 +139,7 @@ export async function parsePageBody(
   };
 }
 
-/** Takes fractions as the stock catalog does: without what follows the point. */
+/** Truncates fractions, as the stock catalog does. */
 function parseCount(
   name: string,
   value: number | undefined,
@@ -167,10 +166,10 @@ const filter: z.ZodType<SearchCriteria> = z.lazy(() =>
 
 const place = z.array(z.string().or(z.null()));
 
-// The order of the keys is that of the cursors that come of it.
+// The keys are in the order of the resulting cursors.
 const cursor = z.object({
   orderFields: z.array(
-    // The stock catalog gives cursors without an order, which it then refuses.
+    // The stock catalog creates cursors without `order`, and then refuses them.
     z.object({ field: z.string(), order: z.enum(['asc', 'desc']).optional() }),
   ),
   fullTextFilter: z
@@ -185,9 +184,9 @@ const cursor = z.object({
 });
 
 /**
- * Parses a cursor of an earlier answer, or one that a client made up.
+ * Parses a cursor, which a client may have forged.
  *
- * @throws InputError for anything else
+ * @throws InputError for a malformed cursor
  */
 export function parseCursor(encoded: string): EntityCursor {
   try {

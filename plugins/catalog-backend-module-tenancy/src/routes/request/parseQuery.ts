@@ -4,13 +4,13 @@ import type { Request } from 'express';
 interface ParameterTypes {
   string: string;
   integer: number;
-  /** Repeated: `a=x&a=y`. */
+  /** A repeated parameter: `a=x&a=y`. */
   strings: string[];
-  /** In one parameter: `a=x,y`. It may be repeated too. */
+  /** One parameter, `a=x,y`, or a repeated one. */
   commaSeparated: string[];
 }
 
-/** The type of each parameter, or the values that it may have. */
+/** The type or the allowed values of each parameter. */
 type QuerySchema = Record<string, keyof ParameterTypes | readonly string[]>;
 
 type Query<TSchema extends QuerySchema> = {
@@ -43,10 +43,9 @@ const PARSERS: {
 };
 
 /**
- * Reads the query of a request by the types of its parameters, as the stock
- * catalog does before anything else. It says what is wrong in the same words.
+ * Validates and parses the query of a request, with the stock catalog's messages.
  *
- * @param options.required - what has to be there
+ * @param options.required - required parameters
  * @throws InputError that names a parameter that is unknown, missing, empty or of
  * another type
  */
@@ -106,7 +105,7 @@ function parseOneOf(
   return text;
 }
 
-/** Takes what JavaScript takes for a number, such as `1e3`. */
+/** Accepts JavaScript's notation of numbers, such as `1e3`. */
 function parseInteger(value: unknown, path: string): number {
   const integer =
     typeof value === 'string' && value.trim() ? Number(value) : NaN;

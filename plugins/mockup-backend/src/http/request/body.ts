@@ -8,7 +8,7 @@ const readBody = createBodyReader({ limit: MOCKUP_LIMITS.bodyBytes });
 /**
  * Reads and parses the body of a request.
  *
- * @param absent - stands in for a body that was not sent, if it may be left out
+ * @param absent - the value of a missing body, if the body is optional
  * @throws InputError if the body is not JSON or not what the schema expects
  */
 export async function parseBody<TSchema extends z.ZodType>(

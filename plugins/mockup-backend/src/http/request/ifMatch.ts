@@ -9,7 +9,7 @@ import type { Request } from 'express';
  * Reads the `If-Match` header as the revisions that the caller accepts.
  *
  * @throws InputError if the header is neither `*` nor a list of entity tags
- * @throws PreconditionFailedError if no tag in it can ever match
+ * @throws PreconditionFailedError if no tag in it can match
  */
 export function parseIfMatch(req: Request): MockupWriteCondition {
   const ifRevisionIn = parseRevisions(req);

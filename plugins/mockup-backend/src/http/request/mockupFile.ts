@@ -12,10 +12,10 @@ import type { Request, Response } from 'express';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 
-/** How large an import may be. */
+/** The limits of an import. */
 export interface ImportBounds {
   maxBytes: number;
-  /** Of all mockups of the file. */
+  /** The most versions of all mockups together. */
   maxVersions: number;
 }
 
@@ -37,24 +37,24 @@ const fileSchema = z.strictObject(
   { error: 'an object with schema, version and mockups' },
 );
 
-// Without any, a mockup has an empty list: a file that was cut and mended shows.
+// Required even if empty, so that a truncated and repaired file is detected.
 const versionsSchema = z.looseObject(
   { versions: z.array(z.unknown(), { error: 'a list of versions' }) },
   { error: 'a mockup' },
 );
 
-/** What reads a file of exported mockups from the body of a request. */
+/** Reads a file of exported mockups from the body of a request. */
 export type MockupFileReader = (
   req: Request,
   res: Response,
 ) => AsyncGenerator<ImportedPart>;
 
 /**
- * Makes what reads a file of exported mockups. All of it is read and checked before the first part
- * comes, so that no part waits for the caller.
+ * Creates a reader of exported mockups. It reads and validates the whole body before it yields
+ * the first part, so that no part waits for the client.
  *
- * @returns a function that throws `InputError` with the path in the document and the form that was
- * expected, or an error with status 413 or 415
+ * @returns a function that throws `InputError` with the path in the document and the expected
+ * form, or an error with status 413 or 415
  */
 export function createMockupFileReader({
   maxBytes,
@@ -64,10 +64,10 @@ export function createMockupFileReader({
   return async function* read(req, res) {
     const parts = await partsOf(await readBody(req, res), maxVersions);
     for (const part of parts) {
-      // What is not committed is taken back.
+      // Throwing rolls the import back.
       if (req.socket.destroyed) {
         throw new InputError(
-          'The caller has left before the end of the import',
+          'The client disconnected before the end of the import',
         );
       }
       yield part;
@@ -101,7 +101,7 @@ async function partsOf(
     }
     for (const [place, version] of versions.entries()) {
       parts.push({ version: parseVersion(version, index, place) });
-      // A file takes long: other requests have their turn.
+      // Yields to other requests, because a file may take long.
       await nextTurn();
     }
   }

@@ -9,7 +9,7 @@ export function exposeHeaders(_req: Request, res: Response, next: () => void) {
   next();
 }
 
-/** Names the state of the mockup that a response shows or has made. */
+/** Sets the ETag to the revision of the mockup. */
 export function setETag(res: Response, revision: string): void {
   res.set('ETag', `"${revision}"`);
 }
@@ -17,8 +17,7 @@ export function setETag(res: Response, revision: string): void {
 /**
  * Sets `Location` to the created resource.
  *
- * @param levels - how many segments the request's path has below that of the resource's
- * collection
+ * @param levels - the number of segments of the request's path below the resource's collection
  */
 export function setLocation(
   req: Request,

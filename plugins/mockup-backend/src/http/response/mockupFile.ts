@@ -10,10 +10,10 @@ import type { Response } from 'express';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 
-/** Mockups in one read of an export of all. */
+/** The number of mockups in one read. */
 const MOCKUPS_AT_ONCE = 100;
 
-/** All mockups of a store, the oldest first. */
+/** All mockups of a store, oldest first. */
 export async function* allMockups(store: MockupStore): AsyncGenerator<Mockup> {
   let cursor: string | undefined;
   do {
@@ -28,9 +28,9 @@ export async function* allMockups(store: MockupStore): AsyncGenerator<Mockup> {
 }
 
 /**
- * Sends mockups with their versions as a file, which an import reads. It holds no more than a
- * page of each list, and reads on as fast as the caller does. What fails before the first mockup is
- * an ordinary error; afterwards the file breaks off in the middle, which no parser takes for whole.
+ * Sends mockups with their versions as a file for import, with backpressure, holding one page
+ * of each list in memory. An error before the first mockup is answered normally; a later one
+ * truncates the file, so that it is not valid JSON.
  */
 export async function sendMockupFile(
   res: Response,
@@ -57,7 +57,7 @@ export async function sendMockupFile(
     if (code !== 'ERR_STREAM_PREMATURE_CLOSE') {
       throw error;
     }
-    // The caller has left, which is no error of ours.
+    // The client has disconnected.
   }
 }
 
@@ -83,7 +83,7 @@ async function* writeVersions(
   store: MockupStore,
   mockupId: string,
 ): AsyncGenerator<string> {
-  /** The places of those written, by their ids. */
+  /** The places of the written versions, by id. */
   const places = new Map<string, number>();
   let cursor: string | undefined;
   do {

@@ -2,9 +2,8 @@ import type { Page } from 'backstage-plugin-mockup-common';
 import type { Request, Response } from 'express';
 
 /**
- * Sends one page of a list as a bare array. The number of all entries goes into
- * `X-Total-Count`, and where there is another page, its address into `Link`
- * (RFC 8288).
+ * Sends one page of a list as a bare array, with the total number in `X-Total-Count` and the
+ * URL of the next page, if any, in `Link` (RFC 8288).
  */
 export function sendPage<TItem>(
   req: Request,
