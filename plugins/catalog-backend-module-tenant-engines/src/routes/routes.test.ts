@@ -224,8 +224,12 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   );
 
   it.each([
-    ['GET', '/locations/no-uuid', 'The id of a location "no-uuid" is no UUID'],
-    ['DELETE', '/locations/a%3Bb', 'The id of a location "a;b" is no UUID'],
+    [
+      'GET',
+      '/locations/no-uuid',
+      'The id of a location "no-uuid" is not a UUID',
+    ],
+    ['DELETE', '/locations/a%3Bb', 'The id of a location "a;b" is not a UUID'],
     ['DELETE', '/entities/by-uid/%00', 'The URL has a NUL character'],
     ['GET', '/locations/by-entity/component/default/%00', 'NUL character'],
   ])(
