@@ -26,10 +26,13 @@ export class CoalescedRefresh {
   /** @throws what the work throws */
   async request(): Promise<void> {
     this.#isWanted = true;
-    this.#running ??= this.#runWhileWanted().finally(() => {
-      this.#running = undefined;
-    });
-    await this.#running;
+    // A request may come after the last run, while that still counts as under way.
+    do {
+      this.#running ??= this.#runWhileWanted().finally(() => {
+        this.#running = undefined;
+      });
+      await this.#running;
+    } while (this.#running || (this.#isWanted && this.#mayRun()));
   }
 
   /** Resolves when nothing of it is under way. */
