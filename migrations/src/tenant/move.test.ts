@@ -33,16 +33,29 @@ const makeTables: MakeTables = async ({ connection, part, schema }) => {
   client.on('error', () => undefined);
   await client.connect();
   await client.query(
-    part === 'engine' ? tablesIn(schema) : `create schema "${schema}"`,
+    part === 'engine'
+      ? `${tablesIn(schema)}; ${chainIn(schema)}`
+      : `create schema "${schema}"`,
   );
 };
+
+/** Tables of an engine whose rows go with the row that they refer to. */
+const chainIn = (schema: string) => `
+  create table "${schema}".roots (id int primary key);
+  create table "${schema}".stems (
+    id int primary key, root int references "${schema}".roots on delete cascade);
+  create table "${schema}".leaves (
+    id int primary key, stem int references "${schema}".stems on delete cascade)`;
 
 /** What the engine writes while the tenant is copied. */
 const CHANGES_OF_ENGINE = `
   delete from tenant_${HEX}.edges where id = 2;
   insert into tenant_${HEX}.states values (gen_random_uuid(), 'c', 1.10, now(), null, null);
   update tenant_${HEX}.states set more = '{"new": 1}' where ref = 'b';
-  insert into tenant_${HEX}.edges (source) values ('c')`;
+  insert into tenant_${HEX}.edges (source) values ('c');
+  -- There, the deletion of the root takes the stem, and with it a leaf that is as it was.
+  update tenant_${HEX}.stems set root = 2;
+  delete from tenant_${HEX}.roots where id = 1`;
 
 /** What requests write that were let in before the tenant was read-only. */
 const CHANGES_OF_REQUESTS = `
@@ -101,7 +114,12 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       phase: 5,
     });
     await addTenants(database);
-    await database.client.query(PLUGINS);
+    await database.client.query(
+      `${PLUGINS}; ${chainIn(`tenant_${HEX}`)};
+       insert into tenant_${HEX}.roots values (1), (2);
+       insert into tenant_${HEX}.stems values (1, 1);
+       insert into tenant_${HEX}.leaves values (1, 1)`,
+    );
     await database.close();
     ({ connection } = database);
     clones = await Clones.open(connection);
@@ -268,6 +286,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     const after = await contents(to);
     await expect(contents(from)).resolves.toEqual(after);
     expect(after.rows.join()).toContain('"late"');
+    expect(after.rows).toContain('{"id": 1, "stem": 1}');
     expect(after.rows.join()).toContain('"Moving"');
     expect(after.rows.join()).toContain('user:default/new');
   });
