@@ -107,19 +107,32 @@ exception when others then
   return null;
 end $$;
 
--- Whether an entity is carried. Above READ COMMITTED it fails with 40001 where it finds none: the
--- snapshot may be older than the entity.
+-- Whether an entity is carried: then it has terms. Their table is not partitioned, so one plan for
+-- each session is enough. Above READ COMMITTED it fails with 40001 where it finds none: the snapshot
+-- may be older than the entity.
 create or replace function adoption_is_carried(p_tenant uuid, p_id uuid)
 returns boolean language plpgsql
-set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_custom_plan
+set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
 as $$
 begin
-  perform from entities where tenant_id = p_tenant and entity_id = p_id;
+  perform from entity_terms where tenant_id = p_tenant and entity_id = p_id limit 1;
   if not found and current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'the transaction may be older than the entity'
       using errcode = 'serialization_failure';
   end if;
   return found;
+end $$;
+
+-- Forgets the faults of what is carried now. Their table is not partitioned either.
+create or replace function adoption_forget_faults(p_tenant uuid, p_sources text[], p_key text)
+returns void language plpgsql
+set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+begin
+  delete from adoption_faults
+   where tenant_id = p_tenant and source = any (p_sources) and key = p_key;
 end $$;
 
 -- The limit of a tenant
@@ -228,7 +241,10 @@ end $$;
 -- A concurrent transaction for which the DELETE waited may have inserted rows that the engine has
 -- deleted since: only the next statement sees them. Such rows go within a pass or two. Rows that a
 -- foreign trigger keeps from being deleted must not block the engine for ever.
-create or replace function adoption_put_relations(p_tenant uuid, p_engine text, p_id text)
+--
+-- After an INSERT of the engine none can be too many.
+create or replace function adoption_put_relations(
+  p_tenant uuid, p_engine text, p_id text, p_only_more boolean)
 returns void language plpgsql
 set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_custom_plan
 as $$
@@ -245,15 +261,17 @@ begin
     return;
   end if;
   for pass in 1 .. 100 loop
-    execute format(
-      'delete from relations where tenant_id = $1 and originating_entity_id = $3
-          and (source_entity_ref, type, target_entity_ref) in (
-            select source_entity_ref, type, target_entity_ref from relations
-             where tenant_id = $1 and originating_entity_id = $3
-            except all
-            select source_entity_ref, type, target_entity_ref from %1$I.relations
-             where originating_entity_id = $2)', p_engine)
-      using p_tenant, p_id, v_id;
+    if not p_only_more then
+      execute format(
+        'delete from relations where tenant_id = $1 and originating_entity_id = $3
+            and (source_entity_ref, type, target_entity_ref) in (
+              select source_entity_ref, type, target_entity_ref from relations
+               where tenant_id = $1 and originating_entity_id = $3
+              except all
+              select source_entity_ref, type, target_entity_ref from %1$I.relations
+               where originating_entity_id = $2)', p_engine)
+        using p_tenant, p_id, v_id;
+    end if;
     execute format(
       'insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
        select $1, $3, source_entity_ref, type, target_entity_ref from (
@@ -263,6 +281,7 @@ begin
          select source_entity_ref, type, target_entity_ref from relations
           where tenant_id = $1 and originating_entity_id = $3) missing', p_engine)
       using p_tenant, p_id, v_id;
+    exit when p_only_more;
     execute format(
       'select exists (
          select source_entity_ref, type, target_entity_ref from relations
@@ -276,8 +295,7 @@ begin
       raise exception 'rows of the default tenant can''t be deleted';
     end if;
   end loop;
-  delete from adoption_faults
-   where tenant_id = p_tenant and source = 'relations' and key = p_id;
+  perform adoption_forget_faults(p_tenant, '{relations}', p_id);
 end $$;
 
 -- Carries a row of refresh_state of an entity that is carried: the location that owns the entity,
@@ -315,8 +333,7 @@ begin
     raise exception 'another row is in the way of the refresh state'
       using errcode = 'serialization_failure';
   end if;
-  delete from adoption_faults
-   where tenant_id = p_tenant and source = 'refresh_state' and key = p_id;
+  perform adoption_forget_faults(p_tenant, '{refresh_state}', p_id);
 end $$;
 
 -- Carries the relations and the refresh state of an entity.
@@ -328,7 +345,7 @@ declare
   v_state record;
 begin
   begin
-    perform adoption_put_relations(p_tenant, p_engine, p_id);
+    perform adoption_put_relations(p_tenant, p_engine, p_id, false);
   exception when others then
     perform adoption_note(p_tenant, p_engine, 'relations', p_id, sqlerrm, sqlstate);
   end;
@@ -343,6 +360,43 @@ begin
   exception when others then
     perform adoption_note(p_tenant, p_engine, 'refresh_state', p_id, sqlerrm, sqlstate);
   end;
+end $$;
+
+-- Inserts an entity, unless another row is in the way. To insert, PostgreSQL locks the partition of
+-- the row alone, whatever the plan.
+create or replace function adoption_insert_entity(
+  p_tenant uuid, p_id uuid, p_ref text, p_kind text, p_namespace text, p_name text,
+  p_entity jsonb, p_hash text, p_updated_at timestamptz)
+returns boolean language plpgsql
+set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_generic_plan
+as $$
+begin
+  insert into entities (tenant_id, entity_id, entity_ref, entity_kind, entity_namespace,
+    entity_name, final_entity, hash, created_at, updated_at)
+  values (p_tenant, p_id, p_ref, p_kind, p_namespace,
+    p_name, p_entity, p_hash, p_updated_at, p_updated_at)
+  on conflict do nothing;
+  return found;
+end $$;
+
+-- Inserts the relations and the refresh state of a new entity. There is nothing of it here: one
+-- statement for each table, where adoption_put_rest compares both sides.
+create or replace function adoption_insert_rest(
+  p_tenant uuid, p_engine text, p_id text, p_location_key text, p_errors text)
+returns void language plpgsql
+set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_custom_plan
+as $$
+begin
+  execute format(
+    'insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
+     select $1, $2::uuid, source_entity_ref, type, target_entity_ref
+       from %I.relations where originating_entity_id = $2', p_engine)
+    using p_tenant, p_id;
+  -- Without a foreign key, the engine may have none.
+  if p_errors is not null then
+    insert into refresh_state (tenant_id, entity_id, location_key, errors)
+    values (p_tenant, p_id::uuid, p_location_key, coalesce(nullif(p_errors, ''), '[]')::jsonb);
+  end if;
 end $$;
 
 -- Carries one entity: a row of final_entities, and when it inserts that, the entity's relations
@@ -373,6 +427,7 @@ declare
   v_kind text := v_parts[1];
   v_namespace text := v_parts[2];
   v_name text := v_parts[3];
+  v_state record;
   v_other uuid;
   v_found boolean := false;
   v_may_exist boolean;
@@ -406,8 +461,9 @@ begin
       v_found := found;
       exit when v_found;
     end if;
-    execute format('select from %I.refresh_state where entity_id = $1 for share', p_engine)
-      using p_id;
+    execute format(
+      'select location_key, errors from %I.refresh_state where entity_id = $1 for share', p_engine)
+      into v_state using p_id;
     if v_may_exist then
       -- In a loop: Citus would call the function on the node that has the row.
       for v_other in select entity_id from entities
@@ -416,7 +472,9 @@ begin
         perform adoption_forget_entity(p_tenant, p_engine, v_other);
       end loop;
     end if;
-    perform adoption_reserve(p_tenant, p_engine);
+    if p_tenant <> '00000000-0000-0000-0000-000000000001' then
+      perform adoption_reserve(p_tenant, p_engine);
+    end if;
     if v_may_exist then
       update entities
          set entity_ref = p_ref, entity_kind = v_kind, entity_namespace = v_namespace,
@@ -424,28 +482,17 @@ begin
              updated_at = v_updated_at, deleted_at = null
        where tenant_id = p_tenant and entity_id = v_id and deleted_at is not null;
       v_found := found;
-      exit when v_found;
+      if v_found then
+        -- Nothing of a deleted entity was carried.
+        perform adoption_put_rest(p_tenant, p_engine, p_id);
+        exit;
+      end if;
     end if;
-    insert into entities (tenant_id, entity_id, entity_ref, entity_kind, entity_namespace,
-      entity_name, final_entity, hash, created_at, updated_at)
-    values (p_tenant, v_id, p_ref, v_kind, v_namespace,
-      v_name, v_entity, p_hash, v_updated_at, v_updated_at)
-    on conflict do nothing;
-    v_found := found;
+    v_found := adoption_insert_entity(p_tenant, v_id, p_ref, v_kind, v_namespace,
+      v_name, v_entity, p_hash, v_updated_at);
     if v_found then
-      -- There is nothing of a new entity here: one statement for each table, where adoption_put_rest
-      -- compares both sides and is planned anew for each entity, which takes three times as long.
       begin
-        execute format(
-          'insert into relations (tenant_id, originating_entity_id, source_entity_ref, type, target_entity_ref)
-           select $1, $3, source_entity_ref, type, target_entity_ref
-             from %I.relations where originating_entity_id = $2', p_engine)
-          using p_tenant, p_id, v_id;
-        execute format(
-          'insert into refresh_state (tenant_id, entity_id, location_key, errors)
-           select $1, $3, location_key, coalesce(nullif(errors, ''''), ''[]'')::jsonb
-             from %I.refresh_state where entity_id = $2', p_engine)
-          using p_tenant, p_id, v_id;
+        perform adoption_insert_rest(p_tenant, p_engine, p_id, v_state.location_key, v_state.errors);
         v_carried := v_carried || '{relations,refresh_state}'::text[];
       exception when others then
         perform adoption_put_rest(p_tenant, p_engine, p_id);
@@ -457,8 +504,7 @@ begin
     raise exception 'another row is in the way of the entity'
       using errcode = 'serialization_failure';
   end if;
-  delete from adoption_faults
-   where tenant_id = p_tenant and source = any (v_carried) and key = p_id;
+  perform adoption_forget_faults(p_tenant, v_carried, p_id);
 end $$;
 
 -- Deletes our rows of an entity. The foreign keys cascade, but not under session_replication_role
@@ -472,7 +518,7 @@ declare
 begin
   delete from entities where tenant_id = p_tenant and entity_id = p_id;
   v_found := found;
-  if v_found then
+  if v_found and p_tenant <> '00000000-0000-0000-0000-000000000001' then
     perform adoption_release(p_engine);
   end if;
   if not v_found or current_setting('session_replication_role') = 'replica' then
@@ -495,8 +541,7 @@ begin
     end if;
     perform adoption_forget_entity(p_tenant, p_engine, p_id::uuid);
   end if;
-  delete from adoption_faults where tenant_id = p_tenant and key = p_id
-    and source in ('final_entities', 'relations', 'refresh_state');
+  perform adoption_forget_faults(p_tenant, '{final_entities,relations,refresh_state}', p_id);
 end $$;
 
 -- Deletes all that a tenant's engine had, when that is truncated. The faults of edges are the
@@ -635,51 +680,55 @@ end $$;
 
 -- Edges between entities
 
--- Makes our rows of one edge, from an entity to one that it has emitted, equal to the engine's,
--- which may be several. See adoption_put_relations for the passes.
-create or replace function adoption_put_parent(
-  p_tenant uuid, p_engine text, p_parent text, p_ref text)
+-- Makes our rows of edges, from entities to those that they have emitted, equal to the engine's,
+-- which may be several of each. See adoption_put_relations for the passes. The table is not
+-- partitioned: one plan for each session.
+create or replace function adoption_put_parents(
+  p_tenant uuid, p_engine text, p_parents text[], p_refs text[])
 returns void language plpgsql
-set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_custom_plan
+set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
 as $$
 begin
-  for pass in 1 .. 100 loop
-    delete from entity_parents
-     where tenant_id = p_tenant and parent_entity_ref = p_parent and entity_ref = p_ref;
-    exit when not exists (
-      select from entity_parents
-       where tenant_id = p_tenant and parent_entity_ref = p_parent and entity_ref = p_ref);
-    if pass = 100 then
-      raise exception 'rows of the default tenant can''t be deleted';
-    end if;
+  for edge in 1 .. coalesce(cardinality(p_refs), 0) loop
+    for pass in 1 .. 100 loop
+      delete from entity_parents
+       where tenant_id = p_tenant and parent_entity_ref = p_parents[edge] and entity_ref = p_refs[edge];
+      exit when not exists (
+        select from entity_parents
+         where tenant_id = p_tenant and parent_entity_ref = p_parents[edge] and entity_ref = p_refs[edge]);
+      if pass = 100 then
+        raise exception 'rows of the default tenant can''t be deleted';
+      end if;
+    end loop;
   end loop;
   execute format(
     'insert into entity_parents (tenant_id, entity_ref, parent_entity_ref)
-     select $1, target_entity_ref, source_entity_ref from %I.refresh_state_references
-      where source_entity_ref = $2 and target_entity_ref = $3', p_engine)
-    using p_tenant, p_parent, p_ref;
+     select $1, r.target_entity_ref, r.source_entity_ref
+       from (select distinct ref, parent from unnest($2, $3) e (ref, parent)) edge
+       join %I.refresh_state_references r
+         on r.source_entity_ref = edge.parent and r.target_entity_ref = edge.ref', p_engine)
+    using p_tenant, p_refs, p_parents;
 end $$;
 
--- Carries a range of edges, each under a lock of the engine's row.
+-- Carries a range of edges, under a lock of the engine's rows.
 create or replace function adoption_copy_parents(
   p_tenant uuid, p_engine text, p_after bigint, p_rows int)
 returns bigint language plpgsql
 set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_custom_plan
 as $$
 declare
-  v_edge record;
   v_last bigint;
+  v_parents text[];
+  v_refs text[];
 begin
-  for v_edge in execute format(
-    'select id, source_entity_ref, target_entity_ref from %I.refresh_state_references
-      where id > $1 and source_entity_ref is not null
-      order by id limit $2 for key share skip locked', p_engine)
-    using p_after, p_rows
-  loop
-    perform adoption_put_parent(
-      p_tenant, p_engine, v_edge.source_entity_ref, v_edge.target_entity_ref);
-    v_last := v_edge.id;
-  end loop;
+  execute format(
+    'select max(id), array_agg(source_entity_ref), array_agg(target_entity_ref) from (
+       select id, source_entity_ref, target_entity_ref from %I.refresh_state_references
+        where id > $1 and source_entity_ref is not null
+        order by id limit $2 for key share skip locked) locked', p_engine)
+    into v_last, v_parents, v_refs using p_after, p_rows;
+  perform adoption_put_parents(p_tenant, p_engine, v_parents, v_refs);
   return v_last;
 end $$;
 
@@ -772,7 +821,7 @@ begin
   foreach v_id in array v_ids loop
     for attempt in 1 .. 3 loop
       begin
-        perform adoption_put_relations(v_tenant, v_engine, v_id);
+        perform adoption_put_relations(v_tenant, v_engine, v_id, tg_op = 'INSERT');
         exit;
       exception when others then
         if attempt = 3 or sqlstate !~ '^(40|42|55)' then
@@ -835,8 +884,6 @@ as $$
 declare
   v_tenant uuid := coalesce(tg_argv[0], '00000000-0000-0000-0000-000000000001');
   v_engine text collate "default" := tg_table_schema;
-  v_parent text;
-  v_ref text;
   v_parents text[];
   v_refs text[];
 begin
@@ -847,28 +894,21 @@ begin
         delete from entity_parents where tenant_id = v_tenant;
         return null;
       end if;
-      if tg_op <> 'INSERT' then
-        for v_parent, v_ref in execute
-          'select distinct source_entity_ref, target_entity_ref from old_rows
-            where source_entity_ref is not null' loop
-          perform adoption_put_parent(v_tenant, v_engine, v_parent, v_ref);
-        end loop;
-      end if;
-      if tg_op = 'INSERT' then
-        -- Citus takes no transition table in a statement that names a distributed one.
-        execute 'select array_agg(source_entity_ref), array_agg(target_entity_ref)
-            from new_rows where source_entity_ref is not null' into v_parents, v_refs;
-        if v_refs is not null then
-          execute 'insert into entity_parents (tenant_id, entity_ref, parent_entity_ref)
-            select $1, r.ref, r.parent from unnest($2, $3) r (ref, parent)'
-            using v_tenant, v_refs, v_parents;
-        end if;
-      elsif tg_op = 'UPDATE' then
-        for v_parent, v_ref in execute
-          'select distinct source_entity_ref, target_entity_ref from new_rows
-            where source_entity_ref is not null' loop
-          perform adoption_put_parent(v_tenant, v_engine, v_parent, v_ref);
-        end loop;
+      -- Citus takes no transition table in a statement that names a distributed one.
+      execute 'select array_agg(source_entity_ref), array_agg(target_entity_ref) from ('
+          || case tg_op
+               when 'INSERT' then 'select * from new_rows'
+               when 'DELETE' then 'select * from old_rows'
+               else 'select * from new_rows union all select * from old_rows' end
+          || ') edge where source_entity_ref is not null' into v_parents, v_refs;
+      if v_refs is null then
+        return null;
+      elsif tg_op = 'INSERT' then
+        execute 'insert into entity_parents (tenant_id, entity_ref, parent_entity_ref)
+          select $1, r.ref, r.parent from unnest($2, $3) r (ref, parent)'
+          using v_tenant, v_refs, v_parents;
+      else
+        perform adoption_put_parents(v_tenant, v_engine, v_parents, v_refs);
       end if;
       exit;
     exception when others then

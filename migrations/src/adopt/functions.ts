@@ -1,12 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Executor } from '../engine/Executor';
+import { recording } from '../engine/ownership';
 import type { StepContext } from '../engine/Step';
+import {
+  FUNCTIONS as TERM_FUNCTIONS,
+  functionStatements,
+} from '../phases/phase5_partitions/15_search_tables/functions';
+import { createTerms } from '../phases/phase5_partitions/15_search_tables/terms';
 import { ADMIN_ROLE, ownerStatement } from '../roles';
 import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
 } from '../schema/grants';
+import { isSharded } from '../schema/partitions';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { ADOPTION_STATE, FAULTS } from './state';
 
@@ -22,11 +29,14 @@ const FUNCTION_SIGNATURES = [
   'adoption_check_snapshot()',
   'adoption_json(text)',
   'adoption_is_carried(uuid, uuid)',
+  'adoption_forget_faults(uuid, text[], text)',
   'adoption_reserve(uuid, text)',
   'adoption_release(text)',
-  'adoption_put_relations(uuid, text, text)',
+  'adoption_put_relations(uuid, text, text, boolean)',
   'adoption_put_state(uuid, text, text, text, text)',
   'adoption_put_rest(uuid, text, text)',
+  'adoption_insert_entity(uuid, uuid, text, text, text, text, jsonb, text, timestamptz)',
+  'adoption_insert_rest(uuid, text, text, text, text)',
   'adoption_put_entity(uuid, text, text, text, text, text, timestamptz, boolean)',
   'adoption_forget_entity(uuid, text, uuid)',
   'adoption_drop_entity(uuid, text, text)',
@@ -34,7 +44,7 @@ const FUNCTION_SIGNATURES = [
   'adoption_clear_relations(uuid)',
   'adoption_put(uuid, text, text)',
   'adoption_copy(uuid, text, text, integer)',
-  'adoption_put_parent(uuid, text, text, text)',
+  'adoption_put_parents(uuid, text, text[], text[])',
   'adoption_copy_parents(uuid, text, bigint, integer)',
   'adoption_on_final_entities()',
   'adoption_on_relations()',
@@ -42,12 +52,24 @@ const FUNCTION_SIGNATURES = [
   'adoption_on_refresh_state_references()',
 ];
 
-/** Of an earlier version. A trigger that runs while it goes leaves a fault, which is retried. */
-const FORMER_SIGNATURE =
-  'adoption_put_entity(uuid, text, text, text, text, text, timestamptz)';
+/** Those that keep their plans, which on Citus may not: see {@link plansOnCitus}. */
+const WITH_KEPT_PLANS = [
+  'adoption_is_carried(uuid, uuid)',
+  'adoption_put_parents(uuid, text, text[], text[])',
+];
+
+/** Of earlier versions. A trigger that runs while they go leaves a fault, which is retried. */
+const FORMER_SIGNATURES = [
+  'adoption_put_entity(uuid, text, text, text, text, text, timestamptz)',
+  'adoption_put_relations(uuid, text, text)',
+  'adoption_put_parent(uuid, text, text, text)',
+];
 
 /** The functions that may be there. */
-export const DROPPED_SIGNATURES = [...FUNCTION_SIGNATURES, FORMER_SIGNATURE];
+export const DROPPED_SIGNATURES = [
+  ...FUNCTION_SIGNATURES,
+  ...FORMER_SIGNATURES,
+];
 
 /** What the file creates. */
 export const ADOPTION_CREATIONS = [
@@ -65,6 +87,12 @@ export const DROP_ADOPTION = [
   ),
   `drop table if exists ${FAULTS}, ${ADOPTION_STATE}`,
 ];
+
+/** The statements that have each plan name the shards of its tenant. */
+export const plansOnCitus = WITH_KEPT_PLANS.map(
+  signature =>
+    `alter function ${signature} set plan_cache_mode = force_custom_plan`,
+);
 
 function readSql(schema: string): string {
   return readFileSync(FILE, 'utf8')
@@ -93,10 +121,13 @@ export async function prepareAdoption(
       'with the one that it calls.',
     statements: [
       readSql(settings.schema),
-      `drop function if exists ${FORMER_SIGNATURE}`,
+      ...FORMER_SIGNATURES.map(
+        signature => `drop function if exists ${signature}`,
+      ),
       // Faults name entities, and no policy protects the table.
       ...[FAULTS, ADOPTION_STATE].map(revokeAllStatement),
       ...FUNCTION_SIGNATURES.map(revokeAllOnFunctionStatement),
+      ...((await isSharded(executor)) ? plansOnCitus : []),
       ...statements,
       ...[FAULTS, ADOPTION_STATE].map(ownerStatement),
       // They are SECURITY DEFINER, and work as the owner of our tables.
@@ -107,24 +138,43 @@ export async function prepareAdoption(
   });
 }
 
-/** Replaces the functions that an earlier version made, where they differ. */
+/**
+ * Replaces the functions that an earlier version made, where they differ: those of the adoption,
+ * and those that write terms. The nodes of Citus keep the latter as they are.
+ */
 export async function bringAdoptionAlong(context: StepContext): Promise<void> {
   const { executor, settings } = context;
-  if (await hasOtherFunctions(executor, settings.schema)) {
-    await prepareAdoption(context, []);
+  const adoption = readSql(settings.schema);
+  if (await hasOthers(executor, FUNCTION_SIGNATURES, adoption)) {
+    await prepareAdoption(recording(context, ADOPTION_CREATIONS), []);
+  }
+  const terms = functionStatements(
+    settings.schema,
+    await createTerms(executor),
+  );
+  if (
+    (await hasOthers(executor, TERM_FUNCTIONS, terms.join())) &&
+    !(await isSharded(executor))
+  ) {
+    await recording(context, TERM_FUNCTIONS).executor.transaction({
+      title: 'Replace the functions that write the terms of entities',
+      locks:
+        'Functions: a write that has begun goes on with the one that it calls.',
+      statements: terms,
+    });
   }
 }
 
-/** Whether a function that is there has another body than this version gives it. */
-async function hasOtherFunctions(
+/** Whether a function that is there has another body than the statements give it. */
+async function hasOthers(
   executor: Executor,
-  schema: string,
+  signatures: readonly string[],
+  statements: string,
 ): Promise<boolean> {
-  const sql = readSql(schema);
   const rows = await executor.read<{ body: string }>(
     `select p.prosrc as body
        from unnest($1::text[]) s join pg_proc p on p.oid = to_regprocedure(s)`,
-    [FUNCTION_SIGNATURES],
+    [signatures],
   );
-  return rows.some(({ body }) => !sql.includes(body));
+  return rows.some(({ body }) => !statements.includes(body));
 }

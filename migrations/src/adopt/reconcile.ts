@@ -57,9 +57,9 @@ export async function reconcileParents(
     put: ({ parent, ref }) => `select from ${edges}
  where source_entity_ref = ${escapeLiteral(parent)}
    and target_entity_ref = ${escapeLiteral(ref)} for key share;
-select adoption_put_parent(${engineArguments(engine)}, ${escapeLiteral(
+select adoption_put_parents(${engineArguments(engine)}, array[${escapeLiteral(
       parent,
-    )}, ${escapeLiteral(ref)})`,
+    )}], array[${escapeLiteral(ref)}])`,
     forget: `delete from ${faultsOf(engine)} and source = '${EDGES}'`,
   });
 }

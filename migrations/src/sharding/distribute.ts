@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { bringAdoptionAlong } from '../adopt/functions';
+import { bringAdoptionAlong, plansOnCitus } from '../adopt/functions';
 import type { QueryRows } from '../checks/Finding';
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
@@ -91,6 +91,8 @@ const CALLED = [
   TENANT_REQUIRED,
   'entity_terms_sync(uuid, uuid[], jsonb[])',
   'entity_terms_of(jsonb, uuid)',
+  'entity_terms_number(numeric)',
+  'entity_terms_fits(text)',
 ];
 
 /**
@@ -156,6 +158,7 @@ export async function distribute(
     ...FOLLOWING.map(
       each => `alter function ${each} set plan_cache_mode = force_custom_plan`,
     ),
+    ...plansOnCitus,
   ];
   const schema = escapeIdentifier(settings.schema);
   const distributeTable = (table: string, like: string) =>

@@ -1,7 +1,7 @@
 import { ADMIN_ROLE } from '../../../roles';
 import { escapeIdentifier } from '../../../sql';
 import { revokeAllOnFunctionStatement } from '../../../schema/grants';
-import { TERMS } from './terms';
+import { FITS, TERMS, WRITE_NUMBER } from './terms';
 
 /** The function that syncs the terms of some entities of a tenant. */
 export const SYNC = 'entity_terms_sync';
@@ -18,6 +18,8 @@ export const FUNCTIONS = [
   `${REPAIR}(uuid, uuid)`,
   `${SYNC}(uuid, uuid[], jsonb[])`,
   `${TERMS}(jsonb, uuid)`,
+  `${WRITE_NUMBER}(numeric)`,
+  `${FITS}(text)`,
 ];
 
 // Entities whose terms one statement writes or compares.
@@ -44,11 +46,11 @@ const planForTheTenant = (schema: string) =>
  * The statements that create the functions, which only triggers and `portal_admin` may
  * call.
  *
- * @param terms - the statement that creates {@link TERMS}
+ * @param terms - the statements that create {@link TERMS}
  */
-export function functionStatements(schema: string, terms: string): string[] {
+export function functionStatements(schema: string, terms: string[]): string[] {
   return [
-    terms,
+    ...terms,
     createSync(schema),
     createFollow(schema),
     createRepair(schema),
@@ -115,6 +117,10 @@ begin
 end $body$`;
 }
 
+const INSERT_TERMS = `insert into entity_terms (tenant_id, entity_id, key, value, original_value)
+        select item.tenant_id, n.id, t.key, t.value, t.original_value
+          from unnest(item.ids, item.finals) n (id, final), lateral ${TERMS}(n.final, n.id) t`;
+
 // SECURITY DEFINER: the application has no right to write terms.
 function createFollow(schema: string): string {
   return `create or replace function ${FOLLOW}() returns trigger language plpgsql
@@ -135,11 +141,12 @@ begin
        group by tenant_id, part
     loop
       -- No look at what is there: an older snapshot may still show the terms of a row
-      -- that had the same id.
-      insert into entity_terms (tenant_id, entity_id, key, value, original_value)
-      select item.tenant_id, n.id, t.key, t.value, t.original_value
-        from unnest(item.ids, item.finals) n (id, final), lateral ${TERMS}(n.final, n.id) t
-          on conflict do nothing;
+      -- that had the same id. ON CONFLICT looks, for each term.
+      begin
+        ${INSERT_TERMS};
+      exception when unique_violation then
+        ${INSERT_TERMS} on conflict do nothing;
+      end;
     end loop;
   elsif tg_op = 'UPDATE' then
     -- What is the same on both sides is there twice, and is left alone.

@@ -1,5 +1,5 @@
 import { createTestDatabases, Random } from '@internal/postgres/testUtils';
-import { NUMBER } from './terms';
+import { CREATE_WRITE_NUMBER, WRITE_NUMBER } from './terms';
 
 const databases = createTestDatabases();
 
@@ -30,14 +30,27 @@ function numbers(random: Random, count: number): string[] {
 describe.each(databases.eachSupportedId())('numbers on %s', id => {
   it('are terms as JavaScript writes them, however large', async () => {
     const knex = await databases.init(id);
+    await knex.raw(CREATE_WRITE_NUMBER.replaceAll('?', '\\?'));
     const written = [
       ...['9007199254740991', '9007199254740992', '9007199254740993'],
       ...['9007199254740995', '18014398509481985', '-9007199254740993'],
-      ...['1e21', '1e22', '1e23', '123456789012345680000', '1e400', '5e-324'],
+      ...[
+        '0',
+        '1e-6',
+        '0.0000009',
+        '1.50',
+        '-0.1',
+        '1e21',
+        '1e22',
+        '1e23',
+        '123456789012345680000',
+        '1e400',
+        '5e-324',
+      ],
       ...numbers(new Random(20261121), 20_000),
     ];
     const { rows } = await knex.raw(
-      `select array_agg(${NUMBER} order by i) as terms
+      `select array_agg(${WRITE_NUMBER}(n) order by i) as terms
          from unnest(?::text[]::numeric[]) with ordinality numbers (n, i)`,
       [written],
     );
