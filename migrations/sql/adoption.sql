@@ -14,6 +14,7 @@
 -- - plan_cache_mode: a generic plan would lock every partition of a table before it finds the one
 --   of the tenant; a custom plan names that partition alone. It is why a statement that finds nothing
 --   costs as much as others: what is new is inserted without a look at what is there.
+--   Functions whose statements read no partitioned table keep their plans.
 
 create table if not exists adoption_faults (
   tenant_id uuid not null default '00000000-0000-0000-0000-000000000001',
@@ -381,6 +382,7 @@ end $$;
 
 -- Inserts the relations and the refresh state of a new entity. There is nothing of it here: one
 -- statement for each table, where adoption_put_rest compares both sides.
+-- The checks of the foreign keys are planned by the settings of the function, too.
 create or replace function adoption_insert_rest(
   p_tenant uuid, p_engine text, p_id text, p_location_key text, p_errors text)
 returns void language plpgsql
@@ -796,8 +798,8 @@ begin
   return null;
 end $$;
 
--- PL/pgSQL keeps a copy of a function for each trigger, with the plans of its statements: execute
--- keeps none.
+-- PL/pgSQL keeps a copy of a function for each trigger, with the plans of its statements: these
+-- are about the changed rows alone, and small.
 create or replace function adoption_on_relations()
 returns trigger language plpgsql security definer
 set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_custom_plan
@@ -812,12 +814,20 @@ begin
     perform adoption_clear_relations(v_tenant);
     return null;
   end if;
-  execute case tg_op
-      when 'INSERT' then 'select array(select distinct originating_entity_id from new_rows)'
-      when 'DELETE' then 'select array(select distinct originating_entity_id from old_rows)'
-      else 'select array(select originating_entity_id from new_rows
-                          union select originating_entity_id from old_rows)'
-    end into v_ids;
+  if tg_op = 'INSERT' then
+    select array_agg(distinct originating_entity_id) into v_ids from new_rows;
+  elsif tg_op = 'DELETE' then
+    select array_agg(distinct originating_entity_id) into v_ids from old_rows;
+  else
+    select array_agg(originating_entity_id) into v_ids from (
+      select originating_entity_id from new_rows
+       union
+      select originating_entity_id from old_rows) changed;
+  end if;
+  -- The engine deletes what is there no more and inserts what is new in one statement, mostly nothing.
+  if v_ids is null then
+    return null;
+  end if;
   foreach v_id in array v_ids loop
     for attempt in 1 .. 3 loop
       begin
@@ -894,13 +904,20 @@ begin
         delete from entity_parents where tenant_id = v_tenant;
         return null;
       end if;
-      -- Citus takes no transition table in a statement that names a distributed one.
-      execute 'select array_agg(source_entity_ref), array_agg(target_entity_ref) from ('
-          || case tg_op
-               when 'INSERT' then 'select * from new_rows'
-               when 'DELETE' then 'select * from old_rows'
-               else 'select * from new_rows union all select * from old_rows' end
-          || ') edge where source_entity_ref is not null' into v_parents, v_refs;
+      -- By themselves: Citus takes no transition table in a statement that names a distributed one.
+      if tg_op = 'INSERT' then
+        select array_agg(source_entity_ref), array_agg(target_entity_ref) into v_parents, v_refs
+          from new_rows where source_entity_ref is not null;
+      elsif tg_op = 'DELETE' then
+        select array_agg(source_entity_ref), array_agg(target_entity_ref) into v_parents, v_refs
+          from old_rows where source_entity_ref is not null;
+      else
+        select array_agg(source_entity_ref), array_agg(target_entity_ref) into v_parents, v_refs
+          from (select source_entity_ref, target_entity_ref from new_rows
+                 union
+                select source_entity_ref, target_entity_ref from old_rows) edge
+         where source_entity_ref is not null;
+      end if;
       if v_refs is null then
         return null;
       elsif tg_op = 'INSERT' then

@@ -92,6 +92,39 @@ describe.each(databases.eachSupportedId())(
       ).toEqual(['url:after']);
     });
 
+    it('locks no partition of other tenants, whatever plans a session keeps', async () => {
+      const { engine, knex, connection, client } = catalog;
+      await adopt({ connection });
+      // PostgreSQL then takes them for free.
+      await client.query('vacuum entities_catch_all, relations_catch_all');
+      const entities = Array.from({ length: 12 }, (_, n) => ({
+        ...ENTITY,
+        ref: `component:default/c${n}`,
+      }));
+      const ids: string[] = [];
+      for (const entity of entities) {
+        const entityId = await engine.discover(entity);
+        await engine.process(entityId, entity);
+        ids.push(entityId);
+      }
+      await knex.transaction(async tx => {
+        for (const [index, entityId] of ids.entries()) {
+          await tx('final_entities').insert({
+            entity_id: entityId,
+            entity_ref: entities[index].ref,
+            final_entity: '{}',
+            hash: '',
+          });
+        }
+        const { rows } = await tx.raw(
+          `select relation::regclass::text as name from pg_locks
+            where pid = pg_backend_pid() and relation::regclass::text like '%catch\\_all'`,
+        );
+        expect(rows).toEqual([]);
+      });
+      await expectEqual();
+    });
+
     it('copies what is being processed once that is over', async () => {
       const { engine, knex, connection } = catalog;
       const entityId = await engine.ingest(ENTITY);

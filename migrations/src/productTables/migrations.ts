@@ -414,6 +414,29 @@ comment on column engine_status.slept_with is 'The digest of what the engine ran
       indexes: ['engine_status_wake_at_idx'],
     },
   },
+  {
+    name: '15_gin_lists',
+    title: 'Let the GIN indexes of entities collect new entries',
+    locks:
+      'ACCESS EXCLUSIVE on entities, for changes of the catalog. Blocks readers and writers of ' +
+      'entities meanwhile.',
+    tables: ['entities'],
+    sql: `
+do $$
+declare
+  leaf regclass;
+begin
+  for leaf in
+    select t.relid
+      from unnest('{entities_partitioned_live_name_idx,entities_partitioned_final_entity_idx}'::text[]) parent,
+           lateral pg_partition_tree(to_regclass(parent)) t
+     where t.isleaf
+  loop
+    execute format('alter index %s set (fastupdate = on, gin_pending_list_limit = 64)', leaf);
+  end loop;
+end $$;`,
+    creates: {},
+  },
 ];
 
 function newTable(): string {

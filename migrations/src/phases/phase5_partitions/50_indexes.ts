@@ -113,16 +113,21 @@ async function build(
   }
 }
 
+/**
+ * A GIN index collects new entries in a list, which some writer has to merge: seconds for the 4 MB
+ * that PostgreSQL lets it grow to. With 64 kB that is after some twenty entities, and each costs
+ * 0.4 times what it does without a list.
+ */
+const GIN_STORAGE = 'fastupdate = on, gin_pending_list_limit = 64';
+
 /** The statement that creates an index which no constraint implies. */
 export async function indexStatement(
   executor: Executor,
   table: string,
   { name, on }: LayoutIndex,
 ): Promise<string> {
-  // fastupdate collects new entries of a GIN index in a list, which some writer has to
-  // merge: seconds, on a large table.
   const [columns, live = ''] = on.split(' WHERE');
-  const storage = on.startsWith('gin') ? ' with (fastupdate = off)' : '';
+  const storage = on.startsWith('gin') ? ` with (${GIN_STORAGE})` : '';
   const trigrams = columns.includes('gin_trgm_ops')
     ? columns.replace(
         'gin_trgm_ops',

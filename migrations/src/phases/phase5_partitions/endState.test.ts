@@ -118,12 +118,12 @@ describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
         [
           'entities',
           false,
-          `USING gin (entity_name gin_trgm_ops) WITH (fastupdate=off) ${live}`,
+          `USING gin (entity_name gin_trgm_ops) WITH (fastupdate='on', gin_pending_list_limit='64') ${live}`,
         ],
         [
           'entities',
           false,
-          'USING gin (final_entity jsonb_path_ops) WITH (fastupdate=off)',
+          `USING gin (final_entity jsonb_path_ops) WITH (fastupdate='on', gin_pending_list_limit='64')`,
         ],
         ['refresh_state', true, 'USING btree (tenant_id, entity_id)'],
         ['relations', false, 'USING btree (tenant_id, originating_entity_id)'],
