@@ -33,16 +33,21 @@ const press =
   (...names: (string | RegExp)[]) =>
   async (page: Page) => {
     for (const name of names) {
-      const [first, ...others] = (
-        ['button', 'link', 'menuitem', 'checkbox'] as const
+      const [button, link, menuItem] = (
+        ['button', 'link', 'menuitem'] as const
       ).map(role => page.getByRole(role, { name, exact: true }));
-      await others
-        .reduce((found, other) => found.or(other), first)
-        .first()
-        // Not by the mouse: what is drawn of a checkbox is beside it.
-        .evaluate(element => (element as HTMLElement).click());
+      await button.or(link).or(menuItem).first().click();
     }
-    await page.getByRole('dialog').waitFor();
+    await page.getByRole('dialog').last().waitFor();
+  };
+
+/** Chooses something in a list, and presses what is there for that. */
+const choose =
+  (name: string | RegExp, action: string) => async (page: Page) => {
+    const box = page.getByRole('checkbox', { name }).first();
+    // It is not seen itself: what is drawn belongs to its label.
+    await box.check({ force: true });
+    await press(action)(page);
   };
 const anna = { as: 'anna', at: 'acme' } as const;
 const guest = { as: 'guest' } as const;
@@ -95,7 +100,7 @@ const ONCE: Picture[] = [
   { name: 'refused', as: 'peter', at: 'acme', path: () => '/' },
   { name: 'invitation', ...anna, path: () => '/invitation#token' },
   { name: 'new-tenant', ...ofTenants, then: press('Create tenant') },
-  { name: 'several-tenants', ...ofTenants, then: press(/^Select/, 'Delete') },
+  { name: 'several-tenants', ...ofTenants, then: choose(/^Select/, 'Delete') },
   { name: 'edit-tenant', ...ofGlobex, then: press('Edit name and limits') },
   { name: 'pause', ...ofGlobex, then: press('Pause engine') },
   { name: 'delete-tenant', ...ofGlobex, then: press('Delete tenant') },
@@ -136,13 +141,13 @@ const ONCE: Picture[] = [
   {
     name: 'several-mockups',
     ...ofMockups,
-    then: press('Choose Start page', 'Move to the trash'),
+    then: choose('Choose Start page', 'Move to the trash'),
   },
   { name: 'purge', ...ofTrash, then: press(/^Delete .* for good$/) },
   {
     name: 'several-purge',
     ...ofTrash,
-    then: press(/^Choose/, 'Delete for good'),
+    then: choose(/^Choose/, 'Delete for good'),
   },
   { name: 'share', ...ofEditor, then: press('Share') },
   { name: 'keys', ...ofEditor, then: press('Keyboard shortcuts') },
@@ -157,7 +162,15 @@ const ONCE: Picture[] = [
     then: press(/^Restore/),
   },
   // From here on, the browser has a draft.
-  { name: 'leave-editor', ...ofEditor, then: press('Add Button', 'Versions') },
+  {
+    name: 'leave-editor',
+    ...ofEditor,
+    then: async page => {
+      await page.getByRole('button', { name: 'Add Button' }).click();
+      await page.getByText('This browser keeps a draft').first().waitFor();
+      await press('Versions')(page);
+    },
+  },
   { name: 'draft', ...ofEditor, then: press() },
 ];
 
@@ -193,18 +206,16 @@ async function takePictures(asked: string[]): Promise<boolean> {
     if (!chosen(STATES).includes(state)) {
       return;
     }
-    for (const width of chosen(WIDTHS)) {
-      for (const theme of chosen(THEMES)) {
-        for (const picture of pages) {
-          if (chosen(names).includes(picture.name)) {
-            const name = `${picture.name}-${state}-${width}-${theme}`;
-            const found = await look(
-              { as: picture.as, at: picture.at, theme, width: Number(width) },
-              visitor => take(state, picture, visitor, `${name}.png`),
-            );
-            problems.push(...found.map(problem => `${name}: ${problem}`));
-            taken.push(picture.name);
-          }
+    for (const theme of chosen(THEMES)) {
+      for (const picture of pages) {
+        const { name, as, at } = picture;
+        if (chosen(names).includes(name)) {
+          const found = await look({ as, at, theme }, visitor =>
+            take(state, picture, theme, visitor),
+          );
+          problems.push(
+            ...found.map(problem => `${name}, ${state}, ${theme}: ${problem}`),
+          );
         }
       }
     }
@@ -215,7 +226,7 @@ async function takePictures(asked: string[]): Promise<boolean> {
     options: VisitOptions,
     work: (visitor: Visitor) => Promise<string[]>,
   ): Promise<string[]> {
-    const visitor = await chromium.visit({ ...options, height: 900 });
+    const visitor = await chromium.visit(options);
     try {
       return await work(visitor);
     } catch (error) {
@@ -225,12 +236,12 @@ async function takePictures(asked: string[]): Promise<boolean> {
     }
   }
 
-  /** What axe finds in a picture. */
+  /** What axe finds in a picture of each width. */
   async function take(
     state: State,
-    { path, then }: Picture,
+    { name, path, then }: Picture,
+    theme: string,
     visitor: Visitor,
-    file: string,
   ): Promise<string[]> {
     const { page } = visitor;
     if (state === 'failing') {
@@ -246,10 +257,18 @@ async function takePictures(asked: string[]): Promise<boolean> {
     await page.locator('h1, [role=alert]').first().waitFor();
     await visitor.untilQuiet();
     await then?.(page);
-    await visitor.untilQuiet();
-    await page.screenshot({ path: join(folder, file), fullPage: !then });
-    process.stdout.write(`${join(folder, file)}\n`);
-    return violationsOf(page);
+    const found: string[] = [];
+    for (const width of chosen(WIDTHS)) {
+      await page.setViewportSize({ width: Number(width), height: 900 });
+      await visitor.untilQuiet();
+      const file = join(folder, `${name}-${state}-${width}-${theme}.png`);
+      await page.screenshot({ path: file, fullPage: !then });
+      process.stdout.write(`${file}\n`);
+      taken.push(name);
+      const violations = await violationsOf(page);
+      found.push(...violations.map(violation => `${width}: ${violation}`));
+    }
+    return found;
   }
 
   try {
@@ -289,10 +308,12 @@ async function takePictures(asked: string[]): Promise<boolean> {
 async function weigh(chromium: Chromium): Promise<void> {
   const visitor = await chromium.visit({ at: 'acme' });
   let requests = 0;
+  let ofApi = 0;
   let bytes = 0;
   visitor.page.on('requestfinished', async request => {
     const sizes = await request.sizes().catch(() => undefined);
     requests += 1;
+    ofApi += new URL(request.url()).pathname.startsWith('/api/') ? 1 : 0;
     bytes += sizes?.responseBodySize ?? 0;
   });
   await visitor.signIn('anna');
@@ -300,7 +321,9 @@ async function weigh(chromium: Chromium): Promise<void> {
   await visitor.untilQuiet();
   await visitor.leave();
   process.stdout.write(
-    `The first page: ${requests} requests, ${Math.round(bytes / 1024)} kB\n`,
+    `The first page: ${requests} requests, ${ofApi} of them of the API, ${Math.round(
+      bytes / 1024,
+    )} kB\n`,
   );
 }
 

@@ -127,22 +127,26 @@ export function Pages(props: {
             total: String(totalItems),
           })}
         </Text>
-        <Button
-          variant="secondary"
-          size="small"
-          isDisabled={page === 1}
-          onPress={() => onPage(page - 1)}
-        >
-          {t('list.page.previous')}
-        </Button>
-        <Button
-          variant="secondary"
-          size="small"
-          isDisabled={to === totalItems}
-          onPress={() => onPage(page + 1)}
-        >
-          {t('list.page.next')}
-        </Button>
+        {totalItems > pageSize && (
+          <>
+            <Button
+              variant="secondary"
+              size="small"
+              isDisabled={page === 1}
+              onPress={() => onPage(page - 1)}
+            >
+              {t('list.page.previous')}
+            </Button>
+            <Button
+              variant="secondary"
+              size="small"
+              isDisabled={to === totalItems}
+              onPress={() => onPage(page + 1)}
+            >
+              {t('list.page.next')}
+            </Button>
+          </>
+        )}
       </Flex>
     </nav>
   );

@@ -44,6 +44,8 @@ describe('the list of tenants', () => {
     expect(await rowOf('BROKEN')).toHaveTextContent(
       'Engine is running, 2 errors in its sources',
     );
+    // All are on one page.
+    expect(screen.queryByRole('button', { name: 'Next page' })).toBeNull();
     expect(await seriousProblems()).toEqual([]);
   });
 
