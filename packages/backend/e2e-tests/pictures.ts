@@ -295,8 +295,8 @@ async function takePictures(asked: string[]): Promise<boolean> {
   }
   process.stdout.write(
     [
-      `axe: ${problems.length} serious violations in ${taken.length} pictures ` +
-        `of ${new Set(taken).size} pages and dialogs`,
+      `Problems, with what axe finds serious, in ${taken.length} pictures of ` +
+        `${new Set(taken).size} pages and dialogs: ${problems.length}`,
       ...problems,
       '',
     ].join('\n'),
