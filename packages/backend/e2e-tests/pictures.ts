@@ -308,22 +308,23 @@ async function takePictures(asked: string[]): Promise<boolean> {
 async function weigh(chromium: Chromium): Promise<void> {
   const visitor = await chromium.visit({ at: 'acme' });
   let requests = 0;
-  let ofApi = 0;
   let bytes = 0;
   visitor.page.on('requestfinished', async request => {
     const sizes = await request.sizes().catch(() => undefined);
     requests += 1;
-    ofApi += new URL(request.url()).pathname.startsWith('/api/') ? 1 : 0;
     bytes += sizes?.responseBodySize ?? 0;
   });
   await visitor.signIn('anna');
   await visitor.page.getByRole('link', { name: 'Routes' }).waitFor();
   await visitor.untilQuiet();
   await visitor.leave();
+  const { calls } = visitor.traffic;
+  const ofTenants = calls.filter(({ url }) =>
+    url.pathname.startsWith('/api/tenants/'),
+  );
   process.stdout.write(
-    `The first page: ${requests} requests, ${ofApi} of them of the API, ${Math.round(
-      bytes / 1024,
-    )} kB\n`,
+    `The first page: ${requests} requests, ${calls.length} of the API, ` +
+      `${ofTenants.length} about tenants, ${Math.round(bytes / 1024)} kB\n`,
   );
 }
 
