@@ -14,6 +14,7 @@ import {
   useStarredEntities,
 } from '@backstage/plugin-catalog-react';
 import { Text } from '@backstage/ui';
+import type { CSSProperties } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import type { MockupComponentProps } from '../registry/MockupComponentBlueprint';
 import { Card, ChartPiece, Links } from '../registry/StockPieces';
@@ -207,9 +208,15 @@ export function EntityCountPiece({
   props: { label },
   data,
 }: MockupComponentProps<EntityCountProps, number>) {
+  const number = data.toLocaleString();
+  const style = { '--characters': number.length } as CSSProperties;
   return (
     <Card>
-      <span className={styles.number}>{data.toLocaleString()}</span>
+      <span className={styles.figure}>
+        <span className={styles.number} style={style}>
+          {number}
+        </span>
+      </span>
       <Text as="span" dir="auto" color="secondary">
         {label}
       </Text>
