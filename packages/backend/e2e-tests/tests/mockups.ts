@@ -313,7 +313,12 @@ export function testMockups(): void {
         });
         await drag(page, item(page, /^Header/), item(page, /^Section/));
         await item(page, /^Header/).waitFor({ state: 'detached' });
+        await page
+          .getByRole('button', { name: 'Add Button' })
+          .dragTo(item(page, /^Section/));
+        await page.getByText(/^Added Button .* to Section/).waitFor();
         await item(page, /^Section/).dblclick();
+        await item(page, /^Button/).waitFor();
         const levels = page.getByRole('navigation', { name: 'Where you are' });
         await drag(page, item(page, /^Header/), levels.getByText('Page'));
         await levels.waitFor({ state: 'detached' });

@@ -59,6 +59,7 @@ export function testPages(): void {
           .first()
           .click();
         await page.getByRole('textbox', { name: 'Name' }).fill('Glance');
+        await expectTemplates(designer);
         await page.getByRole('button', { name: 'Create', exact: true }).click();
         await page.getByRole('listbox', { name: 'Canvas' }).waitFor();
         mockup = new URL(page.url()).pathname;
@@ -73,7 +74,7 @@ export function testPages(): void {
             await page.getByRole('textbox', { name: field }).fill(text);
           }
         }
-        await fillColumns(page);
+        await fillColumns(designer);
         await leaveOutOnPhones(page);
 
         // Nobody has reviewed it.
@@ -96,10 +97,14 @@ export function testPages(): void {
         await expectMentioned(portal);
         await answer(designer, mockup);
         await markReady(reviewer, mockup);
+        await reviewer.page
+          .getByRole('link', { name: /^Version of/ })
+          .first()
+          .click();
         await savePicture(reviewer);
 
         await designer.open(mockup);
-        await publishAsHome(page);
+        await publishAsHome(designer);
         await designer.expectAccessible();
       },
     );
@@ -138,6 +143,7 @@ export function testPages(): void {
           await who.untilQuiet();
           await expectNothingFailed(who.page);
         }
+        await savePicture(designer);
         expect(await reader.page.getByText('The lamp is on').count()).toBe(0);
         expect(await reader.page.getByText('Published by').count()).toBe(0);
         await reader.expectNoSidewaysScroll();
@@ -145,7 +151,9 @@ export function testPages(): void {
 
         // What is saved later is seen once it is put there, and what has changed at once.
         await designer.open(PATH);
-        await page.getByRole('link', { name: 'Versions of' }).click();
+        await page
+          .getByRole('link', { name: 'Versions of the mockup' })
+          .click();
         await page.getByRole('link', { name: 'Open in the editor' }).click();
         await add(page, 'Header');
         await save(page);
@@ -166,12 +174,18 @@ export function testPages(): void {
           const entity = await portal.call('guest', path, { tenant: TENANT });
           return JSON.stringify(entity).includes('bright');
         });
-        await reader.page.reload();
+        const reloaded = await reader.page.reload();
+        expectStockPolicy(reloaded!.headers()['content-security-policy']);
         await reader.page.getByText('It is bright now').first().waitFor();
+        // By the title that it has, and not by that of the portal.
+        await reader.page
+          .locator('[data-item^=recently-visited]')
+          .getByRole('link', { name: 'Glance', exact: true })
+          .waitFor();
         expect(
           await reader.page.getByRole('heading', { name: 'Header' }).count(),
         ).toBe(0);
-        await page.getByRole('link', { name: 'Versions' }).click();
+        await page.getByRole('link', { name: 'Versions', exact: true }).click();
         await page.getByRole('button', { name: /^Put/ }).click();
         await page.getByText(UNREVIEWED).waitFor();
         await markReady(reviewer, mockup);
@@ -195,21 +209,59 @@ export function testPages(): void {
 }
 
 async function demandReviews(admin: Visitor): Promise<void> {
+  const setting = admin.page.getByText(/^Publish only versions/);
   await admin.open('/pages');
-  await admin.page.getByText(/^Publish only versions/).click();
+  await admin.expectAccessible(() => setting.waitFor());
+  await setting.click();
   await admin.page.getByText(/are reviewed before they are/).waitFor();
 }
 
-/** Puts two texts side by side, by the keyboard. */
-async function fillColumns(page: Page): Promise<void> {
+/** Nothing of what a mockup may begin with is a barrier. */
+async function expectTemplates(designer: Visitor): Promise<void> {
+  const { page } = designer;
+  await page.getByRole('button', { name: /Begin with/ }).click();
+  await page.getByRole('option', { name: 'The page of a team' }).waitFor();
+  await designer.expectAccessibleAsIs();
+  await page.keyboard.press('Escape');
+}
+
+/** Puts a text and a button side by side, by the keyboard. */
+async function fillColumns(designer: Visitor): Promise<void> {
+  const { page } = designer;
   await add(page, 'Columns');
   await page.keyboard.press('Control+Enter');
   await page.getByRole('navigation', { name: 'Where you are' }).waitFor();
   await add(page, 'Text');
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape');
   await add(page, 'Button');
-  await page.keyboard.press('Escape');
-  await page.keyboard.press('Escape');
-  await item(page, /^Columns/).waitFor();
+  await pressOn(designer, /^Move into Columns/);
+  await item(page, /^Button/).waitFor({ state: 'detached' });
+}
+
+/** Presses a button by the keyboard, on the page or in a part of it. */
+async function pressOn(
+  visitor: Visitor,
+  name: RegExp | string,
+  within: Page | Locator = visitor.page,
+) {
+  await visitor.tabTo(within.getByRole('button', { name, exact: true }));
+  await visitor.page.keyboard.press('Enter');
+}
+
+/** The policy for contents is that of Backstage: no live component asks for more. */
+function expectStockPolicy(policy: string): void {
+  const allowed = new Map(
+    policy
+      .split(';')
+      .map(directive => directive.trim().split(/ +/))
+      .map(([name, ...sources]) => [name, sources]),
+  );
+  expect(allowed.get('default-src')).toEqual(["'self'"]);
+  expect(allowed.get('script-src')).toEqual(["'self'", "'unsafe-eval'"]);
+  expect(allowed.get('img-src')).toEqual(["'self'", 'data:']);
+  expect(allowed.get('object-src')).toEqual(["'none'"]);
+  expect(allowed.has('frame-src')).toBe(false);
 }
 
 async function areSideBySide(page: Page): Promise<boolean> {
@@ -229,13 +281,17 @@ async function leaveOutOnPhones(page: Page): Promise<void> {
   await page.getByText('Edit', { exact: true }).click();
 }
 
-/** Says something of an item, by a click on the drawing. */
+/** Says something of an item, by the keyboard. */
 async function comment(reviewer: Visitor, mockup: string): Promise<void> {
   const { page } = reviewer;
   await reviewer.open(`${mockup}/comments`);
-  await page.getByRole('button', { name: /^Comment on Image/ }).click();
-  await page.getByRole('textbox', { name: /^Comment/ }).fill(COMMENT);
-  await page.getByRole('button', { name: 'Comment', exact: true }).click();
+  await page.getByRole('button', { name: /^Comment on Image/ }).waitFor();
+  await pressOn(reviewer, /About/);
+  await page.keyboard.type('Image');
+  await page.keyboard.press('Enter');
+  await reviewer.tabTo(page.getByRole('textbox', { name: /^Comment/ }));
+  await page.keyboard.type(COMMENT);
+  await pressOn(reviewer, 'Comment');
   await page.getByText('Your comment is saved.').waitFor();
 }
 
@@ -259,8 +315,7 @@ async function answer(designer: Visitor, mockup: string): Promise<void> {
   await said.waitFor();
   await designer.expectNoSidewaysScroll();
   await designer.expectAccessible(() => said.waitFor());
-  await designer.tabTo(page.getByRole('button', { name: /^Resolve/ }));
-  await page.keyboard.press('Enter');
+  await pressOn(designer, /^Resolve/);
   await page.getByText('1 resolved comment').waitFor();
 
   designer.expectProblem(/status of 403 .*\/ready/);
@@ -283,10 +338,6 @@ function readyButton(page: Page): Locator {
 }
 
 async function savePicture({ page }: Visitor): Promise<void> {
-  await page
-    .getByRole('link', { name: /^Version of/ })
-    .first()
-    .click();
   await page.getByText('Typed by hand').waitFor();
   const [picture] = await Promise.all([
     page.waitForEvent('download'),
@@ -296,11 +347,13 @@ async function savePicture({ page }: Visitor): Promise<void> {
   expect(bytes.subarray(1, 4).toString()).toBe('PNG');
 }
 
-async function publishAsHome(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Publish' }).click();
+async function publishAsHome(designer: Visitor): Promise<void> {
+  const { page } = designer;
+  await pressOn(designer, 'Publish');
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('Make it the home page').click();
-  await dialog.getByRole('button', { name: 'Publish' }).click();
+  await designer.tabTo(dialog.getByRole('checkbox', { name: /the home page/ }));
+  await page.keyboard.press('Space');
+  await pressOn(designer, 'Publish', dialog);
   await page.getByRole('link', { name: 'Open the page' }).waitFor();
 }
 
