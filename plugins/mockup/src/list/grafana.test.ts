@@ -1,5 +1,6 @@
 import { layoutSchema, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import fc from 'fast-check';
+import { overlapsIn } from '../__testUtils__/overlaps';
 import { toDashboard, toFileMockup } from './grafana';
 
 const panel = (
@@ -312,18 +313,7 @@ describe('a dashboard of Grafana', () => {
         expect(
           Math.max(0, ...layoutData.map(({ x, w }) => x + w)),
         ).toBeLessThan(13);
-        const overlaps = layoutData.filter((one, at) =>
-          layoutData
-            .slice(0, at)
-            .some(
-              ({ x, y, w, h }) =>
-                one.x < x + w &&
-                x < one.x + one.w &&
-                one.y < y + h &&
-                y < one.y + one.h,
-            ),
-        );
-        expect(overlaps).toEqual([]);
+        expect(overlapsIn(layoutData)).toEqual([]);
         expect(
           toFileMockup(imported, 'user:default/anna').versions,
         ).toHaveLength(1);

@@ -5,6 +5,7 @@ import {
   withoutItems,
 } from 'backstage-plugin-mockup-common';
 import * as fc from 'fast-check';
+import { overlapsIn } from '../../__testUtils__/overlaps';
 import { isSameContent } from './content';
 import { DESCRIPTION, itemKey, merge, NAME } from './differences';
 import { boxOf } from '../../components/grid';
@@ -136,21 +137,6 @@ const SECTION: LayoutItem = {
   props: {},
 };
 
-function overlaps(items: readonly LayoutItem[]): string[] {
-  return items.flatMap((a, index) =>
-    items
-      .slice(index + 1)
-      .filter(
-        b =>
-          a.x < b.x + b.w &&
-          b.x < a.x + a.w &&
-          a.y < b.y + b.h &&
-          b.y < a.y + a.h,
-      )
-      .map(b => `${a.i} ${b.i}`),
-  );
-}
-
 describe('merging', () => {
   it('takes what only one has changed, and of the rest what is chosen', () => {
     fc.assert(
@@ -224,7 +210,7 @@ describe('merging', () => {
           );
           const decided = [...allOf(merging)].filter(key => decide(key));
           const { items } = merging.resultOf(new Set(decided));
-          expect(overlaps(isWithin ? itemsWithin(items[0]) : items)).toEqual(
+          expect(overlapsIn(isWithin ? itemsWithin(items[0]) : items)).toEqual(
             [],
           );
         },

@@ -6,7 +6,8 @@ import {
   withoutItems,
 } from 'backstage-plugin-mockup-common';
 import * as fc from 'fast-check';
-import { boxOf, GRID } from '../../components/grid';
+import { overlapsIn } from '../../__testUtils__/overlaps';
+import { GRID } from '../../components/grid';
 import {
   type EditorAction,
   editorReducer,
@@ -40,22 +41,6 @@ const redo: EditorAction = { type: 'redo' };
 /** The items that lie on each other, on the page or within the same container. */
 function overlaps(items: Items): string[] {
   return [items, ...items.map(itemsWithin)].flatMap(overlapsIn);
-}
-
-function overlapsIn(items: Items): string[] {
-  const boxes = items.map(each => ({ i: each.i, ...boxOf(each) }));
-  return boxes.flatMap((a, index) =>
-    boxes
-      .slice(index + 1)
-      .filter(
-        b =>
-          a.x < b.x + b.w &&
-          b.x < a.x + a.w &&
-          a.y < b.y + b.h &&
-          b.y < a.y + a.h,
-      )
-      .map(b => `${a.i} ${b.i}`),
-  );
 }
 
 const idsOf = (items: Items) => allItems(items).map(each => each.item.i);
