@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import ts from 'typescript';
-import { operatorCommand } from '../operatorCommand';
 import { addDoctor, buildProgram, commands } from './program';
 
 const ROOT = resolve(__dirname, '../../..');
@@ -150,19 +149,5 @@ describe('the advice in messages', () => {
         advised.map(([name, options]) => [name, ...words(options)]),
       ),
     ).toEqual([]);
-  });
-
-  it('is found missing where a command does not take it', async () => {
-    expect(
-      await complaints([
-        ['phase3', '--force'],
-        ['nonsense'],
-        words(operatorCommand('rollback', '--to 9')).slice(2),
-      ]),
-    ).toEqual([
-      expect.stringContaining("unknown option '--force'"),
-      expect.stringContaining("unknown command 'nonsense'"),
-      expect.stringContaining("argument '9' is invalid"),
-    ]);
   });
 });

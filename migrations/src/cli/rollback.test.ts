@@ -159,12 +159,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await expect(rowsOf('entities')).resolves.toBe(20);
       });
 
-      it('asks nothing where nothing is deleted', async () => {
-        const { exitCode, stderr } = await run('rollback', '--force');
-        expect(exitCode).toBe(0);
-        expect(stderr).not.toContain('will be deleted');
-      });
-
       it('asks on a terminal, and goes on after "yes" alone', async () => {
         const onTerminal = async (answer: string | null) => {
           const { exitCode, stderr } = await runOnTerminal(

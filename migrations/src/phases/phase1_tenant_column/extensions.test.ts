@@ -85,11 +85,4 @@ describe.each(databases.eachSupportedId())('the extensions on %s', id => {
     await down();
     await expect(installed()).resolves.toEqual(['pg_trgm in public']);
   });
-
-  it('are dropped also when the step was done twice', async () => {
-    await up();
-    await database.migrate(({ context }) => extensions.up(context));
-    await down();
-    await expect(installed()).resolves.toEqual([]);
-  });
 });
