@@ -21,6 +21,8 @@ import {
 
 interface StartOptions {
   config?: JsonObject;
+  /** Of the backend itself. */
+  features?: BackendFeature[];
   /** Modules of each engine. */
   modules?: BackendFeature[];
   role?: EngineRole;
@@ -74,6 +76,7 @@ export class TenantsOfTest {
     refs: TRefs,
     {
       config = {},
+      features = [],
       modules = [],
       role = 'all',
       sources,
@@ -95,6 +98,7 @@ export class TenantsOfTest {
         config,
       ),
       features: [
+        ...features,
         enginesServiceFactory,
         tenantEnginesServiceFactory,
         catalogModuleTenantEngines(modules, timing, sources),

@@ -4,22 +4,18 @@ import {
 } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import type { Entity } from '@backstage/catalog-model';
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
-import { takeServices } from '@internal/catalog-testing/takeServices';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   DEFAULT_TENANT_ID,
+  type TenantEngines,
   tenantEnginesServiceRef,
+  type TenantMemberStore,
   tenantMemberStoreServiceRef,
   type TenantRole,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { Client, type ClientConfig } from 'pg';
-import { tenantEngines } from '..';
+import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -56,60 +52,40 @@ const IDENTITIES = [
 ];
 
 describe.each(databases.eachSupportedId())('members as entities on %s', id => {
-  let connection: ClientConfig;
-  let client: Client;
+  let tenants: TenantsOfTest;
   let backend: CatalogBackend;
-  const { feature, services } = takeServices({
-    engines: tenantEnginesServiceRef,
-    members: tenantMemberStoreServiceRef,
-  });
-  const ids = new Map<string, string>();
+  let services: { engines: TenantEngines; members: TenantMemberStore };
   const logged: string[] = [];
 
   beforeAll(async () => {
-    connection = await createTenancyDatabase(databases, id);
-    client = new Client(connection);
-    await client.connect();
+    tenants = await TenantsOfTest.create(databases, id, ['acme', 'globex']);
     const note = (message: string) => logged.push(message);
     const logger = mockServices.logger.mock({ warn: note, error: note });
     logger.child.mockImplementation(() => logger);
-    backend = await startCatalogBackend({
-      connection,
-      enabled: true,
-      config: {
-        catalog: {
-          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
-        },
-        events: { useEventBus: 'never' },
+    ({ backend, services } = await tenants.start(
+      {
+        engines: tenantEnginesServiceRef,
+        members: tenantMemberStoreServiceRef,
       },
-      features: [
-        createServiceFactory({
-          service: coreServices.rootLogger,
-          deps: {},
-          factory: () => Object.assign(logger, { child: () => logger }),
-        }),
-        tenantEngines({ sources: ['own'] }),
-        feature,
-      ],
-    });
-    await insertEntities(connection, DEFAULT_TENANT_ID, IDENTITIES);
-    for (const slug of ['acme', 'globex']) {
-      const { tenant_id } = await backend.tenants.create({
-        tenant_slug: slug,
-        tenant_name: slug,
-      });
-      ids.set(slug, tenant_id);
-    }
+      {
+        features: [
+          createServiceFactory({
+            service: coreServices.rootLogger,
+            deps: {},
+            factory: () => Object.assign(logger, { child: () => logger }),
+          }),
+        ],
+        sources: ['own'],
+      },
+    ));
+    await insertEntities(tenants.connection, DEFAULT_TENANT_ID, IDENTITIES);
   });
-  afterAll(async () => {
-    await backend?.stop();
-    await client?.end();
-  });
+  afterAll(() => tenants.close());
 
   const put = (slug: string, principal: string, role: TenantRole = 'member') =>
-    services.members!.put(slug, { principal, role }, { by: 'test' });
+    services.members.put(slug, { principal, role }, { by: 'test' });
   const get = (slug: string, ref: string) =>
-    backend.store.getEntity(ids.get(slug)!, ref);
+    backend.store.getEntity(tenants.idOf(slug), ref);
   const until = (
     what: string,
     holds: (entity: Entity | undefined) => boolean,
@@ -144,10 +120,10 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
       await expect(get('acme', ref)).resolves.toBeUndefined();
     }
 
-    await services.members!.remove('acme', CREW);
+    await services.members.remove('acme', CREW);
     await until('no bert', entity => !entity, { ref: BERT });
     await until('no crew of anna', entity => groupsOf(entity).length === 0);
-    await services.members!.remove('acme', ANNA);
+    await services.members.remove('acme', ANNA);
     await until('no anna', entity => !entity);
   });
 
@@ -160,7 +136,7 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
         metadata: { name: 'jane', namespace: 'acme' },
         spec: { profile: {}, memberOf: [] },
       });
-      await services.members!.remove(slug, ref);
+      await services.members.remove(slug, ref);
       await until('no jane', entity => !entity, { slug, ref });
     }
   });
@@ -168,7 +144,7 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
   it('follow the identity catalog', async () => {
     await put('globex', BERT);
     await until('bert', Boolean, { slug: 'globex', ref: BERT });
-    await client.query(
+    await tenants.client.query(
       `update tenancy.entities
           set final_entity = jsonb_set(final_entity, '{spec,profile,displayName}', '"Bert the second"'),
               hash = 'another'
@@ -213,7 +189,7 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
         locationKey,
       };
       const handOver = (entities: (typeof own)[]) =>
-        services.engines!.applyMutation(ids.get('acme')!, {
+        services.engines.applyMutation(tenants.idOf('acme'), {
           type: 'full',
           source: 'own',
           entities,
@@ -230,8 +206,8 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
         entity => entity !== undefined && !ownTitle(entity),
       );
       expect(logged.filter(line => /conflict/i.test(line))).toEqual([]);
-      await services.members!.remove('acme', ANNA);
-      await services.members!.remove('acme', BERT);
+      await services.members.remove('acme', ANNA);
+      await services.members.remove('acme', BERT);
       await until('no anna', entity => !entity);
     },
   );

@@ -1,9 +1,4 @@
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
-import { takeServices } from '@internal/catalog-testing/takeServices';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import {
   createTestDatabases,
   eventually,
@@ -18,8 +13,8 @@ import {
   createBackendModule,
 } from '@backstage/backend-plugin-api';
 import { DatabaseError } from 'pg';
-import { tenantEngines } from '..';
 import { componentYaml, SourceServer } from '../__testUtils__/SourceServer';
+import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
 
 const SECRET = 'not-for-anybody-else';
 
@@ -59,52 +54,56 @@ const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('the engines on %s', id => {
   let source: SourceServer;
+  let tenants: TenantsOfTest;
   let backend: CatalogBackend;
   let engines: TenantEngineStore;
 
   beforeAll(async () => {
     source = await new SourceServer().listen();
     process.env.ROUTES_TEST_TOKEN = SECRET;
-    const taken = takeServices({ store: tenantEngineStoreServiceRef });
-    backend = await startCatalogBackend({
-      connection: await createTenancyDatabase(databases, id),
-      enabled: true,
-      config: {
-        backend: { reading: { allow: [{ host: source.host }] } },
-        tenancy: { tenants: { leaky: { secrets: ['ROUTES_TEST_TOKEN'] } } },
+    tenants = await TenantsOfTest.create(databases, id, [
+      'acme',
+      'globex',
+      'leaky',
+      'earlier',
+    ]);
+    const started = await tenants.start(
+      { store: tenantEngineStoreServiceRef },
+      {
+        config: {
+          backend: { reading: { allow: [{ host: source.host }] } },
+          tenancy: { tenants: { leaky: { secrets: ['ROUTES_TEST_TOKEN'] } } },
+        },
+        modules: [tellTale],
+        features: [
+          // Of the default tenant's catalog alone.
+          createBackendModule({
+            pluginId: 'catalog',
+            moduleId: 'routes-of-the-test',
+            register(env) {
+              env.registerInit({
+                deps: { router: coreServices.httpRouter },
+                async init({ router }) {
+                  router.use((req, res, next) =>
+                    req.path === '/of-the-default-tenant'
+                      ? res.json({ of: 'the default tenant' })
+                      : next(),
+                  );
+                },
+              });
+            },
+          }),
+        ],
       },
-      features: [
-        tenantEngines({ features: [tellTale] }),
-        // Of the default tenant's catalog alone.
-        createBackendModule({
-          pluginId: 'catalog',
-          moduleId: 'routes-of-the-test',
-          register(env) {
-            env.registerInit({
-              deps: { router: coreServices.httpRouter },
-              async init({ router }) {
-                router.use((req, res, next) =>
-                  req.path === '/of-the-default-tenant'
-                    ? res.json({ of: 'the default tenant' })
-                    : next(),
-                );
-              },
-            });
-          },
-        }),
-        taken.feature,
-      ],
-    });
-    engines = taken.services.store;
-    for (const slug of ['acme', 'globex', 'leaky', 'earlier']) {
-      await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
-    }
+    );
+    backend = started.backend;
+    engines = started.services.store;
   });
 
   afterAll(async () => {
     delete process.env.ROUTES_TEST_TOKEN;
-    await backend?.stop();
-    await source?.stop();
+    await tenants.close();
+    await source.stop();
   });
 
   const statusOf = (slug: string | undefined, ref: string) =>

@@ -1,9 +1,4 @@
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
-import { takeServices } from '@internal/catalog-testing/takeServices';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { TestServer } from '@internal/catalog-testing/TestServer';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
@@ -19,8 +14,8 @@ import {
 import type { RequestListener, ServerResponse } from 'node:http';
 import { createGzip, gzipSync } from 'node:zlib';
 import { Readable } from 'node:stream';
-import { tenantEngines } from '..';
 import { componentYaml } from '../__testUtils__/SourceServer';
+import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
 
 const MIB = 1024 * 1024;
 
@@ -162,6 +157,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
   const logged: JsonObject[] = [];
   const answers = new Map<string, RequestListener>();
   let source: TestServer;
+  let tenants: TenantsOfTest;
   let backend: CatalogBackend;
   let running: TenantEngines;
 
@@ -177,35 +173,29 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     source = await new TestServer((req, res) =>
       answers.get(req.url!.replace(/\?.*/, ''))!(req, res),
     ).listen();
-    const taken = takeServices({ engines: tenantEnginesServiceRef });
-    backend = await startCatalogBackend({
-      connection: await createTenancyDatabase(databases, id),
-      enabled: true,
-      config: {
-        backend: { reading: { allow: [{ host: source.host }] } },
-        tenancy: { engines: { sources: { timeout: { seconds: 2 } } } },
+    tenants = await TenantsOfTest.create(databases, id, ['acme', 'globex']);
+    await tenants.client.query(
+      `update tenancy.tenants set max_entities = 30 where tenant_slug = 'acme'`,
+    );
+    const started = await tenants.start(
+      { engines: tenantEnginesServiceRef },
+      {
+        config: {
+          backend: { reading: { allow: [{ host: source.host }] } },
+          tenancy: { engines: { sources: { timeout: { seconds: 2 } } } },
+        },
+        features: [recordWarnings(logged)],
       },
-      features: [
-        recordWarnings(logged),
-        tenantEngines({ features: [] }),
-        taken.feature,
-      ],
-    });
-    running = taken.services.engines;
-    for (const slug of ['acme', 'globex']) {
-      await backend.tenants.create({
-        tenant_slug: slug,
-        tenant_name: slug,
-        ...(slug === 'acme' && { max_entities: 30 }),
-      });
-    }
+    );
+    backend = started.backend;
+    running = started.services.engines;
     await eventually(async () => {
       await backend.as('acme').get('/locations').expect(200);
     });
   });
 
   afterAll(async () => {
-    await backend?.stop();
+    await tenants.close();
     await source.stop();
   });
 
