@@ -59,7 +59,6 @@ async function run(
   try {
     return await benchmark.run({
       postgres,
-      connection: postgres.connection,
       settings,
       // Apart from the results, which may go to a file.
       progress: message =>

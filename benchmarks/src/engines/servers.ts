@@ -15,7 +15,7 @@ const REFUSED = /: (429|503), /;
 
 /** Starts a backend on an empty catalog, or on that of another backend. */
 export async function startServer(
-  { connection, postgres }: BenchmarkContext,
+  { postgres }: BenchmarkContext,
   name: string,
   {
     exists = false,
@@ -31,7 +31,7 @@ export async function startServer(
     }
   }
   const settings: EnginesBackendSettings = {
-    connection: { ...connection, database: name },
+    connection: { ...postgres.connection, database: name },
     ...options,
   };
   return ServerProcess.start(require.resolve('./backend'), settings);

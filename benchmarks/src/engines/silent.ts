@@ -124,7 +124,9 @@ export async function measureSilent(
   };
 }
 
-function start({ connection }: BenchmarkContext): Promise<ServerProcess> {
+function start({
+  postgres: { connection },
+}: BenchmarkContext): Promise<ServerProcess> {
   const settings: EnginesBackendSettings = {
     connection: { ...connection, database: NAME },
     withEngines: true,

@@ -1,4 +1,4 @@
-import type { Postgres, PostgresConnection } from '@internal/postgres';
+import type { Postgres } from '@internal/postgres';
 import type { Comparison } from './comparison';
 
 /** How a benchmark is to be run. */
@@ -22,8 +22,6 @@ export interface BenchmarkContext {
   settings: Settings;
   /** The server that all sides use. */
   postgres: Postgres;
-  /** How the sides reach it: with the simulated round-trip time, if there is one. */
-  connection: PostgresConnection;
   /** Prints a line about the work that begins now. */
   progress(message: string): void;
 }

@@ -45,7 +45,7 @@ export const NOTHING: CatalogRequest = { method: 'GET', path: NOTHING_PATH };
 export class CatalogServer {
   /** @param options.tenant - whose catalog is read; without it, the stock catalog answers */
   static async start(
-    { connection }: Pick<BenchmarkContext, 'connection'>,
+    { postgres: { connection } }: Pick<BenchmarkContext, 'postgres'>,
     options: {
       name: string;
       database: string;

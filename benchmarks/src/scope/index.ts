@@ -89,7 +89,7 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
       comparisons.push(
         ...(rttMs
           ? await withDelay(postgres.connection, rttMs, on)
-          : await on(context.connection)),
+          : await on(postgres.connection)),
       );
     }
     if (tenants === size.growsFrom) {
