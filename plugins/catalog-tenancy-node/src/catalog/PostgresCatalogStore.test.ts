@@ -471,6 +471,27 @@ describe('reads of PostgresCatalogStore', () => {
           ['b', [ref('d')]],
         ]);
       });
+
+      it('follows no line beyond an entity that is deleted or was never there', async () => {
+        await write(...['a', 'b', 'c', 'd'].map(name => component(name)));
+        await emitted('a', 'b', 'gone');
+        await emitted('b', 'c');
+        await emitted('gone', 'd');
+        await catalog.client.query(
+          `update entities set deleted_at = now() where tenant_id = $1 and entity_name = 'b'`,
+          [tenantId],
+        );
+        const ancestry = await catalog.store.getAncestry(
+          tenantId,
+          'component:a',
+        );
+        expect(
+          ancestry?.items.map(({ entity, parentEntityRefs }) => [
+            entity.metadata.name,
+            parentEntityRefs,
+          ]),
+        ).toEqual([['a', []]]);
+      });
     });
 
     describe('an equal read while another is under way', () => {
