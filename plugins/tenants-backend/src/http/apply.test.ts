@@ -68,12 +68,18 @@ describe.each(databases.eachSupportedId())('tenant apply on %s', id => {
     await rm(folder, { recursive: true });
   });
 
+  /** Ends when it has said that a change is done. */
+  let endsEarly = false;
+
   async function apply(text: string, ...options: string[]) {
     const file = join(folder, 'tenants.yaml');
     await writeFile(file, text);
     let output = '';
     const stream = {
       write: (chunk: string) => {
+        if (endsEarly && chunk.startsWith('done: ')) {
+          throw new Error('Ended');
+        }
         output += chunk.replaceAll(folder, '');
         return true;
       },
@@ -152,6 +158,24 @@ tenants:
     const { body } = await backend.admin.get('/acme/catalog-config');
     expect(body.catalog.locations).toHaveLength(1);
     expect((await backend.admin.get('/other')).status).toBe(200);
+  });
+
+  it('goes on where it was ended, and does nothing twice', async () => {
+    const file = FILE.replace(/acme/gi, 'initech').replaceAll(
+      'globex',
+      'hooli',
+    );
+    const left = async () =>
+      (await planOf(file)).output.match(/^ {2}[+~-] /gm)?.length ?? 0;
+    const all = await left();
+    expect(all).toBe(7);
+    endsEarly = true;
+    for (let done = 1; done <= all; done += 1) {
+      expect((await apply(file)).exitCode).toBe(1);
+      expect(await left()).toBe(all - done);
+    }
+    endsEarly = false;
+    await expect(planOf(file)).resolves.toMatchObject({ exitCode: 0 });
   });
 
   it.each([
