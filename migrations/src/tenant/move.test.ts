@@ -26,6 +26,14 @@ const databases = createTestDatabases();
 
 const makers: Client[] = [];
 
+/** Tables of an engine whose rows go with the row that they refer to. */
+const chainIn = (schema: string) => `
+  create table "${schema}".roots (id int primary key);
+  create table "${schema}".stems (
+    id int primary key, root int references "${schema}".roots on delete cascade);
+  create table "${schema}".leaves (
+    id int primary key, stem int references "${schema}".stems on delete cascade)`;
+
 const makeTables: MakeTables = async ({ connection, part, schema }) => {
   const client = new Client(connection);
   // It stays open: a session can't be killed after the statement of one that has ended.
@@ -38,14 +46,6 @@ const makeTables: MakeTables = async ({ connection, part, schema }) => {
       : `create schema "${schema}"`,
   );
 };
-
-/** Tables of an engine whose rows go with the row that they refer to. */
-const chainIn = (schema: string) => `
-  create table "${schema}".roots (id int primary key);
-  create table "${schema}".stems (
-    id int primary key, root int references "${schema}".roots on delete cascade);
-  create table "${schema}".leaves (
-    id int primary key, stem int references "${schema}".stems on delete cascade)`;
 
 /** What the engine writes while the tenant is copied. */
 const CHANGES_OF_ENGINE = `
