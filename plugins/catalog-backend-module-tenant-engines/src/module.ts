@@ -60,7 +60,7 @@ import { EngineTables } from './tables/EngineTables';
 import { schedulePurge } from './tables/schedulePurge';
 import { WorkByTenant } from './work/WorkByTenant';
 
-/** The engines, as other parts of the backend know them before and after they start. */
+/** The engines, as other parts of the backend use them before and after their start. */
 class Engines implements TenantEngines {
   readonly isAvailable = true;
   readonly packages = readEnginePackages();
@@ -136,17 +136,22 @@ class Engines implements TenantEngines {
     return this.packages[0].version;
   }
 
-  async report(tenantId: string) {
-    const reports = await this.reports([tenantId]);
-    return {
-      ...reports.get(tenantId)!,
-      sourceErrors: await this.#status!.readSourceErrors(tenantId),
-    };
+  report(tenantId: string) {
+    return this.#readStatus(async status => ({
+      ...(await status.report([tenantId])).get(tenantId)!,
+      sourceErrors: await status.readSourceErrors(tenantId),
+    }));
   }
 
-  async reports(tenantIds: string[]) {
+  reports(tenantIds: string[]) {
+    return this.#readStatus(status => status.report(tenantIds));
+  }
+
+  async #readStatus<TResult>(
+    read: (status: EngineStatusStore) => Promise<TResult>,
+  ): Promise<TResult> {
     try {
-      return await this.#status!.report(tenantIds);
+      return await read(this.#status!);
     } catch (error) {
       // An error of the driver may quote a statement.
       throw new ServiceUnavailableError(
@@ -162,7 +167,7 @@ function notStarted(): ServiceUnavailableError {
   return new ServiceUnavailableError('The catalog engines have not started');
 }
 
-/** What this package itself and its tests know of the engines. */
+/** The engines, for this package itself and its tests. */
 export const enginesServiceRef = createServiceRef<Engines>({
   id: 'catalog-tenancy.engines',
   scope: 'root',
@@ -309,7 +314,7 @@ export const catalogModuleTenantEngines = (
             schema,
             digest: await digestOf(engines, features),
           });
-          // Once all plugins have started, and with them all fences are known.
+          // After the start of all plugins, when all fences have been added.
           rootLifecycle.addStartupHook(() =>
             engines.leases.start({ logger, store: leaseStore }),
           );
@@ -343,7 +348,7 @@ export const catalogModuleTenantEngines = (
             const find = async (id: string) => {
               const found = manager.find(id);
               if (!found) {
-                // The tenant may be one of this very moment.
+                // The tenant may have been created just now.
                 await manager.refresh();
               }
               return found ?? manager.find(id);
@@ -462,7 +467,7 @@ async function processingIntervalOf(
   }
 }
 
-/** Another one where engines run with other packages, modules or configuration of the operator. */
+/** A digest of the packages, modules and operator configuration of engines. */
 async function digestOf(
   engines: Engines,
   features: EngineFeature[],
@@ -480,7 +485,7 @@ export async function schemaOf(database: DatabaseService): Promise<string> {
   return rows[0].name;
 }
 
-/** The logger of Backstage leaves out what it knows to be secret. */
+/** Adds secrets to those that Backstage's logger redacts. */
 export function redact(
   logger: RootLoggerService & {
     addRedactions?: (secrets: readonly string[]) => void;

@@ -213,6 +213,15 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
     });
     waiting.abort();
     await expect(served).rejects.toMatchObject({ name: 'AbortError' });
+
+    // What cannot be read fails without what the driver quotes of it.
+    await tenants.client.query(
+      `update "${engineSchemaOf(tenants.idOf('acme'))}".refresh_state
+          set errors = '[{quoted' where entity_ref = 'component:default/invalid'`,
+    );
+    await expect(web.engines.report(tenants.idOf('acme'))).rejects.toThrow(
+      /^The status of the engine can't be read at the moment: the database refused a statement \(22P02\)$/,
+    );
   });
 
   it('keeps to max_entities', async () => {
