@@ -16,7 +16,7 @@ const REFS_PER_QUERY = 1_000;
 const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 2_000;
 
-/** What code of this backend hands over to the engines of tenants. */
+/** Passes mutations from code of this backend to the engines of tenants. */
 export class CodeMutations {
   readonly #find: (tenantId: string) => Promise<SupervisedEngine | undefined>;
   readonly #notifyWork: (tenantId: string) => void;
@@ -40,9 +40,9 @@ export class CodeMutations {
   }
 
   /**
-   * Hands a mutation to the provider of this process's engine, as a request hands it a
-   * location: the provider writes the engine's tables in one transaction, whichever process
-   * has the lease. That process alone processes what is written.
+   * Passes a mutation to the provider of this process's engine, as a request passes it a
+   * location: the provider writes the engine's tables in one transaction, whichever process has
+   * the lease. That process alone processes what is written.
    */
   async apply(tenantId: string, mutation: TenantMutation): Promise<void> {
     const { source = DEFAULT_SOURCE } = mutation;

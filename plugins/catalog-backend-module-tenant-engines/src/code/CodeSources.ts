@@ -9,10 +9,10 @@ import {
 
 import { SHARES_SOURCE } from '../shares/copies';
 
-/** The source of a mutation that names none. */
+/** The default source of a mutation. */
 export const DEFAULT_SOURCE = 'code';
 
-/** The entity providers of one engine that code of the backend hands entities to. */
+/** The entity providers of one engine to which code of the backend passes entities. */
 export class CodeSources {
   readonly #names: string[];
   readonly #connections = new Map<string, EntityProviderConnection>();
@@ -43,7 +43,7 @@ export class CodeSources {
     },
   });
 
-  /** Nothing for a name that is not among them. */
+  /** `undefined` for an unknown name. */
   connectionOf(name: string): EntityProviderConnection | undefined {
     return this.#connections.get(name);
   }

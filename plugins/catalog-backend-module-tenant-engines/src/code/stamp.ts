@@ -11,8 +11,8 @@ import type {
 import { createHash } from 'node:crypto';
 
 /**
- * Has the hash of an entity as it was handed over. The engine keeps it, so that the served
- * entity says which version of it was processed.
+ * An annotation with the hash of an entity as it was passed in. The engine keeps the
+ * annotation, so the served entity shows which version was processed.
  */
 export const STAMP = 'catalog-tenancy/handed-over';
 
@@ -39,7 +39,7 @@ export function stamped(
   };
 }
 
-/** The stamps that the entities of a mutation have once they are served, by their refs. */
+/** The stamps that the served entities of a mutation will have, by their refs. */
 export function stampsOf(mutation: TenantMutation): Map<string, string> {
   const provided =
     mutation.type === 'full' ? mutation.entities : mutation.added;
@@ -48,7 +48,7 @@ export function stampsOf(mutation: TenantMutation): Map<string, string> {
   );
 }
 
-/** The same for entities that are equal as they are handed over. */
+/** Equal entities have equal stamps. */
 export function stampOf(entity: Entity): string {
   return createHash('sha256')
     .update(JSON.stringify(entity))

@@ -30,7 +30,7 @@ import { checkTenantKeys, fillIn, mergeConfigs } from './pluginConfig';
 import { parseTenantConfig } from './tenantConfig';
 import { areApart, type KnownPlugin } from '../plugins/known/KnownPlugin';
 
-/** Two tenants, to see at the start whether what any two have is apart. */
+/** Two sample tenants, to check at the start that the places of any two tenants are separate. */
 const EXAMPLES: ActiveTenant[] = [
   { tenantId: '00000000-0000-4000-8000-00000000000a', tenantSlug: 'example-a' },
   { tenantId: '00000000-0000-4000-8000-00000000000b', tenantSlug: 'example-b' },
@@ -90,7 +90,7 @@ export class EngineConfigs {
     );
   }
 
-  /** How this process takes part in the division of tenants. */
+  /** How this process takes leases of tenants. */
   get leases(): OperatorConfig['leases'] {
     return this.#operator.leases;
   }
@@ -101,8 +101,8 @@ export class EngineConfigs {
   }
 
   /**
-   * What app-config has for engines, of all tenants and of single ones, but for the addresses of
-   * this process, by which no entity differs.
+   * The app-config of all engines and of single ones, without the addresses of this process,
+   * which no entity depends on.
    */
   get common(): JsonObject {
     const { app: _, backend, ...others } = this.#compose({}, []);
@@ -113,19 +113,19 @@ export class EngineConfigs {
     };
   }
 
-  /** Whether app-config feeds the engine of this tenant. */
+  /** Whether app-config has the sources of this tenant's engine. */
   isConfiguredByOperator(tenantSlug: string): boolean {
     return this.#operator.sources.has(tenantSlug);
   }
 
   /**
-   * Checks a configuration that an administrator of the tenant wants.
+   * Checks a configuration that an administrator of the tenant wants to save.
    *
    * @throws InputError that names the property and the expected form
    */
   async validate(tenant: ActiveTenant, config: JsonObject): Promise<void> {
     const resolved = await this.#resolve(tenant, config);
-    // The first caller pays for loading them; a failure is not kept.
+    // Loaded at the first call; a failure is not cached.
     this.#schemas ??= this.#loadSchemas().then(ModuleSchemas.create);
     const schemas = await this.#schemas.catch(error => {
       this.#schemas = undefined;
@@ -149,11 +149,11 @@ export class EngineConfigs {
   }
 
   /**
-   * The configuration of an instance of another plugin, which needs none of the sources of the
-   * catalog. What of the tenant's own configuration can't be used at the moment is left out, such
+   * The configuration of an instance of another plugin, without the sources of the catalog.
+   * Parts of the tenant's own configuration that can't be used at the moment are left out, such
    * as an integration whose secret is missing.
    *
-   * @returns with it, why each that is left out can't be used
+   * @returns the configuration, and for each part that was left out the reason
    */
   async configOfInstance(
     tenant: ActiveTenant,
@@ -168,7 +168,7 @@ export class EngineConfigs {
         faults: [],
       };
     } catch {
-      // The engine says why.
+      // The engine reports the reason.
     }
     const faults: string[] = [];
     const integrations: JsonObject = {};
@@ -203,8 +203,8 @@ export class EngineConfigs {
   }
 
   /**
-   * Checks that the plugin can be configured for tenants, and that what its instances keep outside
-   * of its database is apart for any two, whatever tenants configure themselves.
+   * Checks that the plugin can be configured for tenants. Any two instances must keep their
+   * data outside of the database in separate places, whatever tenants configure themselves.
    *
    * @throws Error that names the key to set
    */
@@ -235,8 +235,8 @@ export class EngineConfigs {
   }
 
   /**
-   * The secrets that a configuration has got by references. Those in app-config are known to
-   * the logger of the backend, which leaves them out.
+   * The secrets that references brought into a configuration. The backend's logger already
+   * redacts those of app-config.
    *
    * @param config - from {@link EngineConfigs.configOf}
    */
@@ -249,12 +249,12 @@ export class EngineConfigs {
     return this.#operator.bounds;
   }
 
-  /** What the backend of the tenant's engine needs beside its configuration. */
+  /** The features that the backend of the tenant's engine needs beside its configuration. */
   features(tenant: ActiveTenant): BackendFeature[] {
     return [this.fileTargets(tenant), ...this.readers(tenant, this.bounds)];
   }
 
-  /** The same for an instance of another plugin, whose files may be as large as archives. */
+  /** The features of an instance of another plugin, whose files may be as large as archives. */
   featuresOfInstance(
     tenant: ActiveTenant,
     plugin: KnownPlugin,
@@ -268,8 +268,9 @@ export class EngineConfigs {
   }
 
   /**
-   * Within which the background work of a tenant's engine connects: its entity providers, and
-   * all else that its modules start. What app-config has for a tenant, the operator has listed.
+   * The hosts to which the background work of a tenant's engine may connect: its entity
+   * providers, and everything else that its modules start. Hosts that app-config names for the
+   * tenant count as listed by the operator.
    *
    * @param own - hosts of this backend
    */
@@ -289,7 +290,7 @@ export class EngineConfigs {
     this.#hosts.isListed(url) || this.#hostsOfModules.isListed(url);
 
   private readers(tenant: ActiveTenant, bounds: SourceBounds) {
-    // What app-config has for a tenant, the operator has listed.
+    // The operator wrote app-config, so its hosts count as listed.
     const operated = this.#operator.sources.get(tenant.tenantSlug);
     const own = operated && AllowedHosts.fromConfig(this.#engine(operated));
     return [
@@ -302,7 +303,7 @@ export class EngineConfigs {
     ];
   }
 
-  /** Refuses all files of the server to an engine but those that app-config names for it. */
+  /** Refuses an engine all files of the server except those that app-config names for it. */
   fileTargets(tenant: ActiveTenant): BackendFeature {
     const { locations = [] } =
       this.#operator.sources.get(tenant.tenantSlug)?.catalog ?? {};
@@ -322,7 +323,7 @@ export class EngineConfigs {
     if (operated) {
       return compose(operated);
     }
-    // Once more: the operator may have taken a host or a secret away since.
+    // Checked again: the operator may have removed a host or a secret since it was saved.
     const resolved = stored && (await this.#resolve(tenant, stored));
     const { plugins, ...sources } = resolved?.data ?? {};
     const config = compose(
@@ -374,7 +375,7 @@ export class EngineConfigs {
 
   /**
    * @param own - what the tenant has configured, by the ids of plugins
-   * @throws Error where the instance would reach what the plugin of the backend itself keeps
+   * @throws Error if the instance could reach data of the backend's own plugin
    */
   #instance(
     { adapt, id, inherits = [], storageOf }: KnownPlugin,
@@ -422,7 +423,7 @@ export class EngineConfigs {
     ]);
     return structuredClone({
       ...backend,
-      // The events of an engine are its tenant's: the backend's bus has those of all.
+      // An engine has its own event bus: the backend's carries the events of all tenants.
       events: { useEventBus: 'never' },
       catalog: {
         ...(backend.catalog as JsonObject | undefined),

@@ -16,7 +16,7 @@ import {
 } from '@backstage/plugin-catalog-node';
 import { resolve } from 'node:path';
 
-/** TechDocs and the scaffolder read files of the server for an entity whose source is one. */
+/** For an entity whose source is a file, TechDocs and the scaffolder read files of the server. */
 const SOURCES = [ANNOTATION_LOCATION, ANNOTATION_SOURCE_LOCATION];
 
 const FIRST_WILDCARD = /[*?[{(!+@].*$/;
@@ -25,10 +25,9 @@ const FIRST_WILDCARD = /[*?[{(!+@].*$/;
  * A module of a tenant's catalog that refuses locations of type `file`, except for these
  * targets, and entities that claim to come from another file.
  *
- * The catalog itself keeps a file from being registered, but not from being named by
- * an entity: `POST /validate-entity` takes an entity's own word, in
- * `backstage.io/managed-by-location`, for being read from a file, and what stands in
- * a file may name others.
+ * The catalog itself refuses to register a file, but an entity may still name one: `POST
+ * /validate-entity` believes the entity's own `backstage.io/managed-by-location`, and a file
+ * may name other files.
  */
 export function fileTargetsModule(
   allowed: ReadonlySet<string>,
@@ -39,8 +38,8 @@ export function fileTargetsModule(
     // processor that says it has read a location is the last that is asked.
     getPriority: () => Number.MIN_SAFE_INTEGER,
     async readLocation(location, _optional, emit) {
-      // The very text: a path that only normalizes to an allowed one may lead
-      // elsewhere, through a link.
+      // The exact text: a path that normalizes to an allowed one may lead elsewhere through a
+      // link.
       if (location.type !== 'file' || allowed.has(location.target)) {
         return false;
       }
@@ -53,7 +52,7 @@ export function fileTargetsModule(
       );
       return true;
     },
-    // The catalog lets an entity override where it is from.
+    // The catalog lets an entity override its location.
     async preProcessEntity(entity, location) {
       const claimed = fileSourcesOf(entity).find(
         source =>

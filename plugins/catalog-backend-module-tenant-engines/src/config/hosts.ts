@@ -11,7 +11,7 @@ const HOST_KEY =
   /host|url|uri|endpoint|server|address|domain|authority|origin|proxy|issuer|target/i;
 const HOST_SYNTAX = /^(\[[0-9a-f:.]+\]|[^\s/\\?#@:[\]]+)(:\d+)?$/i;
 const URL_SYNTAX = /^[a-z][a-z0-9+.-]*:\/\/[^\s\\]+$/i;
-/** What some parser of URLs may take for one with a host. */
+/** Texts that some URL parser may read as a URL with a host. */
 const LIKE_URL = /:\/\/|^(https?|wss?|ftp|ldaps?):|^[\\/]{2}/i;
 const ADDRESS =
   /^(\d{1,3}(\.\d{1,3}){3}|\[[0-9a-f:.]+\]|[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]*)(:\d+)?$/i;
@@ -20,11 +20,11 @@ const LIKE_HOST =
   /^(([a-z0-9-]+\.)+([a-z]{2,})\.?|[a-z0-9.-]+:\d{1,5}|localhost)([:/?#].*)?$/i;
 const FILE_EXTENSION = /^(ya?ml|json|md|txt|xml|toml|csv|ts|js|html?)$/i;
 
-/** The longest text that some of these expressions, which go back and forth, look at. */
+/** The longest text that the expressions with backtracking are run on. */
 const MAX_ADDRESS = 100;
 const MAX_URL = 2048;
 
-/** Stands for the property of a value that is the name of a property. */
+/** The property under which the name of a property is checked like a value. */
 const NAME = '';
 
 interface OperatorIntegration {
@@ -34,7 +34,7 @@ interface OperatorIntegration {
   urls: ReadonlyMap<string, string>;
 }
 
-/** The host of an integration that names none, where Backstage has one. */
+/** The default host of an integration, where Backstage has one. */
 const DEFAULT_HOSTS: { [type: string]: string } = {
   azure: 'dev.azure.com',
   github: 'github.com',
@@ -84,7 +84,7 @@ export class AllowedHosts {
 
   /** @throws InputError that names the property, and the host if it is no secret */
   check(config: ResolvedConfig): void {
-    // What `rules` have are patterns of locations, to which nobody connects.
+    // `rules` have patterns of locations, which are never connected to.
     const { rules: _, ...catalog } = (config.data.catalog ?? {}) as JsonObject;
     const integrations = (config.data.integrations ?? {}) as JsonObject;
     this.#visit(catalog, ['catalog'], config);
@@ -127,7 +127,8 @@ export class AllowedHosts {
       );
     }
     if (origin === 'mixed') {
-      // It could not be reported without the secret, and would carry it to the host.
+      // An error could not name it without the secret, and a request would send the secret to
+      // the host.
       throw new InputError(
         `${at}: expected a host or a URL without a reference in it`,
       );

@@ -1,12 +1,13 @@
 import type { JsonObject, JsonValue } from '@backstage/types';
 
 /**
- * What engines and instances have of the backend's configuration: what their plugins and the
- * services around these read, and no more. Nothing else reaches them, whatever a later version
- * of Backstage calls it: no credentials of the portal, and nothing of other tenants.
+ * The keys of the backend's configuration that engines and instances inherit: only those that
+ * their plugins and the services around them read. All other keys stay out, also those of later
+ * versions of Backstage, and with them the credentials of the portal and the data of other
+ * tenants.
  *
- * What is sent to other systems in the name of the portal, and what a schema of Backstage's
- * marks as secret, is not for this list.
+ * Never add a key here that is sent to other systems in the portal's name, or that a schema of
+ * Backstage marks as secret.
  */
 export const INHERITED = [
   'app.baseUrl',
@@ -60,8 +61,8 @@ export const INHERITED = [
 ] as const;
 
 /**
- * Not of the operator's `tenancy.engines.inherit` either: the sources of a tenant are its own,
- * and the others are the credentials of the portal or the affairs of other tenants.
+ * Also refused in the operator's `tenancy.engines.inherit`: each tenant has its own sources,
+ * and the other keys have credentials of the portal or data of other tenants.
  */
 const NEVER =
   /^(backend\.(auth|cache|database)|catalog|connections|integrations|tenancy)(\.|$)|^backend$/;
@@ -78,7 +79,7 @@ export function checkInherited(keys: readonly string[]): readonly string[] {
   return keys;
 }
 
-/** A copy of what these keys have. */
+/** Copies the values of these keys. */
 export function pick(config: JsonObject, keys: readonly string[]): JsonObject {
   const picked: JsonObject = {};
   for (const key of keys) {

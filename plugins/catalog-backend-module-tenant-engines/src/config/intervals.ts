@@ -9,15 +9,15 @@ import { CronTime } from 'cron';
 import { pathOf, readDuration } from './operatorConfig';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** PostgreSQL has no dates for what is due in a million years. */
+/** The longest interval: PostgreSQL has no date in a million years. */
 const MAX_INTERVAL_MS = 365 * DAY_MS;
-/** All minutes of an hour, and a few more: a shorter interval shows among them. */
+/** How many runs of a crontab expression are compared: enough for all minutes of an hour. */
 const CRON_RUNS = 64;
 /** Each costs some 50 ms, the first time. */
 const MAX_CRONS = 100;
 
 /**
- * Checks that a tenant's engine works no more often than the operator lets it.
+ * Checks that a tenant's engine works no more often than the operator allows.
  *
  * @throws InputError that names the property and the expected form
  */
@@ -43,13 +43,13 @@ export function checkIntervals(
 
 interface Limits {
   minIntervalMs: number;
-  /** How many crontab expressions there were so far. */
+  /** The number of crontab expressions checked so far. */
   crons: number;
-  /** What these have shown: providers often have the same one. */
+  /** The cached results: several providers often have the same expression. */
   shortest: Map<JsonValue, number | undefined>;
 }
 
-/** Schedules of providers, and whatever else is named like one. */
+/** Schedules of providers, and every other value under a name like theirs. */
 function visit(
   value: JsonValue | undefined,
   path: PropertyKey[],
@@ -136,7 +136,7 @@ function tooShort(path: string, minIntervalMs: number): InputError {
   );
 }
 
-/** @returns undefined for what is no crontab expression, or never due */
+/** @returns `undefined` for an invalid crontab expression, or one that is never due */
 function shortestIntervalOf(expression: JsonValue): number | undefined {
   if (typeof expression !== 'string') {
     return undefined;
@@ -149,7 +149,7 @@ function shortestIntervalOf(expression: JsonValue): number | undefined {
       runs.push(last.getTime());
     }
   } catch {
-    // It looks eight years ahead: what is due once in that time is no burden.
+    // It looks eight years ahead: a task that runs once in that time costs nothing.
     if (runs.length === 0) {
       return undefined;
     }
@@ -157,7 +157,7 @@ function shortestIntervalOf(expression: JsonValue): number | undefined {
   return Math.min(...runs.slice(1).map((run, i) => run - runs[i]));
 }
 
-/** How often the engine with a configuration processes an item again; nothing where it does not. */
+/** The interval at which an engine with this configuration processes an item again, if it does. */
 export function processingIntervalMs(config: Config): number | undefined {
   const key = 'catalog.processingInterval';
   try {

@@ -12,7 +12,7 @@ export type PackageSchema = JsonObject;
 
 const SOURCES = ['catalog', 'integrations'];
 
-/** What the modules of this backend say about `catalog` and `integrations`. */
+/** The schemas of this backend's modules for `catalog` and `integrations`. */
 export class ModuleSchemas {
   readonly #schema: ConfigSchema;
   readonly #providers: ReadonlySet<string>;
@@ -72,7 +72,7 @@ export class ModuleSchemas {
   }
 }
 
-/** A package whose schema is wrong is left out, as Backstage does it at the start. */
+/** A package with an invalid schema is left out, as at the start of Backstage. */
 const LOAD_SCHEMAS = `
 const { parentPort, workerData } = require('worker_threads');
 const { loadConfigSchema } = require(workerData.configLoader);
@@ -87,8 +87,8 @@ loadConfigSchema({
  * Loads the schemas of all packages that this backend is made of, as Backstage does it
  * for the secrets in its logs.
  *
- * In a thread: a schema in TypeScript takes its compiler, seconds and 200 MB, which come
- * back when the thread ends.
+ * In a thread: a schema in TypeScript needs the compiler, which takes seconds and 200 MB until
+ * the thread ends.
  */
 export async function loadPackageSchemas(
   directory: string = process.cwd(),
@@ -124,7 +124,7 @@ async function packagesOf(directory: string): Promise<string[]> {
   ];
 }
 
-/** The rest of a backend's configuration is none of a tenant, and may be required. */
+/** A tenant has no other part of a backend's configuration, which may be required. */
 function withSourcesOnly(
   schema: JsonValue | undefined,
 ): JsonObject | undefined {
@@ -196,7 +196,7 @@ function checkNames(
   }
 }
 
-/** The messages of Ajv name what it expects, and where; not what it got. */
+/** The messages of Ajv name the place and the expected form, never the value. */
 function describe(error: unknown): string {
   const messages = (error as { messages?: string[] }).messages ?? [];
   return messages.length > 0

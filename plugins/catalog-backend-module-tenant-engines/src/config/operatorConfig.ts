@@ -72,7 +72,7 @@ const LEASE_SECONDS = 15;
 
 const jsonObject = z.record(z.string(), z.custom<JsonValue>());
 
-/** What an engine of a tenant is fed from. */
+/** The sources of a tenant's engine. */
 export const engineSourcesSchema = z.strictObject({
   catalog: z
     .strictObject({
@@ -87,7 +87,7 @@ export const engineSourcesSchema = z.strictObject({
 
 export type EngineSources = z.infer<typeof engineSourcesSchema>;
 
-/** What the registry has for a tenant: with what its instances of plugins have. */
+/** The configuration of a tenant in the registry, with the part of its plugins' instances. */
 export const tenantConfigSchema = engineSourcesSchema.extend({
   plugins: z.record(z.string(), jsonObject).optional(),
 });
@@ -142,9 +142,9 @@ const instancesSchema = z.object({
     .optional(),
 });
 
-/** What the operator says about the tenants' engines in app-config. */
+/** The operator's settings for the tenants' engines in app-config. */
 export interface OperatorConfig {
-  /** By the slug of their tenant: engines that app-config feeds. */
+  /** The engines whose sources are in app-config, by the slug of their tenant. */
   sources: ReadonlyMap<string, EngineSources>;
   /** By slug: the environment variables that a tenant's own configuration may name. */
   variables: ReadonlyMap<string, readonly string[]>;
@@ -153,7 +153,7 @@ export interface OperatorConfig {
   /** Keys of the backend's configuration that engines and instances have in addition. */
   inherit: readonly string[];
   plugins: PluginsConfig;
-  /** For engines whose configuration names none. */
+  /** The default of engines whose configuration has no interval. */
   processingInterval: JsonValue;
   /** The shortest interval, in milliseconds, that a tenant may configure. */
   minIntervalMs: number;
@@ -166,7 +166,7 @@ export interface OperatorConfig {
   leases: {
     /** Whether this process does background work of tenants. */
     role: 'all' | 'none';
-    /** After how long others take the tenants of a process that is gone. */
+    /** After how long other processes take the tenants of a lost process. */
     leaseMs: number;
   };
 }
@@ -280,7 +280,7 @@ function parse<T extends z.ZodType>(
   return result.data;
 }
 
-/** The first thing that is wrong: where, and what is expected. Zod names no values. */
+/** The first error: its place and the expected form. Zod names no values. */
 export function describeIssue(error: z.ZodError, root?: string): string {
   const [issue] = error.issues;
   const keys = issue.code === 'unrecognized_keys' ? [issue.keys[0]] : [];

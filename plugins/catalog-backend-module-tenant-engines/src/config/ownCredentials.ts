@@ -8,20 +8,19 @@ import { InputError, NotAllowedError } from '@backstage/errors';
 import type { JsonObject, JsonValue } from '@backstage/types';
 
 /*
- * Clouds give the process of the backend an identity: a role of AWS, a managed identity
- * of Azure, a service account of Google. Backstage uses it wherever a configuration has
- * no credentials. For a tenant that would be the operator's identity, and whatever that
- * may read.
+ * Clouds give the process of the backend an identity: a role of AWS, a managed identity of
+ * Azure, a service account of Google. Backstage uses it wherever a configuration has no
+ * credentials. A tenant would read with the operator's identity everything that this may read.
  */
 
 const AZURE_HOST = 'dev.azure.com';
 
-/** Providers of Backstage's own modules that know no credentials but those. */
+/** Providers of Backstage's own modules that support no other credentials. */
 const WITH_BACKEND_IDENTITY = ['awsOrganization', 'awsS3', 'azureBlob', 'gcp'];
 
 /**
- * Checks that a tenant's own configuration has credentials wherever those of the backend
- * would be used instead.
+ * Checks that a tenant's own configuration has credentials wherever Backstage would fall back
+ * to those of the backend.
  *
  * @throws InputError that names the property and the expected form
  */
@@ -68,8 +67,8 @@ export function checkOwnCredentials(config: JsonObject): void {
 }
 
 /**
- * What the clients of clouds make a part of the name of a host must be no more than that: they
- * connect by themselves.
+ * Clients of clouds build the name of a host from these values and connect themselves, so each
+ * value must be a plain part of a name.
  */
 function checkHostParts(integrations: JsonObject): void {
   listOf(integrations.awsS3).forEach((entry, i) => {
@@ -135,8 +134,7 @@ function checkProviders(providers: JsonObject, azure: JsonObject[]): void {
 }
 
 /**
- * A feature of a tenant's backend: refuses to read URLs that the backend's own identity
- * would be used for.
+ * A feature of a tenant's backend that refuses to read URLs with the backend's own identity.
  */
 export function ownCredentialsReaders(): BackendFeature {
   return createServiceFactory({
@@ -196,7 +194,7 @@ function coversOrganization(
   return azure
     .filter(entry => (entry.host ?? AZURE_HOST) === AZURE_HOST)
     .some(({ credentials }) =>
-      // An operator who lists the host without credentials wants the backend's.
+      // Where the operator lists the host without credentials, those of the backend are meant.
       credentials === undefined
         ? true
         : listOf(credentials).some(({ organizations }) => {
@@ -226,7 +224,7 @@ function refuse(path: (string | number)[], expected: string): never {
   throw new InputError(`integrations${at.join('')}: expected ${expected}`);
 }
 
-/** Modules take one provider, or several by their ids: those that have this property. */
+/** Modules accept one provider, which has this property, or several by their ids. */
 function withProperty(
   value: JsonValue | undefined,
   property: string,

@@ -3,9 +3,9 @@ import { InputError } from '@backstage/errors';
 import type { JsonObject, JsonValue } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 
-/** What the operator says about the configuration of instances of plugins. */
+/** The operator's settings for the configuration of plugins' instances. */
 export interface PluginsConfig {
-  /** By the id of the plugin: what its instances have below the key of that name. */
+  /** The configuration of instances, by the id of the plugin, which is also its key. */
   config: Readonly<Record<string, JsonObject>>;
   /** Keys that a tenant may configure itself, such as `scaffolder.defaultAuthor`. */
   tenantKeys: readonly string[];
@@ -19,7 +19,7 @@ export function fillIn<TValue extends JsonValue | undefined>(
   return (
     value &&
     JSON.parse(
-      // Neither has a character that JSON escapes.
+      // JSON escapes no character of an id or a slug.
       JSON.stringify(value)
         .replaceAll('${tenant.id}', tenantId)
         .replaceAll('${tenant.slug}', tenantSlug),
@@ -28,7 +28,7 @@ export function fillIn<TValue extends JsonValue | undefined>(
 }
 
 /**
- * Checks that a tenant configures what the operator lets it.
+ * Checks that a tenant configures only keys that the operator allows.
  *
  * @throws InputError that names the key
  */

@@ -8,12 +8,12 @@ const MAX_FILE_BYTES = 64 * 1024;
 const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** What a tenant's own configuration may reference. */
+/** The secrets that a tenant's own configuration may reference. */
 export interface SecretScope {
   tenantSlug: string;
   /** Names of environment variables. */
   variables: readonly string[];
-  /** Its folder in this one holds its files. */
+  /** The folder whose subfolder for the tenant has its files. */
   secretsDirectory?: string;
   env: NodeJS.ProcessEnv;
 }
@@ -24,20 +24,20 @@ export interface SecretScope {
  */
 export type Origin = 'literal' | 'reference' | 'mixed';
 
-/** A configuration whose references are replaced. */
+/** A configuration after its references were replaced. */
 export interface ResolvedConfig {
   data: JsonObject;
   /** Where the value at a path comes from, such as `integrations.github[0].token`. */
   originAt(path: string): Origin;
-  /** What the references stand for. */
+  /** The values of the references. */
   secrets: readonly string[];
 }
 
 /**
- * Replaces `${VARIABLE}` and `{ "$file": "name" }` by what they stand for.
+ * Replaces `${VARIABLE}` and `{ "$file": "name" }` by their values.
  *
- * Backstage's own transform would do, but it also includes other files, falls back to
- * defaults, and asks for variables without saying where.
+ * Not by Backstage's own transform, which also includes other files, falls back to defaults,
+ * and does not name the path of a missing variable.
  *
  * @throws InputError that names the path and the reference, and no secret
  */
@@ -190,7 +190,7 @@ async function readSecretFile(
   if (!file.startsWith(folder + sep)) {
     throw missing();
   }
-  // Nothing on the resolved path is a link any more. O_NONBLOCK: a pipe does not block.
+  // The resolved path has no link. With O_NONBLOCK, a pipe does not block.
   const handle = await fs
     .open(
       file,

@@ -24,7 +24,7 @@ export function parseTenantConfig(config: JsonObject): JsonObject {
     if (
       /[$][{]|[{]"[$]/.test(JSON.stringify(result.data.catalog?.locations?.[i]))
     ) {
-      // What a location has is shown to all who read the catalog of the tenant.
+      // Every reader of the tenant's catalog sees its locations.
       throw new InputError(`${path}: expected no reference to a secret here`);
     }
     if (type !== 'url') {
@@ -37,7 +37,7 @@ export function parseTenantConfig(config: JsonObject): JsonObject {
   return config;
 }
 
-/** Before anything that recurses or multiplies. */
+/** Checked before any recursion or expansion. */
 function checkSize(config: JsonObject): void {
   let values = 0;
   let characters = 0;

@@ -6,7 +6,7 @@ import { logPackages, readEnginePackages } from '../engine/packages';
 import { readPoolSize } from '../work/readPoolSize';
 
 /**
- * What `doctor` finds of the configuration of engines, and of the versions that they run with.
+ * The findings of `doctor` on the configuration of engines and on their versions.
  *
  * @public
  */

@@ -45,15 +45,16 @@ import {
 /** Intervals, in milliseconds. */
 export interface ManagerTiming extends SupervisionTiming, SleepTiming {
   /**
-   * How often engines that wait for work are looked at for some of which nobody has told, while
-   * this process hears of other processes' requests; 60,000 by default. Otherwise with each check.
+   * The interval of checks of idle engines for work without a notification, while this process
+   * receives the notifications of other processes; 60,000 by default. Otherwise each check
+   * looks.
    */
   sweepMs: number;
 }
 
 interface EngineManagerOptions {
   configs: EngineConfigs;
-  /** Of the instances of other plugins, such as webhooks. */
+  /** The events of other plugins' instances, such as webhooks. */
   events: TenantEvents;
   watch: Pick<EventLoopWatch, 'note'>;
   /** Modules and services of each engine. */
@@ -71,7 +72,7 @@ interface EngineManagerOptions {
   services: PluginServices;
   /** The names of the providers that code hands entities to. */
   sources: readonly string[];
-  /** Notes what the engines do, for every process to read. */
+  /** Records the status of the engines, for all processes. */
   status: Pick<EngineStatusRecorder, 'changed' | 'caughtUp' | 'forget'>;
   tables: EngineTables;
   timing?: Partial<ManagerTiming>;
@@ -84,8 +85,8 @@ const STARTS = 4;
 
 /**
  * The engines of this process: those of active tenants whose leases it holds, while they have
- * work, and those that had a request lately. All others sleep: the database has when each is due,
- * and the process no more than the name of its tenant.
+ * work, and those that had a request lately. All others sleep: the database has the time at
+ * which each is due, and the process keeps only the name of its tenant.
  */
 export class EngineManager {
   readonly #options: EngineManagerOptions;
@@ -102,7 +103,7 @@ export class EngineManager {
   #timer?: NodeJS.Timeout;
   #isStopped = false;
 
-  /** It starts the engines in the background. */
+  /** Starts the engines in the background. */
   static start(options: EngineManagerOptions): EngineManager {
     const manager = new EngineManager(options);
     manager.#watch();
@@ -142,7 +143,7 @@ export class EngineManager {
     });
   }
 
-  /** For a request: the engine of a tenant that is to have one, which may be starting. */
+  /** The engine of a tenant for a request; it may be starting. */
   find(tenantId: string): SupervisedEngine | undefined {
     const entry = this.#entries.get(tenantId);
     if (entry) {
@@ -158,7 +159,7 @@ export class EngineManager {
     return supervised?.status ?? { state: without };
   }
 
-  /** By the clock of `performance`; nothing of an engine that does not sleep. */
+  /** By the clock of `performance`; `undefined` if the engine does not sleep. */
   asleepSince(tenantId: string): number | undefined {
     const { asleepSince, sleep } = this.#entries.get(tenantId) ?? {};
     return sleep === 'asleep' ? asleepSince : undefined;
@@ -185,14 +186,14 @@ export class EngineManager {
       }));
   }
 
-  /** After a refresh of an entity: what was set aside of its sources is read again. */
+  /** After a refresh of an entity, its sources that were set aside are read again. */
   async refreshed(tenantId: string, entityRef: string): Promise<void> {
     if (await this.#reads.resume(tenantId, entityRef)) {
       this.wake(tenantId);
     }
   }
 
-  /** Reads the registry: changes of before are in effect afterwards. */
+  /** Reads the registry, so that earlier changes take effect. */
   refresh(): Promise<void> {
     return this.#refresh.request();
   }
@@ -263,7 +264,7 @@ export class EngineManager {
         this.#entries.delete(tenantId);
         this.#options.status.forget(tenantId);
         if (supervised) {
-          // Not awaited: one that takes long keeps no other from its start. It never rejects.
+          // Not awaited, so a slow stop does not delay the start of others. It never rejects.
           supervised.stop();
         }
       }
@@ -283,7 +284,7 @@ export class EngineManager {
         entry.supervised?.restart();
         this.wake(tenantId);
       }
-      // Before its engine starts, which would begin to ingest.
+      // Before the engine starts and ingests.
       this.#setPaused(entry, pausedAt !== undefined);
     }
     this.#sleep.look();
@@ -298,7 +299,7 @@ export class EngineManager {
     const isChange = isPaused || entry.isPaused !== undefined;
     entry.isPaused = isPaused;
     if (isPaused) {
-      // Not awaited: what is under way has seconds for its end. It never rejects.
+      // Not awaited: running work has seconds to end. It never rejects.
       works.pause(tenantId);
     } else {
       works.resume(tenantId);
@@ -311,7 +312,7 @@ export class EngineManager {
     }
   }
 
-  /** Has an engine run here, if it does not. */
+  /** Starts an engine in this process, unless it runs. */
   #run(entry: EngineEntry): void {
     if (entry.supervised) {
       return;
@@ -361,7 +362,7 @@ export class EngineManager {
       timing: this.#timing,
       start: signal => this.#startEngine(tenant, logger, signal),
       onStatus: status => {
-        // One that stops sleeps, or is forgotten.
+        // A stopped engine sleeps, or its tenant is gone.
         if (status.state !== 'stopped' && this.#entries.has(tenant.tenantId)) {
           this.#options.status.changed(tenant.tenantId, status);
         }
@@ -391,7 +392,7 @@ export class EngineManager {
     redact(configs.secretsOf(config));
     const entry = this.#entries.get(tenant.tenantId);
     if (entry) {
-      // Upstream spreads what was processed at once over so much time.
+      // Upstream spreads items that were processed together over this time.
       entry.slackMs = (processingIntervalMs(config) ?? 0) / 2;
     }
     const { members } = this.#options;
@@ -401,7 +402,7 @@ export class EngineManager {
       work,
       onIdle: () => {
         this.#options.status.caughtUp(tenant.tenantId);
-        // What the engine has taken in may be about a member.
+        // The engine may have ingested an entity with the ref of a member.
         members.refresh(tenant.tenantId);
       },
     });
@@ -418,7 +419,7 @@ export class EngineManager {
         },
         features: [
           catalogPlugin,
-          // Errors of sources are events, which nothing else logs.
+          // Errors of sources are events, which only this module logs.
           catalogLogs,
           ...features,
           ...configs.features(tenant),
@@ -466,7 +467,7 @@ export class EngineManager {
   }
 }
 
-/** Where plugins of this backend ask each other. */
+/** The hosts at which plugins of this backend call each other. */
 async function hostsOf(discovery: DiscoveryService): Promise<Set<string>> {
   const urls = [
     await discovery.getBaseUrl('catalog'),

@@ -11,7 +11,7 @@ import type { SupervisedEngine } from './SupervisedEngine';
 
 /** Intervals, in milliseconds. */
 export interface SleepTiming {
-  /** How often the tables, and what is due, are looked at in any case; 10,000 by default. */
+  /** The interval of checks of the tables and of due engines; 10,000 by default. */
   checkMs: number;
   /** After how long without a request this process may stop an engine; 600,000 by default. */
   idleMs: number;
@@ -29,9 +29,9 @@ export interface EngineEntry {
   fingerprint: string;
   /** Whether an operator has paused it. */
   isPaused?: boolean;
-  /** Nothing while it sleeps, and in a process without the lease that had no request. */
+  /** `undefined` while it sleeps, and in a process without the lease that had no request. */
   supervised?: SupervisedEngine;
-  /** Of an engine whose background work this process does; nothing until it is known. */
+  /** Of an engine whose background work this process does; `undefined` until it is known. */
   sleep?: 'asleep' | 'awake';
   /** By the clock of `performance`, as far as this process knows. */
   asleepSince?: number;
@@ -52,7 +52,10 @@ interface EngineSleepOptions {
   /** When items of engines that run are due. */
   running: Pick<SleepingEngines, 'activityOf' | 'dueInMs'>;
   timing: SleepTiming;
-  /** Has the engine of a tenant look for work, and run for that, if this process has its lease. */
+  /**
+   * Has the engine of a tenant look for work, and starts it for that, if this process has its
+   * lease.
+   */
   wake: (tenantId: string) => void;
   wakes: WakeTimes;
   works: WorkByTenant;
@@ -61,7 +64,10 @@ interface EngineSleepOptions {
 /** An engine that is due sooner goes on. */
 const SHORTEST_SLEEP_MS = 60_000;
 
-/** Whatever may have been missed, such as a change by hand: each engine looks once in this time. */
+/**
+ * Each engine looks for work once in this time, in case a change was missed, such as one by
+ * hand.
+ */
 const LONGEST_SLEEP_MS = 24 * 60 * 60_000;
 
 /**
@@ -92,7 +98,7 @@ export class EngineSleep {
       }
     }
     this.#look.request().catch(error =>
-      // The next check looks again.
+      // Retried by the next check.
       logger.warn(
         `Which engines are due can't be read at the moment: ${describeFailure(
           error,
@@ -187,7 +193,7 @@ export class EngineSleep {
     const { fingerprint, lastRequestAt, supervised, tenant } = entry;
     const { tenantId } = tenant;
     const activity = running.activityOf(tenantId);
-    // Not all on one day at the same time.
+    // Spread, so that the engines do not all look at the same time.
     const longestMs = LONGEST_SLEEP_MS * (1 - Math.random() / 2);
     const ms = Math.min(this.#dueInMs(entry), longestMs);
     if (!(await wakes.sleep(tenantId, { config: fingerprint, ms }))) {

@@ -11,13 +11,16 @@ import type { StartQueue } from '../work/StartQueue';
 
 /** Pauses and deadlines, in milliseconds. */
 export interface SupervisionTiming {
-  /** How long an engine has for its start; 60,000 by default. */
+  /** The time limit of a start; 60,000 by default. */
   startMs: number;
   /** The pause after the first failure, doubled with each further one; 1,000 by default. */
   shortestPauseMs: number;
   /** The longest such pause; 300,000 by default. */
   longestPauseMs: number;
-  /** How long an engine has to run for its earlier failures not to count; 60,000 by default. */
+  /**
+   * After how long without a failure the pause starts from the shortest again; 60,000 by
+   * default.
+   */
   stableMs: number;
 }
 
@@ -37,24 +40,24 @@ interface SupervisedEngineOptions {
   tables?: {
     /** It fails with the reason of the signal once that aborts. */
     ready(tenant: ActiveTenant, signal: AbortSignal): Promise<void>;
-    /** A request waits for this tenant. */
+    /** Prefers the tables of this tenant, because a request waits for it. */
     hurry(tenantId: string): void;
   };
-  /** In which the engine waits for its turn to start. */
+  /** The queue of starts. */
   queue: StartQueue;
   /** Starts the engine, or gives up when the signal says so. */
   start: (signal: AbortSignal) => Promise<TenantEngine>;
   timing: SupervisionTiming;
-  /** Is called with each status, and must not throw. */
+  /** Called with each status; must not throw. */
   onStatus?: (status: TenantEngineStatus) => void;
 }
 
-/** Why an engine is to be started again at once. */
+/** The abort reason for a start that is to be repeated at once. */
 const RESTART = Symbol('restart');
 
 /**
- * Keeps the engine of one tenant running: starts it, starts it again with a growing pause
- * where it fails, and stops it in the end.
+ * Keeps the engine of one tenant running: starts it, restarts it after a failure with growing
+ * pauses, and stops it in the end.
  */
 export class SupervisedEngine {
   readonly tenant: ActiveTenant;
@@ -72,7 +75,7 @@ export class SupervisedEngine {
   #status: TenantEngineStatus = { state: 'starting' };
   #waiting: (() => void)[] = [];
 
-  /** It starts at once, and never throws: {@link status} tells of failures. */
+  /** Starts at once and never throws; failures are in {@link status}. */
   static run(options: SupervisedEngineOptions): SupervisedEngine {
     return new SupervisedEngine(options);
   }
@@ -141,8 +144,8 @@ export class SupervisedEngine {
       try {
         this.#status = { state: 'starting' };
         this.#onStatus?.(this.#status);
-        // Outside of the turn, and of the time that a start may take: it may take minutes. It
-        // goes on under another configuration, with which it has nothing to do.
+        // Outside of the queue and of the time limit of a start, because it may take minutes. A
+        // change of the configuration does not end it: the tables do not depend on it.
         await this.#tables?.ready(this.tenant, signal);
         startedAt = Date.now();
         this.#engine = await this.#queue.run(
@@ -201,7 +204,7 @@ export class SupervisedEngine {
       reason,
       nextAttemptAt: new Date(Date.now() + pauseMs),
     });
-    // Another configuration may be what helps.
+    // The new configuration may mend the failure.
     this.#interruption = new AbortController();
     await delay(pauseMs, undefined, {
       signal: AbortSignal.any([

@@ -38,19 +38,19 @@ interface TenantEngineOptions {
   /** A plugin, its modules, and factories of services. */
   features: EngineFeature[];
   logger: RootLoggerService;
-  /** Of the same plugin in the backend around this one. */
+  /** The services of the same plugin in the outer backend. */
   services: PluginServices;
   work: BackgroundWork;
-  /** Where the background work may connect to; anywhere by default. */
+  /** The hosts to which background work may connect; all by default. */
   within?: WithinReach;
   /**
-   * What of the plugin is background work: all that it does without a request, or the runs of
-   * its scheduled tasks, for a plugin that is made for several replicas of a backend.
+   * Which work is background work: all work without a request, or, for a plugin made for
+   * several replicas of a backend, only the runs of scheduled tasks.
    */
   background?: 'everything' | 'scheduled tasks';
   /** Whether the plugin creates and upgrades its tables itself. */
   migrates?: boolean;
-  /** Of a catalog plugin that code hands entities to. */
+  /** The providers through which code passes entities to a catalog plugin. */
   sources?: CodeSources;
 }
 
@@ -75,8 +75,7 @@ export class TenantEngine {
   #hasTasks = false;
 
   /**
-   * Starts the modules and the plugin. A module that does not
-   * come to the end of its start has until the signal to do so.
+   * Starts the modules and the plugin, until the signal aborts.
    *
    * @throws what a module or the plugin throws, or the reason of the signal
    */
@@ -99,7 +98,7 @@ export class TenantEngine {
       ]);
       return engine;
     } catch (error) {
-      // Not awaited: it first waits for the end of the start, which may not come.
+      // Not awaited: it first waits for the end of the start, which may never come.
       engine.stop().catch(() => undefined);
       throw error;
     } finally {
@@ -143,7 +142,7 @@ export class TenantEngine {
     );
   }
 
-  /** What takes over a WebSocket at a path of the plugin. The engine closes it when it stops. */
+  /** The handler of WebSockets at a path of the plugin. The engine closes them when it stops. */
   upgradeAt(path: string): TenantUpgradeHandler | undefined {
     const upgrade = this.#upgrades.get(path);
     return (
@@ -169,8 +168,7 @@ export class TenantEngine {
   }
 
   /**
-   * Ends what the engine has started. Nothing of it gets a connection from then on, even
-   * if a module goes on.
+   * Stops the engine. From then on it gets no connection, even if a module continues.
    */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -180,7 +178,7 @@ export class TenantEngine {
   }
 }
 
-/** The plugins and modules of features, by which one set of them is told from another. */
+/** The names of the plugins and modules of features, to compare two sets of them. */
 export async function namesOf(features: EngineFeature[]): Promise<string[]> {
   const loaded = await Promise.all(features);
   return loaded.flatMap(feature => {
@@ -209,8 +207,7 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
 }
 
 /**
- * What a backend says of its start is worth a line for the backend around it, and not for
- * each of hundreds of engines.
+ * Leaves out the messages of a backend about its start: hundreds of engines would repeat them.
  */
 export function quiet(logger: LoggerService): RootLoggerService {
   return decorate<RootLoggerService>(logger, {

@@ -3,20 +3,20 @@ import { toError } from '@backstage/errors';
 import { DatabaseError } from 'pg';
 import { EngineTablesError } from '../tables/TablesSession';
 
-// Of a message that a module or a library wrote.
+// The longest part kept of a message by a module or a library.
 const LONGEST_REASON = 500;
 
-/** PostgreSQL's codes for a schema, a table or a column that is not there. */
+/** PostgreSQL's codes for a missing schema, table or column. */
 const UNDEFINED = new Set(['3F000', '42P01', '42703']);
 
-/** Whether an error says that the tables of an engine are gone. */
+/** Whether the tables of an engine are missing, by the code of an error. */
 export function saysTablesAreGone(error: unknown): boolean {
   return UNDEFINED.has(sqlStateOf(error) ?? '');
 }
 
 /**
- * PostgreSQL's code of an error of the database, or of one that it has caused. Knex puts the
- * statement into the message of such an error.
+ * PostgreSQL's code of an error or of its cause. Knex puts the statement into the message of
+ * such an error.
  */
 export function sqlStateOf(error: unknown): string | undefined {
   if (error instanceof DatabaseError) {
@@ -55,7 +55,7 @@ function describe(error: unknown): string {
   return line.slice(0, LONGEST_REASON);
 }
 
-/** A module may say what it was configured with when it fails. */
+/** A module's error may quote its configuration. */
 export function withoutSecrets(
   error: unknown,
   secrets: readonly string[],

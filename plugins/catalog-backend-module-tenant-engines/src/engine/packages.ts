@@ -3,7 +3,7 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-/** What the engines of tenants load of Backstage, and the rest of a backend as well. */
+/** The packages of Backstage that both the engines of tenants and the backend load. */
 const SHARED = [
   '@backstage/plugin-catalog-backend',
   '@backstage/plugin-catalog-node',
@@ -19,9 +19,9 @@ const SHARED = [
 export interface SharedPackage {
   /** Its name on npm. */
   name: string;
-  /** Of the copy that engines load. */
+  /** The version of the copy that engines load. */
   version: string;
-  /** Of the copy that the backend loads itself, if that is another one. */
+  /** The version of the backend's copy, if that is a different one. */
   otherVersion: string | null;
 }
 
@@ -32,8 +32,8 @@ export const NEWEST_TESTED: Record<string, string> = {
 };
 
 /**
- * What engines run with, by the copies that this package loads. They have to be those of the
- * backend: otherwise tenants run another catalog than the default tenant.
+ * The packages of the engines, as this package loads them. They must be the copies of the
+ * backend: otherwise tenants run a different catalog than the default tenant.
  *
  * @param backend - the path of a file of the backend
  * @param engines - of a file of this package
@@ -59,7 +59,10 @@ export function readEnginePackages(
   });
 }
 
-/** Says once, at the start, what engines run with, and what may go wrong with it. */
+/**
+ * Logs the packages of the engines once, at the start, and warns of versions that are not
+ * tested.
+ */
 export function logPackages(
   packages: SharedPackage[],
   logger: LoggerService,

@@ -53,17 +53,17 @@ interface NestedServices {
   logger: RootLoggerService;
   /** Whether the plugin creates and upgrades its tables itself. */
   migrates: boolean;
-  /** Gets the routes of the engine. */
+  /** Receives the routes of the engine. */
   mount: (handler: RequestHandler) => void;
-  /** Gets the WebSockets of the engine, of a Backstage that has them (since 1.57). */
+  /** Receives the WebSockets of the engine (Backstage 1.57 and later). */
   mountUpgrade: (upgrade: HttpRouterServiceWebSocketHandler) => void;
-  /** Is called when a task is scheduled, for which the engine has to run. */
+  /** Called when a task is scheduled, for which the engine has to run. */
   onTask?: () => void;
   /** Ends the scheduled tasks of the engine. */
   signal: AbortSignal;
   outer: PluginServices;
   work: BackgroundWork;
-  /** Where scheduled tasks may connect to. */
+  /** The hosts to which scheduled tasks may connect. */
   within?: WithinReach;
 }
 
@@ -72,8 +72,8 @@ interface NestedServices {
  * others are Backstage's own, made for this engine from its configuration, its database and
  * its router, and share nothing with those of another.
  *
- * Database and routers are no decorators: those of the backend are not this tenant's, so that
- * a method that is missing here must stay so.
+ * Database and routers do not decorate those of the backend, which belong to other tenants too:
+ * a method that is missing here must stay missing.
  */
 export function createServices(options: NestedServices): ServiceFactory[] {
   const { config, knex, logger, migrates, mount, mountUpgrade, outer } =
@@ -85,10 +85,10 @@ export function createServices(options: NestedServices): ServiceFactory[] {
     provide(coreServices.rootLogger, logger),
     provide(coreServices.database, {
       getClient: async () => knex,
-      // The tables of a catalog are there already, and in the version of this release.
+      // The tables of a catalog already exist, in the version of this release.
       migrations: { skip: !migrates },
     }),
-    // Routes outside of the plugin are the backend's, and not a tenant's.
+    // Routes outside of the plugin belong to the backend.
     provide(coreServices.rootHttpRouter, {
       use: () => undefined,
       addWebSocketHandler: () => undefined,
@@ -96,7 +96,7 @@ export function createServices(options: NestedServices): ServiceFactory[] {
     provide(coreServices.httpRouter, {
       use: mount,
       addWebSocketHandler: mountUpgrade,
-      // The backend asks for credentials before a request comes here, on all routes.
+      // The backend has required credentials on all routes before it forwards a request.
       addAuthPolicy: () => undefined,
     }),
     provide(coreServices.auth, tenantAuth(outer.auth, tenant)),
@@ -137,7 +137,7 @@ function provide<TService>(
     : createServiceFactory({ service, deps: {}, factory });
 }
 
-/** Whatever an engine calls, it calls for its tenant: another method could issue other tokens. */
+/** All calls of an engine are for its tenant: an unknown method could issue other tokens. */
 function tenantAuth(auth: AuthService, tenant: ActiveTenant): AuthService {
   const ofTenant = <TPrincipal>(
     credentials: BackstageCredentials<TPrincipal>,
@@ -158,7 +158,7 @@ function tenantAuth(auth: AuthService, tenant: ActiveTenant): AuthService {
   });
 }
 
-/** Another method would lack the tenant in what it records, and shows nobody anything. */
+/** An unknown method would record events without the tenant; it returns no data. */
 function tenantAuditor(
   auditor: AuditorService,
   tenant: ActiveTenant,
@@ -174,7 +174,7 @@ function tenantAuditor(
   });
 }
 
-/** Another method would reach keys of all tenants. */
+/** An unknown method would reach the keys of all tenants. */
 function tenantCache(cache: CacheService, tenantId: string): CacheService {
   const keyOf = (key: string) => `tenant:${tenantId}:${key}`;
   return decorateKnown('cache', cache, {

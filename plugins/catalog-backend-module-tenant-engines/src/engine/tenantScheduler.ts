@@ -33,19 +33,19 @@ export function tenantScheduler(options: {
   scheduler: SchedulerService;
   tenant: ActiveTenant;
   work: BackgroundWork;
-  /** Where tasks may connect to; anywhere by default. */
+  /** The hosts to which tasks may connect; all by default. */
   within?: WithinReach;
   logger: LoggerService;
   /** Ends all tasks. */
   signal: AbortSignal;
-  /** Is called when a task is scheduled, for which the engine has to run. */
+  /** Called when a task is scheduled, for which the engine has to run. */
   onTask?: () => void;
 }): SchedulerService {
   const { scheduler, tenant, work, logger, signal } = options;
   const { within = run => run() } = options;
   const prefix = `tenant:${tenant.tenantId}:`;
 
-  /** Ends as soon as no more work may begin. */
+  /** Aborts as soon as no more work may begin. */
   const schedule = (task: Task, closing: AbortSignal) =>
     scheduler.scheduleTask({
       ...task,
@@ -57,7 +57,7 @@ export function tenantScheduler(options: {
       ),
     });
 
-  /** Nobody hears of a failure, so that it is tried until it succeeds. */
+  /** No caller sees a failure, so it is retried until it succeeds. */
   const scheduleAgain = async (task: Task, closing: AbortSignal) => {
     while (!closing.aborted && !signal.aborted) {
       try {
@@ -74,7 +74,7 @@ export function tenantScheduler(options: {
     }
   };
 
-  /** Schedules the task each time that the work opens; the first time may fail. */
+  /** Schedules the task each time that work may begin again. The first time may fail. */
   let runLocal: (() => Promise<void>) | undefined;
   const scheduleWhileOpen = async (task: Task) => {
     if (task.id === LOCAL_TASK && 'milliseconds' in task.frequency) {
@@ -108,7 +108,7 @@ export function tenantScheduler(options: {
     await update(schedule);
   };
 
-  // Another method would reach the tasks of all tenants.
+  // An unknown method would reach the tasks of all tenants.
   return decorateKnown<SchedulerService>('scheduler', scheduler, {
     scheduleTask: scheduleWhileOpen,
     createScheduledTaskRunner: definition => ({
@@ -128,7 +128,7 @@ export function tenantScheduler(options: {
       const ofTenant = tasks
         .filter(({ id }) => id.startsWith(prefix))
         .map(task => ({ ...task, id: task.id.slice(prefix.length) }));
-      // A task is scheduled again each time that this process gets the lease.
+      // This process schedules a task again each time that it gets the lease.
       return [...new Map(ofTenant.map(task => [task.id, task])).values()];
     },
   });

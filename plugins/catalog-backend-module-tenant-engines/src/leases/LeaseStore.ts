@@ -15,7 +15,7 @@ import {
 } from 'pg';
 import { hasCode } from '../tables/TablesSession';
 
-/** How things stand at one moment, by the clock of the database. */
+/** The leases at one moment, by the clock of the database. */
 export interface LeaseView {
   /** Processes that have not expired, among them this one. */
   processes: number;
@@ -30,18 +30,17 @@ export interface LeaseView {
 /** A process that has expired. */
 export interface LostProcess {
   processId: string;
-  /** For people. */
+  /** The name in log messages. */
   name: string;
-  /** With which the `application_name` of all sessions begins that it works with. */
+  /** The prefix of the `application_name` of all sessions that the process works with. */
   applicationName: string;
   tenantIds: string[];
 }
 
 /**
- * Ends what a lost process has under way on a server, and returns when that can write no
- * more.
+ * Ends the work of a lost process on a server, and returns when that process can write no more.
  *
- * @throws where it can't: the leases stay with the lost process then
+ * @throws if it can't; the leases then stay with the lost process
  */
 export type Fence = (lost: LostProcess) => Promise<void>;
 
@@ -53,7 +52,7 @@ interface LeaseStoreOptions {
   processId: string;
   leaseMs: number;
   logger: LoggerService;
-  /** How often the engine of a tenant processes an item again; nothing where it does not. */
+  /** The interval at which the engine of a tenant processes an item again, if it does. */
   intervalMsOf: (tenantId: string) => Promise<number | undefined>;
 }
 
@@ -61,13 +60,13 @@ const ADMIN_ROLE = 'portal_admin';
 const SHORTEST_TIMEOUT_MS = 1_000;
 /** For how long a fence tries to end sessions. */
 const FENCE_MS = 10_000;
-/** For how long an item is processed at most, or nearly so. */
+/** Nearly the longest time for which an item is processed. */
 const PROCESSING_MS = 30_000;
-/** What a lost process has left is due within this time, and not all at once. */
+/** The items that a lost process left become due spread over this time. */
 const SPREAD_MS = 5_000;
 const UNDEFINED_TABLE = '42P01';
 
-/** With which the names of all sessions of a process begin that do background work. */
+/** The prefix of the names of all sessions in which a process does background work. */
 export function applicationNameOf(processId: string): string {
   return `catalog engines ${processId}`;
 }
@@ -75,8 +74,8 @@ export function applicationNameOf(processId: string): string {
 /**
  * The leases of tenants in the database: the rows of `engine_processes` and `engine_leases`.
  *
- * All but a takeover is one statement outside of a transaction, so that a process that is
- * paused between two of them holds no lock.
+ * Everything except a takeover is one statement outside of a transaction, so a process that is
+ * paused between two statements holds no lock.
  */
 export class LeaseStore {
   readonly #options: LeaseStoreOptions;
@@ -87,7 +86,7 @@ export class LeaseStore {
   readonly #status: string;
   readonly #tenants: string;
 
-  /** It connects at the first call. */
+  /** Connects at the first call. */
   static create(options: LeaseStoreOptions): LeaseStore {
     return new LeaseStore(options);
   }
@@ -116,7 +115,7 @@ export class LeaseStore {
     this.#tenants = name('tenants');
   }
 
-  /** Adds the row of this process, which has no leases then. */
+  /** Adds the row of this process, without leases. */
   async join(): Promise<void> {
     await this.query(
       `insert into ${this.#processes} (process_id, name, expires_at)
@@ -131,10 +130,10 @@ export class LeaseStore {
   }
 
   /**
-   * Moves the time at which this process expires. While another process is at taking it
-   * over, the statement waits for the lock of the row.
+   * Extends the lease time of this process. During a takeover by another process the statement
+   * waits for the lock of the row.
    *
-   * @returns whether this process has its row still, and thereby its leases
+   * @returns whether this process still has its row, and thereby its leases
    */
   async renew(): Promise<boolean> {
     const rows = await this.query(
@@ -180,7 +179,7 @@ export class LeaseStore {
    * Takes leases of tenants that no process has.
    *
    * @returns the tenants whose leases it has got
-   * @throws where this process has lost its row
+   * @throws if this process has lost its row
    */
   async claim(tenantIds: string[], max: number): Promise<string[]> {
     // Two processes that claim one tenant at once: the second waits for the first, which
@@ -202,7 +201,7 @@ export class LeaseStore {
     return rows.map(({ id }) => id);
   }
 
-  /** Gives leases of this process up. */
+  /** Gives up leases of this process. */
   async release(tenantIds: string[]): Promise<void> {
     await this.query(
       `delete from ${
@@ -213,11 +212,11 @@ export class LeaseStore {
   }
 
   /**
-   * Frees the leases of a process that has expired, if there is one: first all fences, then
-   * what it had begun becomes due again, then its row goes.
+   * Frees the leases of a process that has expired, if there is one: runs all fences, makes the
+   * items due again that the process had begun, and deletes its row.
    *
-   * @returns the process, unless there was none, or another process is at it
-   * @throws what a fence throws; the leases stay then
+   * @returns the process, unless there was none or another process is taking it over
+   * @throws the error of a fence; the leases then stay
    */
   async takeOver(fences: Fence[]): Promise<LostProcess | undefined> {
     return this.#lend(async client => {
@@ -281,7 +280,7 @@ export class LeaseStore {
     };
   }
 
-  /** Whose engine ran: one that slept had begun nothing. */
+  /** Only tenants whose engine ran: a sleeping engine had begun nothing. */
   async #awakeOf(
     client: PoolClient,
     { tenantIds }: LostProcess,
@@ -296,8 +295,8 @@ export class LeaseStore {
   }
 
   /**
-   * Has the next holder do at once what the lost process had begun. An engine moves the time
-   * of an item before it works on it: the item would wait for half an hour and more.
+   * Makes the items due at once that the lost process had begun. An engine moves the time of an
+   * item before it processes it, so the item would otherwise wait for half an hour or more.
    */
   async #makeDue(
     client: PoolClient,
@@ -305,7 +304,7 @@ export class LeaseStore {
     expiresAt: Date,
   ): Promise<void> {
     const { intervalMsOf, leaseMs, logger } = this.#options;
-    // Of the last renewal, and of what was under way then.
+    // The time of the last renewal, minus the longest processing of an item.
     const since = expiresAt.getTime() - leaseMs - PROCESSING_MS;
     for (const tenantId of tenantIds) {
       const intervalMs = await intervalMsOf(tenantId);
@@ -317,7 +316,7 @@ export class LeaseStore {
         });
       } catch (error) {
         await client.query('rollback to savepoint tenant');
-        // A tenant may have no tables yet, or no longer.
+        // Tenants without tables are skipped.
         if (!hasCode(error, UNDEFINED_TABLE)) {
           logger.warn(
             `Of the tenant ${tenantId}, what a lost process had begun waits for its next interval: ${error}`,
@@ -361,7 +360,7 @@ export class LeaseStore {
       failure = error;
       throw error;
     } finally {
-      // After a timeout its statement may be under way still.
+      // After a timeout the statement may still run.
       client.release(failure !== undefined);
     }
   }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { applicationNameOf, type Fence, type LeaseStore } from './LeaseStore';
 import type { TenantLeases } from './TenantLeases';
 
-/** What a process does in its deployment: all, or the requests of users alone. */
+/** The role of a process in its deployment: all work, or only requests of users. */
 export type EngineRole = 'all' | 'none';
 
 interface StartOptions {
@@ -12,20 +12,20 @@ interface StartOptions {
   store: LeaseStore;
 }
 
-/** How often a process looks for what others have left, at least. */
+/** The longest interval between two checks for tenants without a process. */
 const LOOK_MS = 1_000;
-/** The time of a lease of which this process makes no use. */
+/** The part of a lease's time at its end that this process does not use. */
 const MARGIN = 0.1;
-/** Of its tenants, how many a process with too many gives up in a third of a lease. */
+/** The share of its tenants that a process with too many gives up in a third of a lease. */
 const GENTLY = 0.05;
-/** For how long a process that stops waits for its work to end. */
+/** How long a stopping process waits for its work to end. */
 const STOP_MS = 20_000;
 
 /** A moment by two clocks. */
 interface Moment {
-  /** Goes on while the process is paused, and no one sets it. */
+  /** Continues while the process is paused, and cannot be set. */
   monotonic: number;
-  /** Goes on while the machine is suspended too. */
+  /** Continues also while the machine is suspended. */
   wall: number;
 }
 
@@ -45,7 +45,7 @@ const now = (): Moment => ({
  */
 export class ProcessLeases implements TenantLeases {
   readonly processId = randomUUID();
-  /** Of each session that background work uses: a fence ends those by this name. */
+  /** The name of each session of background work, by which a fence finds it. */
   readonly applicationName = applicationNameOf(this.processId);
   readonly role: EngineRole;
   readonly #leaseMs: number;
@@ -57,14 +57,17 @@ export class ProcessLeases implements TenantLeases {
   readonly #left = new AbortController();
 
   readonly #held = new Set<string>();
-  /** Changes each time that all leases are lost. */
+  /** Changes whenever all leases are lost. */
   #epoch = {};
-  /** When the row was last renewed, as of the sending; nothing without a row. */
+  /** When the last successful renewal was sent; `undefined` without a row. */
   #renewedAt?: Moment;
-  /** Whether listeners know the leases as valid. */
+  /** Whether the leases were valid at the last call of the listeners. */
   #wasValid = false;
   #expiry?: NodeJS.Timeout;
-  /** Until then, others may be as late as this process was, such as after a failover. */
+  /**
+   * No takeover before this time: after a failover, other processes may be as late as this one
+   * was.
+   */
   #patientUntil = -Infinity;
 
   #wanted = new Set<string>();
@@ -99,7 +102,10 @@ export class ProcessLeases implements TenantLeases {
     return () => this.#hooks.delete(hook);
   }
 
-  /** Adds what ends the work of lost processes somewhere: all pools of background work need one. */
+  /**
+   * Adds a fence, which ends the work of lost processes. Each pool of background work needs
+   * one.
+   */
   addFence(fence: Fence): void {
     this.#fences.add(fence);
   }
@@ -110,7 +116,7 @@ export class ProcessLeases implements TenantLeases {
     this.refresh();
   }
 
-  /** Takes part in the division of the tenants, in the background. */
+  /** Starts to claim and renew leases, in the background. */
   start(options: StartOptions): void {
     this.#started = options;
     this.#loops =
@@ -119,7 +125,7 @@ export class ProcessLeases implements TenantLeases {
         : [this.#keepWatch(options)];
   }
 
-  /** The tenants may be others than before. */
+  /** Reads the tenants again after a change. */
   refresh(): void {
     this.#isStale = true;
     this.#wake?.();
@@ -243,7 +249,7 @@ export class ProcessLeases implements TenantLeases {
     this.#changed();
   }
 
-  /** Tells of leases that have begun or ceased to be valid. */
+  /** Calls the listeners if the leases have become valid or invalid. */
   #announce(): void {
     if (this.#wasValid !== this.#isValid()) {
       this.#changed();
@@ -354,7 +360,7 @@ export class ProcessLeases implements TenantLeases {
     return [...this.#held].slice(-Math.min(excess, some));
   }
 
-  /** In the background: work that is under way may need its time. */
+  /** Not awaited: running work may take time to end. */
   #giveUp(tenantIds: string[], store: LeaseStore, logger: LoggerService): void {
     if (tenantIds.length === 0) {
       return;
@@ -372,7 +378,7 @@ export class ProcessLeases implements TenantLeases {
     };
     this.#givingUp = giveUp()
       .catch(error =>
-        // The next look finds that they are this process's still.
+        // The next check finds that this process still holds them.
         logger.warn(
           `Leases can't be given up at the moment: ${explain(error)}`,
         ),
@@ -386,7 +392,7 @@ export class ProcessLeases implements TenantLeases {
     await Promise.all([...this.#hooks].map(hook => hook(tenantId)));
   }
 
-  /** Without a process that does it, background work waits: someone has to know. */
+  /** Warns of tenants whose background work no process does. */
   async #keepWatch({ logger, store }: StartOptions): Promise<void> {
     const { signal } = this.#stopping;
     let hasWarned = false;

@@ -10,19 +10,19 @@ export interface TenantLeases {
   isHeld(tenantId: string): boolean;
 
   /**
-   * Calls a listener whenever {@link TenantLeases.isHeld} may answer otherwise than before.
+   * Calls a listener whenever the result of {@link TenantLeases.isHeld} may have changed.
    *
    * @param listener - must not throw
-   * @returns what ends the calls
+   * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void;
 
   /**
-   * Adds what has to end before this process gives a lease up for another one. The lease is
-   * held until all hooks have resolved, or is lost meanwhile.
+   * Adds a hook that runs before this process gives a lease up for another process. The lease
+   * is held until all hooks have resolved, unless it is lost meanwhile.
    *
    * @param hook - must not reject
-   * @returns what removes it
+   * @returns a function that removes the hook
    */
   beforeRelease(hook: (tenantId: string) => Promise<void>): () => void;
 }

@@ -9,11 +9,11 @@ export interface DueEngines {
 }
 
 /**
- * Which engines sleep, and when each is next to be started: `wake_at` of `engine_status`, for all
- * processes. What is due is one look-up in its index, for all tenants of this process.
+ * The engines that sleep, and when each is to start: `wake_at` of `engine_status`, shared by
+ * all processes. One look-up in its index finds the due engines of all tenants of this process.
  *
- * Its sessions are those of the leases, which a fence ends: a process that has lost the lease of a
- * tenant can't say of its engine that it sleeps.
+ * It uses the sessions of the leases, which a fence ends: a process that has lost a lease can't
+ * write that the tenant's engine sleeps.
  */
 export class WakeTimes {
   readonly #query: LeaseStore['query'];
@@ -72,14 +72,14 @@ export class WakeTimes {
   /**
    * Notes that an engine sleeps, with what is in the registry for it, before it stops.
    *
-   * @returns whether it may: this process has its lease still
+   * @returns whether it may sleep: this process still has its lease
    */
   async sleep(
     tenantId: string,
     { config, ms }: { config: string; ms: number },
   ): Promise<boolean> {
-    // Locks: the row of the lease (KEY SHARE), so that nobody gets it who has not seen what this
-    // writes, and the row of the status, for this one statement.
+    // Locks for this one statement: the row of the status, and the row of the lease (KEY
+    // SHARE), so that a process that takes the lease sees this write.
     const rows = await this.#query(
       `with held as (
          select tenant_id from ${this.#name('engine_leases')}

@@ -20,9 +20,10 @@ const RETRY_MS = 5_000;
 /**
  * The entity provider that brings the members of one tenant into the catalog of its engine.
  *
- * What the tenant's own sources have under the same reference stands: the provider leaves it out, so
- * that the engine sees no conflict, and takes it up again when it is gone. Its entities have no
- * location key, so that any source of the tenant takes them over.
+ * An entity of the tenant's own sources takes precedence over a member with the same reference:
+ * the provider leaves the member out, so the engine sees no conflict, and adds it again when
+ * the other entity is gone. Its entities have no location key, so any source of the tenant may
+ * take them over.
  */
 export class MemberEntities {
   readonly #work: BackgroundWork;
@@ -35,9 +36,9 @@ export class MemberEntities {
     () => this.#mayWork(),
   );
   #connection?: EntityProviderConnection;
-  /** Of what was handed over last. */
+  /** The digest of the entities that were last passed to the engine. */
   #handedOver?: string;
-  /** Of the next try. */
+  /** The timer of the next attempt. */
   #timer?: NodeJS.Timeout;
   #isClosed = false;
 
@@ -55,7 +56,7 @@ export class MemberEntities {
     this.#read = options.read;
     this.#ownersOf = options.ownersOf;
     this.#logger = options.logger;
-    // The process that gets the lease does not know what another one has handed over.
+    // A process that gets the lease does not know which entities the previous one passed on.
     this.#stopListening = options.work.onChange(() => {
       this.#handedOver = undefined;
       this.refresh();
@@ -89,7 +90,7 @@ export class MemberEntities {
     this.#refresh.request();
   }
 
-  /** Whether it has not handed over yet what it should. */
+  /** Whether a refresh runs or waits for its next attempt. */
   get isBusy(): boolean {
     return this.#refresh.isRunning || this.#timer !== undefined;
   }
@@ -127,7 +128,7 @@ export class MemberEntities {
     const ownerOf = (entity: Entity) => owners.get(stringifyEntityRef(entity));
     const entities = members.filter(entity => ownerOf(entity) !== 'other');
     const digest = digestOf(entities);
-    // An engine that is handed nothing new sleeps on.
+    // Unchanged members are not passed on, so a sleeping engine is not woken.
     if (
       digest !== this.#handedOver ||
       entities.some(entity => ownerOf(entity) === undefined)

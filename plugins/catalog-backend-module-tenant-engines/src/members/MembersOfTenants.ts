@@ -13,15 +13,15 @@ import type { BackgroundWork } from '../work/BackgroundWork';
 import { MemberEntities, PROVIDER_NAME } from './MemberEntities';
 import { type MemberSources, readMemberEntities } from './readMemberEntities';
 
-/** How often it is looked whether users and groups of the identity catalog have changed. */
+/** The interval of checks for changed users and groups in the identity catalog. */
 const IDENTITY_MS = 10_000;
 
 /**
- * Brings the members of tenants into the catalogs of their engines, for as long as these run, and
- * says of which others the members have changed.
+ * Brings the members of tenants into the catalogs of running engines, and reports which other
+ * tenants' members have changed.
  */
 export class MembersOfTenants {
-  /** Is called for a tenant without an open engine, whose members may be others than before. */
+  /** Called for a tenant without a running engine, after its members may have changed. */
   onClosed: (tenantId: string) => void = () => undefined;
   readonly #sources: MemberSources;
   readonly #database: Pick<TenantDatabase, 'query'>;
@@ -48,7 +48,7 @@ export class MembersOfTenants {
     options.changes.onChange(change => {
       if (!change) {
         this.#refreshAll();
-        // Changes of members may have passed unheard.
+        // Notifications of changed members may have been missed.
         this.#identities = undefined;
       } else if ('membersOf' in change) {
         this.refresh(change.membersOf);
@@ -81,7 +81,7 @@ export class MembersOfTenants {
     }
   }
 
-  /** Looks whether the members of a tenant are in its catalog as they are. */
+  /** Brings the members in a tenant's catalog up to date. */
   refresh(tenantId: string): void {
     const entities = this.#open.get(tenantId);
     if (entities) {
@@ -91,7 +91,7 @@ export class MembersOfTenants {
     }
   }
 
-  /** Whether the engine of a tenant has yet to get what it should. */
+  /** Whether the engine of a tenant does not have its current members yet. */
   isBusy(tenantId: string): boolean {
     return this.#open.get(tenantId)?.isBusy === true;
   }
@@ -184,7 +184,7 @@ export class MembersOfTenants {
     return new Map(rows.map(({ id, digest }) => [id, digest]));
   }
 
-  /** Not by the engine's own sessions: it sleeps on. */
+  /** Not in the engine's own sessions, which would wake it. */
   async #ownersOf(
     tenantId: string,
     refs: string[],

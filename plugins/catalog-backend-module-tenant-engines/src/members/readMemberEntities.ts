@@ -16,13 +16,13 @@ import {
 
 const PAGE_SIZE = 500;
 const USER_OR_GROUP = /^(user|group):/;
-/** Of an entity's name and namespace; who is called otherwise has no entity. */
+/** The form of an entity's name and namespace. A member with any other name gets no entity. */
 const REF = /^[a-z]+:[a-z0-9_.-]{1,63}\/[a-z0-9_.-]{1,63}$/;
 
-/** What reads who the members of tenants are. */
+/** Reads the members of tenants. */
 export interface MemberSources {
   members: Pick<TenantMemberStore, 'list'>;
-  /** The default tenant has the identity catalog. */
+  /** The identity catalog is that of the default tenant. */
   store: Pick<CatalogStore, 'getEntitiesByRefs' | 'queryEntities'>;
 }
 

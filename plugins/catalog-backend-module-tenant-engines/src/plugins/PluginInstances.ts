@@ -25,13 +25,13 @@ import type { TenantEvents } from './TenantEvents';
 
 /** A tenant that is to have an instance. */
 export interface InstanceTenant extends ActiveTenant {
-  /** What the registry has for the tenant. */
+  /** The tenant's configuration in the registry. */
   catalogConfig?: JsonObject;
 }
 
 /** Intervals, in milliseconds. */
 export interface InstancesTiming extends SupervisionTiming {
-  /** How often the registry is looked at in any case; 60,000 by default. */
+  /** The interval of checks of the registry; 60,000 by default. */
   checkMs: number;
   /**
    * After how long without a request this process stops an instance that has nothing else to do
@@ -68,7 +68,7 @@ interface Entry {
   fingerprint?: string;
   /** Why integrations of the tenant were left out at the start. */
   faults?: string[];
-  /** Nothing while this process neither runs the tasks nor had a request. */
+  /** `undefined` while this process neither runs the tasks nor had a request. */
   supervised?: SupervisedEngine;
   /** By the clock of `performance`. */
   lastRequestAt: number;
@@ -86,7 +86,7 @@ export class PluginInstances {
   readonly #timing: InstancesTiming;
   readonly #entries = new Map<string, Entry>();
   readonly #queue = new StartQueue(STARTS);
-  /** Reads the registry: changes of before are in effect afterwards. It never rejects. */
+  /** Reads the registry, so that earlier changes take effect. Never rejects. */
   readonly #refresh: CoalescedRefresh;
   readonly #endOfEvents: (() => void)[];
   #timer?: NodeJS.Timeout;
@@ -94,7 +94,7 @@ export class PluginInstances {
   #busy: ReadonlySet<string> = new Set();
   #isStopped = false;
 
-  /** It starts the instances in the background. */
+  /** Starts the instances in the background. */
   static start(options: PluginInstancesOptions): PluginInstances {
     return new PluginInstances(options);
   }
@@ -128,7 +128,7 @@ export class PluginInstances {
     this.#refresh.request().then(checkAgain);
   }
 
-  /** For a request, whose tenant is active: its instance, which may be starting. */
+  /** The instance for a request of an active tenant; it may be starting. */
   find(tenantId: string, tenantSlug: string): SupervisedEngine | undefined {
     if (this.#isStopped) {
       return undefined;
@@ -197,7 +197,7 @@ export class PluginInstances {
     }
     const ids = new Set(tenants.map(({ tenantId }) => tenantId));
     for (const [tenantId, { lastRequestAt, supervised }] of this.#entries) {
-      // A tenant that is newer than the list may have had a request already.
+      // A tenant that was created after the list was read may already have had a request.
       if (!ids.has(tenantId) && lastRequestAt < readAt) {
         this.#entries.delete(tenantId);
         this.#stopLater(supervised);
@@ -210,7 +210,7 @@ export class PluginInstances {
         entry.fingerprint !== undefined &&
         entry.fingerprint !== fingerprint
       ) {
-        // Its integrations may be others.
+        // The integrations may have changed.
         entry.supervised?.restart();
       }
       entry.fingerprint = fingerprint;
@@ -221,7 +221,10 @@ export class PluginInstances {
     this.#startHeld();
   }
 
-  /** A secret may be there by now. */
+  /**
+   * Restarts the instance if other integrations can be used than at its start, such as after a
+   * secret was added.
+   */
   async #restartIfOther(entry: Entry, tenant: InstanceTenant): Promise<void> {
     const { faults } = await this.#options.configs.configOfInstance(
       tenant,
@@ -233,7 +236,7 @@ export class PluginInstances {
     }
   }
 
-  /** Those whose work in the background is for this process. */
+  /** Starts the instances whose background work this process does. */
   #startHeld(): void {
     for (const [tenantId, entry] of this.#entries) {
       if (!entry.supervised && this.#worksHere(tenantId)) {
@@ -252,7 +255,7 @@ export class PluginInstances {
     for (const [tenantId, entry] of this.#entries) {
       const isBusy =
         this.#worksHere(tenantId) ||
-        // It may be what a request has begun here.
+        // A request to this process may have begun the work.
         (typeof background === 'object' && this.#busy.has(tenantId));
       if (
         !isBusy &&
@@ -293,7 +296,7 @@ export class PluginInstances {
       ({ tenantId }) => tenantId === tenant.tenantId,
     );
     if (!record) {
-      // Its tables may be gone already, and must not come back.
+      // Its tables may be deleted already, and must not be created again.
       throw new Error('The tenant is not active any more');
     }
     const { config, faults } = await configs.configOfInstance(

@@ -16,7 +16,7 @@ const PATIENCE_MS = 60_000;
 /** Each is locked (ACCESS SHARE) until the end of the statement. */
 const TABLES_PER_QUERY = 50;
 
-/** As PostgreSQL has them: a longer name would be cut, and could be that of another. */
+/** The limit of PostgreSQL, which would cut a longer name to that of another schema. */
 const LONGEST_NAME = 63;
 const TENANT_PREFIX = engineSchemaOf(
   '00000000-0000-0000-0000-000000000000',
@@ -67,8 +67,8 @@ export class PluginSchemas {
    * Starts the instance of a tenant, which creates and upgrades its tables. The schema is
    * there, and no other process starts the same instance meanwhile.
    *
-   * It holds an advisory lock for as long as the start takes. That locks no table, and those who
-   * wait for it are other starts of this instance.
+   * Locks: an advisory lock during the start. It locks no table, and only other starts of this
+   * instance wait for it.
    */
   async whileStarting<T extends { stop(): Promise<void> }>(
     tenantId: string,
@@ -148,8 +148,8 @@ export class PluginSchemas {
     const name = this.nameOf(tenantId);
     await this.#withSession(async session => {
       await session.lock(name, { scope: 'session', patienceMs: PATIENCE_MS });
-      // ACCESS EXCLUSIVE on the tenant's tables, for milliseconds: its instance does not run,
-      // and what still reads them is let finish.
+      // Locks: ACCESS EXCLUSIVE on the tenant's tables, for milliseconds. The instance does not
+      // run, and the statement waits for remaining readers.
       await session.withLockRetries(
         `Dropping the tables of the plugin '${
           this.#pluginId
@@ -164,7 +164,7 @@ export class PluginSchemas {
   }
 
   async #create(session: TablesSession, name: string): Promise<void> {
-    // CREATE SCHEMA IF NOT EXISTS needs its right where the schema exists, too.
+    // CREATE SCHEMA IF NOT EXISTS needs the right to create also if the schema exists.
     const found = await session.query(
       'select from pg_catalog.pg_namespace where nspname = $1',
       [name],
@@ -199,9 +199,9 @@ export class PluginSchemas {
 }
 
 /**
- * Knex notes in a row that somebody migrates, and a process that was killed meanwhile leaves the
- * row: each later start would fail. Nobody migrates while the advisory lock is held. The row lock
- * of the update lasts for the statement.
+ * Knex marks a running migration in a row. A process that was killed leaves the mark, and each
+ * later start would fail. No other process migrates while this one holds the advisory lock. The
+ * row lock of the update lasts for the statement.
  */
 async function unlockMigrations(
   session: TablesSession,

@@ -10,18 +10,18 @@ import {
 } from '@backstage/plugin-events-node';
 import { decorateKnown } from '../engine/decorate';
 
-/** The plugin whose instances publish what comes from outside. */
+/** The plugin whose instances publish webhooks. */
 const WEBHOOKS = 'events';
 
 /**
- * Brings what an instance publishes to the catalog engine and the other instances of its tenant in
- * this process: the signal of a notification to the instance that has the pages connected, a
+ * Passes the events of an instance to the catalog engine and the other instances of its tenant
+ * in this process: the signal of a notification to the instance with the connected pages, a
  * webhook to the providers of the engine.
  */
 export class TenantEvents {
-  /** Has the engine of a tenant run in this process, for a webhook. */
+  /** Starts the engine of a tenant in this process, for a webhook. */
   startEngine: (tenantId: string) => Promise<void> = async () => undefined;
-  /** Says that a webhook may have given the engine of a tenant something to do. */
+  /** Notifies that a webhook may have made work for the engine of a tenant. */
   notifyWork: (tenantId: string) => void = () => undefined;
   readonly #instances = new Map<string, Set<EventsService>>();
 

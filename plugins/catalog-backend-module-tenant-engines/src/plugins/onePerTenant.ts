@@ -44,7 +44,7 @@ import { TenantEvents } from './TenantEvents';
 
 const PAGE = 500;
 
-/** The plugins as the gate knows them, before and after their instances start. */
+/** The plugins, as the gate uses them before and after the start of their instances. */
 class ForwardedPlugins implements TenantPlugins {
   readonly pluginIds: readonly string[];
   readonly #plugins: readonly KnownPlugin[];
@@ -258,7 +258,7 @@ function instancesModule(
             tenants,
           });
           const pool = EnginePool.create({
-            // As far as PostgreSQL has room for it.
+            // Cut to the length that PostgreSQL allows.
             applicationName:
               `${engines.leases.applicationName} ${pluginId}`.slice(0, 63),
             connection,
@@ -309,7 +309,7 @@ function instancesModule(
               forwardToEngine(forwarding),
               findUpgrade(forwarding),
             );
-            // While the database and the other services still answer.
+            // The database and the other services still answer at this time.
             rootLifecycle.addBeforeShutdownHook(() => engines.leases.stop());
             // Requests come as long as the backend listens.
             rootLifecycle.addShutdownHook(async () => {

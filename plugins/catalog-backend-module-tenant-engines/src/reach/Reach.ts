@@ -14,21 +14,21 @@ import {
 import { isPublic, lookupPublic } from './addresses';
 import { UnlistedHostError } from './UnlistedHostError';
 
-/** What may be connected to, and how much may be read, by the requests of one piece of work. */
+/** The limits of the requests of one piece of work: which hosts, and how many bytes. */
 export interface ReachOptions {
   /** Whether the operator has listed the host of a URL. */
   isListed: (url: URL) => boolean;
   /** Of all answers together, as they are sent. */
   maxBytes?: number;
-  /** Of all that comes over one connection of `node:http`, which nobody else counts. */
+  /** The limit of one connection of `node:http`, whose bytes are not counted elsewhere. */
   maxBytesOfConnection?: number;
-  /** What is said beyond `maxBytes`. */
+  /** The message beyond `maxBytes`. */
   beyondBytes?: () => Error;
   /** Ends the requests. */
   signal?: AbortSignal;
 }
 
-/** Runs a piece of work within a {@link Reach} of its own. */
+/** Runs a piece of work within a new {@link Reach}. */
 export type WithinReach = <T>(work: () => Promise<T>) => Promise<T>;
 
 const reaches = new AsyncLocalStorage<Reach>();
@@ -68,7 +68,8 @@ export class Reach {
   /**
    * Runs the work.
    *
-   * @throws what was refused to it, whatever the work makes of that; otherwise what it throws
+   * @throws the error of a refused request, even if the work catches it; otherwise the error of
+   * the work
    */
   async run<T>(work: () => Promise<T>): Promise<T> {
     const { signal } = this.#options;
@@ -91,7 +92,7 @@ export class Reach {
     const request = new Request(input, init);
     const { maxBytes, signal } = this.#options;
     if (maxBytes !== undefined) {
-      // Nothing is unpacked, so that what is counted is what is kept.
+      // Without compression, the counted bytes are those that are kept.
       request.headers.set('accept-encoding', 'identity');
     }
     try {
@@ -134,7 +135,7 @@ export class Reach {
   }
 
   #dispatcher(): Dispatcher {
-    // A proxy that the operator has set connects by itself: to hosts that it lets through.
+    // A proxy that the operator has set connects itself, to the hosts that it allows.
     const ofProcess = getGlobalDispatcher();
     const isProxy = ofProcess.constructor.name !== 'Agent';
     return unlisted.compose(dispatch => (options, handler) => {
@@ -148,7 +149,7 @@ export class Reach {
     });
   }
 
-  /** Ends a connection of `node:http` that brings too much. */
+  /** Ends a connection of `node:http` beyond its limit. */
   bound<T extends Duplex | null | undefined>(connection: T): T {
     const { maxBytesOfConnection: most } = this.#options;
     if (most !== undefined && connection) {
@@ -165,7 +166,7 @@ export class Reach {
     return connection;
   }
 
-  /** Has the work fail with this error. */
+  /** Makes the work fail with this error. */
   refuse(error: Error): Error {
     this.#refusal ??= error;
     return error;
@@ -218,7 +219,7 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** The rule for what is running, if there is one. */
+/** The reach of the current work, if there is one. */
 export function currentReach(): Reach | undefined {
   return reaches.getStore();
 }
@@ -253,7 +254,10 @@ function bound<T extends Duplex | null | undefined>(connection: T): T {
   return currentReach()?.bound(connection) ?? connection;
 }
 
-/** Connections of a reach are nobody else's, who could be led where it may not be. */
+/**
+ * A reach shares no connections: another one could otherwise use one to a host that it may not
+ * reach.
+ */
 function nameWithin(name: string): string {
   const reach = currentReach();
   return reach ? `${name}:within ${reach.id}` : name;

@@ -4,7 +4,7 @@ import { CustomErrorBase } from '@backstage/errors';
 export class UnlistedHostError extends CustomErrorBase {
   name = 'NotAllowedError' as const;
 
-  /** @param address - of the host, where its name is another thing */
+  /** @param address - of the host, if it is not in the name */
   constructor(host: string, address?: string) {
     const at = address === undefined || address === host ? '' : ` (${address})`;
     super(

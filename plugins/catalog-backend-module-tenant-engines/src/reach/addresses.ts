@@ -3,8 +3,8 @@ import { BlockList, isIP, isIPv4 } from 'node:net';
 import { UnlistedHostError } from './UnlistedHostError';
 
 /**
- * Addresses that are nobody's on the internet: this machine, networks of their own, and those
- * by which clouds hand out credentials. By the registries of special addresses of IANA.
+ * Addresses that are not on the internet: this machine, private networks, and those from which
+ * clouds give out credentials. From IANA's registries of special addresses.
  */
 const INTERNAL = new BlockList();
 for (const [network, prefix] of [
@@ -62,8 +62,8 @@ type Answer = (
 ) => void;
 
 /**
- * As `dns.lookup`, for a connection: it connects to what this answers, so that no second answer
- * of the name can lead elsewhere. A name of which one address is not public has none.
+ * Like `dns.lookup`, for a connection: it connects to the address that this returns, so a
+ * second look-up can't lead elsewhere. A name with any address that is not public has none.
  */
 export function lookupPublic(
   hostname: string,

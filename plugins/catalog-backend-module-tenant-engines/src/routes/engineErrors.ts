@@ -18,7 +18,7 @@ const LONGEST_WAIT_MS = 10_000;
  */
 const RETRYABLE = new Set(['40001', '40P01', '55P03']);
 
-/** What messages call the engine of a catalog. */
+/** The name of the engine of a catalog in messages. */
 export const CATALOG_ENGINE = 'catalog engine';
 
 /** The engine of a tenant does not run at the moment. */
@@ -37,7 +37,7 @@ class EngineStatementError extends CustomErrorBase {
 }
 
 /**
- * The engine of a tenant, once it is no longer starting.
+ * Waits for the engine of a tenant to start.
  *
  * @throws `ServiceUnavailableError` that says why it does not run
  */
@@ -53,11 +53,11 @@ export async function runningEngine(
   return engine;
 }
 
-/** For the caller: what a statement of the engine has failed with, without its SQL. */
+/** The error of a failed statement of the engine for the caller, without its SQL. */
 export function toEngineError(
   error: unknown,
   context: {
-    /** What has failed, such as a route. */
+    /** The failed action, such as a route. */
     action: string;
     supervised: SupervisedEngine;
     logger: LoggerService;

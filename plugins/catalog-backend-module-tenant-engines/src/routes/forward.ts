@@ -12,7 +12,7 @@ import { CATALOG_ENGINE, runningEngine, toEngineError } from './engineErrors';
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
-/** What messages call that which requests are forwarded to. */
+/** The name of the target in messages. */
 interface Names {
   plugin: string;
   engine: string;
@@ -20,7 +20,7 @@ interface Names {
 
 const CATALOG: Names = { plugin: 'catalog', engine: CATALOG_ENGINE };
 
-/** Finds the engine of a tenant that is to have one, which may be starting. */
+/** Finds the engine of a tenant; it may be starting. */
 export type FindEngine = (
   tenantId: string,
   tenantSlug: string,
@@ -39,9 +39,9 @@ export function forwardToEngine(options: {
   maxEntities?: (tenantSlug: string) => Promise<number>;
   /** Rejects for requests that a tenant may not make. */
   refuse?: (tenantId: string, req: Request) => Promise<void>;
-  /** Says that a request may give the engine something to do, before it is answered. */
+  /** Called before the response of a request that may have made work for the engine. */
   announceWork?: (tenantId: string) => Promise<void>;
-  /** Hears of entities that were refreshed. */
+  /** Called for each refreshed entity. */
   refreshed?: (tenantId: string, entityRef: string) => Promise<void>;
   /** Tells the process that does the background work of a tenant that there may be some. */
   notifyWork?: (tenantId: string) => void;

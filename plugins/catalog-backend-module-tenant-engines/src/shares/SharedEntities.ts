@@ -20,9 +20,12 @@ import type {
 
 /** Pauses, in milliseconds. */
 export interface ShareTiming {
-  /** Between two looks at the sources: changes in between go together. 5,000 by default. */
+  /**
+   * The pause between two checks of the sources, whose changes are passed on together; 5,000 by
+   * default.
+   */
   lookMs: number;
-  /** Between two looks at what a receiving tenant has itself; 60,000 by default. */
+  /** The pause between two checks of a receiving tenant's own entities; 60,000 by default. */
   ownMs: number;
 }
 
@@ -60,7 +63,7 @@ interface Shared {
   entities: Map<string, Entity>;
 }
 
-/** What a receiving tenant is to have, before its own entities are left out. */
+/** The copies for a receiving tenant, before those with a ref of its own entities are left out. */
 interface Offer {
   /** Changes with each of its shares. */
   version: string;
@@ -69,7 +72,7 @@ interface Offer {
   doubles: Map<string, number>;
 }
 
-/** What this process has last given to a receiving tenant. */
+/** The copies that this process last passed to a receiving tenant. */
 interface Given {
   version: string;
   /** The stamps of the copies, by ref. */
@@ -105,7 +108,7 @@ export class SharedEntities {
     this.#timing = { ...SHARE_TIMING, ...options.timing };
   }
 
-  /** Looks now: a share or a tenant may have changed. */
+  /** Checks at once, after a change of a share or a tenant. */
   hurry(): void {
     this.#hurried.abort();
   }
@@ -173,7 +176,7 @@ export class SharedEntities {
     );
   }
 
-  /** Reads the entities of shares whose source, or which themselves, have changed. */
+  /** Reads the entities of shares that have changed, or whose source has. */
   async #readSources(shares: ActiveShare[]): Promise<void> {
     for (const shareId of this.#shared.keys()) {
       if (!shares.some(share => share.shareId === shareId)) {
@@ -189,7 +192,7 @@ export class SharedEntities {
       try {
         await this.#readSource(tenantId, some);
       } catch (error) {
-        // Its receivers keep what they have.
+        // Its receivers keep their copies.
         this.#options.logger.debug(
           `What tenant ${tenantId} shares is read again: ${
             toError(error).message
@@ -293,7 +296,7 @@ export class SharedEntities {
     return offer;
   }
 
-  /** One receiving tenant that can't be fed keeps no other one waiting. */
+  /** A failure for one receiving tenant does not delay the others. */
   async #feedSafely(
     receiver: string,
     offer: Offer,
@@ -323,7 +326,8 @@ export class SharedEntities {
     const notes = [...offer.doubles].map(([shareId, doubles]) =>
       noteOf(shareId, doubles, offer, own),
     );
-    // Before the first copy: a share that ends while nobody looks is found by its note.
+    // Before the first copy: if the share ends while no process checks, its note is found
+    // later.
     await status.writeCopies(receiver, notes, { keep: noted });
     const mutation = toMutation(
       copies,
@@ -332,7 +336,7 @@ export class SharedEntities {
     if (mutation) {
       await mutations.apply(receiver, mutation);
     }
-    // Copies of shares that have ended are gone, and their notes go too.
+    // The copies of ended shares are deleted, so their notes are too.
     await status.writeCopies(receiver, notes);
     this.#given.set(receiver, {
       version: offer.version,

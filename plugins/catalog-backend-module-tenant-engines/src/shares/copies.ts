@@ -14,7 +14,7 @@ import type { JsonObject, JsonValue } from '@backstage/types';
 /** The entity provider of each engine that brings copies. */
 export const SHARES_SOURCE = 'shares';
 
-/** Where the entities of a share are from. */
+/** The source of a share's entities. */
 export interface Origin {
   shareId: string;
   /** The slug of the source. */
@@ -23,7 +23,7 @@ export interface Origin {
   owner: string | null;
 }
 
-/** What owns a copy of which nobody says an owner: the catalog demands one of most kinds. */
+/** The owner of a copy without an owner: the catalog requires one for most kinds. */
 const NOBODY = 'unknown';
 
 /**
@@ -63,7 +63,7 @@ const REFERENCES: Record<string, string | undefined> = {
 export function isShareable({ kind, metadata }: Entity): boolean {
   return (
     !KINDS_LEFT_OUT.includes(kind.toLocaleLowerCase('en-US')) &&
-    // What has been received is not passed on: a circle of shares would never end.
+    // Received copies are not shared again: a circle of shares would never end.
     metadata.annotations?.[ANNOTATION_SHARE] === undefined
   );
 }
@@ -125,7 +125,7 @@ function specOf(
   return spec;
 }
 
-/** Nothing for what is no reference. */
+/** `undefined` for an invalid reference. */
 function refOf(
   value: JsonValue | undefined,
   context: { defaultKind?: string; defaultNamespace: string },

@@ -9,8 +9,8 @@ import type { Request } from 'express';
 const REMOVAL = /^\/entities\/by-uid\/([^/]+)\/?$/;
 
 /**
- * Refuses to remove a copy of what another tenant shares: it would come back with the next
- * change.
+ * Refuses to remove a copy of an entity that another tenant shares: it would come back with the
+ * next change.
  *
  * @throws ConflictError that names the tenant that shares it
  */

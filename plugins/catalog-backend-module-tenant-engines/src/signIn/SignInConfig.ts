@@ -20,7 +20,7 @@ const TIMEOUT_MS = 10_000;
 /** Of metadata, keys, tokens and claims, as they come over a connection. */
 const MAX_BYTES = 1024 * 1024;
 
-/** What the operator says about the sign-in of tenants in app-config. */
+/** The operator's settings for the sign-in of tenants in app-config. */
 export class SignInConfig {
   readonly #operator: OperatorConfig;
   readonly #hosts: readonly AllowedHosts[];
@@ -42,7 +42,7 @@ export class SignInConfig {
       membershipOfDefault !== 'members'
     ) {
       throw new Error(
-        `${KEY} lets tenants bring people who are nobody's otherwise. Set MULTI_TENANCY_ENABLED=true, ` +
+        `${KEY} lets tenants sign in users, who may read only tenants that they are members of. Set MULTI_TENANCY_ENABLED=true, ` +
           'tenancy.membership to required and tenancy.membershipOfDefault to members',
       );
     }
@@ -60,7 +60,7 @@ export class SignInConfig {
     obeyReach();
   }
 
-  /** Whether `tenancy.admins` lists a user, whom no tenant may bring. */
+  /** Whether `tenancy.admins` lists a user; no tenant may sign that user in. */
   isAdministrator(userRef: string): boolean {
     return this.#administrators.has(userRef);
   }
@@ -82,7 +82,10 @@ export class SignInConfig {
     return String(data.client_secret);
   }
 
-  /** Runs what connects to a provider: to the internet, by https, or to what the operator lists. */
+  /**
+   * Runs work that connects to a provider: on the internet by https, or at a host that the
+   * operator lists.
+   */
   within<T>(issuer: URL, work: () => Promise<T>): Promise<T> {
     const isListed = (url: URL) =>
       this.#hosts.some(hosts => hosts.isListed(url));

@@ -16,7 +16,7 @@ const IDENTITIES = {
   tenantSlug: DEFAULT_TENANT_SLUG,
 };
 
-/** Who of those whom the provider of a tenant knows is let in, as which user. */
+/** Decides which people of a tenant's provider may sign in, and as which user. */
 export class TenantPeople {
   readonly #auth: AuthService;
   readonly #catalog: Pick<CatalogService, 'getEntityByRef'>;
@@ -60,7 +60,7 @@ export class TenantPeople {
     return userRef;
   }
 
-  /** A tenant's provider must not sign somebody in whom the portal knows from elsewhere. */
+  /** A tenant's provider must not sign in a user of the identity catalog. */
   async #refuseSomebodyElse(userRef: string): Promise<void> {
     const credentials = withTenant(
       IDENTITIES,

@@ -5,10 +5,10 @@ import {
   type TenantRole,
 } from 'backstage-plugin-tenants-common';
 
-/** What a provider says of a person, of which three fields count. */
+/** The claims of a provider about a person; three of them are used. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** What a tenant takes of it. */
+/** The person that results for a tenant. */
 export interface Person {
   /** Unique in the namespace of the tenant. */
   name: string;
@@ -22,9 +22,9 @@ export interface Person {
 const NAME = /^[a-z0-9]([a-z0-9._-]{0,61}[a-z0-9])?$/;
 
 /**
- * Takes what a tenant's provider says of a person.
+ * Reads the claims of a tenant's provider about a person.
  *
- * @throws NotAllowedError for whom the tenant lets not in
+ * @throws NotAllowedError for a person whom the tenant does not admit
  */
 export function personOf(provider: PutTenantSignIn, claims: Claims): Person {
   const email = textOf(claims, provider.email_claim ?? 'email');

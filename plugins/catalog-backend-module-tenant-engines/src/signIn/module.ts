@@ -70,8 +70,8 @@ const tenantProviderModule = createBackendModule({
 const TOLD = ['InputError', 'NotAllowedError', 'NotFoundError'];
 
 /**
- * Has the window of the sign-in tell the page why it can't begin, and close. Backstage shows an
- * error as JSON in the window, and the page learns that it was closed.
+ * Makes the sign-in window pass an error to the page and close. Backstage would show the error
+ * as JSON in the window, and the page would only learn that it was closed.
  */
 function withToldErrors(
   handlers: AuthProviderRouteHandlers,

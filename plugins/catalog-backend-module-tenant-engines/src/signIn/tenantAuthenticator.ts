@@ -17,12 +17,12 @@ import type { TenantClient, TenantClients } from './TenantClients';
 
 const SCOPES = ['openid', 'profile', 'email'];
 
-/** Who signs in, or goes on with a session. */
+/** The person who signs in or refreshes a session. */
 export interface SignedIn {
   tenant: ActiveTenant;
   provider: PutTenantSignIn;
   person: Person;
-  /** Whether a session goes on, which makes nobody a member. */
+  /** Whether a session is refreshed, which adds no member. */
   isRefresh: boolean;
 }
 
@@ -112,7 +112,7 @@ export function tenantAuthenticator(options: {
       });
     },
 
-    // Whatever goes wrong, the cookie goes.
+    // The cookie is deleted also after an error.
     async logout({ req, refreshToken }) {
       try {
         await clients.use(tenantOf(req), async opened => {

@@ -20,15 +20,15 @@ import {
   tooMuchInAll,
 } from './bounds';
 
-/** What one run of a location may still bring. */
+/** What remains of the limits for one run of a location. */
 interface Budget {
   entities: number;
   bytes: number;
 }
 
 /**
- * Locations that fail before all of their targets are read leave notes behind. Beyond so many,
- * the oldest go: whoever is read without a note is refused, and read again later.
+ * Locations that fail before all of their targets are read leave notes behind. Beyond this
+ * number the oldest are dropped. A target without a note is refused, and read again later.
  */
 const MOST_NOTES = 100_000;
 

@@ -6,18 +6,18 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sqlStateOf } from '../engine/failures';
 import type { EnginePool } from '../work/EnginePool';
 
-/** In the schema of each engine: it goes with that. */
+/** In the schema of each engine, with which it is dropped. */
 export const READS_TABLE = 'tenancy_reads_under_way';
 
 /** After how many deaths of its process a location is set aside. */
 const DEATHS = 2;
 
-/** How long an end waits for others: it goes with the next begin for nothing. */
+/** How long an end waits for others. The next begin writes it in the same statement. */
 const GATHER_MS = 1_000;
 
 const UNDEFINED_TABLE = '42P01';
 
-/** Stands at the location. */
+/** The error at the location. */
 export const SET_ASIDE =
   'set aside: the process died twice while reading it. Refresh it (POST /refresh or the button) to try again';
 
@@ -27,7 +27,7 @@ interface Note {
   hasBegun: boolean;
 }
 
-/** What of a tenant is to be written. */
+/** The changes to be written for a tenant. */
 interface Notes {
   /** The statements of a tenant follow each other. */
   inTurn: Limit;
@@ -36,12 +36,12 @@ interface Notes {
 }
 
 /**
- * Which locations the engines of this process read at the moment, kept in the database: a row
- * that another process has left was under way when that died. A location that was twice is not
- * read any more until somebody refreshes it.
+ * The locations that the engines of this process read at the moment, in the database: a
+ * location with a row of another process was being read when that process died. After the
+ * second time it is not read again until a user refreshes it.
  *
- * A death does not say which of the locations under way has caused it. After the first one each
- * of them is read alone, so that the second death is that of its cause.
+ * A death does not show which of the locations caused it. After the first death each of them is
+ * read alone, so the location of the second death is the cause.
  */
 export class ReadsUnderWay {
   readonly #pool: Pick<EnginePool, 'query'>;
@@ -49,7 +49,7 @@ export class ReadsUnderWay {
   readonly #processId = randomUUID();
   readonly #tenants = new Map<string, Notes>();
   readonly #suspects = createLimit(1);
-  /** Ends the turns of suspects, by tenant and location. */
+  /** Ends the reads of single suspects, by tenant and location. */
   readonly #turns = new Map<string, () => void>();
 
   /** @param options - `longestMs`: for how long others wait for a location that is read alone */
@@ -59,7 +59,7 @@ export class ReadsUnderWay {
   }
 
   /**
-   * Is called before a location is read.
+   * Called before a location is read.
    *
    * @throws InputError for one that is set aside
    */
@@ -80,7 +80,7 @@ export class ReadsUnderWay {
     }
   }
 
-  /** Is called when a location has been read, or could not be. */
+  /** Called after a location was read, or could not be. */
   end(tenantId: string, entityRef: string): void {
     this.#turns.get(keyOf(tenantId, entityRef))?.();
     const notes = this.#of(tenantId);
@@ -96,7 +96,7 @@ export class ReadsUnderWay {
     }, GATHER_MS).unref();
   }
 
-  /** Is called when this process ends the work of a tenant in order; it never rejects. */
+  /** Called when this process ends the work of a tenant in order; never rejects. */
   async leave(tenantId: string): Promise<void> {
     await this.#of(tenantId)
       .inTurn(() =>
@@ -110,8 +110,8 @@ export class ReadsUnderWay {
   }
 
   /**
-   * Has what was set aside read again: a location, or those from which an entity comes, which
-   * a refresh of it refreshes too.
+   * Makes set-aside locations readable again: the location itself, or those from which an
+   * entity comes, which its refresh refreshes too.
    *
    * @returns whether there was such a location
    */
@@ -145,7 +145,7 @@ export class ReadsUnderWay {
       this.#suspects(async () => {
         const ended = new Promise<void>(end => this.#turns.set(key, end));
         begin();
-        // A reader that throws has no end that anybody hears of.
+        // No end is reported for a reader that throws.
         await Promise.race([
           ended,
           delay(this.#longestMs, undefined, { ref: false }),
@@ -189,7 +189,7 @@ export class ReadsUnderWay {
     });
   }
 
-  /** Makes the table where there is none. */
+  /** Creates the table if it is missing. */
   async #query<TRow extends object>(
     tenantId: string,
     sql: string,

@@ -15,7 +15,7 @@ const HEAP_MB = 512;
 export type ParsedDocument =
   /** The value, as JSON. */
   | { json: string }
-  /** What is wrong in it, as the parser says it. */
+  /** The errors of the parser. */
   | { error: string };
 
 type Answer =
@@ -24,8 +24,8 @@ type Answer =
   | { failure: string };
 
 /**
- * Parses the YAML of tenants in threads, of which this process has two: one file of each tenant
- * at a time, the tenants in turn. What a bound has forgotten ends its thread.
+ * Parses the YAML of tenants in two threads of this process: one file of each tenant at a time,
+ * the tenants in turn. A file whose cost no bound catches ends only its thread.
  */
 export class SourceParser {
   readonly #bounds: SourceBounds;
@@ -98,7 +98,7 @@ export class SourceParser {
       if (isDone) {
         this.#idle.push(worker);
       } else {
-        // Of a thread that ends there is no more to hear than that.
+        // Errors of a thread that is being ended are ignored.
         worker.on('error', () => undefined);
         await worker.terminate();
       }
@@ -108,7 +108,7 @@ export class SourceParser {
   #startWorker(): Worker {
     const worker = new Worker(PARSE_IN_WORKER, {
       eval: true,
-      // Nothing of the process is a source's business.
+      // Without the environment of the process, which sources must not see.
       env: {},
       workerData: { yaml: require.resolve('yaml') },
       resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },

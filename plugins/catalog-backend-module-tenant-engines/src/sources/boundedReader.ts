@@ -55,8 +55,8 @@ interface ReaderBounds {
 }
 
 /**
- * A feature of a tenant's backend: its reader is Backstage's, of which each read has a bound in
- * bytes and in time, and connects where the operator lets it.
+ * A feature of a tenant's backend: Backstage's reader, with limits of bytes and time for each
+ * read, which connects only to hosts that the operator allows.
  */
 export function boundedReaders(options: ReaderBounds): BackendFeature {
   obeyReach();
@@ -90,7 +90,7 @@ function createReader(
         predicate,
         reader: boundReader(reader, { bounds, isListed, search }),
       }));
-  // For what is not exported: Google's and the one for CodeCommit.
+  // For the readers that are not exported: Google's and that of CodeCommit.
   const others = UrlReaders.default({ config, logger });
   return UrlReaders.create({
     config,
@@ -164,7 +164,7 @@ function boundReader(
     },
     async search(url, given) {
       if (!isPattern(url)) {
-        // As the readers do, which would read it without a bound.
+        // Like the readers, which would read it without a bound.
         try {
           const { buffer, etag, lastModifiedAt } = await readUrl(url, given);
           const files = [{ url, content: buffer, lastModifiedAt }];
@@ -202,12 +202,12 @@ function boundReader(
   });
 }
 
-/** Whether the readers of Backstage take a URL for one of several files: as they find it out. */
+/** Whether the readers of Backstage read a URL as a pattern of files, by their own rule. */
 function isPattern(url: string): boolean {
   try {
     return /[*?]/.test(parseGitUrl(url).filepath ?? '');
   } catch {
-    // The reader says what is wrong with it.
+    // The reader reports the error.
     return false;
   }
 }
@@ -239,7 +239,7 @@ function checkSize(content: Buffer, bounds: SourceBounds): Buffer {
   return content;
 }
 
-/** Keeps the files of archives that are too large when they are unpacked from being kept. */
+/** Drops the files of archives that are too large after they are unpacked. */
 function boundedTrees(
   trees: ReadTreeResponseFactory,
   bounds: SourceBounds,

@@ -29,15 +29,15 @@ import type { ReadsUnderWay } from './ReadsUnderWay';
 import type { SourceParser } from './SourceParser';
 
 /**
- * Lets others have their turn before each entity: a dry run would process all of its entities
- * in one chain of promises.
+ * Runs before each entity. It yields to the event loop, because a dry run would process all of
+ * its entities in one chain of promises.
  */
-function createTurns({
+function createEntityBegins({
   tenantSlug,
   watch,
 }: Parameters<typeof boundedSources>[0]): CatalogProcessor {
   return {
-    getProcessorName: () => 'TenantTurns',
+    getProcessorName: () => 'TenantEntityBegins',
     async preProcessEntity(entity, location) {
       await setImmediate();
       watch.note(tenantSlug, stringifyEntityRef(entity));
@@ -48,8 +48,8 @@ function createTurns({
 }
 
 /**
- * Notes which locations are read, right before and right after it. What is tried out or
- * validated by a request is not read again by itself.
+ * Records the begin and the end of the read of each location. Not for requests that try out or
+ * validate: the engine does not repeat those.
  */
 function createNotes({
   tenantId,
@@ -60,7 +60,7 @@ function createNotes({
   return [
     {
       getProcessorName: () => 'TenantSourceBegins',
-      // The last of what comes before the read: nothing else of it can fail.
+      // The last step before the read, so no other step can fail in between.
       getPriority: () => Number.MAX_SAFE_INTEGER,
       async validateEntityKind(entity) {
         if (isNoted(entity)) {
@@ -83,14 +83,14 @@ function createNotes({
   ];
 }
 
-/** A module of a tenant's catalog: what it reads is parsed within bounds, in a thread. */
+/** A module of a tenant's catalog that parses sources within bounds, in a thread. */
 export function boundedSources(options: {
   tenantId: string;
   tenantSlug: string;
   parser: SourceParser;
   bounds: SourceBounds;
   reads: Pick<ReadsUnderWay, 'begin' | 'end'>;
-  /** Hears of what is processed. */
+  /** Called for each processed entity. */
   watch: Pick<EventLoopWatch, 'note'>;
 }) {
   return createBackendModule({
@@ -109,7 +109,7 @@ export function boundedSources(options: {
           model.setEntityDataParser(createParser(options));
           processing.addPlaceholderResolver('yaml', createResolver(options));
           processing.addProcessor(
-            createTurns(options),
+            createEntityBegins(options),
             ...createNotes(options),
             new BoundedLocations({
               bounds: options.bounds,
@@ -123,7 +123,7 @@ export function boundedSources(options: {
   });
 }
 
-/** As Backstage's own, for which a value that is not an object is an error, and null nothing. */
+/** As in Backstage's parser, null is skipped, and any other value than an object is an error. */
 function createParser({
   tenantId,
   tenantSlug,
@@ -158,7 +158,7 @@ function createParser({
           `Expected object at root, got ${typeof value}`,
         );
       }
-      // Others have their turn between two documents.
+      // Yields to the event loop between two documents.
       await setImmediate();
     }
   };

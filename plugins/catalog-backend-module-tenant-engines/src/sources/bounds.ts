@@ -2,9 +2,9 @@ import { InputError } from '@backstage/errors';
 
 /** How much an engine takes of one source, and for how long: `tenancy.engines.sources`. */
 export interface SourceBounds {
-  /** Of a file, as its server sends it. */
+  /** The size of a file, as its server sends it. */
   readonly maxBytes: number;
-  /** Of the archive in which the files of a pattern are looked for. */
+  /** The size of the archive that is searched for the files of a pattern. */
   readonly maxArchiveBytes: number;
   /** Documents of a file, files of a pattern, targets of a location, entities of a dry run. */
   readonly maxEntities: number;
@@ -37,7 +37,7 @@ const TEXTS: Record<keyof SourceBounds, (bound: string) => string> = {
 /** A location, with all of its targets and their files, may have as much as so many files. */
 export const LOCATION_FACTOR = 10;
 
-/** What a source has too much of. Its message stands at the location. */
+/** The error of a source beyond a bound. Its message is shown at the location. */
 export function tooMuch(
   bound: keyof SourceBounds,
   bounds: SourceBounds,
@@ -50,7 +50,7 @@ export function tooMuch(
   );
 }
 
-/** The same of a location. */
+/** The error of a location beyond its bound. */
 export function tooManyTargets({ maxEntities }: SourceBounds): InputError {
   return new InputError(
     `The location has more than ${maxEntities.toLocaleString(
@@ -59,7 +59,7 @@ export function tooManyTargets({ maxEntities }: SourceBounds): InputError {
   );
 }
 
-/** The same of all that a location brings. */
+/** The error of a location whose targets together are beyond the bound. */
 export function tooMuchInAll(
   bound: 'maxBytes' | 'maxEntities',
   bounds: SourceBounds,

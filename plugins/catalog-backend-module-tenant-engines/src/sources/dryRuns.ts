@@ -3,8 +3,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 const dryRuns = new AsyncLocalStorage<{ left: number }>();
 
 /**
- * Answers a request that tries out what a location would bring. Backstage compares each entity
- * of it with each other, and follows the locations among them: all of them count together.
+ * Runs the dry run of a location. Backstage compares all of its entities with each other, and
+ * follows the locations among them, so all of them count together.
  */
 export function boundDryRun(maxEntities: number, answer: () => void): void {
   dryRuns.run({ left: maxEntities }, answer);

@@ -14,7 +14,8 @@ class Beyond extends Error {
   constructor(bound) { super(bound); this.bound = bound; }
 }
 
-// How the tokens begin that begin a value; \\x1f is what the lexer of yaml puts before a scalar.
+// The first characters of tokens that begin a value; the lexer of yaml puts \\x1f before a
+// scalar.
 const BEGINS = new Set(['\\x1f', '[', '{', '-', '?', '|', '>', '"', "'", '*']);
 
 function count(text, { maxEntities, maxValues, maxDepth }) {

@@ -14,11 +14,11 @@ export interface RecorderTiming {
   gatherMs: number;
   /** How often a tenant's last full run is written at most; 60,000 by default. */
   caughtUpMs: number;
-  /** How often the database is looked at for metrics; 60,000 by default. */
+  /** The interval of reading the database for metrics; 60,000 by default. */
   sampleMs: number;
 }
 
-/** How many tenants one look at what is due has, at most. */
+/** The maximum of tenants in one read of due items. */
 const TENANTS_PER_SAMPLE = 100;
 const RETRY_MS = 5_000;
 
@@ -31,19 +31,19 @@ export interface HeldEngine {
   isAsleep: boolean;
 }
 
-/** What metrics tell: no more than a few numbers, however many tenants there are. */
+/** The values of the metrics: a few numbers, independent of the number of tenants. */
 export interface Observations {
   engines: HeldEngine[];
   /** For how long the oldest item of each tenant was due when it was last looked at, in ms. */
   lagsMs: Map<string, number>;
-  /** Nothing before the first look. */
+  /** `undefined` before the first read. */
   deployment?: DeploymentFacts;
 }
 
 /**
- * Writes what the engines do that this process has the leases of, and looks from time to time
- * at how far they are behind. Nothing waits for it, and it fails nothing: what could not be
- * written is written later.
+ * Writes the status of the engines whose leases this process holds, and reads at intervals how
+ * far they are behind. No caller waits for it or fails with it: a failed write is repeated
+ * later.
  */
 export class EngineStatusRecorder {
   readonly #store: Pick<
@@ -71,7 +71,7 @@ export class EngineStatusRecorder {
     store: Pick<EngineStatusStore, 'write' | 'readDue' | 'readDeployment'>;
     leases: TenantLeases;
     logger: LoggerService;
-    /** Is called when an engine of this process has failed. */
+    /** Called when an engine of this process has failed. */
     onFailure?: () => void;
     timing?: Partial<RecorderTiming>;
   }) {
@@ -97,7 +97,7 @@ export class EngineStatusRecorder {
     this.#sampleLater(0);
   }
 
-  /** Notes what an engine does from now on. */
+  /** Records the new status of an engine. */
   changed(tenantId: string, { state, reason }: TenantEngineStatus): void {
     if (state === 'failed') {
       this.#onFailure();
@@ -113,7 +113,7 @@ export class EngineStatusRecorder {
     this.#writeSoon([tenantId]);
   }
 
-  /** Notes that nothing of an engine is due and nothing under way. */
+  /** Records that an engine has no item due and none in work. */
   caughtUp(tenantId: string): void {
     const note = this.#notes.get(tenantId);
     if (!note) {
@@ -135,7 +135,7 @@ export class EngineStatusRecorder {
     this.#caughtUpWrittenAt.delete(tenantId);
   }
 
-  /** What is known, without a look at the database. */
+  /** The known values, without reading the database. */
   observe(): Observations {
     return {
       engines: this.#held(),
@@ -144,9 +144,9 @@ export class EngineStatusRecorder {
     };
   }
 
-  /** Looks at the database now, and notes which engines have caught up. */
+  /** Reads the database now, and records which engines have caught up. */
   async sample(): Promise<void> {
-    // What a paused engine is behind is meant to be, and one that sleeps is behind with nothing.
+    // A paused engine is behind on purpose, and a sleeping one is not behind.
     const active = this.#held().filter(
       ({ isAsleep, isPaused }) => !isPaused && !isAsleep,
     );
@@ -168,7 +168,7 @@ export class EngineStatusRecorder {
     }
   }
 
-  /** Ends all; what is not written stays so. */
+  /** Stops; pending writes are dropped. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopListening?.();
@@ -177,7 +177,7 @@ export class EngineStatusRecorder {
     await this.#underWay;
   }
 
-  /** The tenants of the next look: each in its turn. */
+  /** The tenants of the next read, in rotation. */
   #nextOf(active: HeldEngine[]): string[] {
     const ids = active.map(({ tenantId }) => tenantId);
     let next = ids.filter(id => !this.#sampled.has(id));
@@ -216,7 +216,7 @@ export class EngineStatusRecorder {
     const ids = [...this.#unwritten];
     this.#unwritten.clear();
     const notes = ids
-      // The process that has the lease writes the others.
+      // Those of other tenants are written by the process with their lease.
       .filter(id => this.#leases.isHeld(id))
       .flatMap(id => this.#notes.get(id) ?? []);
     if (notes.length === 0) {

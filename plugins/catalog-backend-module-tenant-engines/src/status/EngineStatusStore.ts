@@ -16,7 +16,7 @@ import {
   type PoolClient,
 } from 'pg';
 
-/** What the process that does the background work of a tenant knows of its engine. */
+/** The status of a tenant's engine in the process that does its background work. */
 export interface EngineNote {
   tenantId: string;
   state: TenantEngineStatus['state'];
@@ -31,13 +31,13 @@ export interface EngineNote {
 export interface CopiesNote {
   shareId: string;
   copies: number;
-  /** Those that the tenant has itself, or gets of another share. */
+  /** The entities that the tenant has itself, or from another share. */
   conflicts: number;
 }
 
-/** What holds for the deployment, and not for one tenant or process. */
+/** Numbers of the whole deployment. */
 export interface DeploymentFacts {
-  /** Processes that take leases. */
+  /** Live processes that take leases. */
   processes: number;
   /** Tenants with an engine that is not paused, of which no live process has the lease. */
   unassigned: number;
@@ -52,7 +52,7 @@ const ADMIN_ROLE = 'portal_admin';
 
 const QUERY_CANCELED = '57014';
 
-/** A report is for a person or a probe: it may fail, but not wait. */
+/** A person or a probe waits for a report, so it fails early. */
 const TIMEOUT_MS = 10_000;
 
 const SOURCE_ERRORS = 20;
@@ -60,7 +60,7 @@ const SOURCE_ERRORS = 20;
 /** Errors are counted by reading all rows of an engine, for a list that must not wait for it. */
 const COUNT_TIMEOUT_MS = 2_000;
 
-/** What no source has any more is deleted within a minute: its errors are nobody's. */
+/** Only entities that a source still has: others are deleted within a minute. */
 const fromErrorsOf = (schema: string) =>
   `from ${escapeIdentifier(schema)}.refresh_state s
   where errors like '[{%' and exists (
@@ -84,7 +84,7 @@ interface NoteRow {
   isOfHolder: boolean | null;
   /** Whether the engine sleeps until it is due, whichever process has the lease. */
   isAsleep: boolean;
-  /** The same, and it is not due: what waits, waits for that time. */
+  /** Whether the engine sleeps and is not due yet. */
   sleepsOn: boolean;
   /** Whether a process wrote it that takes no leases. */
   isWithoutLeases: boolean;
@@ -94,11 +94,11 @@ interface NoteRow {
 }
 
 /**
- * The status of engines in the database: `engine_status`, written by the process that holds the
- * lease and read by each, and what the tables of an engine say of what is due.
+ * The status of engines in the database: `engine_status`, written by the process with the lease
+ * and read by all, and the due items in the tables of an engine.
  *
- * Its sessions are apart from those of the engines: it waits for none of theirs, takes none
- * from a request, and its statements wake no idle engine.
+ * It has its own sessions: it neither waits for those of the engines nor takes one from a
+ * request, and its statements wake no idle engine.
  */
 export class EngineStatusStore {
   readonly #pool: Pool;
@@ -123,7 +123,8 @@ export class EngineStatusStore {
       query_timeout: TIMEOUT_MS,
       statement_timeout: TIMEOUT_MS,
     });
-    // What was under way fails for its caller; without listeners it would end the process.
+    // A running statement fails for its caller. Without a listener, the error would end the
+    // process.
     this.#pool.on('connect', client => {
       client.on('error', () => undefined);
       // Before any other query of the session, which fails with the connection too.
@@ -132,7 +133,7 @@ export class EngineStatusStore {
     this.#pool.on('error', () => undefined);
   }
 
-  /** What all processes know of the engines of tenants, by the ids of the tenants. */
+  /** The reports of tenants' engines in all processes, by the ids of the tenants. */
   async report(tenantIds: string[]): Promise<Map<string, TenantEngineReport>> {
     const schemas = await this.#schemasOf(tenantIds);
     const [due, errors] = await Promise.all([
@@ -216,7 +217,10 @@ export class EngineStatusStore {
     );
   }
 
-  /** How many locations and entities of each engine have errors; nothing if that takes long. */
+  /**
+   * The number of locations and entities with errors, by tenant; empty if counting takes too
+   * long.
+   */
   async #countErrorsIn(
     schemas: Map<string, string>,
   ): Promise<Map<string, number>> {
@@ -310,8 +314,8 @@ export class EngineStatusStore {
   }
 
   /**
-   * Writes what this process knows. Rows that say the same already stay untouched. The caller
-   * holds the leases of the tenants; without leases the rows have no process.
+   * Writes the status that this process knows; equal rows stay untouched. The caller holds the
+   * leases of the tenants; without leases the rows have no process.
    */
   async write(notes: EngineNote[]): Promise<void> {
     const rows = notes.map(note => ({
@@ -351,7 +355,7 @@ export class EngineStatusStore {
     );
   }
 
-  /** Has the process that does the background work of a tenant start its engine, if it sleeps. */
+  /** Makes a sleeping engine due, so the process with its lease starts it. */
   async makeDue(tenantId: string): Promise<void> {
     // Locks: this row, for this one statement.
     await this.#asAdmin(

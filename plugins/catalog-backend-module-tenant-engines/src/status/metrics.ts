@@ -6,12 +6,12 @@ export interface PoolStats {
   /** Sessions that do something for an engine. */
   used: number;
   idle: number;
-  /** How many wait for a session. */
+  /** The number of requests that wait for a session. */
   waiting: number;
   max: number;
 }
 
-/** From which lag on a tenant counts as one that lags, in milliseconds. */
+/** The lag above which a tenant counts as lagging, in milliseconds. */
 const LAGGING_MS = 10 * 60_000;
 
 const STATES = [
@@ -31,9 +31,9 @@ interface Sources {
 }
 
 /**
- * Tells how the engines do. No metric has a tenant among its attributes, so that the number of
- * time series does not grow with the number of tenants; and none is asked of the database when
- * it is collected.
+ * Reports the metrics of the engines. No metric has an attribute for the tenant, so the number
+ * of time series does not grow with the number of tenants. Collecting a metric does not query
+ * the database.
  *
  * Units are in the names: exporters differ in whether they append them.
  */

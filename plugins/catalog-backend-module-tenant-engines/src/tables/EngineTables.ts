@@ -20,7 +20,7 @@ import {
   withOwnCatalogs,
 } from './upstreamMigrations';
 
-// The name of an advisory lock: whoever migrates the default catalog's tables holds it.
+// The name of the advisory lock that is held while the default catalog's tables are migrated.
 const DEFAULT_CATALOG = 'default catalog';
 
 const APP_ROLE = 'portal_app';
@@ -34,7 +34,10 @@ const VERSIONS_PER_QUERY = 50;
 const LOCK_MS = 50;
 const PATIENCE_MS = 5 * 60_000;
 
-/** The triggers may not be created; the transaction has to end before anyone can ask why. */
+/**
+ * The triggers may not be created. The reason can be queried only after the transaction has
+ * ended.
+ */
 class NotAdminError extends EngineTablesError {
   constructor(cause: unknown) {
     super('The login may not create triggers', { cause });
@@ -51,7 +54,7 @@ export interface EngineTablesOptions {
   logger: LoggerService;
   /** The folder of upstream's migrations; by default that of the catalog's package. */
   migrationsDirectory?: string;
-  /** For how long, in milliseconds, to try for what others have locked; 5 minutes by default. */
+  /** How long to retry for locks that others hold, in milliseconds; 5 minutes by default. */
   patienceMs?: number;
 }
 
@@ -88,8 +91,8 @@ export class EngineTables {
   ) {}
 
   /**
-   * Makes the schema of a tenant, with tables, triggers and the state of the adoption, in one
-   * transaction. It does nothing where there is one, of whatever version.
+   * Creates the schema of a tenant, with tables, triggers and the state of the adoption, in one
+   * transaction. Does nothing if the schema exists, in any version.
    */
   async provision(tenantId: string): Promise<'created' | 'present'> {
     const schema = schemaOf(tenantId);
@@ -150,8 +153,8 @@ export class EngineTables {
   }
 
   /**
-   * Brings the schema of one tenant to the newest migration, in one transaction: it has all
-   * that it lacked or, where one fails or the process is killed, what it had.
+   * Brings the schema of one tenant to the newest migration, in one transaction: if a migration
+   * fails or the process is killed, the schema is as before.
    *
    * Locks: ACCESS EXCLUSIVE on all tables of the tenant's engine, up to the end of the transaction.
    * Each is asked for for 50 ms at most, in which others wait behind it; then the transaction
@@ -190,7 +193,7 @@ export class EngineTables {
     );
   }
 
-  /** Whether it has all migrations; one that a newer release has made is not. */
+  /** Whether it has all migrations, and none of a newer release. */
   private async isCurrent(
     session: TablesSession,
     schema: string,
@@ -418,7 +421,7 @@ async function withAdoption<T>(
   return result;
 }
 
-/** Whether the adoption knows of an engine of the tenant. */
+/** Whether the adoption has a state for an engine of the tenant. */
 async function isAttached(
   session: TablesSession,
   { schema, tenantId }: { schema: string; tenantId: string },
@@ -434,7 +437,7 @@ async function isAttached(
   return (found ?? []).length > 0;
 }
 
-/** Removes what the adoption knows of a tenant's engine, whose tables are gone. */
+/** Removes the adoption's state of a tenant's engine, whose tables were dropped. */
 async function forgetEngine(
   session: TablesSession,
   { schema, tenantId }: { schema: string; tenantId: string },
@@ -461,9 +464,9 @@ async function requireCreate(session: TablesSession): Promise<void> {
 }
 
 /**
- * Locks all tables of a schema in the caller's transaction, before it works with one of them: who
- * holds one and waits for another would be in a deadlock with it. PostgreSQL looks for deadlocks
- * after a second, and within that time it has all locks, or none.
+ * Locks all tables of a schema in the caller's transaction, before it uses one of them:
+ * otherwise a session that holds one and waits for another would deadlock with it. PostgreSQL
+ * checks for deadlocks after a second; by then this has all locks or has given up.
  */
 async function lockTables(
   session: TablesSession,
@@ -483,7 +486,7 @@ async function lockTables(
   );
 }
 
-/** Takes all rights in a schema from everybody, whatever default privileges say. */
+/** Revokes all rights in a schema from all roles, also those of default privileges. */
 async function revokeAll(
   session: TablesSession,
   schema: string,

@@ -7,8 +7,8 @@ import type { EngineTables, TenantTables } from './EngineTables';
 const PROVISIONS = 4;
 
 /**
- * For how long one tenant's upgrade tries for what others have locked, while other tenants
- * wait for their turn. Its engine then starts again after a pause, and so does the upgrade.
+ * How long one tenant's upgrade retries for locks that others hold, while other tenants wait.
+ * Its engine then starts again after a pause, and so does the upgrade.
  */
 const PATIENCE_MS = 10_000;
 
@@ -17,17 +17,17 @@ interface TableUpgradesOptions {
   tables: Pick<EngineTables, 'list' | 'provision' | 'upgrade'>;
 }
 
-/** A look at the versions of some tenants. */
+/** One read of the versions of some tenants. */
 interface Look {
   tenantIds: Set<string>;
   versions: Promise<Map<string, TenantTables['version']>>;
 }
 
 /**
- * Makes the tables of new tenants, and upgrades those of an earlier release one tenant at a
- * time, before their engines start. A tenant for which a request waits comes first. One look is
- * at the versions of all tenants that have asked during the look before it, since hundreds of
- * engines may start at once.
+ * Creates the tables of new tenants, and upgrades those of an earlier release one tenant at a
+ * time, before their engines start. A tenant for which a request waits comes first. Hundreds of
+ * engines may start at once, so one statement reads the versions of all tenants that were added
+ * during the statement before it.
  */
 export class TableUpgrades {
   readonly #logger: LoggerService;
@@ -45,8 +45,8 @@ export class TableUpgrades {
   /**
    * Resolves when the tenant has tables of this release.
    *
-   * @throws what keeps it from them, such as a migration that fails or tables of a newer
-   *   release; and the reason of the signal
+   * @throws the reason for which it can't have them, such as a migration that fails or tables
+   * of a newer release; or the reason of the signal
    */
   async ready(tenant: ActiveTenant, signal: AbortSignal): Promise<void> {
     const { tenantId } = tenant;
@@ -57,7 +57,7 @@ export class TableUpgrades {
       return;
     }
     if (version === 'newer') {
-      // Refuses them, and says what to do.
+      // Throws, with what to do.
       await this.#tables.upgrade(tenantId, { signal });
       return;
     }
@@ -72,7 +72,7 @@ export class TableUpgrades {
     await this.#upgrade(tenant, signal);
   }
 
-  /** A request waits for this tenant. */
+  /** Puts a tenant first, because a request waits for it. */
   hurry(tenantId: string): void {
     this.#provisions.hurry(tenantId);
     this.#upgrades.hurry(tenantId);

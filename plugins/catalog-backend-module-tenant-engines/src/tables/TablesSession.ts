@@ -21,8 +21,9 @@ const LOCK_CLASS = 7010;
 
 const POLL_MS = 100;
 
-// A statement that waits for ACCESS EXCLUSIVE holds up all who come after it. So it gives
-// up soon, lets them pass, and comes again. Each attempt waits longer than the one before.
+// A statement that waits for ACCESS EXCLUSIVE blocks all later statements on the table. So it
+// gives up early, lets them run, and tries again. Each attempt waits longer than the one
+// before.
 const FIRST_LOCK_TIMEOUT_MS = 100;
 const LONGEST_LOCK_TIMEOUT_MS = 1000;
 const GROWTH = 1.5;
@@ -54,7 +55,7 @@ const SETTINGS = sessionSettings(
 // and releases the session's locks. Some platforms of the server lack the setting.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 
-/** What becomes of the statements of {@link TablesSession.knex}. */
+/** How the statements of {@link TablesSession.knex} are changed. */
 interface KnexOptions {
   warn: (message: string) => void;
   /** Changes a statement before it is sent, or leaves it out (`undefined`). */
@@ -80,7 +81,7 @@ export class TablesSession {
       application_name: 'catalog tenant engines: tables',
       keepAlive: true,
     });
-    // Without a listener it would end the process. The query that needs the connection
+    // Without a listener, the error would end the process. The query that needs the connection
     // fails as well.
     client.on('error', () => undefined);
     const session = new TablesSession(client);
@@ -95,7 +96,7 @@ export class TablesSession {
     return session;
   }
 
-  /** What PostgreSQL said: Knex puts the statement before it. */
+  /** The message of PostgreSQL, without the statement that Knex puts before it. */
   private readonly messages = new WeakMap<object, string>();
 
   private constructor(private readonly client: Client) {}
@@ -294,7 +295,7 @@ export class TablesSession {
   }
 }
 
-/** Whether work on tables has failed for the locks of others. */
+/** Whether work on tables failed because of the locks of others. */
 export function isLockFailure(error: unknown): boolean {
   return hasCode(error, ...LOCK_FAILURES);
 }

@@ -13,10 +13,10 @@ const PACKAGES: Record<string, string> = {
 };
 
 /**
- * Makes the empty tables of a tenant's engine, or of its instance of a plugin, for an import: as
- * the migrations that are installed have them, which must be those of the export.
+ * Creates the empty tables of a tenant's engine, or of its instance of a plugin, for an import.
+ * The installed migrations must be those of the export.
  *
- * @throws `EngineTablesError` where they are others
+ * @throws `EngineTablesError` if they differ
  * @public
  */
 export async function makeTenantTables(options: {

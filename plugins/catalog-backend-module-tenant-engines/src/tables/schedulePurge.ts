@@ -26,9 +26,9 @@ export async function schedulePurge(options: {
     list(): Promise<{ tenantId: string }[]>;
     drop(tenantId: string, options: { staysAttached: true }): Promise<void>;
   };
-  /** Whose tables they are, in messages; the engine's by default. */
+  /** The name of the tables in messages; those of the engine by default. */
   name?: string;
-  /** Differs between all who purge tables. */
+  /** Unique among the tasks that purge tables. */
   taskId?: string;
   tenants: Pick<TenantStore, 'list'>;
 }): Promise<void> {

@@ -56,7 +56,7 @@ export function readVersions(schemas: { schema: string }[]): string {
     .join(' union all ');
 }
 
-/** What a schema lacks of the migrations. */
+/** The migrations that a schema lacks. */
 export function missing(all: string[], done: string[]): string[] {
   const known = new Set(done);
   return all.filter(name => !known.has(name));
@@ -97,7 +97,7 @@ export async function migrateTenant(
     schema: string;
     /** The folder of upstream's migrations. */
     directory: string;
-    /** What is migrated, for messages. */
+    /** The name of the migrated tables in messages. */
     title: string;
     warn: (message: string) => void;
     /** Called after each migration, which fails with it. */

@@ -7,16 +7,16 @@ const storage = new AsyncLocalStorage<BackgroundWork>();
 /** The run of a task, which ends with the time in which its work was open. */
 const runs = new AsyncLocalStorage<{ work: BackgroundWork; period: object }>();
 
-/** How long work that is under way may go on after no more may begin, in milliseconds. */
+/** How long running work may continue after no more may begin, in milliseconds. */
 export const FINISH_TIMING = {
-  /** Without a statement for so long, nothing is under way. */
+  /** After this time without a statement, no work is running. */
   quietMs: 1_000,
   longestMs: 10_000,
 };
 
 /**
- * What the nested plugins of one tenant do without a request: polls, scheduled tasks, and what
- * modules start by themselves. One process of a deployment does it at a time.
+ * The work of one tenant's nested plugins without a request: polls, scheduled tasks, and work
+ * that modules start themselves. One process of a deployment does it at a time.
  *
  * Its calls are known by their asynchronous context. The pool asks {@link BackgroundWork.enter}
  * before it finds one of them a connection, and {@link BackgroundWork.check} when it has one, so
@@ -29,7 +29,7 @@ export class BackgroundWork {
   readonly #listeners = new Set<() => void>();
   /** `finishing`: what has begun may end, and nothing else begins. */
   #state: 'open' | 'finishing' | 'closed' = 'closed';
-  /** Another one after each close. */
+  /** A new object after each close. */
   #period = {};
   #isStarting = false;
   #connections = 0;
@@ -65,19 +65,19 @@ export class BackgroundWork {
     );
   }
 
-  /** Lets this process do the work, as soon and as long as it holds the lease. */
+  /** Allows the work in this process while it holds the lease. */
   open(): void {
     this.#set('open');
   }
 
-  /** Ends the work at once: nothing of it gets a connection from then on. */
+  /** Ends the work at once: from then on it gets no connection. */
   close(): void {
     this.#set('closed');
   }
 
   /**
-   * Lets what is under way come to its end, for a limited time, and closes the work. Nothing
-   * of it has a connection when this resolves; it never rejects.
+   * Waits a limited time for running work to end, and closes the work. It has no connection
+   * when this resolves. Never rejects.
    */
   async finish(): Promise<void> {
     if (this.#state === 'open') {
@@ -103,14 +103,14 @@ export class BackgroundWork {
    * {@link BackgroundWork.finish}.
    *
    * @param listener - must not throw
-   * @returns what ends the calls
+   * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** All that the function starts is background work, also after it has returned. */
+  /** Everything that the function starts is background work, also after it has returned. */
   run<T>(fn: () => T): T {
     return storage.run(this, fn);
   }
@@ -138,15 +138,15 @@ export class BackgroundWork {
   }
 
   /**
-   * Is called when the session of a connection is established, right before the connection is
-   * given to the work.
+   * Called when the session of a connection is established, right before the work gets the
+   * connection.
    *
    * Of a session that exists at this time, PostgreSQL can be asked to end it. A process that
    * takes the lease over does that, after the time up to which the lease counts as held here:
    * so no session of this work outlives the lease, even if the process is paused after the
    * check. Made before a session is established, the check would not hold for the session.
    *
-   * @throws `ServiceUnavailableError` where this process does not do the work
+   * @throws `ServiceUnavailableError` if this process does not do the work
    */
   check(): void {
     const run = runs.getStore();
@@ -162,9 +162,9 @@ export class BackgroundWork {
   }
 
   /**
-   * Is called before a connection is looked for.
+   * Called before a connection is requested.
    *
-   * @returns what to call when the connection is returned
+   * @returns a function to call when the connection is returned
    * @throws as {@link BackgroundWork.check}
    */
   enter(): () => void {

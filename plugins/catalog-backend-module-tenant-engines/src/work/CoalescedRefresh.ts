@@ -1,6 +1,6 @@
 /**
- * Work that is done once at a time, and once more where it was asked for meanwhile: whatever had
- * changed before a request is in effect when that resolves.
+ * Runs work once at a time, and once more after a request during a run. When a request
+ * resolves, every change from before it is in effect.
  */
 export class CoalescedRefresh {
   readonly #work: () => Promise<void>;
@@ -8,13 +8,13 @@ export class CoalescedRefresh {
   #isWanted = false;
   #running?: Promise<void>;
 
-  /** @param mayRun - while it says no, requests do nothing but remain */
+  /** @param mayRun - while it returns `false`, a request is only kept */
   constructor(work: () => Promise<void>, mayRun: () => boolean) {
     this.#work = work;
     this.#mayRun = mayRun;
   }
 
-  /** Whether it is to be done once more: it was asked for meanwhile, or has failed. */
+  /** Whether another run is needed: after a request during a run, or after a failure. */
   get isWanted(): boolean {
     return this.#isWanted;
   }
@@ -23,7 +23,7 @@ export class CoalescedRefresh {
     return this.#running !== undefined;
   }
 
-  /** @throws what the work throws */
+  /** @throws the error of the work */
   async request(): Promise<void> {
     this.#isWanted = true;
     // A request may come after the last run, while that still counts as under way.
@@ -35,7 +35,7 @@ export class CoalescedRefresh {
     } while (this.#running || (this.#isWanted && this.#mayRun()));
   }
 
-  /** Resolves when nothing of it is under way. */
+  /** Resolves when no run is under way. */
   async ended(): Promise<void> {
     await this.#running?.catch(() => undefined);
   }

@@ -26,7 +26,7 @@ function tenantOf(schema: string): string | undefined {
 /** A Knex instance whose unqualified names are those of one schema. */
 export interface SchemaDatabase {
   readonly knex: Knex;
-  /** From then on nothing gets a connection, whatever still runs or waits for one. */
+  /** From then on no statement gets a connection, also none that still runs or waits. */
   close(): void;
 }
 
@@ -41,10 +41,10 @@ interface EnginePoolOptions {
   limits?: Partial<SessionLimits>;
   /** Connections for all engines together. */
   max: number;
-  /** Those that one tenant may have in use; half of them by default, and two at least. */
+  /** The maximum that one tenant may use; by default half of them, at least two. */
   maxPerTenant?: number;
   logger: LoggerService;
-  /** Hears for how many milliseconds a tenant has had a connection. */
+  /** Called with the milliseconds for which a tenant had a connection. */
   onWork?: (tenantId: string, ms: number) => void;
 }
 
@@ -62,7 +62,7 @@ export class EnginePool {
   readonly #onWork: EnginePoolOptions['onWork'];
   readonly #sessions: SessionPool;
 
-  /** It connects at the first statement. */
+  /** Connects at the first statement. */
   static create(options: EnginePoolOptions): EnginePool {
     return new EnginePool(options);
   }
@@ -119,7 +119,7 @@ export class EnginePool {
     const sessions = this.#sessions;
     const knex = createKnex({
       client: 'pg',
-      // What fails, fails for its caller too.
+      // The caller gets the failure too.
       log: {
         warn: message => logger.debug(message),
         error: message => logger.debug(message),
@@ -166,7 +166,8 @@ export class EnginePool {
 
   /** @param signals - end the waiting, with their reasons */
   async #take(schema: string, signals: AbortSignal[]): Promise<TakenSession> {
-    // That of the statement: other contexts return the session that it waits for.
+    // The context of the statement: the session that it waits for is returned in other
+    // contexts.
     const work = BackgroundWork.current();
     const waiting = new AbortController();
     const check = () => {
@@ -177,7 +178,7 @@ export class EnginePool {
         waiting.abort(error);
       }
     };
-    // What waits is under way too.
+    // A waiting statement counts as running.
     const leave = work?.enter();
     const stopListening = work?.onChange(check);
     signals.forEach(signal => signal.addEventListener('abort', check));

@@ -1,7 +1,7 @@
 import type { StatementGate } from './LazyConnection';
 import type { BackgroundWork } from './BackgroundWork';
 
-/** Of polls, by what they look for. */
+/** The kinds of polls, by what they look for. */
 type PollKind = 'processing' | 'stitching' | 'orphans';
 
 /**
@@ -20,7 +20,7 @@ const POLLS: ReadonlyArray<[PollKind, RegExp]> = [
   ['orphans', /^with "orphan(s|_refs)"\(/],
 ];
 
-/** Milliseconds until the next item is due; nothing where there is no item. */
+/** Milliseconds until the next item is due; `undefined` without an item. */
 export interface Due {
   processing?: number;
   stitching?: number;
@@ -35,7 +35,7 @@ export const HIBERNATION_TIMING = {
    * thousand entities become due one by one. Changes and requests wake it at once.
    */
   dueMs: 10_000,
-  /** Until the next try, where it could not be read when the next item is due. */
+  /** The pause after a failure to read when the next item is due. */
   retryMs: 5_000,
 };
 
@@ -132,7 +132,7 @@ export class Hibernation implements StatementGate {
     return Math.min(processedAt, stitching.dueAt) - now;
   }
 
-  /** Another one after each statement and each call that may have made work. */
+  /** Increases with each statement and each call that may have made work. */
   get activity(): number {
     return this.#activity;
   }
@@ -204,7 +204,7 @@ export class Hibernation implements StatementGate {
     this.#waiting.splice(0).forEach(go => go());
   }
 
-  /** Sees to it that waiting polls go on when items are due. */
+  /** Lets waiting polls continue when items are due. */
   #prepareToWake(): void {
     if (!this.#work.mayBegin) {
       return;
@@ -243,7 +243,7 @@ export class Hibernation implements StatementGate {
         if (this.#answers === answers) {
           this.#setDue(due);
         } else {
-          // It may not know of items that were made since: once more.
+          // Items may have been added since, so it reads again.
           this.#prepareToWake();
         }
       });

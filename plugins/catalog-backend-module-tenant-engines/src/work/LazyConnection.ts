@@ -7,23 +7,23 @@ import type { QueryCallback, Session } from './Session';
  * connection. Polls of an idle tenant wait; all other statements pass.
  */
 export interface StatementGate {
-  /** The kind of poll that a statement is; nothing if it is none. */
+  /** The kind of poll of a statement; `undefined` if it is no poll. */
   pollOf(sql: string): string | undefined;
 
   /**
-   * Is called before a poll of this kind gets a connection.
+   * Called before a poll of this kind gets a connection.
    *
-   * @returns when the poll may go on: `ask` PostgreSQL, or take it that there are no rows,
-   * since the plugin is to stop
+   * @returns when the poll may continue: `ask` PostgreSQL, or continue as if there were no
+   * rows, because the plugin stops
    */
   admit(poll: string): Promise<'ask' | 'empty'>;
 
-  /** Is called with the number of rows that a poll of this kind has got. */
+  /** Called with the number of rows of a poll of this kind. */
   answered(poll: string, rows: number): void;
 
   /**
-   * Is called when a connection is given back that had a statement which was no poll: all that
-   * it wrote can be seen by others.
+   * Called when a connection is returned that ran a statement other than a poll, after its
+   * writes are visible to others.
    */
   returned(): void;
 }
@@ -52,8 +52,8 @@ const SAVEPOINT =
 const END = /^(commit|rollback);?$/i;
 
 /**
- * What Knex takes for a connection of `pg`. It takes a session from the pool at its first
- * statement, and none for a transaction without statements.
+ * A connection of `pg` for Knex. It takes a session from the pool at its first statement, and
+ * none for a transaction without statements.
  *
  * So the first statement decides whether there is a session at all: polls of an idle tenant
  * wait without one.
@@ -62,10 +62,10 @@ export class LazyConnection {
   readonly #gate?: StatementGate;
   readonly #take: LazyConnectionOptions['take'];
   readonly #released = new AbortController();
-  /** Ends when what was asked for before has been sent. */
+  /** Resolves when all earlier statements have been sent. */
   #tail: Promise<void> = Promise.resolve();
   #taken?: TakenSession;
-  /** Whether it had a statement that was no poll. */
+  /** Whether it ran a statement other than a poll. */
   #hasWorked = false;
   /** The beginning of a transaction, which goes to PostgreSQL with its first statement. */
   #beginning: string[] = [];
@@ -172,7 +172,7 @@ export class LazyConnection {
     }).catch(error => fail(query, error));
   }
 
-  /** What was asked for earlier is sent earlier; it waits for no answers. */
+  /** Statements are sent in the order of the calls, without waiting for results. */
   #inTurn<T>(send: () => Promise<T>): Promise<T> {
     const sent = this.#tail.then(async () => {
       this.#released.signal.throwIfAborted();
@@ -236,7 +236,7 @@ export class LazyConnection {
       await taken?.release(false);
       keepMessage(error);
       if (beginning.length > 0) {
-        // What follows must not be sent without what failed, and not outside of the
+        // Later statements must not be sent without the failed one, nor outside of the
         // transaction.
         this.#failure = { error };
       }

@@ -15,7 +15,7 @@ export type QueryCallback = (error: Error | null, result?: QueryResult) => void;
 export class PoolerError extends ServiceUnavailableError {}
 
 const CONNECT_MS = 60_000;
-/** How long the end of a statement that was given up is waited for. */
+/** How long to wait for the end of an abandoned statement. */
 const DRAIN_MS = 5_000;
 const CLOSE_MS = 5_000;
 
@@ -33,7 +33,7 @@ const SETTINGS = sessionSettings({ row_security: 'on' });
 interface SessionOptions {
   connection: ClientConfig;
   applicationName: string;
-  /** Is called when the connection was lost, or PostgreSQL has sent what is not understood. */
+  /** Called when the connection was lost, or after an unexpected message of PostgreSQL. */
   onLost: (session: Session, error: Error) => void;
 }
 
@@ -47,7 +47,7 @@ export class Session {
   readonly #client: Client;
   /** The path that this pool has set. */
   #path?: string;
-  /** The path by PostgreSQL's own account, whatever has set it; 18 and later report it. */
+  /** The path that PostgreSQL reports (18 and later), however it was set. */
   readonly #reported: () => string | undefined;
   readonly #schemas = new Set<string>();
   #isUsable = true;
@@ -57,7 +57,7 @@ export class Session {
     const { applicationName, connection } = options;
     const client = new Client({
       keepAlive: true,
-      // Or a server that vanished would be waited for as long as TCP does.
+      // Otherwise a vanished server would be noticed only after TCP's own timeout.
       keepAliveInitialDelayMillis: 10_000,
       connectionTimeoutMillis: CONNECT_MS,
       ...connection,
@@ -107,7 +107,7 @@ export class Session {
     // The types of `pg` do not list it. Without it, each session counts as pooled.
     this.isPooled =
       (client as Client & { processID: number | null }).processID !== pid;
-    // A pooler may send what was so for another of its connections.
+    // A pooler may send a value of another of its connections.
     this.#reported = this.isPooled ? () => undefined : reported;
     client.on('drain', () => {
       this.#isBusy = false;
@@ -131,7 +131,7 @@ export class Session {
   /**
    * Makes the unqualified names those of a schema.
    *
-   * @throws where that has failed: the session must not be used afterwards
+   * @throws on a failure, after which the session must not be used
    */
   async switchTo(schema: string): Promise<void> {
     const path = escapeIdentifier(schema);
@@ -154,7 +154,7 @@ export class Session {
    * Begins a transaction. In the same message it asks for the search path, unless PostgreSQL
    * reports each change: behind a pooler that does not keep sessions it is that of another.
    *
-   * @throws where that has failed
+   * @throws on a failure
    */
   async begin(sql: string): Promise<void> {
     if (this.#reported() !== undefined) {
@@ -192,8 +192,8 @@ export class Session {
   }
 
   /**
-   * Whether another plugin may have the session: nothing of the last one goes on or is left
-   * in it. A statement that was given up has a few seconds to end.
+   * Whether another plugin may use the session: no statement of the last one runs, and none of
+   * its state is left. An abandoned statement has a few seconds to end.
    */
   async isUsable(): Promise<boolean> {
     if (this.#isUsable && this.#isBusy) {
@@ -317,7 +317,7 @@ function searchPathReportedTo(client: Client): () => string | undefined {
 
 async function close(client: Client): Promise<void> {
   const timer = setTimeout(() => client.connection.stream.destroy(), CLOSE_MS);
-  // It rejects where the connection is lost already.
+  // It rejects if the connection is already lost.
   await client.end().catch(() => undefined);
   clearTimeout(timer);
 }

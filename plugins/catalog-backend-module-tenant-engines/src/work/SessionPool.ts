@@ -8,7 +8,7 @@ import { PoolerError, requireSessionPooling, Session } from './Session';
 export interface PoolStats {
   /** Connections to PostgreSQL. */
   sessions: number;
-  /** Those that are not idle; some may be opening or closing. */
+  /** Connections that are not idle, including those that open or close. */
   used: number;
   idle: number;
   max: number;
@@ -16,7 +16,7 @@ export interface PoolStats {
   waiting: number;
   /** How often a session was given out. */
   acquires: number;
-  /** How often it went to another schema for that. */
+  /** How often it changed to another schema for that. */
   switches: number;
   /** How often one was opened. */
   opened: number;
@@ -146,19 +146,19 @@ export class SessionPool {
   readonly #context = new AsyncResource('SessionPool');
   /** The one used last is the last. */
   readonly #idle: Idle[] = [];
-  /** What is not idle. */
+  /** Sessions that are not idle. */
   readonly #held = new Map<Session, Turn>();
   readonly #queue = new FairQueue<Schema, Waiter>(schema =>
     this.#countOf(schema),
   );
-  /** How many sessions are for a schema, those that are opening among them. */
+  /** The number of sessions for a schema, including those that open. */
   readonly #counts = new Map<Schema, number>();
   #sessions = 0;
   #acquires = 0;
   #switches = 0;
   #opened = 0;
   #isClosed = false;
-  /** That a pooler keeps sessions, while it is being found out. */
+  /** The running check that a pooler keeps sessions. */
   #proof?: Promise<void>;
   #onEmpty?: () => void;
 
@@ -230,7 +230,7 @@ export class SessionPool {
       performance.now() - session.openedAt < ageMs;
     const turn = this.#held.get(session);
     if (!turn) {
-      // The pool has closed, and did not wait for it any longer.
+      // The pool has closed without waiting for it.
       return;
     }
     this.#leave(turn.schema);
@@ -275,7 +275,7 @@ export class SessionPool {
     clearTimeout(timer);
   }
 
-  /** Serves those who wait, as long as there are sessions. */
+  /** Serves waiting requests while there are sessions. */
   #dispatch(): void {
     const hasSession = (schema: Schema) =>
       this.#sessions < this.#options.max ||
@@ -361,7 +361,7 @@ export class SessionPool {
       }
     } catch (error) {
       if (error instanceof PoolerError) {
-        // What is idle may be in the schema of another tenant by now.
+        // An idle session may be in the schema of another tenant by now.
         this.#endAllIdle();
       }
       waiter.reject(error);
@@ -406,7 +406,7 @@ export class SessionPool {
     return session;
   }
 
-  /** Where it is held, its next statement fails, and it does not come back. */
+  /** If it is in use, its next statement fails, and it is not reused. */
   #lose(session: Session, error: Error): void {
     if (this.#endIdle(session)) {
       this.#options.logger.info(

@@ -65,14 +65,14 @@ export class SleepingEngines {
     return this.#engines.get(tenantId)?.activity;
   }
 
-  /** Has the engine of a tenant look for work, if this process runs one. */
+  /** Makes the engine of a tenant look for work, if this process runs it. */
   wake(tenantId: string): void {
     this.#engines.get(tenantId)?.wake();
   }
 
   /**
-   * Wakes the engines that have work and do not know of it: of changes by hand, and of those
-   * of another process that this one was not notified of.
+   * Wakes the engines that missed work: after changes by hand, and after changes by other
+   * processes without a notification.
    */
   async wakeDue(): Promise<void> {
     const sleeping = [...this.#engines]

@@ -4,8 +4,8 @@ interface Waiting {
 }
 
 /**
- * Lets a few engines start at a time: hundreds at once would hold up the thread, and each
- * other's statements.
+ * Lets a few engines start at a time: hundreds at once would block the thread and each other's
+ * statements.
  */
 export class StartQueue {
   readonly #max: number;
@@ -20,7 +20,7 @@ export class StartQueue {
    * Runs the work in its turn, or not at all once the signal aborts.
    *
    * @param key - by which {@link StartQueue.hurry} finds it
-   * @throws the reason of the signal, and what the work throws
+   * @throws the reason of the signal, or the error of the work
    */
   async run<T>(
     key: string,
@@ -40,7 +40,7 @@ export class StartQueue {
     }
   }
 
-  /** What waits by this key is next. */
+  /** Makes the work with this key the next to run. */
   hurry(key: string): void {
     const [first, others] = [
       this.#waiting.filter(each => each.key === key),
@@ -49,7 +49,7 @@ export class StartQueue {
     this.#waiting = [...first, ...others];
   }
 
-  /** Resolves with a place that has been counted already. */
+  /** Resolves when a place is free, which is already counted as taken. */
   #turn(key: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve, reject) => {
       const waiting: Waiting = { key, go: resolve };

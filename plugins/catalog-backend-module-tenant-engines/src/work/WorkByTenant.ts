@@ -26,12 +26,12 @@ export class WorkByTenant {
     this.#leases.beforeRelease(tenantId => this.finish(tenantId));
   }
 
-  /** Lets what is under way end; see {@link BackgroundWork.finish}. */
+  /** Waits for running work to end; see {@link BackgroundWork.finish}. */
   async finish(tenantId: string): Promise<void> {
     await this.#works.get(tenantId)?.finish();
   }
 
-  /** The same object for each call with the same tenant. */
+  /** Returns the same object for each call with the same tenant. */
   of({ tenantId, tenantSlug }: ActiveTenant): BackgroundWork {
     let work = this.#works.get(tenantId);
     if (!work) {
@@ -46,7 +46,7 @@ export class WorkByTenant {
     return work;
   }
 
-  /** Lets what is under way end, and begins nothing until {@link WorkByTenant.resume}. */
+  /** Waits for running work to end, and begins none until {@link WorkByTenant.resume}. */
   async pause(tenantId: string): Promise<void> {
     this.#paused.add(tenantId);
     await this.finish(tenantId);

@@ -2,11 +2,11 @@ import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 
 /**
- * Reads how many sessions a pool has, and how many of these one tenant may have in use.
+ * Reads the number of sessions of a pool, and how many one tenant may use.
  *
  * @param key - of the pool, such as `tenancy.engines.pool`
  * @param defaultMax - where no number of sessions is configured
- * @throws `InputError` that names the key, the value and what is expected
+ * @throws `InputError` that names the key, the value and the expected form
  */
 export function readPoolSize(
   config: Config,

@@ -5,14 +5,14 @@ import type {
 import type { JsonObject } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 
-/** What bounds an instance of one tenant. */
+/** The limits of an instance of one tenant. */
 export interface InstanceContext {
   /** Whether the operator has listed the host of a URL. */
   isListed: (url: URL) => boolean;
   logger: LoggerService;
 }
 
-/** What a plugin needs, so that each tenant can have an instance of it. */
+/** The settings by which each tenant can have an instance of a plugin. */
 export interface KnownPlugin {
   id: string;
 
@@ -20,9 +20,9 @@ export interface KnownPlugin {
   packages?: readonly string[];
 
   /**
-   * What an instance has to do without a request. With `none` it runs while there are requests;
-   * with a table in its schema, also while that has such rows. By default an instance that was
-   * used once runs all the time, in the process that works for its tenant.
+   * When an instance runs without requests. With `none` it never does; with a table in its
+   * schema, while that has such rows. By default an instance that was used once always runs, in
+   * the process with the lease of its tenant.
    */
   background?: 'none' | { table: string; where: string };
 
@@ -35,11 +35,11 @@ export interface KnownPlugin {
   /** Paths of requests without credentials, which the plugin verifies by itself. */
   publicPaths?: readonly string[];
 
-  /** Keys of the backend's configuration that its instances have beside those of engines. */
+  /** Keys of the backend's configuration that its instances inherit beside those of engines. */
   inherits?: readonly string[];
 
   /**
-   * Gives an instance what it must not share with others, where the configuration does not.
+   * Adds the configuration that an instance must not share with others, if it is missing.
    *
    * @param instance - what the instance has, with `tenancy.plugins.config`
    * @param backend - what the plugin of the backend itself has
@@ -53,10 +53,10 @@ export interface KnownPlugin {
     hosts: readonly string[],
   ) => JsonObject;
 
-  /** What runs in an instance beside the plugin and its modules. */
+  /** Features in an instance beside the plugin and its modules. */
   features?: (context: InstanceContext) => BackendFeature[];
 
-  /** Prepares what the configuration names, before each start of an instance. */
+  /** Prepares the places that the configuration names, before each start of an instance. */
   prepare?: (instance: JsonObject) => Promise<void>;
 
   /**
@@ -65,7 +65,7 @@ export interface KnownPlugin {
    */
   storageOf?: (config: JsonObject) => string[];
 
-  /** The key that tenants may not configure themselves, such as that which says where. */
+  /** A key that tenants may not configure themselves, such as the one that names the place. */
   operatorKey?: string;
 }
 

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { KNOWN_PLUGINS } from './knownPlugins';
 
 /**
- * The known plugins that a backend depends on, with the modules that it depends on.
+ * The known plugins and modules among the dependencies of a backend.
  *
  * @param backend - the path of a file of the backend
  */

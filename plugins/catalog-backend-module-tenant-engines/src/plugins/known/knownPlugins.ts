@@ -12,7 +12,7 @@ export const KNOWN_PLUGINS: readonly KnownPlugin[] = [
     id: 'mcp-actions',
     packages: ['@backstage/plugin-mcp-actions-backend'],
     background: 'none',
-    // It keeps nothing, and calls the actions of plugins for the tenant and the user.
+    // It stores nothing, and calls the actions of plugins for the tenant and the user.
     inherits: ['mcpActions'],
   },
   {
@@ -52,7 +52,7 @@ export const KNOWN_PLUGINS: readonly KnownPlugin[] = [
   },
 ];
 
-/** Plugins that no declaration makes safe, and why. */
+/** Plugins that tenants can never have, with the reason. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   [
     'catalog',

@@ -7,15 +7,15 @@ import type { JsonObject } from '@backstage/types';
 import type { InstanceContext, KnownPlugin } from './KnownPlugin';
 
 /*
- * Clusters of a tenant are those of its own catalog, or of a configuration of its own. Either may
- * be written by the tenant: no cluster may be reached with an identity of the portal, nor at a
- * host that the operator has not listed.
+ * A tenant's clusters come from its catalog or its configuration, and the tenant may write
+ * both. So no cluster may be reached with an identity of the portal, or at a host that the
+ * operator has not listed.
  */
 
-/** What upstream can find clusters by without an identity of the portal. */
+/** The locators by which upstream finds clusters without an identity of the portal. */
 const LOCATORS: readonly unknown[] = ['catalog', 'config'];
 
-/** Those that need no credentials, or those of the user who asks. */
+/** The ones that need no credentials, or only the user's. */
 const USERS_OWN: readonly unknown[] = [
   'aks',
   'google',
@@ -54,7 +54,8 @@ export const kubernetes: KnownPlugin = {
           method.type === 'catalog'
             ? {
                 ...method,
-                // Upstream refuses private addresses by itself, those of the operator too.
+                // Upstream refuses all private addresses, including those that the operator
+                // listed.
                 dangerouslyAllowClusterUrls: hosts.map(withoutPort),
               }
             : method,

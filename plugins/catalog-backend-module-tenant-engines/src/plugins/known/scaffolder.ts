@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { KnownPlugin } from './KnownPlugin';
 
-/** Templates that run at a time for one tenant, in a process. */
+/** The number of templates that run at the same time for one tenant in a process. */
 const TASKS = 3;
 
 export const scaffolder: KnownPlugin = {

@@ -12,7 +12,7 @@ import type { KnownPlugin } from './KnownPlugin';
 /** Ends the name of a folder or prefix beside that of the default tenant. */
 const OF_TENANTS = '-of-tenants';
 
-/** As Azure and Swift have them at most. */
+/** The limit of Azure and Swift. */
 const LONGEST_CONTAINER = 63;
 
 export const techdocs: KnownPlugin = {
@@ -20,7 +20,7 @@ export const techdocs: KnownPlugin = {
   packages: ['@backstage/plugin-techdocs-backend'],
   background: 'none',
   cookiePaths: ['/static'],
-  // With the credentials of its publisher, which the tenant can not read.
+  // The publisher's credentials are in it, which the tenant cannot read.
   inherits: [
     'techdocs.builder',
     'techdocs.cache',
@@ -35,7 +35,7 @@ export const techdocs: KnownPlugin = {
 
   adapt(instance, backend, tenant) {
     if (String(storageOf(instance)) !== String(storageOf(backend))) {
-      // The operator has named a place for tenants.
+      // The operator has configured a place for tenants.
       return instance;
     }
     const { type, settings } = publisherOf(instance);
