@@ -299,6 +299,7 @@ async function primaryKey(
   return rows.map(({ name }) => name);
 }
 
-function nameOf({ schema, table }: FoundSection): string {
+/** As SQL names the table. */
+export function nameOf({ schema, table }: FoundSection): string {
   return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
 }

@@ -8,7 +8,7 @@ import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runInProcess, urlOf } from '../cli/__testUtils__/runCli';
-import { silentReporter } from '../Reporter';
+import { type Reporter, silentReporter } from '../Reporter';
 import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
 import { Clones } from '../resumption/__testUtils__/Clones';
 import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
@@ -148,11 +148,11 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     ),
   );
 
-  /** @param onInfo - the command goes on when it has returned */
+  /** The command goes on when what it reports to has returned. */
   const move = async (
     from: string,
     to: string,
-    onInfo: (text: string) => void = () => undefined,
+    reporter: Partial<Reporter> = {},
   ): Promise<boolean> => {
     let readOnlyMs: number | undefined;
     await clones.migrate(from, source =>
@@ -160,7 +160,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
         readOnlyMs = await moveToDeployment(
           {
             ...source.context,
-            reporter: { ...silentReporter, info: onInfo },
+            reporter: { ...silentReporter, ...reporter },
           },
           {
             slug: 'my-team',
@@ -254,7 +254,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     const done: string[] = [];
     const refused: string[] = [];
     let passes = 0;
-    await move(from, to, text => {
+    const info = (text: string) => {
       if (text === 'Copying what is left. The tenant is read-only') {
         done.push(meanwhile(from, CHANGES_OF_ENGINE));
       }
@@ -280,7 +280,8 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
           ),
         );
       }
-    });
+    };
+    await move(from, to, { info });
     expect(done).toEqual(['', '', '']);
     expect(refused).toEqual(['55P03', '55P03']);
     const after = await contents(to);
@@ -289,6 +290,24 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     expect(after.rows).toContain('{"id": 1, "stem": 1}');
     expect(after.rows.join()).toContain('"Moving"');
     expect(after.rows.join()).toContain('user:default/new');
+  });
+
+  it('waits for a request of before that still writes mockups', async () => {
+    const { from, to } = await pair();
+    const waits: string[] = [];
+    await withClient({ ...connection, database: from }, async client => {
+      await client.query(
+        `begin; update plugins.mockups set owner = 'user:default/slow' where tenant_id = '${TEAM}'`,
+      );
+      await move(from, to, {
+        waiting(what) {
+          waits.push(what);
+          client.query('commit').catch(() => undefined);
+        },
+      });
+    });
+    expect(waits).toEqual(['Wait for what still writes mockups']);
+    expect((await contents(to)).rows.join()).toContain('user:default/slow');
   });
 
   it.each([

@@ -8,7 +8,7 @@ import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../sql';
-import { type Copied, copyDifference } from './copyDifference';
+import { type Copied, copyDifference, nameOf } from './copyDifference';
 import { migrationsOf } from './export';
 import {
   makeMissingTables,
@@ -351,6 +351,9 @@ async function closeAfter(
     }
     await inSnapshots(readers, first);
     await delay(Math.max(0, graceUntil - performance.now()));
+    for (const reader of readers) {
+      await awaitWritersOfMockups(reader);
+    }
     await executor.work({
       title: `Delete the tenant "${slug}" here`,
       script: [],
@@ -380,6 +383,22 @@ async function closeAfter(
         ),
     });
   });
+}
+
+/** Requests of before may take longer than their grace: an import of mockups is one transaction. */
+async function awaitWritersOfMockups(executor: Executor): Promise<void> {
+  const tables = (await mockupSections(executor)).map(nameOf);
+  if (tables.length > 0) {
+    await executor.transaction({
+      title: 'Wait for what still writes mockups',
+      locks:
+        'SHARE ROW EXCLUSIVE on the tables of mockups, of all tenants: waits for their writers, ' +
+        'who wait for it up to --max-pause at a time. Once granted, it ends at once.',
+      tables,
+      mode: 'share row exclusive',
+      statements: ['select 1'],
+    });
+  }
 }
 
 /** In a transaction that ends with the session. */
