@@ -35,7 +35,6 @@ import { processingIntervalMs } from './config/intervals';
 import { describeFailure } from './engine/failures';
 import { logPackages, readEnginePackages } from './engine/packages';
 import { pluginServices } from './engine/services';
-import { shareValidation } from './engine/sharedValidation';
 import { type EngineFeature, namesOf } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './engine/EngineManager';
 import { MembersOfTenants } from './members/MembersOfTenants';
@@ -242,8 +241,6 @@ export const catalogModuleTenantEngines = (
           usage,
           ...services
         }) {
-          // Modules start before their plugin, whose handlers are the first.
-          shareValidation();
           const {
             catalogConnection: connection,
             config: { schema },

@@ -25,7 +25,6 @@ import { UPSTREAM } from '../tables/__testUtils__/EngineDatabase';
 import { TablesSession } from '../tables/TablesSession';
 import { migrateTenant } from '../tables/upstreamMigrations';
 import { BackgroundWork } from '../work/BackgroundWork';
-import { shareValidation, validationOfCatalog } from './sharedValidation';
 import { type EngineFeature, TenantEngine } from './TenantEngine';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -166,26 +165,6 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       ],
     });
     expect(carried).toEqual([tenant]);
-  });
-
-  it('compiles what validates its requests once for all engines', async () => {
-    const compile = jest.spyOn(validationOfCatalog()!, 'middleware');
-    shareValidation();
-    await start({ schema: await createSchema() });
-    await start({ schema: await createSchema() });
-    expect(compile).toHaveBeenCalledTimes(1);
-    compile.mockRestore();
-  });
-
-  it('shares what validates requests with nothing of another specification or other options', () => {
-    const validation = { middleware: (given: object) => [given] };
-    shareValidation(validation);
-    const make = (apiSpec: object, ignorePaths = /^a/) =>
-      validation.middleware({ apiSpec, ignorePaths } as object);
-    const [spec, other] = [{ paths: {} }, { paths: {} }];
-    expect(make(spec)).toBe(make(spec));
-    expect(make(spec)).not.toBe(make(other));
-    expect(make(spec)).not.toBe(make(spec, /^b/));
   });
 
   it('ends its tasks and its access to the database when it stops', async () => {
