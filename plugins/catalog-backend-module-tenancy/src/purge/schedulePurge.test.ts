@@ -68,7 +68,7 @@ describe('schedulePurge', () => {
     });
     await invoke();
     expect(logger.warn).toHaveBeenCalledWith(
-      expect.stringContaining('has to be a member of portal_admin'),
+      expect.stringContaining('is not a member of portal_admin'),
     );
   });
 
