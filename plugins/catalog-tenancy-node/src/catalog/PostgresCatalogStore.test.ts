@@ -326,10 +326,10 @@ describe('reads of PostgresCatalogStore', () => {
         await expect(
           read({ after: { entityId: `' or true --` } }),
         ).resolves.toMatchObject({ names: ['a'], totalItems: 1 });
-        await expect(after('a\0', 'a')).rejects.toThrow('Invalid place');
+        await expect(after('a\0', 'a')).rejects.toThrow('Invalid cursor');
         await expect(
           read({ after: { entityId: 'a', value: 'a' } }),
-        ).rejects.toThrow('only where there is an order');
+        ).rejects.toThrow('expected no value without an order');
         await expect(read({ limit: -1 })).rejects.toThrow('Invalid limit -1');
         await expect(read({ offset: 1.5 })).rejects.toThrow(
           'Invalid offset 1.5',
