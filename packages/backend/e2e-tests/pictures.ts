@@ -319,12 +319,12 @@ async function weigh(chromium: Chromium): Promise<void> {
   await visitor.untilQuiet();
   await visitor.leave();
   const { calls } = visitor.traffic;
-  const ofTenants = calls.filter(({ url }) =>
+  const aboutTenants = calls.filter(({ url }) =>
     url.pathname.startsWith('/api/tenants/'),
   );
   process.stdout.write(
     `The first page: ${requests} requests, ${calls.length} of the API, ` +
-      `${ofTenants.length} about tenants, ${Math.round(bytes / 1024)} kB\n`,
+      `${aboutTenants.length} about tenants, ${Math.round(bytes / 1024)} kB\n`,
   );
 }
 
