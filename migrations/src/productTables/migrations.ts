@@ -418,8 +418,8 @@ comment on column engine_status.slept_with is 'The digest of what the engine ran
     name: '15_gin_lists',
     title: 'Let the GIN indexes of entities collect new entries',
     locks:
-      'ACCESS EXCLUSIVE on entities, for changes of the catalog. Blocks readers and writers of ' +
-      'entities meanwhile.',
+      'ACCESS EXCLUSIVE on the table entities, where it is there, for changes of the catalog. ' +
+      'Blocks its readers and writers meanwhile.',
     tables: ['entities'],
     sql: `
 do $$
