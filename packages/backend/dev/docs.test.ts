@@ -1,28 +1,14 @@
-import { existsSync, readdirSync, readFileSync } from 'fs';
+import { repositoryFiles } from '@internal/postgres/testUtils';
+import { existsSync, readFileSync } from 'fs';
 import { basename, dirname, join, normalize } from 'path';
 import { targetPaths } from '@backstage/cli-common';
 
 // That documents lead somewhere: a link to a file and a heading that are there, and no name of a
 // source file that was renamed or deleted since.
 
-const FILES = filesOf('');
+const FILES = repositoryFiles(targetPaths.rootDir);
 const DOCUMENTS = FILES.filter(file => file.endsWith('.md'));
 const NAMES = new Set(FILES.map(file => basename(file)));
-
-/** All files below a folder, but for what is installed or built. */
-function filesOf(folder: string): string[] {
-  return readdirSync(targetPaths.resolveRoot(folder), {
-    withFileTypes: true,
-  }).flatMap(entry => {
-    const path = join(folder, entry.name);
-    if (!entry.isDirectory()) {
-      return [path];
-    }
-    return /^(\.|node_modules$|dist|coverage$)/.test(entry.name)
-      ? []
-      : filesOf(path);
-  });
-}
 
 const proseOf = (file: string) =>
   readFileSync(targetPaths.resolveRoot(file), 'utf8').replace(

@@ -11,6 +11,7 @@ export { changeRole } from './changeRole';
 export { citusServers, dissolveCluster, formCluster } from './CitusCluster';
 export { alterDatabase, HOSTILE_SETTINGS } from './hostileSettings';
 export { Random } from './Random';
+export { repositoryFiles } from './repositoryFiles';
 export {
   copyDatabase,
   createTestDatabases,

@@ -1,11 +1,11 @@
 import { ConfigReader } from '@backstage/config';
 import { type ConfigSchema, loadConfigSchema } from '@backstage/config-loader';
+import { repositoryFiles } from '@internal/postgres/testUtils';
 import type { JsonObject } from '@backstage/types';
 import {
   readAdministrators,
   readTenancyConfig,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { execFileSync } from 'child_process';
 import { readFileSync } from 'fs';
 import { resolve } from 'path';
 import { parse } from 'yaml';
@@ -32,13 +32,9 @@ const BELOW: Record<string, string[]> = {
 
 /** Each configuration of ours that a document or an example shows. */
 function shown(): [string, JsonObject][] {
-  const files = execFileSync(
-    'git',
-    ['ls-files', '*.md', 'app-config*.yaml', '**/app-config*.yaml'],
-    { cwd: ROOT, encoding: 'utf8' },
-  )
-    .trim()
-    .split('\n');
+  const files = repositoryFiles(ROOT).filter(file =>
+    /\.md$|(^|\/)app-config[^/]*\.yaml$/.test(file),
+  );
   return files.flatMap(file => {
     const text = readFileSync(resolve(ROOT, file), 'utf8');
     const blocks = file.endsWith('.md')
