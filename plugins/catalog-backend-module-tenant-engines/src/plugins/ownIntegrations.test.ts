@@ -1,6 +1,5 @@
-// The stock plugins, of which tenants have instances.
+// The stock plugin, of which tenants have instances.
 /* eslint-disable @backstage/no-mixed-plugin-imports */
-import scaffolderPlugin from '@backstage/plugin-scaffolder-backend';
 import techdocsPlugin from '@backstage/plugin-techdocs-backend';
 /* eslint-enable @backstage/no-mixed-plugin-imports */
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
@@ -11,7 +10,6 @@ import { join } from 'node:path';
 import { SourceServer } from '../__testUtils__/SourceServer';
 import { GiteaServer } from './__testUtils__/GiteaServer';
 import { generator, hasMkDocs } from './__testUtils__/techdocs';
-import { runTemplate, templates } from './__testUtils__/templates';
 import {
   markOf,
   startThreeTenants,
@@ -24,7 +22,7 @@ const TOKEN = 'token-of-acme';
 const REPOSITORY = 'acme/handbook';
 const SITE = 'default/component/handbook';
 
-const catalogInfo = (docs: string, source: string) => `
+const catalogInfo = (docs: string) => `
 apiVersion: backstage.io/v1alpha1
 kind: Component
 metadata:
@@ -35,23 +33,6 @@ spec:
   type: documentation
   lifecycle: production
   owner: team
----
-apiVersion: scaffolder.backstage.io/v1beta3
-kind: Template
-metadata:
-  name: template
-spec:
-  type: service
-  owner: team
-  steps:
-    - id: fetch
-      action: fetch:plain
-      input:
-        url: ${source}
-    - id: log
-      action: debug:log
-      input:
-        listWorkspace: with-contents
 `;
 
 describe.each(databases.eachSupportedId())(
@@ -69,7 +50,7 @@ describe.each(databases.eachSupportedId())(
       gitea.repositories.set(REPOSITORY, {
         token: TOKEN,
         files: {
-          'catalog-info.yaml': catalogInfo('dir:.', './'),
+          'catalog-info.yaml': catalogInfo('dir:.'),
           'docs/index.md': markOf('acme'),
           'mkdocs.yml': 'site_name: Handbook',
         },
@@ -78,7 +59,7 @@ describe.each(databases.eachSupportedId())(
       const sourcesOf = (target: string, token?: string) => ({
         catalog: {
           locations: [{ type: 'url', target }],
-          rules: [{ allow: ['Component', 'Template'] }],
+          rules: [{ allow: ['Component'] }],
         },
         integrations: { gitea: [gitea.integration(token)] },
       });
@@ -109,18 +90,14 @@ describe.each(databases.eachSupportedId())(
               globex: sourcesOf(
                 sources.put(
                   '/globex.yaml',
-                  catalogInfo(
-                    `url:${gitea.fileUrl(REPOSITORY)}`,
-                    gitea.fileUrl(REPOSITORY),
-                  ),
+                  catalogInfo(`url:${gitea.fileUrl(REPOSITORY)}`),
                 ),
               ),
             },
           },
         },
-        features: [scaffolderPlugin, ...features],
-        plugins: { scaffolder: [scaffolderPlugin], techdocs: features },
-        modules: [templates],
+        features,
+        plugins: { techdocs: features },
         entitiesOf: () => [],
         fedByEngines: true,
       });
@@ -152,22 +129,6 @@ describe.each(databases.eachSupportedId())(
     };
     const read = (tenant: string) =>
       portal.get(tenant, `techdocs/static/docs/${SITE}/index.html`);
-
-    // First: what runs tasks asks for more in the moment after one, in which it must not be stopped.
-    it('is what a template begins with, with the token that no other tenant has', async () => {
-      for (const [tenant, expected, token] of [
-        ['acme', 'completed', TOKEN],
-        ['globex', 'failed', undefined],
-      ] as const) {
-        await untilServed(tenant, 'template/default/template');
-        tokens();
-        const { status, text } = await runTemplate(portal, tenant);
-        expect({ status, text }).toMatchObject({ status: expected });
-        expect(text.includes(markOf('acme'))).toBe(tenant === 'acme');
-        expect(text).not.toContain(TOKEN);
-        expect(tokens()).toEqual([token]);
-      }
-    });
 
     it('is a document, with the token that no other tenant has', async () => {
       expect(await build('acme')).toContain('data: {"updated":true}');
