@@ -16,6 +16,8 @@ const EXCUSES: Array<{
   page: RegExp;
   within: string;
   why: string;
+  /** The check does not see it in each run: something may lie over it. */
+  isRare?: true;
   /** Whether it was needed. */
   isUsed?: true;
 }> = [
@@ -61,11 +63,18 @@ const EXCUSES: Array<{
     within: '.bui-Tab',
     why: 'A tab of @backstage/ui names a panel that is not there.',
   },
+  {
+    rule: 'color-contrast',
+    page: /^\/settings/,
+    within: '.MuiToggleButton-root',
+    why: 'The theme that is not chosen is grey on grey.',
+    isRare: true,
+  },
 ];
 
 /** The excuses that no page was in need of, although all were looked at. */
 export function idleExcuses(): string[] {
-  return EXCUSES.filter(({ isUsed }) => !isUsed).map(
+  return EXCUSES.filter(({ isUsed, isRare }) => !isUsed && !isRare).map(
     ({ rule, page, within }) => `${rule} on ${page} within ${within}`,
   );
 }

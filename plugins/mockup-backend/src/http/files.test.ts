@@ -392,7 +392,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
           (each: { versions: object[] }) => each.versions,
         ).length;
       }),
-      { numRuns: RUNS },
+      { numRuns: RUNS, endOnFailure: true },
     );
     expect(versions).toBeGreaterThan(RUNS);
   });

@@ -356,7 +356,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
           );
         }
       }),
-      { numRuns: 10 },
+      { numRuns: 10, endOnFailure: true },
     );
   });
 });
