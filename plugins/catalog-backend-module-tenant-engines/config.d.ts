@@ -116,15 +116,11 @@ export interface Config {
 
       pool?: {
         /**
-         * Sessions of PostgreSQL that all engines of one process share; 20 by default. A
-         * pooler such as PgBouncer has to keep them: `pool_mode = session`.
+         * Sessions of PostgreSQL that all engines of one process share; 20 by default. One
+         * tenant uses half of them at most. A pooler such as PgBouncer has to keep them:
+         * `pool_mode = session`.
          */
         max?: number;
-        /**
-         * How many of these the engine of one tenant may have in use at a time; half of them by
-         * default, and two at least. More of its work waits.
-         */
-        maxPerTenant?: number;
       };
     };
 
@@ -153,13 +149,11 @@ export interface Config {
       tenantKeys?: string[];
 
       pool?: {
-        /** Connections that all instances of one plugin share in a process; 10 by default. */
-        max?: number;
         /**
-         * How many of these the instance of one tenant may have in use at a time; half of them
-         * by default, and two at least.
+         * Connections that all instances of one plugin share in a process; 10 by default. One
+         * tenant uses half of them at most.
          */
-        maxPerTenant?: number;
+        max?: number;
       };
     };
 

@@ -1,5 +1,3 @@
-import type { SchedulerServiceTaskScheduleDefinitionConfig } from '@backstage/backend-plugin-api';
-
 export interface Config {
   /** Several tenants in one catalog. */
   tenancy?: {
@@ -78,14 +76,6 @@ export interface Config {
      */
     adminsByPermission?: boolean | string;
 
-    purge?: {
-      /**
-       * When deleted entities are removed for good that were deleted longer ago than
-       * their tenant's `entity_ttl_days`; once a day by default.
-       */
-      schedule?: SchedulerServiceTaskScheduleDefinitionConfig;
-    };
-
     /**
      * What each tenant may have under way at once, in each process, unless the registry gives
      * the tenant limits of its own.
@@ -93,7 +83,8 @@ export interface Config {
     limits?: {
       /**
        * Operations in the database; a twentieth of `tenancy.database.pool.max` by default, and
-       * two at least. Further ones wait.
+       * two at least. Further ones wait, for ten seconds and a hundred times as many at most,
+       * until they are answered with status 429.
        */
       concurrency?: number | string;
       /**
@@ -101,16 +92,6 @@ export interface Config {
        * least.
        */
       concurrencyBesideOthers?: number | string;
-      /**
-       * How many wait, before others are answered with status 429; a hundred times
-       * `concurrency` by default.
-       */
-      queue?: number | string;
-      /**
-       * For how long, in milliseconds, one waits for the others of its tenant, until it is
-       * answered with status 429; 10000 by default.
-       */
-      queueTimeoutMs?: number | string;
       /**
        * How many requests a tenant may send, until others are answered with status 429; any
        * number by default. What plugins ask of each other is not counted.

@@ -47,7 +47,6 @@ export const catalogModuleTenancy = createBackendModule({
         admin: adminDatabaseServiceRef,
         auth: coreServices.auth,
         auditor: coreServices.auditor,
-        config: coreServices.rootConfig,
         directory: tenantDirectoryServiceRef,
         engines: tenantEnginesServiceRef,
         catalogRouter: catalogRouterServiceRef,
@@ -69,7 +68,6 @@ export const catalogModuleTenancy = createBackendModule({
         admin,
         auth,
         auditor,
-        config,
         directory,
         engines,
         catalogRouter,
@@ -132,7 +130,7 @@ export const catalogModuleTenancy = createBackendModule({
         catalogRouter.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });
         await scheduleRetries({ adoption, scheduler });
-        await schedulePurge({ admin, config, logger, scheduler, trail });
+        await schedulePurge({ admin, logger, scheduler, trail });
         if (tenancy.config.audit.webhook) {
           await scheduleSending({ logger, scheduler, trail });
         }

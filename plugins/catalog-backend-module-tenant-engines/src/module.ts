@@ -39,7 +39,6 @@ import { type EngineFeature, namesOf } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './engine/EngineManager';
 import { MembersOfTenants } from './members/MembersOfTenants';
 import { EnginePool } from './work/EnginePool';
-import { readPoolSize } from './work/readPoolSize';
 import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
 import { ProcessLeases } from './leases/ProcessLeases';
 import { WakeTimes } from './leases/WakeTimes';
@@ -200,7 +199,6 @@ export const catalogModuleTenantEngines = (
         deps: {
           ...pluginServices,
           changes: tenantEngineChangesServiceRef,
-          config: coreServices.rootConfig,
           database: coreServices.database,
           engines: enginesServiceRef,
           health: tenancyHealthServiceRef,
@@ -221,7 +219,6 @@ export const catalogModuleTenantEngines = (
         async init({
           catalogStore,
           changes,
-          config,
           database,
           engines,
           health,
@@ -256,7 +253,6 @@ export const catalogModuleTenantEngines = (
             migrations: database.migrations,
           });
           await schedulePurge({
-            config,
             logger,
             scheduler: services.scheduler,
             tables,
@@ -265,7 +261,7 @@ export const catalogModuleTenantEngines = (
           const pool = EnginePool.create({
             applicationName: engines.leases.applicationName,
             connection,
-            ...readPoolSize(config, 'tenancy.engines.pool', 20),
+            max: engines.configs.sessions.engines,
             logger,
             onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });

@@ -3,6 +3,7 @@ import type { DoctorExamination } from 'backstage-catalog-tenancy-migrations';
 import {
   examined,
   readTenancyConfig,
+  type TenancyConfig,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { HostnameTenants } from '../resolution/hostnames';
 import { assertRestrictedAccess } from '../resolution/tenantTokenHandler';
@@ -15,13 +16,13 @@ import { TenantTokens } from '../resolution/TenantTokens';
  * @public
  */
 export const doctorExamination: DoctorExamination = async config => {
+  let tenancy: TenancyConfig;
   try {
-    readTenancyConfig(config);
+    tenancy = readTenancyConfig(config);
   } catch {
     // Another examination reports it.
     return [];
   }
-  const tenancy = readTenancyConfig(config);
   const { baseDomains } = tenancy;
   return [
     ...(await examined('hostnames', {

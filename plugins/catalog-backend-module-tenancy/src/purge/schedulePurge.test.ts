@@ -1,26 +1,18 @@
 import { mockServices, type ServiceMock } from '@backstage/backend-test-utils';
-import type {
-  LoggerService,
-  SchedulerServiceTaskScheduleDefinition,
-  SchedulerServiceTaskInvocationDefinition,
-} from '@backstage/backend-plugin-api';
+import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   AdminAccessError,
   type AdminDatabase,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { schedulePurge } from './schedulePurge';
 
-type Task = SchedulerServiceTaskScheduleDefinition &
-  SchedulerServiceTaskInvocationDefinition;
-
 describe('schedulePurge', () => {
   let logger: ServiceMock<LoggerService>;
 
-  async function schedule(run: AdminDatabase['run'], data = {}) {
+  async function schedule(run: AdminDatabase['run']) {
     const scheduler = mockServices.scheduler.mock();
     await schedulePurge({
       admin: { run },
-      config: mockServices.rootConfig({ data }),
       logger,
       scheduler,
       trail: { deleteOld: async () => 3 },
@@ -42,24 +34,6 @@ describe('schedulePurge', () => {
   it('runs once a day, in one of the backends', async () => {
     const { task } = await schedule(jest.fn());
     expect(task).toMatchObject({ scope: 'global', frequency: { days: 1 } });
-  });
-
-  it('runs when the configuration says', async () => {
-    const { task } = await schedule(jest.fn(), {
-      tenancy: {
-        purge: {
-          schedule: {
-            frequency: { cron: '0 3 * * *' },
-            timeout: { minutes: 5 },
-          },
-        },
-      },
-    });
-    expect(task).toMatchObject<Partial<Task>>({
-      frequency: { cron: '0 3 * * *' },
-      timeout: { minutes: 5 },
-      scope: 'global',
-    });
   });
 
   it('says what it needs where the database user is no administrator', async () => {

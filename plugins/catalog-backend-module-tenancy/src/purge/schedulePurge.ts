@@ -1,9 +1,7 @@
 import type {
   LoggerService,
-  RootConfigService,
   SchedulerService,
 } from '@backstage/backend-plugin-api';
-import { readSchedulerServiceTaskScheduleDefinitionFromConfig } from '@backstage/backend-plugin-api';
 import {
   AdminAccessError,
   type AdminDatabase,
@@ -11,29 +9,20 @@ import {
   type TenantAuditTrail,
 } from 'backstage-plugin-catalog-tenancy-node';
 
-const SCHEDULE = 'tenancy.purge.schedule';
-
 /**
  * Once a day, in one of the backends, removes entities that were deleted more than their
  * tenant's `entity_ttl_days` ago, and old events of audit trails.
  */
 export async function schedulePurge(options: {
   admin: AdminDatabase;
-  config: RootConfigService;
   logger: LoggerService;
   scheduler: SchedulerService;
   trail: Pick<TenantAuditTrail, 'deleteOld'>;
 }): Promise<void> {
-  const { config, scheduler } = options;
-  const schedule = config.getOptionalConfig(SCHEDULE);
-  await scheduler.scheduleTask({
-    ...(schedule
-      ? readSchedulerServiceTaskScheduleDefinitionFromConfig(schedule)
-      : {
-          frequency: { days: 1 },
-          timeout: { hours: 1 },
-          initialDelay: { minutes: 10 },
-        }),
+  await options.scheduler.scheduleTask({
+    frequency: { days: 1 },
+    timeout: { hours: 1 },
+    initialDelay: { minutes: 10 },
     id: 'tenancy-purge-deleted-entities',
     scope: 'global',
     fn: signal => purge(options, signal),

@@ -95,6 +95,11 @@ export class EngineConfigs {
     return this.#operator.leases;
   }
 
+  /** The sessions that all engines of this process share, and all instances of one plugin. */
+  get sessions(): OperatorConfig['sessions'] {
+    return this.#operator.sessions;
+  }
+
   /** Whether engines without work run as well. */
   get keepRunning(): boolean {
     return this.#operator.keepRunning;

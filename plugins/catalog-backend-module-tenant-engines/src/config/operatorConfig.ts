@@ -24,8 +24,6 @@ const POOL = `${INSTANCES}.pool`;
 
 type Tenancy = Required<NonNullable<Schema['tenancy']>>;
 
-const POOL_KEYS = { max: true, maxPerTenant: true } as const;
-
 const ENGINES_KEYS = {
   processingInterval: true,
   minProcessingInterval: true,
@@ -35,7 +33,7 @@ const ENGINES_KEYS = {
   keepRunning: true,
   leaseSeconds: true,
   allow: true,
-  pool: POOL_KEYS,
+  pool: { max: true },
   sources: {
     maxBytes: true,
     maxArchiveBytes: true,
@@ -46,7 +44,7 @@ const ENGINES_KEYS = {
   },
 } satisfies KeysOf<Tenancy['engines']>;
 
-const INSTANCES_POOL_KEYS = POOL_KEYS satisfies KeysOf<
+const INSTANCES_POOL_KEYS = { max: true } satisfies KeysOf<
   NonNullable<Tenancy['plugins']['pool']>
 >;
 
@@ -69,6 +67,9 @@ const PROCESSING_INTERVAL: HumanDuration = { minutes: 30 };
 const MIN_PROCESSING_INTERVAL: HumanDuration = { minutes: 1 };
 
 const LEASE_SECONDS = 15;
+
+const ENGINE_SESSIONS = 20;
+const INSTANCE_SESSIONS = 10;
 
 const jsonObject = z.record(z.string(), z.custom<JsonValue>());
 
@@ -99,6 +100,7 @@ const tenantSchema = engineSourcesSchema.extend({
 const tenantsSchema = z.record(z.string().regex(/^[a-z0-9-]+$/), tenantSchema);
 
 const bound = z.number().int().min(1).optional();
+const poolSchema = z.object({ max: bound }).optional();
 
 const enginesSchema = z.object({
   processingInterval: z.custom<JsonValue>().optional(),
@@ -116,6 +118,7 @@ const enginesSchema = z.object({
       }),
     )
     .optional(),
+  pool: poolSchema,
   sources: z
     .object({
       maxBytes: bound,
@@ -129,6 +132,7 @@ const enginesSchema = z.object({
 });
 
 const instancesSchema = z.object({
+  pool: poolSchema,
   config: z.record(z.string(), jsonObject).optional(),
   tenantKeys: z
     .array(
@@ -163,6 +167,8 @@ export interface OperatorConfig {
   bounds: SourceBounds;
   /** Whether engines without work run as well. */
   keepRunning: boolean;
+  /** The sessions that all engines of a process share, and all instances of one plugin. */
+  sessions: { engines: number; instances: number };
   leases: {
     /** Whether this process does background work of tenants. */
     role: 'all' | 'none';
@@ -172,7 +178,7 @@ export interface OperatorConfig {
 }
 
 /**
- * Reads `tenancy.tenants`, `tenancy.engines` and `tenancy.plugins`, but for the sizes of pools.
+ * Reads `tenancy.tenants`, `tenancy.engines` and `tenancy.plugins`.
  *
  * @throws Error that names the key, and no value
  */
@@ -224,6 +230,10 @@ export function readOperatorConfig(config: Config): OperatorConfig {
     allow: engines.allow ?? [],
     bounds: readBounds(engines.sources),
     keepRunning: engines.keepRunning ?? false,
+    sessions: {
+      engines: engines.pool?.max ?? ENGINE_SESSIONS,
+      instances: plugins.pool?.max ?? INSTANCE_SESSIONS,
+    },
     leases: {
       role: engines.role ?? 'all',
       leaseMs: (engines.leaseSeconds ?? LEASE_SECONDS) * 1000,

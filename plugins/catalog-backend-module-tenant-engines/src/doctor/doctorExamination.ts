@@ -3,7 +3,6 @@ import { examined } from 'backstage-plugin-catalog-tenancy-node';
 import { join } from 'node:path';
 import { readOperatorConfig } from '../config/operatorConfig';
 import { logPackages, readEnginePackages } from '../engine/packages';
-import { readPoolSize } from '../work/readPoolSize';
 
 /**
  * The findings of `doctor` on the configuration of engines and on their versions.
@@ -17,8 +16,6 @@ export const doctorExamination: DoctorExamination = async config => {
       ok: 'tenancy.engines, tenancy.plugins and tenancy.tenants are configured as they should be.',
       check: () => {
         readOperatorConfig(config);
-        readPoolSize(config, 'tenancy.engines.pool', 1);
-        readPoolSize(config, 'tenancy.plugins.pool', 1);
       },
     })),
     ...(await examined('versions', {

@@ -24,7 +24,6 @@ import type { EngineFeature } from '../engine/TenantEngine';
 import { endSessions, freeTasks } from '../leases/LeaseStore';
 import { enginesServiceRef, redact, schemaOf } from '../module';
 import { EnginePool } from '../work/EnginePool';
-import { readPoolSize } from '../work/readPoolSize';
 import {
   type FindUpgrade,
   findUpgrade,
@@ -205,7 +204,6 @@ function instancesModule(
         deps: {
           ...pluginServices,
           changes: tenantEngineChangesServiceRef,
-          config: coreServices.rootConfig,
           database: coreServices.database,
           engines: enginesServiceRef,
           httpRouter: coreServices.httpRouter,
@@ -219,7 +217,6 @@ function instancesModule(
         },
         async init({
           changes,
-          config,
           database,
           engines,
           httpRouter,
@@ -249,7 +246,6 @@ function instancesModule(
           const connection = await connectionOf(pluginId, database);
           const schemas = new PluginSchemas({ connection, pluginId });
           await schedulePurge({
-            config,
             logger,
             name: `instance of the plugin '${pluginId}'`,
             scheduler: services.scheduler,
@@ -262,7 +258,7 @@ function instancesModule(
             applicationName:
               `${engines.leases.applicationName} ${pluginId}`.slice(0, 63),
             connection,
-            ...readPoolSize(config, 'tenancy.plugins.pool', 10),
+            max: engines.configs.sessions.instances,
             logger,
             onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });

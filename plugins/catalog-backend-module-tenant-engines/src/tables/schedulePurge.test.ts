@@ -24,7 +24,6 @@ describe('the purge of the tables of engines', () => {
     const scheduler = mockServices.scheduler.mock();
     const dropped: string[] = [];
     await schedulePurge({
-      config: mockServices.rootConfig(),
       logger: mockServices.logger.mock(),
       scheduler,
       tables: {

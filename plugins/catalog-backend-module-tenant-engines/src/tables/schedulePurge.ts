@@ -1,15 +1,12 @@
-import {
-  type LoggerService,
-  readSchedulerServiceTaskScheduleDefinitionFromConfig,
-  type RootConfigService,
-  type SchedulerService,
+import type {
+  LoggerService,
+  SchedulerService,
 } from '@backstage/backend-plugin-api';
 import type {
   Tenant,
   TenantStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 
-const SCHEDULE = 'tenancy.purge.schedule';
 const DAY_MS = 86_400_000;
 const PAGE = 500;
 
@@ -19,7 +16,6 @@ const PAGE = 500;
  * backends. A tenant that is restored later gets empty tables.
  */
 export async function schedulePurge(options: {
-  config: RootConfigService;
   logger: LoggerService;
   scheduler: SchedulerService;
   tables: {
@@ -32,16 +28,10 @@ export async function schedulePurge(options: {
   taskId?: string;
   tenants: Pick<TenantStore, 'list'>;
 }): Promise<void> {
-  const { config, scheduler } = options;
-  const schedule = config.getOptionalConfig(SCHEDULE);
-  await scheduler.scheduleTask({
-    ...(schedule
-      ? readSchedulerServiceTaskScheduleDefinitionFromConfig(schedule)
-      : {
-          frequency: { days: 1 },
-          timeout: { hours: 1 },
-          initialDelay: { minutes: 10 },
-        }),
+  await options.scheduler.scheduleTask({
+    frequency: { days: 1 },
+    timeout: { hours: 1 },
+    initialDelay: { minutes: 10 },
     id: options.taskId ?? 'tenancy-purge-engine-tables',
     scope: 'global',
     fn: signal => purgeTables(options, signal),

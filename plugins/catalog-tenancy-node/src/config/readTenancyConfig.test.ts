@@ -88,8 +88,6 @@ describe('The configuration of tenancy', () => {
         limits: {
           concurrency: '3',
           concurrencyBesideOthers: '2',
-          queue: 0,
-          queueTimeoutMs: '50',
         },
         permissions: { maxDecisionAgeMs: '0' },
         audit: {
@@ -117,8 +115,8 @@ describe('The configuration of tenancy', () => {
       limits: {
         concurrency: 3,
         concurrencyBesideOthers: 2,
-        queue: 0,
-        queueTimeoutMs: 50,
+        queue: 300,
+        queueTimeoutMs: 10_000,
       },
       maxDecisionAgeMs: 0,
       audit: {

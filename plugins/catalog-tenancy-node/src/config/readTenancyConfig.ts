@@ -67,12 +67,9 @@ export interface OperationLimits {
    * longer than 250 ms do not count.
    */
   concurrencyBesideOthers: number;
-  /**
-   * How many more operations wait before the next is refused; 100 times `concurrency` by
-   * default.
-   */
+  /** How many more operations wait before the next is refused; 100 times `concurrency`. */
   queue: number;
-  /** How long an operation waits before it is refused, in milliseconds; 10,000 by default. */
+  /** How long an operation waits before it is refused, in milliseconds; 10,000. */
   queueTimeoutMs: number;
 }
 
@@ -201,19 +198,9 @@ const KNOWN_KEYS = {
   membershipOfDefault: true,
   admins: true,
   adminsByPermission: true,
-  purge: {
-    schedule: {
-      frequency: true,
-      timeout: true,
-      initialDelay: true,
-      scope: true,
-    },
-  },
   limits: {
     concurrency: true,
     concurrencyBesideOthers: true,
-    queue: true,
-    queueTimeoutMs: true,
     requestsPerSecond: true,
     burst: true,
   },
@@ -351,8 +338,6 @@ function readLimits(
       `${key}.concurrencyBesideOthers`,
       bounds,
     ),
-    queue: read.integer(`${key}.queue`, { min: 0, max: 1_000_000 }),
-    queueTimeoutMs: read.integer(`${key}.queueTimeoutMs`, MILLISECONDS),
   });
   const { concurrency, concurrencyBesideOthers } = limits;
   if (concurrencyBesideOthers > concurrency) {
@@ -395,7 +380,9 @@ function readMaxDecisionAge(read: ReturnType<typeof readers>): number {
 /** Fills in what is not configured. */
 export function defaultOperationLimits(
   { max }: Pick<TenancyPoolLimits, 'max'>,
-  given: Partial<OperationLimits> = {},
+  given: Partial<
+    Pick<OperationLimits, 'concurrency' | 'concurrencyBesideOthers'>
+  > = {},
 ): OperationLimits {
   const concurrency =
     given.concurrency ??
@@ -404,8 +391,8 @@ export function defaultOperationLimits(
     concurrency,
     concurrencyBesideOthers:
       given.concurrencyBesideOthers ?? Math.max(1, Math.floor(concurrency / 2)),
-    queue: given.queue ?? QUEUE_FACTOR * concurrency,
-    queueTimeoutMs: given.queueTimeoutMs ?? QUEUE_TIMEOUT_MS,
+    queue: QUEUE_FACTOR * concurrency,
+    queueTimeoutMs: QUEUE_TIMEOUT_MS,
   };
 }
 

@@ -39,25 +39,23 @@ const SILENT = recordingLogger([]);
  * @public
  */
 export const doctorExamination: DoctorExamination = async config => {
+  let tenancy: TenancyConfig | undefined;
   const findings = await examined('configuration', {
     ok: 'tenancy is configured as it should be.',
     check: logger => {
-      readTenancyConfig(config);
+      tenancy = readTenancyConfig(config);
       const misspelt = explainFlag(config);
       if (misspelt) {
         logger.warn(misspelt);
       }
     },
   });
-  return hasFailed(findings)
-    ? findings
-    : [
+  return tenancy
+    ? [
         ...findings,
-        ...(await examineDatabase(
-          config as RootConfigService,
-          readTenancyConfig(config),
-        )),
-      ];
+        ...(await examineDatabase(config as RootConfigService, tenancy)),
+      ]
+    : findings;
 };
 
 async function examineDatabase(
