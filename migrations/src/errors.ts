@@ -44,6 +44,18 @@ export class RefusedError extends MigrationError {
   }
 }
 
+/** The code of errors of our own, whose message is the names. */
+export const FOREIGN = 'P0T01';
+
+/** What stands under names that the migration needs, and what to do about it. */
+export function namesTaken(taken: string[]): RefusedError {
+  return new RefusedError(
+    `The migration did not create ${taken.join(', ')}, and needs ${
+      taken.length === 1 ? 'that name' : 'those names'
+    }. Rename what stands there, or move it to another schema.`,
+  );
+}
+
 /**
  * A check of the data has failed, such as a copy that differs from its source.
  *

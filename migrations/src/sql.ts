@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 
-// SQL is written out with its values, not with placeholders, wherever it changes
-// something: a dry run prints it, and what is printed must run as it stands.
+// Statements that are sent together in one message have their values written out: a message with
+// placeholders takes one statement.
 
 // What quote_ident quotes: the key words of PostgreSQL 14 to 18 that are not free.
 const KEY_WORDS = new Set(

@@ -12,7 +12,6 @@ import { copyEntities, copyIsDone, fillParents } from './copy';
 import {
   adoptCommand,
   describeTenant,
-  ENGINE_TABLES,
   engineTable,
   requireEngine,
 } from './engine';
@@ -58,8 +57,8 @@ export async function adopt(
   }
   const engine = { ...(await requireEngine(context, tenantId)), slug };
   await refuseOthersTables(context, engine);
-  if (tenantId === DEFAULT_TENANT_ID && !(await requireLayout(migration))) {
-    return engine;
+  if (tenantId === DEFAULT_TENANT_ID) {
+    await requireLayout(migration);
   }
   await refuseAnother(context, engine);
   await refuseEntities(context, engine);
@@ -170,9 +169,7 @@ async function install(context: StepContext, engine: Engine): Promise<void> {
   await createQuota(context, engine);
   await grantOnEngine(context, engine);
   // final_entities last: an entity brings its relations and refresh state.
-  for (const table of executor.dryRun
-    ? ENGINE_TABLES
-    : await tablesWithoutTriggers(executor, engine)) {
+  for (const table of await tablesWithoutTriggers(executor, engine)) {
     const name = engineTable(engine, table);
     await asLogin(context, () =>
       executor.transaction({

@@ -2,10 +2,8 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 import { migrateTo } from '../migrateTo';
-import { refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
-import { adopt } from './library';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -15,36 +13,6 @@ describe('the commands', () => {
     catalog = await createStockCatalog(databases, 'POSTGRES_18');
   });
   afterEach(() => catalog.close());
-
-  it('print what they would do, and change nothing', async () => {
-    const { connection, engine, client } = catalog;
-    await engine.ingest({ ref: 'component:default/a' });
-    const run = async (...args: string[]) =>
-      runInProcess(connection, ...args, '--dry-run');
-    await expect(run('adopt')).resolves.toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringMatching(/create table .*tenants \([^]*tenant_id/),
-    });
-    const { rows } = await client.query(
-      `select to_regnamespace('tenancy') is null as nothing`,
-    );
-    expect(rows).toEqual([{ nothing: true }]);
-    await migrateTo(5, { connection, createTables: true });
-    await expect(run('adopt')).resolves.toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringContaining('trigger tenancy_adoption'),
-    });
-    await adopt({ connection });
-    for (const command of ['unadopt', 'rollback --to 0']) {
-      await expect(run(...command.split(' '))).resolves.toMatchObject({
-        exitCode: 0,
-        stdout: expect.stringContaining(
-          'drop trigger if exists tenancy_adoption',
-        ),
-      });
-    }
-    expect(await refsOf(catalog)).toEqual(['component:default/a']);
-  });
 
   it('adopt, tell how it stands, verify, and undo', async () => {
     const { connection, engine, client } = catalog;

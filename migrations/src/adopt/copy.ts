@@ -1,5 +1,4 @@
 import type { StepContext } from '../engine/Step';
-import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../sql';
 import { engineArguments, engineTable } from './engine';
 import type { Engine } from './engine';
@@ -38,31 +37,12 @@ select last, rows from batch`;
 /**
  * The first copy, in the order of the ids. The triggers exist already, so a batch may meet an
  * entity that a trigger has carried: it carries the present row again.
+ *
+ * Locks: FOR SHARE on a few rows of final_entities and refresh_state at a time, for 20 ms or so.
+ * What the engine has locked is left for later.
  */
 export async function copyEntities(
   context: StepContext,
-  engine: Engine,
-): Promise<void> {
-  const finals = engineTable(engine, 'final_entities');
-  const states = engineTable(engine, 'refresh_state');
-  await context.executor.work({
-    title:
-      `${ENTITIES_TITLE}. FOR SHARE on a few rows of ${finals} and ${states} at a time, for ` +
-      `${TARGET_MS} ms or so: what the engine has locked is left for later`,
-    script: [
-      `-- Until no row is left, each batch behind the last id of the one before\n${copyStatement(
-        engine,
-        '',
-        FIRST_ROWS,
-      )}`,
-    ],
-    run: session => copy(context, session, engine),
-  });
-}
-
-async function copy(
-  context: StepContext,
-  session: MigrationSession,
   engine: Engine,
 ): Promise<void> {
   const { executor, settings, reporter } = context;
@@ -85,7 +65,7 @@ async function copy(
     while (after !== null) {
       const begun = performance.now();
       const statement = copyStatement(engine, after, rows);
-      const [batch]: Batch[] = await runBriefly(context, session, engine, {
+      const [batch]: Batch[] = await runBriefly(context, engine, {
         title: ENTITIES_TITLE,
         statement,
       });
@@ -105,44 +85,30 @@ export function copyIsDone({ tenantId }: Engine): string {
   return putState(tenantId, 'copy', { after: '', done: true });
 }
 
-const EDGES_TITLE = 'Carry the edges between entities';
 const EDGE_ROWS = 500;
 
 /**
  * Copies the edges between entities from an engine's table to ours while the engine writes.
- * The triggers exist. It copies in ranges, each edge under a lock of the engine's row: a
- * transaction that deletes that row waits, and its trigger finds ours.
+ * The triggers exist. It copies in ranges, each edge under a lock of the engine's row (FOR KEY
+ * SHARE, for milliseconds): a transaction that deletes that row waits, and its trigger finds ours.
  */
 export async function fillParents(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const statement = (after: string) =>
-    `select adoption_copy_parents(${engineArguments(
+  let after: string | null = '0';
+  while (after !== null) {
+    const [batch]: { last: string | null }[] = await runBriefly(
+      context,
       engine,
-    )}, ${after}, ${EDGE_ROWS})::text as last`;
-  await context.executor.work({
-    title: `${EDGES_TITLE}. FOR KEY SHARE on ${EDGE_ROWS} rows of ${engineTable(
-      engine,
-      'refresh_state_references',
-    )} at a time, for milliseconds`,
-    script: [
-      `-- Until no row is left, each batch behind the last id of the one before\n${statement(
-        '0',
-      )}`,
-    ],
-    async run(session) {
-      let after: string | null = '0';
-      while (after !== null) {
-        const [batch]: { last: string | null }[] = await runBriefly(
-          context,
-          session,
+      {
+        title: 'Carry the edges between entities',
+        statement: `select adoption_copy_parents(${engineArguments(
           engine,
-          { title: EDGES_TITLE, statement: statement(after) },
-        );
-        after = batch.last;
-      }
-    },
-  });
+        )}, ${after}, ${EDGE_ROWS})::text as last`,
+      },
+    );
+    after = batch.last;
+  }
   await reconcileParents(context, engine);
 }

@@ -21,7 +21,8 @@ const ROUNDS = 20;
 
 /**
  * Carries, one by one, the entities that differ from the engine's: those that a batch
- * skipped, adoption faults, and changes from before the triggers.
+ * skipped, adoption faults, and changes from before the triggers. Locks: FOR SHARE on the rows of
+ * one entity, for a moment.
  *
  * @throws {@link VerificationError} if entities still differ after 20 rounds
  */
@@ -31,7 +32,6 @@ export async function reconcileEntities(
 ): Promise<void> {
   await reconcile(context, engine, {
     title: 'Carry what differs',
-    locks: 'FOR SHARE on the rows of one entity, for a moment',
     query: `select key from (${differingEntities(engine)}) differing
    union
   select key from ${faultsOf(engine)}
@@ -42,7 +42,10 @@ export async function reconcileEntities(
   });
 }
 
-/** Carries the edges between entities that differ from the engine's. */
+/**
+ * Carries the edges between entities that differ from the engine's. Locks: FOR KEY SHARE on the
+ * rows of an edge, for a moment.
+ */
 export async function reconcileParents(
   context: StepContext,
   engine: Engine,
@@ -50,7 +53,6 @@ export async function reconcileParents(
   const edges = engineTable(engine, EDGES);
   await reconcile<Edge>(context, engine, {
     title: 'Carry the edges that differ',
-    locks: `FOR KEY SHARE on the rows of an edge in ${edges}, for a moment`,
     query: differingParents(engine),
     // A transaction that deletes one of them is waited for, or waits and its trigger then
     // finds our row.
@@ -75,7 +77,6 @@ interface Edge extends Differing {
 
 interface Reconciliation<Row> {
   title: string;
-  locks: string;
   /** The rows that differ. */
   query: string;
   /** The statement that carries one of them. */
@@ -87,48 +88,36 @@ interface Reconciliation<Row> {
 async function reconcile<Row extends Differing>(
   context: StepContext,
   engine: Engine,
-  { title, locks, query, put, forget }: Reconciliation<Row>,
+  { title, query, put, forget }: Reconciliation<Row>,
 ): Promise<void> {
   const { executor, reporter } = context;
-  const example = { key: '<key>', parent: '<parent>', ref: '<ref>' };
-  await executor.work({
-    title: `${title}, one by one. ${locks}`,
-    script: [
-      query,
-      `-- For each of these rows\n${put(example as Differing as Row)}`,
-      forget,
-    ],
-    async run(session) {
-      let rows = await session.query<Row>(query);
-      for (let round = 1; rows.length > 0; round += 1) {
-        if (round > ROUNDS) {
-          throw new VerificationError(
-            `These went on to differ from the catalog: ${enumerate(
-              rows.map(({ key }) => key),
-            )}. Run the command again.`,
-          );
-        }
-        const progress = reporter.progress(title, rows.length);
-        try {
-          for (const row of rows) {
-            const statement = put(row);
-            await runBriefly(context, session, engine, { title, statement });
-            progress.advance(1);
-          }
-        } finally {
-          progress.finish();
-        }
-        const faults = await session.query<Differing>(
-          `select key from ${faultsOf(engine)}`,
-        );
-        const failed = new Set(faults.map(({ key }) => key));
-        rows = (await session.query<Row>(query)).filter(
-          ({ key }) => !failed.has(key),
-        );
+  let rows = await executor.read<Row>(query);
+  for (let round = 1; rows.length > 0; round += 1) {
+    if (round > ROUNDS) {
+      throw new VerificationError(
+        `These went on to differ from the catalog: ${enumerate(
+          rows.map(({ key }) => key),
+        )}. Run the command again.`,
+      );
+    }
+    const progress = reporter.progress(title, rows.length);
+    try {
+      for (const row of rows) {
+        await runBriefly(context, engine, { title, statement: put(row) });
+        progress.advance(1);
       }
-      await session.query(forget);
-    },
-  });
+    } finally {
+      progress.finish();
+    }
+    const faults = await executor.read<Differing>(
+      `select key from ${faultsOf(engine)}`,
+    );
+    const failed = new Set(faults.map(({ key }) => key));
+    rows = (await executor.read<Row>(query)).filter(
+      ({ key }) => !failed.has(key),
+    );
+  }
+  await executor.execute(forget);
 }
 
 function putStatement(engine: Engine, key: string): string {
@@ -173,7 +162,6 @@ async function retryEntities(
   engine: Engine,
   faults: Fault[],
 ): Promise<void> {
-  const title = 'Carry what was kept aside';
   let room = await readRoom(context, engine);
   const keys = new Set<string>();
   for (const { key, sqlstate } of faults) {
@@ -182,16 +170,12 @@ async function retryEntities(
       keys.add(key);
     }
   }
-  await context.executor.work({
-    title: `${title}, one by one`,
-    script: [],
-    async run(session) {
-      for (const key of keys) {
-        const statement = putStatement(engine, key);
-        await runBriefly(context, session, engine, { title, statement });
-      }
-    },
-  });
+  for (const key of keys) {
+    await runBriefly(context, engine, {
+      title: 'Carry what was kept aside',
+      statement: putStatement(engine, key),
+    });
+  }
 }
 
 /** How many entities more the tenant may have. */

@@ -1,6 +1,5 @@
 import type { StepContext } from '../engine/Step';
 import { limitWaits, withLockRetries } from '../session/lockRetries';
-import type { MigrationSession } from '../session/MigrationSession';
 import { ENGINE_TABLES, engineTable } from './engine';
 import type { Engine } from './engine';
 
@@ -11,8 +10,7 @@ import type { Engine } from './engine';
  * A crash may lose it: the next run finds the difference.
  */
 export async function runBriefly<Row>(
-  { settings, reporter }: StepContext,
-  session: MigrationSession,
+  { executor: { session }, settings, reporter }: StepContext,
   engine: Engine,
   { title, statement }: { title: string; statement: string },
 ): Promise<Row[]> {

@@ -26,17 +26,9 @@ const LOCKED_COLUMNS: { table: EngineTable; column: string }[] = [
  * Works as the configured role, or the login, which owns the engine's tables: `portal_admin`
  * does not.
  */
-export async function asLogin(
+export async function asLogin<T>(
   { executor }: Pick<StepContext, 'executor'>,
-  work: () => Promise<void>,
-): Promise<void> {
-  await withoutOwnerRole(executor, work, sql => executor.execute(sql));
-}
-
-async function withoutOwnerRole<T>(
-  executor: Executor,
   work: () => Promise<T>,
-  run: (sql: string) => Promise<unknown>,
 ): Promise<T> {
   const [{ acting }] = await executor.read<{ acting: boolean }>(
     `select current_user = '${ADMIN_ROLE}' and session_user <> current_user as acting`,
@@ -44,18 +36,10 @@ async function withoutOwnerRole<T>(
   if (!acting) {
     return work();
   }
-  await run(RESET_OWNER_ROLE);
+  await executor.execute(RESET_OWNER_ROLE);
   const result = await work();
-  await run(SET_OWNER_ROLE);
+  await executor.execute(SET_OWNER_ROLE);
   return result;
-}
-
-/** Reads as {@link asLogin} works. A dry run, which reads as the same role, does not print it. */
-function readingAsLogin<T>(
-  executor: Executor,
-  read: () => Promise<T>,
-): Promise<T> {
-  return withoutOwnerRole(executor, read, sql => executor.read(sql));
 }
 
 /**
@@ -73,7 +57,7 @@ export async function reading<T>(
       where n.nspname = $1 and r.relname = 'final_entities'`,
     [engine.schema],
   );
-  return may ? read() : readingAsLogin(executor, read);
+  return may ? read() : asLogin({ executor }, read);
 }
 
 /**
@@ -87,7 +71,7 @@ export async function refuseOthersTables(
   engine: Engine,
 ): Promise<void> {
   const tables = await tablesWithoutTriggers(executor, engine);
-  const [other] = await readingAsLogin(executor, () =>
+  const [other] = await asLogin({ executor }, () =>
     executor.read<{
       login: string;
       table: string;
@@ -160,7 +144,7 @@ export async function refuseMissingRights(
   if (missing.length === 0) {
     return;
   }
-  const [{ may }] = await readingAsLogin(executor, () =>
+  const [{ may }] = await asLogin({ executor }, () =>
     executor.read<{ may: boolean }>(
       `select pg_has_role(current_user, r.relowner, 'USAGE')
         and ($2 or has_schema_privilege(current_user, n.oid, 'USAGE WITH GRANT OPTION')) as may

@@ -58,7 +58,6 @@ export const SERVER_RULES: readonly Rule[] = [
     message: 'The server takes no writes',
     advice:
       'Connect to the primary server, or turn the setting off where it was set.',
-    // Not transaction_read_only, which a dry run sets itself.
     sql: `
     select 'it is a standby' as name, null as fix, null as again where pg_is_in_recovery()
      union all

@@ -42,7 +42,6 @@ describe('help', () => {
       `Usage: npx backstage-catalog-tenancy-cli ${name} `,
     );
     for (const option of [
-      '--dry-run',
       '--schema <name>',
       '--batch-size <rows>',
       '--json',

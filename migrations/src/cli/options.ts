@@ -6,7 +6,6 @@ import { TO_URL_VARIABLE, URL_VARIABLE } from './connection';
 
 /** The options of all commands, as commander names them. */
 export interface CommandOptions {
-  dryRun?: boolean;
   schema: string;
   maxPause?: number;
   batchSize: number;
@@ -68,7 +67,6 @@ function option<T>(
 /** The options that every command takes. */
 export function commonOptions(): Option[] {
   return [
-    option('--dry-run', 'print the SQL and change nothing'),
     option(
       '--schema <name>',
       'the schema of the catalog tables',

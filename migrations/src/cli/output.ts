@@ -12,17 +12,16 @@ export interface Streams {
 }
 
 /**
- * The output of a command. Standard output gets the SQL in a dry run, one JSON document with
- * `--json`, and otherwise the summary; standard error gets everything else.
+ * The output of a command. Standard output gets one JSON document with `--json`, and otherwise
+ * the summary; standard error gets everything else.
  */
 export class Output {
   private readonly secrets: Iterable<string>[] = [];
   private readonly document: Record<string, unknown>;
-  private readonly sql: string[] = [];
 
   constructor(
     private readonly streams: Streams,
-    private readonly options: { json?: boolean; dryRun?: boolean },
+    private readonly options: { json?: boolean },
     document: Record<string, unknown>,
   ) {
     this.document = { ...document };
@@ -38,21 +37,9 @@ export class Output {
     Object.assign(this.document, fields);
   }
 
-  /** Prints SQL of a dry run. */
-  readonly printSql = (text: string): void => {
-    if (this.options.json) {
-      this.sql.push(text);
-    } else {
-      this.streams.stdout.write(text);
-    }
-  };
-
   /** Prints text for people. */
   print(text: string): void {
-    if (this.options.dryRun) {
-      // Standard output is the script.
-      this.note(text);
-    } else if (!this.options.json) {
+    if (!this.options.json) {
       this.streams.stdout.write(`${text}\n`);
     }
   }
@@ -87,12 +74,7 @@ export class Output {
   }
 
   private printDocument(): void {
-    const { dryRun } = this.options;
-    const document = {
-      ...this.document,
-      ...(dryRun ? { dryRun, sql: this.sql.join('') } : {}),
-    };
-    this.streams.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+    this.streams.stdout.write(`${JSON.stringify(this.document, null, 2)}\n`);
   }
 }
 
@@ -106,7 +88,7 @@ export class Output {
  */
 export async function confirmLosses(
   losses: string[],
-  options: Pick<CommandOptions, 'yes' | 'dryRun' | 'json'>,
+  options: Pick<CommandOptions, 'yes' | 'json'>,
   streams: Pick<Streams, 'stdin' | 'stderr'>,
   output: Pick<Output, 'note'>,
   expected = 'yes',
@@ -117,13 +99,11 @@ export async function confirmLosses(
   const { stdin, stderr } = streams;
   output.note(
     [
-      options.dryRun
-        ? 'This deletes, and keeps no copy:'
-        : 'This will be deleted, and no copy is kept:',
+      'This will be deleted, and no copy is kept:',
       ...losses.map(loss => `- ${loss}`),
     ].join('\n'),
   );
-  if (options.dryRun || options.yes) {
+  if (options.yes) {
     return;
   }
   if (options.json || !stdin?.isTTY || !stderr.isTTY) {

@@ -2,10 +2,8 @@ import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { EXIT_CODES } from '../errors';
 import { phase1 } from '../phases/phase1_tenant_column';
-import { phase5 } from '../phases/phase5_partitions';
 import {
   runCli,
   runInProcess,
@@ -125,44 +123,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         done: [],
         error: { name: 'RefusedError', exitCode: EXIT_CODES.refused },
       });
-    });
-
-    it('print what a dry run would do, of batches one, and change nothing', async () => {
-      const dryRun = async (...args: string[]) => {
-        const before = await catalogSnapshot(database.client);
-        const text = await run(...args, '--dry-run');
-        expect(text.exitCode).toBe(0);
-        expect(text.stderr).toContain('Nothing was changed.');
-        const json = await run(...args, '--dry-run', '--json');
-        expect(JSON.parse(json.stdout)).toMatchObject({
-          done: [],
-          dryRun: true,
-          sql: text.stdout,
-        });
-        expect(await catalogSnapshot(database.client)).toEqual(before);
-        return text.stdout;
-      };
-      const first = await dryRun('phase1', ...PREFLIGHT);
-      expect(first).toMatch(/^-- What .*\n\\quit\n/);
-      expect(first).toMatch(/^create table.* tenants /m);
-      await database.client.query('create extension pg_trgm schema public');
-      await database.migrate(migration => migration.runPhase(1));
-      expect(await dryRun('phase2')).toMatch(
-        /-- Each range of blocks of entities in a batch\n[^]* for no key update skip locked[^]*update entities set tenant_id/,
-      );
-      await database.migrate(async migration => {
-        for (const number of [2, 3, 4] as const) {
-          await migration.runPhase(number);
-        }
-      });
-      const fifth = await dryRun('phase5');
-      for (const { name, title } of phase5.steps) {
-        expect(fifth).toContain(`-- Step ${name}: ${title}\n`);
-      }
-      expect(fifth).toMatch(
-        /-- Each range of blocks of entities in a batch\nwith copied as \(\n *insert into "?entities_partitioned/,
-      );
-      await dryRun('rollback', '--to', '0');
     });
 
     it('refuse a second operator by name, and tell who only looks', async () => {

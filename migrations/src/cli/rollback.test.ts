@@ -84,12 +84,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
           expect(error.message).toContain('--force');
           await expect(rowsOf('entities')).resolves.toBe(24);
 
-          const dryRun = await run('rollback', '--dry-run');
-          expect(dryRun).toMatchObject({
-            exitCode: 0,
-            stderr: expect.stringContaining(`process ${pid} of the server`),
-          });
-
           const forced = await run('rollback', '--force');
           expect(forced).toMatchObject({
             exitCode: 0,
@@ -139,16 +133,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         }
         expect(refused.stderr).toContain('--yes');
         await expect(rowsOf('entities')).resolves.toBe(24);
-
-        const dryRun = await run(
-          'rollback',
-          '--to',
-          '0',
-          '--force',
-          '--dry-run',
-        );
-        expect(dryRun.exitCode).toBe(0);
-        expect(dryRun.stderr).toContain(LOSSES[0]);
 
         await expect(
           run('rollback', '--to', '4', '--force', '--yes'),

@@ -34,8 +34,7 @@ export interface Invocation {
   /** Adds to the JSON document, which a failed command prints too. */
   report(fields: Record<string, unknown>): void;
   /**
-   * Shows what is about to be deleted, and asks whether to go on. Does not ask with `--yes`
-   * and in a dry run.
+   * Shows what is about to be deleted, and asks whether to go on, unless `--yes` is given.
    *
    * @param answer - what has to be typed; "yes" by default
    * @throws {@link RefusedError} unless the answer is yes, and where there is no
@@ -117,14 +116,13 @@ export async function runCommand(
 ): Promise<number> {
   const { name, subcommand, access } = definition;
   const command = [name, subcommand].filter(Boolean).join(' ');
-  const mode = access === 'change' && options.dryRun ? 'dryRun' : access;
   const output = new Output(
     streams,
-    { json: options.json, dryRun: mode === 'dryRun' },
+    { json: options.json },
     { command, schema: options.schema, phase: null, done: null },
   );
   const reporter = createReporter(streams.stderr);
-  const interruption = listenForSignals(mode === 'change');
+  const interruption = listenForSignals(access === 'change');
   let connection: ClientConfig | undefined;
   try {
     const { config, secrets, catalogSchema, backstage, fault } =
@@ -146,15 +144,14 @@ export async function runCommand(
         command,
         settings,
         reporter,
-        mode,
-        print: output.printSql,
+        mode: access,
       }),
     );
     let summary: string;
     try {
       await refuseOnCitus(definition, migration);
       const before = await migration.completedSteps();
-      if (mode !== 'change') {
+      if (access === 'read') {
         await warnOfOperator(migration);
       }
       const work = definition.run({
@@ -184,11 +181,7 @@ export async function runCommand(
     } finally {
       await atMost(STOP_PATIENCE_MS, [migration.close()]);
     }
-    output.succeed(
-      mode === 'dryRun'
-        ? 'The statements were printed. Nothing was changed.'
-        : summary,
-    );
+    output.succeed(summary);
     return EXIT_CODES.done;
   } catch (error) {
     const failure = explainFailure(error, connection);

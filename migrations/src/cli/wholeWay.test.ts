@@ -23,9 +23,6 @@ it.each(databases.eachSupportedId())(
     };
     const all = ['all'];
 
-    const dryRun = await run(...all, '--dry-run');
-    expect(dryRun).toMatchObject({ exitCode: 0, phase: 0, done: [] });
-    expect(dryRun.sql).toMatch(/create table .*tenants/);
     await expect(
       run(...all, '--tenant-name', 'Our company'),
     ).resolves.toMatchObject({ exitCode: 0, phase: 5 });

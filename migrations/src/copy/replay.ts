@@ -19,9 +19,6 @@ export const SNAPSHOT = 'begin isolation level repeatable read';
 const SHORT_LOG = 50;
 const ROUNDS = 30;
 
-/** The statements of a dry run that replay the change log. */
-export const CATCH_UP_SCRIPT = [SNAPSHOT, `select ${REPLAY}()`, 'commit'];
-
 /** Replays the change log once, and returns how many entries it had. */
 export async function replayOnce(session: MigrationSession): Promise<number> {
   return session.transaction(SNAPSHOT, async () => {
@@ -37,10 +34,10 @@ export async function replayOnce(session: MigrationSession): Promise<number> {
  * written during the one before, so that the rounds get shorter as long as
  * replaying is faster than writing.
  */
-export async function catchUp(
-  { reporter }: StepContext,
-  session: MigrationSession,
-): Promise<void> {
+export async function catchUp({
+  executor: { session },
+  reporter,
+}: StepContext): Promise<void> {
   const [{ waiting }] = await session.query<{ waiting: number }>(
     `select count(*)::int as waiting from ${CHANGE_LOG}`,
   );
@@ -68,13 +65,8 @@ export async function replayChanges(
   context: StepContext,
   copies: TableCopy[],
 ): Promise<void> {
-  const { executor } = context;
-  await provideReplay(executor, copies);
-  await executor.work({
-    title: 'Replay the change log',
-    script: CATCH_UP_SCRIPT,
-    run: session => catchUp(context, session),
-  });
+  await provideReplay(context.executor, copies);
+  await catchUp(context);
 }
 
 // Variables with a prefix that no column of the tables has.

@@ -38,9 +38,9 @@ export interface Walk {
  */
 export async function walkBlocks(
   context: StepContext,
-  session: MigrationSession,
   walk: Walk,
 ): Promise<void> {
+  const { session } = context.executor;
   const { title, stateKey } = walk;
   const { settings, reporter, state } = context;
   const stored = await state.get<Cursor>(stateKey);
@@ -67,13 +67,6 @@ export async function walkBlocks(
   } finally {
     progress.finish();
   }
-}
-
-/** The first batch, for a dry run. */
-export function firstBatch(walk: Walk): string {
-  return `-- Each range of blocks of ${walk.table} in a batch\n${walk.batch(
-    inBlocks(0, 1),
-  )}`;
 }
 
 async function runBatch(

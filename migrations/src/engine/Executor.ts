@@ -1,3 +1,5 @@
+import type { Reporter } from '../Reporter';
+import { lockStatements, withLockRetries } from '../session/lockRetries';
 import type { TableLocks } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 
@@ -5,30 +7,17 @@ import type { MigrationSession } from '../session/MigrationSession';
 export interface BriefTransaction extends TableLocks {
   /** For the log: `Add the column tenant_id`. */
   title: string;
-  /**
-   * Which locks it takes, for how long, and why that is safe. Printed in front of
-   * the statements of a dry run.
-   */
+  /** Which locks it takes, for how long, and why that is safe. */
   locks: string;
   statements: string[];
   /** For how long it retries for its locks; 10 minutes by default. */
   patienceMs?: number;
 }
 
-/** Work that is more than a list of statements. */
-export interface Work {
-  title: string;
-  /** What a dry run prints: its statements, and of a batch one with its bounds as a comment. */
-  script: string[];
-  run(session: MigrationSession): Promise<void>;
-}
-
-/**
- * The access of steps to the database. A dry run prints changing statements, and its steps
- * read in a READ ONLY transaction.
- */
+/** The access of steps to the database. */
 export interface Executor {
-  readonly dryRun: boolean;
+  /** For work in batches of separate transactions. */
+  readonly session: MigrationSession;
   /** Rows of a query that changes nothing. */
   read<Row = Record<string, unknown>>(
     sql: string,
@@ -43,15 +32,38 @@ export interface Executor {
    * Runs statements in one transaction, which it repeats after each lock timeout.
    */
   transaction(transaction: BriefTransaction): Promise<void>;
-  /** Runs work in batches of separate transactions. */
-  work(work: Work): Promise<void>;
 }
 
-/** An executor with the methods by which the engine runs steps in turn. */
-export interface StepExecutor extends Executor {
-  /** Says which step is done or undone next, or was begun and is undone. */
-  announce(
-    step: { name: string; title: string },
-    direction: 'up' | 'down' | 'begun',
-  ): void;
+/** The executor of a session. */
+export function executorOf(
+  session: MigrationSession,
+  { maxPauseMs }: { maxPauseMs: number },
+  reporter: Reporter,
+): Executor {
+  return {
+    session,
+    read: (sql, values) => session.query(sql, values),
+    async execute(statement) {
+      await session.query(statement);
+    },
+    transaction: transaction =>
+      withLockRetries(
+        { ...transaction, session, reporter, maxPauseMs },
+        async timeoutMs => {
+          // In one message: no round trip while locks are held.
+          const text = [
+            'begin',
+            ...lockStatements(transaction, timeoutMs),
+            ...transaction.statements,
+            'commit',
+          ].join(';\n');
+          try {
+            await session.query(text);
+          } catch (error) {
+            await session.rollback();
+            throw error;
+          }
+        },
+      ),
+  };
 }

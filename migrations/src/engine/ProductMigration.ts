@@ -57,7 +57,7 @@ export async function runProductMigration(
           ...(policy ? tenantPolicyStatements(table) : []),
         ],
       ),
-      ...(executor.dryRun ? [] : [recordStatement(migration)]),
+      recordStatement(migration),
     ],
   });
 }
@@ -85,7 +85,7 @@ export async function undoProductMigrations(
     statements: [
       `drop table if exists ${tables.join(', ')}`,
       ...done.flatMap(({ creates }) => dropColumns(creates.columns ?? {})),
-      ...(executor.dryRun ? [] : done.map(forgetStatement)),
+      ...done.map(forgetStatement),
     ],
   });
 }

@@ -15,9 +15,7 @@ import {
   Journal,
   recordStatement,
 } from './journal';
-import { DryRunExecutor } from './DryRunExecutor';
-import type { StepExecutor } from './Executor';
-import { LiveExecutor } from './LiveExecutor';
+import { executorOf } from './Executor';
 import { MigrationState } from './MigrationState';
 import {
   recordedBy,
@@ -59,12 +57,8 @@ export interface OpenOptions {
   phases: readonly Phase[];
   settings: MigrationSettings;
   reporter?: Reporter;
-  /**
-   * `change` takes the operator's lock; `read` takes none; `dryRun` takes none
-   * and hands the statements to `print`.
-   */
-  mode: 'change' | 'read' | 'dryRun';
-  print?: (text: string) => void;
+  /** `change` takes the operator's lock; `read` takes none. */
+  mode: 'change' | 'read';
 }
 
 /** The phases up to this one build the tables of tenants. */
@@ -80,7 +74,6 @@ export class TenancyMigration {
    */
   static async open(options: OpenOptions): Promise<TenancyMigration> {
     const { connection, settings, mode, command } = options;
-    const { print = () => undefined } = options;
     const reporter = options.reporter ?? silentReporter;
     const name = applicationName(command);
     const session = await MigrationSession.open({
@@ -96,14 +89,8 @@ export class TenancyMigration {
       refuseTaken(
         await foreignBookkeeping((sql, values) => session.query(sql, values)),
       );
-      const actsAsOwner = await actAsOwner(session, settings.schema);
-      if (mode === 'dryRun') {
-        await session.query('begin transaction read only');
-      }
-      const executor =
-        mode === 'dryRun'
-          ? new DryRunExecutor(session, settings, print, actsAsOwner)
-          : new LiveExecutor(session, settings, reporter);
+      await actAsOwner(session, settings.schema);
+      const executor = executorOf(session, settings, reporter);
       const context = {
         executor,
         state: new MigrationState(executor),
@@ -125,12 +112,9 @@ export class TenancyMigration {
     }
   }
 
-  /** Whether {@link beginCreation} was called, which a dry run does not record. */
-  private isCreating = false;
-
   private constructor(
     private readonly session: MigrationSession,
-    readonly context: StepContext & { executor: StepExecutor },
+    readonly context: StepContext,
     private readonly options: Pick<OpenOptions, 'phases'>,
   ) {}
 
@@ -202,12 +186,12 @@ export class TenancyMigration {
     await this.createBookkeeping();
     await renewRecord(context, journal);
     for (const migration of missing) {
-      context.executor.announce(migration, 'up');
+      context.reporter.info(migration.title);
       await runProductMigration(context, migration);
     }
     for (const step of phase.steps.filter(each => !journal.isDone(each))) {
       if (steps.includes(step)) {
-        context.executor.announce(step, 'up');
+        context.reporter.info(step.title);
         await this.run(step);
       }
       await this.record(step);
@@ -215,30 +199,24 @@ export class TenancyMigration {
     return true;
   }
 
-  /** Runs what is left of the phases up to one; in a dry run, of the first that is not complete. */
+  /** Runs what is left of the phases up to one. */
   async runPhases(last: PhaseNumber): Promise<void> {
     const completed = await this.completedPhase();
     for (const { number } of this.options.phases) {
       if (number > completed && number <= last) {
         await this.runPhase(number);
-        if (this.context.executor.dryRun) {
-          return;
-        }
       }
     }
   }
 
   /** Whether the phases create the tables of tenants, in place of changing those of a catalog. */
   async creates(): Promise<boolean> {
-    return (
-      this.isCreating || (await readCreatedCatalog(this.context)) !== undefined
-    );
+    return (await readCreatedCatalog(this.context)) !== undefined;
   }
 
   /** Lets the phases create the tables, and remembers that the way back drops them. */
   async beginCreation(created: CreatedCatalog): Promise<void> {
     const { executor, state, settings } = this.context;
-    this.isCreating = true;
     await executor.transaction({
       title: 'Begin the record of the migration',
       locks: 'New tables, which no session uses yet.',
@@ -332,11 +310,8 @@ export class TenancyMigration {
     for (const step of reached) {
       if (undone.includes(step)) {
         await this.undo(step);
-      } else {
-        executor.announce(step, 'begun');
-        if (await hasCreated(context, journal, step)) {
-          await this.down(step);
-        }
+      } else if (await hasCreated(context, journal, step)) {
+        await this.down(step);
       }
       if (step === home.steps[0]) {
         await undoProductMigrations(context, migrations);
@@ -379,9 +354,7 @@ export class TenancyMigration {
   }
 
   private async undo(step: Step): Promise<void> {
-    const { context } = this;
-    const { executor } = context;
-    executor.announce(step, 'down');
+    this.context.reporter.info(`Undo: ${step.title}`);
     // Before the undo: a killed undo leaves a partial step, which must not count as done
     // when a command goes forward again.
     await this.forget(step);
@@ -410,12 +383,9 @@ export class TenancyMigration {
     await this.write(forgetStatement(step));
   }
 
-  /** Keeps the record of the migration, which a dry run does not print. */
+  /** Keeps the record of the migration. */
   private async write(statement: string): Promise<void> {
-    const { executor } = this.context;
-    if (!executor.dryRun) {
-      await executor.execute(statement);
-    }
+    await this.context.executor.execute(statement);
   }
 
   private async readJournal(): Promise<Journal> {

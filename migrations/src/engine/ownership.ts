@@ -1,5 +1,4 @@
-import { DatabaseError } from 'pg';
-import { RefusedError } from '../errors';
+import { FOREIGN, namesTaken } from '../errors';
 import { TENANT_TABLES } from '../schema/tables';
 import { doBlock, escapeLiteral } from '../sql';
 import type { Executor } from './Executor';
@@ -139,15 +138,8 @@ export function takenNames(
 /** @throws {@link RefusedError} for names that are taken */
 export function refuseTaken(taken: string[]): void {
   if (taken.length > 0) {
-    throw new RefusedError(explainTaken(taken));
+    throw namesTaken(taken);
   }
-}
-
-/** What the operator does about names that are taken. */
-export function explainTaken(taken: string[]): string {
-  return `The migration did not create ${taken.join(', ')}, and needs ${
-    taken.length === 1 ? 'that name' : 'those names'
-  }. Rename what stands there, or move it to another schema.`;
 }
 
 /**
@@ -164,10 +156,6 @@ export async function hasCreated(
   const standing = await findStanding(context.executor, names);
   return others.length === 0 || others.length < standing.length;
 }
-
-const FOREIGN = 'P0T01';
-// Of a table, an object, a function or a column: a name that was taken a moment ago.
-const DUPLICATES = ['42P07', '42710', '42723', '42701'];
 
 /** The statement that fails if something stands under names that is not ours. */
 export function refuseStatement(names: Names): string {
@@ -192,54 +180,30 @@ on conflict (key) do update set value = jsonb_set(s.value, '{known}', (
     from jsonb_array_elements((s.value -> 'known') || (excluded.value -> 'known')) i))`;
 }
 
-/** What the database says where a name is taken, in words. */
-export function explainDuplicate(error: unknown): unknown {
-  if (!(error instanceof DatabaseError)) {
-    return error;
-  }
-  if (error.code === FOREIGN) {
-    return new RefusedError(explainTaken([error.message]));
-  }
-  return DUPLICATES.includes(error.code ?? '')
-    ? new RefusedError(
-        `A name that the migration needs is taken: ${error.message}. Rename what stands ` +
-          'there, or move it to another schema.',
-      )
-    : error;
-}
-
 /**
  * The context in which each transaction fails unless names are free or ours, and records what it
  * creates.
  */
 export function recording(context: StepContext, names: Names): StepContext {
   const { executor } = context;
-  if (executor.dryRun || names.length === 0) {
+  if (names.length === 0) {
     return context;
   }
   const check = refuseStatement(names);
   const record = recordStatement(names);
-  const explained = (work: Promise<void>) =>
-    work.catch(error => {
-      throw explainDuplicate(error);
-    });
   return {
     ...context,
     executor: {
-      dryRun: false,
-      read: (sql, values) => executor.read(sql, values),
-      work: work => explained(executor.work(work)),
-      execute: statement =>
-        explained(
-          executor.execute(check).then(() => executor.execute(statement)),
-        ),
+      ...executor,
+      async execute(statement) {
+        await executor.execute(check);
+        await executor.execute(statement);
+      },
       transaction: transaction =>
-        explained(
-          executor.transaction({
-            ...transaction,
-            statements: [check, ...transaction.statements, record],
-          }),
-        ),
+        executor.transaction({
+          ...transaction,
+          statements: [check, ...transaction.statements, record],
+        }),
     },
   };
 }

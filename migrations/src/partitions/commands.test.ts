@@ -233,28 +233,6 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     });
   });
 
-  it('print each statement once in a dry run, and change nothing', async () => {
-    const before = await state();
-    let script = '';
-    await database().migrate(
-      ({ context }) => givePartition(context, 'my-team'),
-      {
-        mode: 'dryRun',
-        print: text => {
-          script += text;
-        },
-      },
-    );
-    for (const statement of [
-      /^-- Give "my-team" its partitions\. ACCESS EXCLUSIVE on entities, /m,
-      /attach partition entities_tenant_my_team for values in/,
-      /delete from relations_catch_all/,
-    ]) {
-      expect(script.match(new RegExp(statement, 'gm'))).toHaveLength(1);
-    }
-    await expect(state()).resolves.toEqual(before);
-  });
-
   it('take back what a tenant left that was deleted by SQL', async () => {
     await give();
     await query(`delete from tenants where tenant_id = '${TEAM}'`);

@@ -1,7 +1,6 @@
 import { DatabaseError } from 'pg';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { explainDuplicate } from '../engine/ownership';
 import { operatorCommand } from '../operatorCommand';
 import { isSwapped } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
@@ -141,7 +140,7 @@ async function perform(
   } catch (error) {
     throw error instanceof DatabaseError && error.code === TOO_LONG
       ? tookTooLong(maxBlockMs)
-      : explainDuplicate(error);
+      : error;
   }
 }
 

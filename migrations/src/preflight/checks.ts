@@ -5,8 +5,9 @@ import { ROW_RULES } from '../checks/rows';
 import { SERVER_RULES } from '../checks/server';
 import { columns, SHAPE_RULES, storage } from '../checks/shape';
 import { Journal } from '../engine/journal';
-import { explainTaken, takenNames } from '../engine/ownership';
+import { takenNames } from '../engine/ownership';
 import { recordedBy } from '../engine/ProductMigration';
+import { namesTaken } from '../errors';
 import { phases } from '../phases';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import {
@@ -165,7 +166,13 @@ const names: PreflightCheck = {
     const taken = await takenNames(context, journal);
     return taken.length === 0
       ? []
-      : [{ level: 'failure', message: explainTaken(taken), details: taken }];
+      : [
+          {
+            level: 'failure',
+            message: namesTaken(taken).message,
+            details: taken,
+          },
+        ];
   },
 };
 

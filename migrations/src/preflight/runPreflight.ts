@@ -72,15 +72,8 @@ async function attempt(
   check: PreflightCheck,
   context: PreflightContext,
 ): Promise<Outcome[]> {
-  const { executor } = context;
-  // A dry run reads in one transaction: without a savepoint, an error would fail all later
-  // checks.
-  const inTransaction = (statement: string) =>
-    executor.dryRun ? executor.read(`${statement} preflight_check`) : undefined;
-  await inTransaction('savepoint');
   try {
     const outcomes = await check.run(context);
-    await inTransaction('release savepoint');
     return outcomes.length > 0 ? outcomes : [{ level: 'ok', message: '' }];
   } catch (error) {
     if (
@@ -89,7 +82,6 @@ async function attempt(
     ) {
       throw error;
     }
-    await inTransaction('rollback to savepoint');
     const reason = error instanceof Error ? error.message : String(error);
     return [
       {

@@ -10,6 +10,7 @@ import { escapeLiteral } from '../sql';
 
 /** Statements to try in a transaction that is rolled back. */
 export interface Trial {
+  /** For the log. Its locks: ACCESS SHARE, which conflicts with no read or write. */
   title: string;
   /** Statements, the last of which act as the application. */
   statements: string[];
@@ -27,39 +28,32 @@ export async function tryOut(
   { title, statements, failure }: Trial,
 ): Promise<void> {
   const { maxPauseMs } = settings;
-  const script = (timeoutMs: number) => [
-    'begin isolation level repeatable read',
-    `set local lock_timeout = ${timeoutMs}`,
-    ...statements,
-    'rollback',
-  ];
+  const { session } = executor;
   // With SET LOCAL, Citus sends the whole message to the nodes: so a message for each statement.
   const sharded = await isSharded(executor);
-  await executor.work({
-    title: `${title}. ACCESS SHARE, which conflicts with no read or write.`,
-    script: script(maxPauseMs),
-    async run(session) {
-      try {
-        await withLockRetries(
-          { title, session, reporter, maxPauseMs },
-          async timeoutMs => {
-            const text = script(timeoutMs);
-            try {
-              for (const message of sharded ? text : [text.join(';\n')]) {
-                await session.query(message);
-              }
-            } finally {
-              await session.rollback();
-            }
-          },
-        );
-      } catch (error) {
-        throw error instanceof DatabaseError
-          ? new VerificationError(`${failure}: ${describe(error)}`)
-          : error;
-      }
-    },
-  });
+  try {
+    await withLockRetries(
+      { title, session, reporter, maxPauseMs },
+      async timeoutMs => {
+        const text = [
+          'begin isolation level repeatable read',
+          `set local lock_timeout = ${timeoutMs}`,
+          ...statements,
+        ];
+        try {
+          for (const message of sharded ? text : [text.join(';\n')]) {
+            await session.query(message);
+          }
+        } finally {
+          await session.rollback();
+        }
+      },
+    );
+  } catch (error) {
+    throw error instanceof DatabaseError
+      ? new VerificationError(`${failure}: ${describe(error)}`)
+      : error;
+  }
 }
 
 /**

@@ -5,6 +5,8 @@ import {
   CancelledError,
   ConnectionLostError,
   DiskFullError,
+  FOREIGN,
+  namesTaken,
   RefusedError,
 } from '../errors';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
@@ -59,6 +61,8 @@ const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
 const DISK_FULL = '53100';
+// Of a table, an object, a function or a column: a name that was taken a moment ago.
+const DUPLICATES = ['42P07', '42710', '42723', '42701'];
 
 export interface SessionOptions {
   connection: ClientConfig;
@@ -273,12 +277,27 @@ export class MigrationSession {
 }
 
 function explainStatement(error: unknown): unknown {
-  const code = error instanceof DatabaseError ? error.code : undefined;
-  if (code === DISK_FULL) {
-    return new DiskFullError();
+  if (!(error instanceof DatabaseError)) {
+    return error;
   }
-  // Without a statement_timeout it means a cancel by another session.
-  return code === QUERY_CANCELED ? new CancelledError() : error;
+  const { code = '', message } = error;
+  if (DUPLICATES.includes(code)) {
+    return new RefusedError(
+      `A name that the migration needs is taken: ${message}. Rename what stands there, or ` +
+        'move it to another schema.',
+    );
+  }
+  switch (code) {
+    case DISK_FULL:
+      return new DiskFullError();
+    case FOREIGN:
+      return namesTaken([message]);
+    // Without a statement_timeout it means a cancel by another session.
+    case QUERY_CANCELED:
+      return new CancelledError();
+    default:
+      return error;
+  }
 }
 
 function endsSession(error: unknown): error is DatabaseError {

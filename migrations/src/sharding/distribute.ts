@@ -322,9 +322,7 @@ async function prepareNodes(context: StepContext): Promise<void> {
   const { executor } = context;
   await executor.execute(`alter role ${ADMIN_ROLE} login`);
   await executor.execute(onWorkers(LET_ADMIN_LOG_IN));
-  if (!executor.dryRun) {
-    await refuseUnreachableNodes(context);
-  }
+  await refuseUnreachableNodes(context);
   await closeWaysAround(context);
 }
 
@@ -354,22 +352,18 @@ async function refuseUnreachableNodes(context: StepContext): Promise<void> {
     ({ isCoordinator }) => !isCoordinator,
   );
   const failed: string[] = [];
-  await context.executor.work({
-    title: `Connect to the nodes as ${ADMIN_ROLE}`,
-    script: [],
-    run: session =>
-      session.transaction('begin', async () => {
-        await session.query(`set local role ${ADMIN_ROLE}`);
-        for (const node of nodes) {
-          const [{ reached }] = await session.query<{ reached: boolean }>(
-            'select citus_check_connection_to_node($1, $2) as reached',
-            [node.host, node.port],
-          );
-          if (!reached) {
-            failed.push(nodeName(node));
-          }
-        }
-      }),
+  const { session } = context.executor;
+  await session.transaction('begin', async () => {
+    await session.query(`set local role ${ADMIN_ROLE}`);
+    for (const node of nodes) {
+      const [{ reached }] = await session.query<{ reached: boolean }>(
+        'select citus_check_connection_to_node($1, $2) as reached',
+        [node.host, node.port],
+      );
+      if (!reached) {
+        failed.push(nodeName(node));
+      }
+    }
   });
   if (failed.length > 0) {
     throw new RefusedError(
@@ -400,76 +394,59 @@ async function rebuild(
   parts: TableParts[],
   plan: Rebuild,
 ): Promise<Distribution> {
-  const { executor, reporter, settings } = context;
+  const { reporter, settings } = context;
+  const { session } = context.executor;
   const tables = parts.map(
     ({ table }) =>
       `${escapeIdentifier(settings.schema)}.${escapeIdentifier(table)}`,
   );
-  const begin = ['begin', ...SETTINGS];
   // EXCLUSIVE: readers go on, and writers wait until the commit, those too that would lock
   // rows first. The upgrade at the end waits for the readers under way.
   const lock = `lock table ${tables.join(', ')} in exclusive mode`;
   const upgrade = `lock table ${tables.join(', ')} in access exclusive mode`;
   const result: Distribution = { changed: true, rows: {}, blockedMs: 0 };
-  await executor.work({
-    title: plan.title,
-    script: [
-      ...begin,
-      lock,
-      `create schema ${SIDE}`,
-      ...plan.before,
-      ...parts.map(each => copyRows(settings.schema, each)),
-      ...buildIndexes(parts),
-      upgrade,
-      ...plan.after,
-      'commit',
-      ...plan.finally,
-    ],
-    run: async session => {
-      // Again where a lock is not granted, or where Citus ends this one of a deadlock with a
-      // writer that has locked on a node what it needs there.
-      await withLockRetries(
-        {
-          title: plan.title,
-          session,
-          reporter,
-          tables,
-          mode: 'exclusive',
-          maxPauseMs: settings.maxPauseMs,
-        },
-        async timeoutMs => {
-          try {
-            await runAll(session, [
-              ...begin,
-              `set local lock_timeout = ${timeoutMs}`,
-              lock,
-              'set local lock_timeout = 0',
-            ]);
-            const since = performance.now();
-            await session.query(`create schema ${SIDE}`);
-            await runAll(session, plan.before);
-            Object.assign(result.rows, await copyAll(context, session, parts));
-            await runAll(session, buildIndexes(parts));
-            await upgradeLock(session, upgrade, tables);
-            await runAll(session, plan.after);
-            await session.query('commit');
-            result.blockedMs = Math.round(performance.now() - since);
-          } catch (error) {
-            await session.rollback();
-            throw error;
-          }
-        },
-      );
-      await runAll(session, plan.finally);
+  // Again where a lock is not granted, or where Citus ends this one of a deadlock with a
+  // writer that has locked on a node what it needs there.
+  await withLockRetries(
+    {
+      title: plan.title,
+      session,
+      reporter,
+      tables,
+      mode: 'exclusive',
+      maxPauseMs: settings.maxPauseMs,
     },
-  });
+    async timeoutMs => {
+      try {
+        await runAll(session, [
+          'begin',
+          ...SETTINGS,
+          `set local lock_timeout = ${timeoutMs}`,
+          lock,
+          'set local lock_timeout = 0',
+        ]);
+        const since = performance.now();
+        await session.query(`create schema ${SIDE}`);
+        await runAll(session, plan.before);
+        Object.assign(result.rows, await copyAll(context, parts));
+        await runAll(session, buildIndexes(parts));
+        await upgradeLock(session, upgrade, tables);
+        await runAll(session, plan.after);
+        await session.query('commit');
+        result.blockedMs = Math.round(performance.now() - since);
+      } catch (error) {
+        await session.rollback();
+        throw error;
+      }
+    },
+  );
+  await runAll(session, plan.finally);
   return result;
 }
 
 /** @returns the number of rows of each table, once the copies are found equal */
 async function copyAll(
-  { reporter, settings }: StepContext,
-  session: MigrationSession,
+  { executor: { session }, reporter, settings }: StepContext,
   parts: TableParts[],
 ): Promise<Record<string, string>> {
   const rows: Record<string, string> = {};

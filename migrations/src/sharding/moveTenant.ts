@@ -59,9 +59,7 @@ export async function moveTenant(
     await executor.execute(
       `select isolate_tenant_to_new_shard(${tenant}, 'CASCADE', shard_transfer_mode => 'block_writes')`,
     );
-    moved = executor.dryRun
-      ? `get_shard_id_for_distribution_column(${tenant}::uuid)`
-      : String((await findPlace()).shard);
+    moved = String((await findPlace()).shard);
   }
   const source = nodes.find(each => nodeName(each) === node)!;
   await executor.execute(

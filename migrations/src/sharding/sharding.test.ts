@@ -125,15 +125,6 @@ describeOnCitus('a catalog on Citus', () => {
     await database.client.query('drop table other');
   });
 
-  it('is left alone by a dry run, which prints what would be done', async () => {
-    const before = await catalogSnapshot(database.client);
-    const { exitCode, stdout, stderr } = await run('distribute', '--dry-run');
-    expect([exitCode, stderr]).toEqual([0, expect.any(String)]);
-    expect(stdout).toContain('create_distributed_table');
-    expect(stdout).toContain('insert into tenancy_new_tables.entities');
-    await expect(catalogSnapshot(database.client)).resolves.toEqual(before);
-  });
-
   describe('that is distributed', () => {
     let before: Record<string, unknown[]>;
     let layout: unknown;

@@ -1,6 +1,5 @@
 import type { Executor } from '../engine/Executor';
 import type { Reporter } from '../Reporter';
-import { formatCount } from '../text';
 
 export interface Deletion {
   /** As SQL. */
@@ -29,35 +28,21 @@ export async function deleteRows(
   const statement = `delete from ${table}
  where ${where} and ctid = any (array(
    select ctid from ${table} where ${where} limit ${batchSize}))`;
-  if (executor.dryRun) {
-    const rows = await countRows(executor, table, where);
-    await executor.work({
-      title: `Delete ${formatCount(rows)} rows of ${title}, in batches`,
-      script: [statement],
-      run: async () => undefined,
-    });
-    return rows;
-  }
   let deleted = 0;
   const progress = reporter.progress(
     `Delete rows of ${title}`,
     await countRows(executor, table, where),
   );
-  await executor.work({
-    title,
-    script: [statement],
-    async run(session) {
-      // A generic plan of the foreign keys would lock the partitions of all tenants.
-      await session.query('set plan_cache_mode = force_custom_plan');
-      for (let rows = 1; rows > 0; deleted += rows) {
-        [{ rows }] = await session.query<{ rows: number }>(
-          `with gone as (${statement} returning 1) select count(*)::int as rows from gone`,
-        );
-        progress.advance(rows);
-      }
-      await session.query('set plan_cache_mode = auto');
-    },
-  });
+  const { session } = executor;
+  // A generic plan of the foreign keys would lock the partitions of all tenants.
+  await session.query('set plan_cache_mode = force_custom_plan');
+  for (let rows = 1; rows > 0; deleted += rows) {
+    [{ rows }] = await session.query<{ rows: number }>(
+      `with gone as (${statement} returning 1) select count(*)::int as rows from gone`,
+    );
+    progress.advance(rows);
+  }
+  await session.query('set plan_cache_mode = auto');
   progress.finish();
   return deleted;
 }

@@ -80,9 +80,6 @@ export async function importTenant(
       ]),
     ),
   };
-  if (context.executor.dryRun) {
-    return report;
-  }
   await withPlaces(context, portal, async places => {
     if (!options.replace) {
       await removeLeftovers(context, places, target.tenantId);
@@ -292,18 +289,15 @@ async function load(
     loads.set(part, loads.get(part) ?? loadOf(part));
   }
   const { registry, others } = bySession([...loads.values()]);
-  const run = (some: Load[], inside: () => Promise<void>) =>
-    some[0].executor.work({
-      title: `Import ${some.map(({ part }) => part).join(', ')}`,
-      script: [],
-      run: session =>
-        session.transaction('begin', async () => {
-          for (const each of some) {
-            await loadPart(context, session, options, each, target);
-          }
-          await inside();
-        }),
+  const run = (some: Load[], inside: () => Promise<void>) => {
+    const { session } = some[0].executor;
+    return session.transaction('begin', async () => {
+      for (const each of some) {
+        await loadPart(context, session, options, each, target);
+      }
+      await inside();
     });
+  };
   const runRegistry = () => run(registry, async () => undefined);
   if (options.replace) {
     // One inside the other: until readers have the entities of the file, the engine waits, which

@@ -78,9 +78,6 @@ export async function moveToDeployment(
   if (!(await isMovable(context, to.context, { tenantId, slug }))) {
     return undefined;
   }
-  if (context.executor.dryRun) {
-    return 0;
-  }
   let readOnlyMs = 0;
   const target: Target = {
     tenantId,
@@ -259,19 +256,13 @@ async function copyParts(
       .filter(each => each.part === part)
       .map(source => ({ source, destination: { ...source, schema } }));
     from.reporter.info(`Copying ${part}`);
-    await executor.work({
-      title: `Copy ${part}`,
-      script: [],
-      run: session =>
-        session.transaction('begin', async () => {
-          for (const { source } of copied) {
-            await requireTable(session, source, schema);
-          }
-          const copy = () => copyDifference(reader, session, copied, target);
-          await (isOwnSchema(part)
-            ? fillOwnTables(session, schema, copy)
-            : copy());
-        }),
+    const { session } = executor;
+    await session.transaction('begin', async () => {
+      for (const { source } of copied) {
+        await requireTable(session, source, schema);
+      }
+      const copy = () => copyDifference(reader, session, copied, target);
+      await (isOwnSchema(part) ? fillOwnTables(session, schema, copy) : copy());
     });
   }
 }
@@ -354,34 +345,30 @@ async function closeAfter(
     for (const reader of readers) {
       await awaitWritersOfMockups(reader);
     }
-    await executor.work({
-      title: `Delete the tenant "${slug}" here`,
-      script: [],
-      run: session =>
-        session.transaction(
-          'begin isolation level repeatable read',
-          async () => {
-            await session.query(
-              `select from tenants where tenant_id = ${id} for no key update`,
-            );
-            await inSnapshots(readers, last);
-            const closed = await session.query(
-              `update tenants set deleted_at = coalesce(deleted_at, now()), read_only_until = null
-                where tenant_id = ${id}
-                  and (deleted_at is not null or read_only_until > clock_timestamp())
-               returning tenant_id`,
-            );
-            if (closed.length === 0) {
-              throw new RefusedError(
-                `The last copy took longer than ${READ_ONLY_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
-              );
-            }
-            await session.query(
-              notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
-            );
-          },
-        ),
-    });
+    const { session } = executor;
+    await session.transaction(
+      'begin isolation level repeatable read',
+      async () => {
+        await session.query(
+          `select from tenants where tenant_id = ${id} for no key update`,
+        );
+        await inSnapshots(readers, last);
+        const closed = await session.query(
+          `update tenants set deleted_at = coalesce(deleted_at, now()), read_only_until = null
+            where tenant_id = ${id}
+              and (deleted_at is not null or read_only_until > clock_timestamp())
+           returning tenant_id`,
+        );
+        if (closed.length === 0) {
+          throw new RefusedError(
+            `The last copy took longer than ${READ_ONLY_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
+          );
+        }
+        await session.query(
+          notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
+        );
+      },
+    );
   });
 }
 
@@ -407,32 +394,25 @@ async function lockOwnTables(
   { executor }: Place,
   tenantId: string,
 ): Promise<void> {
-  await executor.work({
-    title: 'Lock the tables of the engine and the instances',
-    script: [],
-    async run(session) {
-      const tables: string[] = [];
-      for (const { part } of await schemaSections(executor, tenantId)) {
-        tables.push(
-          ...(await tableNames(session, schemaOfPart(part, tenantId))),
-        );
-      }
-      if (tables.length > 0) {
-        const names = [...new Set(tables)].join(', ');
-        await withLockRetries(
-          {
-            title: `Keep the tables of the tenant as they are`,
-            session,
-            reporter,
-            maxPauseMs: settings.maxPauseMs,
-            tables: [...new Set(tables)],
-            mode: 'share row exclusive',
-          },
-          timeoutMs => lockShared(session, names, timeoutMs),
-        );
-      }
-    },
-  });
+  const { session } = executor;
+  const tables: string[] = [];
+  for (const { part } of await schemaSections(executor, tenantId)) {
+    tables.push(...(await tableNames(session, schemaOfPart(part, tenantId))));
+  }
+  if (tables.length > 0) {
+    const names = [...new Set(tables)].join(', ');
+    await withLockRetries(
+      {
+        title: `Keep the tables of the tenant as they are`,
+        session,
+        reporter,
+        maxPauseMs: settings.maxPauseMs,
+        tables: [...new Set(tables)],
+        mode: 'share row exclusive',
+      },
+      timeoutMs => lockShared(session, names, timeoutMs),
+    );
+  }
 }
 
 async function lockShared(
@@ -455,17 +435,13 @@ async function open(
   { context: { executor, settings } }: Side,
   { tenantId, slug }: Target,
 ): Promise<void> {
-  await executor.work({
-    title: `Restore the tenant "${slug}" there`,
-    script: [],
-    run: session =>
-      session.transaction('begin', async () => {
-        await session.query(
-          `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
-            tenantId,
-          )}`,
-        );
-        await announce(session, settings.schema, slug);
-      }),
+  const { session } = executor;
+  await session.transaction('begin', async () => {
+    await session.query(
+      `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
+        tenantId,
+      )}`,
+    );
+    await announce(session, settings.schema, slug);
   });
 }

@@ -1,7 +1,7 @@
 import type { Config } from '@backstage/config';
 import type { ClientConfig } from 'pg';
+import { executorOf } from '../engine/Executor';
 import type { Executor } from '../engine/Executor';
-import { LiveExecutor } from '../engine/LiveExecutor';
 import type { StepContext } from '../engine/Step';
 import { locatePlugins } from '../session/catalogLocation';
 import { MigrationSession } from '../session/MigrationSession';
@@ -52,7 +52,7 @@ export async function withPlaces<T>(
       places.push({
         database,
         connection,
-        executor: executorOf(context, session),
+        executor: executorOf(session, context.settings, context.reporter),
       });
     }
   };
@@ -104,21 +104,4 @@ function openAs(
     schema: settings.schema,
     applicationName: `${APPLICATION_PREFIX} tenant`,
   });
-}
-
-/** In a dry run, what it would change is printed with the rest. */
-function executorOf(
-  { executor, settings, reporter }: StepContext,
-  session: MigrationSession,
-): Executor {
-  if (!executor.dryRun) {
-    return new LiveExecutor(session, settings, reporter);
-  }
-  return {
-    dryRun: true,
-    read: (sql, values) => session.query(sql, values),
-    execute: statement => executor.execute(statement),
-    transaction: transaction => executor.transaction(transaction),
-    work: work => executor.work(work),
-  };
 }

@@ -84,14 +84,12 @@ export async function purgeTenant(
     await deleteOwnRows(context, subject.tenantId, report);
     await deleteFromRegistry(context, subject, report);
     await removeDocuments(context, portal, subject, report);
-    if (!context.executor.dryRun) {
-      Object.assign(report, await requireNothingLeft(context, places, subject));
-      await context.executor.execute(
-        `update ${RETIRED_TABLE} set tenant_id = null where tenant_slug = ${escapeLiteral(
-          slug,
-        )}`,
-      );
-    }
+    Object.assign(report, await requireNothingLeft(context, places, subject));
+    await context.executor.execute(
+      `update ${RETIRED_TABLE} set tenant_id = null where tenant_slug = ${escapeLiteral(
+        slug,
+      )}`,
+    );
     return report;
   });
 }
@@ -201,9 +199,6 @@ select tenant_slug, decode('${digestOf(
     on conflict do nothing`,
     ],
   });
-  if (executor.dryRun) {
-    return;
-  }
   const found = await executor.read(
     `select from ${RETIRED_TABLE} where tenant_slug = $1`,
     [slug],
@@ -448,7 +443,7 @@ async function endReferences(
 }
 
 async function removeDocuments(
-  { executor, reporter }: StepContext,
+  { reporter }: StepContext,
   { config }: Portal,
   subject: Subject,
   report: PurgeReport,
@@ -458,14 +453,14 @@ async function removeDocuments(
     report.elsewhere.push(documents.command);
   }
   if (documents?.kind === 'folder') {
-    if (executor.dryRun || (await removeFolder(documents.path))) {
+    if (await removeFolder(documents.path)) {
       report.folders.push(documents.path);
     }
   }
   if (documents?.kind === 'bucket') {
     const address = `s3://${documents.bucket}/${documents.prefix}`;
     try {
-      if (executor.dryRun || (await emptyBucket(documents)) > 0) {
+      if ((await emptyBucket(documents)) > 0) {
         report.folders.push(address);
       }
     } catch (error) {

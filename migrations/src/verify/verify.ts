@@ -1,5 +1,5 @@
 import { compareAdoption } from '../adopt/compare';
-import { adoptCommand, describeEngine, describeTenant } from '../adopt/engine';
+import { adoptCommand, describeTenant } from '../adopt/engine';
 import type { Engine } from '../adopt/engine';
 import {
   describeEngines,
@@ -177,29 +177,17 @@ async function verifyCopies({ executor }: StepContext): Promise<string[]> {
     return [];
   }
   const described = await describeCopies(executor);
-  return compareAtOnce(executor, 'Compare the tables with their copies', read =>
-    findCopyProblems(read, described),
-  );
+  return compareAtOnce(executor, read => findCopyProblems(read, described));
 }
 
 /** What a comparison of rows finds in one snapshot. */
 async function compareAtOnce(
-  executor: Executor,
-  title: string,
+  { session }: Executor,
   compare: (read: Executor['read']) => Promise<string[]>,
 ): Promise<string[]> {
-  const problems: string[] = [];
-  await executor.work({
-    title,
-    script: [],
-    run: session =>
-      session.transaction(`${SNAPSHOT} read only`, async () => {
-        problems.push(
-          ...(await compare((sql, values) => session.query(sql, values))),
-        );
-      }),
-  });
-  return problems;
+  return session.transaction(`${SNAPSHOT} read only`, () =>
+    compare((sql, values) => session.query(sql, values)),
+  );
 }
 
 const EXAMPLES = 3;
@@ -210,18 +198,12 @@ export async function verifySearchTerms({
 }: StepContext): Promise<string[]> {
   let count = 0;
   const repairs: string[] = [];
-  await executor.work({
-    title: 'Compare the terms with what the entities say',
-    script: [],
-    async run(session) {
-      for await (const { tenant, entity } of findDifferences(session)) {
-        count += 1;
-        if (repairs.length < EXAMPLES) {
-          repairs.push(`select ${REPAIR}('${tenant}', '${entity}');`);
-        }
-      }
-    },
-  });
+  for await (const { tenant, entity } of findDifferences(executor.session)) {
+    count += 1;
+    if (repairs.length < EXAMPLES) {
+      repairs.push(`select ${REPAIR}('${tenant}', '${entity}');`);
+    }
+  }
   if (count === 0) {
     return [];
   }
@@ -269,11 +251,7 @@ async function verifyEngine(
         `Changes of ${table} are not carried: its triggers are gone or disabled ` +
         `(${adoptCommand(engine)}).`,
     ),
-    ...(await compareAtOnce(
-      executor,
-      `Compare ${describeTenant(engine)} with ${describeEngine(engine)}`,
-      read => compareAdoption(read, engine),
-    )),
+    ...(await compareAtOnce(executor, read => compareAdoption(read, engine))),
   ];
 }
 

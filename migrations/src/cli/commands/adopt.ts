@@ -63,7 +63,7 @@ export const adopt: CommandDefinition = {
     noAdminGrantOption,
   ],
   async run(invocation) {
-    const { migration, options, settings, report, confirm } = invocation;
+    const { migration, settings, report, confirm } = invocation;
     const { context } = migration;
     const tenant = await tenantOf(invocation);
     if (settings.force) {
@@ -74,9 +74,6 @@ export const adopt: CommandDefinition = {
       await checkFirst(invocation, ['backup', 'pg_cron']);
     }
     const engine = await adoptCatalog(migration, tenant);
-    if (options.dryRun) {
-      return '';
-    }
     const adoption = await readAdoptionStatus(context, engine.tenantId);
     report({ adoption });
     return [
@@ -108,7 +105,7 @@ export const unadopt: CommandDefinition = {
       ...tenant,
       keepTables: options.keepTables,
     });
-    report({ changed: changed && !options.dryRun });
+    report({ changed });
     if (!changed) {
       return 'No catalog is adopted: there was nothing to undo.';
     }

@@ -53,12 +53,12 @@ export const undistribute: CommandDefinition = {
 };
 
 function told(
-  { options, report }: Invocation,
+  { report }: Invocation,
   { changed, rows, blockedMs }: Distribution,
   nothing: string,
   done: string,
 ): string {
-  report({ changed: changed && !options.dryRun, rows, blockedMs });
+  report({ changed, rows, blockedMs });
   if (!changed) {
     return nothing;
   }
@@ -80,7 +80,7 @@ export const moveTenant: CommandDefinition = {
   options: [nodeOption],
   async run({ migration, args: [slug], options, report }) {
     const result = await move(migration.context, slug, String(options.to));
-    report({ ...result, changed: result.changed && !options.dryRun });
+    report({ ...result });
     const { changed, from, to, milliseconds } = result;
     if (!changed) {
       return `The tenant "${slug}" is on ${to} already.`;

@@ -42,9 +42,9 @@ export const cleanup: CommandDefinition = {
   details: `It refuses to within ${RETENTION_HOURS} hours of the swap.`,
   access: 'change',
   options: [forceOption(`do it within ${RETENTION_HOURS} hours of the swap`)],
-  async run({ migration, options, report }) {
+  async run({ migration, report }) {
     const dropped = await dropOldTables(migration.context);
-    report({ dropped: dropped && !options.dryRun });
+    report({ dropped });
     if (!dropped) {
       return 'There was nothing to clean up.';
     }

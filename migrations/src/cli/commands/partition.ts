@@ -55,7 +55,7 @@ async function move(
     maxBlockMs: options.maxBlock,
   });
   report({
-    changed: result.changed && !options.dryRun,
+    changed: result.changed,
     partitions: result.partitions ?? null,
   });
   return result;

@@ -45,24 +45,20 @@ export const preflight: CommandDefinition = {
 };
 
 /**
- * The preflight before a command that begins a migration. A dry run changes nothing, so it
- * prints failures as warnings.
+ * The preflight before a command that begins a migration.
  *
  * @param except - the names of checks that do not matter to the command
- * @throws {@link RefusedError} for failures, except in a dry run
+ * @throws {@link RefusedError} for failures
  */
 export async function checkFirst(
   invocation: Invocation,
   except: string[] = [],
 ): Promise<void> {
-  const { options, reporter } = invocation;
   const findings = await find(invocation, except);
   const failures = findings.filter(({ level }) => level === 'failure');
   const warnings = findings.filter(({ level }) => level === 'warning');
-  for (const each of options.dryRun ? [...failures, ...warnings] : warnings) {
-    reporter.warn(describe(each));
-  }
-  if (failures.length > 0 && !options.dryRun) {
+  warnings.forEach(each => invocation.reporter.warn(describe(each)));
+  if (failures.length > 0) {
     throw new RefusedError(
       `The preflight has found what has to be put right first:\n${failures
         .map(describe)

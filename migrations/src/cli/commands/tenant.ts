@@ -102,11 +102,7 @@ tables. Stop the command at any time, and run it again.`,
       makeTables: makeTablesOf(context.settings.schema),
     });
     invocation.report({ tenantId, slug, rows });
-    return invocation.options.dryRun
-      ? `The file is whole, and the slug "${slug}" is free: ${formatRows(
-          rows,
-        )}.`
-      : `The tenant "${slug}" is there: ${formatRows(rows)}.`;
+    return `The tenant "${slug}" is there: ${formatRows(rows)}.`;
   },
 };
 
@@ -137,7 +133,7 @@ tables. Stop the command at any time, and run it again.`,
       command: 'tenant move',
       settings,
       reporter,
-      mode: options.dryRun ? 'read' : 'change',
+      mode: 'change',
     });
     try {
       const readOnlyMs = await moveToDeployment(migration.context, {
@@ -151,9 +147,6 @@ tables. Stop the command at any time, and run it again.`,
       });
       if (readOnlyMs === undefined) {
         return `The tenant "${slug}" was moved before.`;
-      }
-      if (options.dryRun) {
-        return `The tenant "${slug}" can be moved.`;
       }
       const seconds = Math.round(readOnlyMs / 100) / 10;
       report({ slug, readOnlySeconds: seconds });
@@ -210,14 +203,13 @@ export const purge: CommandDefinition = {
       return `The tenant "${slug}" was purged before.`;
     }
     report({ ...purged });
-    return renderPurge(slug, purged, options.dryRun);
+    return renderPurge(slug, purged);
   },
 };
 
 function renderPurge(
   slug: string,
   { rows, schemas, folders, elsewhere, mentions, unread }: PurgeReport,
-  dryRun?: boolean,
 ): string {
   const section = (title: string, lines: string[]) =>
     lines.length > 0 ? [title, ...lines] : [];
@@ -248,10 +240,6 @@ function renderPurge(
       'The login may not read these, which were not searched:',
       unread.map(({ database, place }) => `- ${database} ${place}`),
     ),
-    ...(dryRun
-      ? []
-      : [
-          `Nothing is left of the tenant "${slug}". Its slug stays taken, and backups keep what they have.`,
-        ]),
+    `Nothing is left of the tenant "${slug}". Its slug stays taken, and backups keep what they have.`,
   ].join('\n');
 }

@@ -1,6 +1,6 @@
 import type { Step } from '../../engine/Step';
 import { TENANT_TABLES } from '../../schema/tables';
-import { firstBatch, walkBlocks } from '../../copy/walkBlocks';
+import { walkBlocks } from '../../copy/walkBlocks';
 import { backfillOf, cursorKey } from './backfillOf';
 import { checkCounts } from './checkCounts';
 
@@ -16,12 +16,7 @@ export const backfill: Step = {
 
   async up(context) {
     for (const table of TENANT_TABLES) {
-      const walk = backfillOf(table, context);
-      await context.executor.work({
-        title: `Fill tenant_id in the rows of ${table} that have none`,
-        script: [firstBatch(walk)],
-        run: session => walkBlocks(context, session, walk),
-      });
+      await walkBlocks(context, backfillOf(table, context));
     }
     await checkCounts(context);
   },

@@ -1,6 +1,6 @@
 import { VerificationError } from '../../errors';
 import type { StepContext } from '../../engine/Step';
-import type { MigrationSession } from '../../session/MigrationSession';
+import type { Executor } from '../../engine/Executor';
 import { ENTITY_KEY, TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 import { formatCount, formatThings } from '../../text';
@@ -10,29 +10,26 @@ import { formatCount, formatThings } from '../../text';
  *
  * @throws {@link VerificationError} which says how many rows have none
  */
-export async function checkCounts(context: StepContext): Promise<void> {
-  await context.executor.work({
-    title: 'Every row must have a tenant',
-    script: TENANT_TABLES.map(countRows),
-    run: async session => {
-      for (const table of TENANT_TABLES) {
-        await checkCount(session, table);
-      }
-    },
-  });
+export async function checkCounts({ executor }: StepContext): Promise<void> {
+  for (const table of TENANT_TABLES) {
+    await checkCount(executor, table);
+  }
 }
 
 async function checkCount(
-  session: MigrationSession,
+  executor: Executor,
   table: TenantTable,
 ): Promise<void> {
-  const [{ rows, missing }] = await session.query<{
+  const [{ rows, missing }] = await executor.read<{
     rows: number;
     missing: number;
-  }>(countRows(table));
+  }>(
+    `select count(*)::float8 as rows,
+            (count(*) - count(tenant_id))::float8 as missing from ${table}`,
+  );
   if (missing > 0) {
     const key = ENTITY_KEY[table];
-    const [example] = await session.query<{ id: string }>(
+    const [example] = await executor.read<{ id: string }>(
       `select ${key} as id from ${table} where tenant_id is null limit 1`,
     );
     throw new VerificationError(
@@ -45,9 +42,4 @@ async function checkCount(
         'update of it, and run the phase again.',
     );
   }
-}
-
-function countRows(table: TenantTable): string {
-  return `select count(*)::float8 as rows,
-            (count(*) - count(tenant_id))::float8 as missing from ${table}`;
 }

@@ -72,7 +72,7 @@ export const partitionedTables: Step = {
         'tables that are not in use.',
       tables: ['tenants'],
       statements: [
-        // Under both names, so that a dry run names those of a swap that stands.
+        // Under whichever name they wait.
         `drop table if exists ${[...TENANT_TABLES]
           .reverse()
           .flatMap(table => [partitionedName(table), archiveName(table)])

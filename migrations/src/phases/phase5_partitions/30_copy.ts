@@ -1,6 +1,6 @@
 import { describeCopies, insertInto, COPIED } from '../../copy/TableCopy';
 import type { TableCopy } from '../../copy/TableCopy';
-import { firstBatch, walkBlocks } from '../../copy/walkBlocks';
+import { walkBlocks } from '../../copy/walkBlocks';
 import type { Walk } from '../../copy/walkBlocks';
 import type { Step } from '../../engine/Step';
 import { defaultTenantPartition } from '../../schema/partitions';
@@ -22,13 +22,8 @@ export const copyRows: Step = {
   live: true,
 
   async up(context) {
-    const { executor } = context;
-    for (const walk of (await describeCopies(executor)).map(copyInBlocks)) {
-      await executor.work({
-        title: walk.title,
-        script: [firstBatch(walk)],
-        run: session => walkBlocks(context, session, walk),
-      });
+    for (const copy of await describeCopies(context.executor)) {
+      await walkBlocks(context, copyInBlocks(copy));
     }
   },
 

@@ -44,7 +44,7 @@ export const foreignKeys: Step = {
         title: `Drop the foreign key of the partitioned ${table} to the entities`,
         locks: 'ACCESS EXCLUSIVE on tables that are not in use.',
         statements: [
-          // Under both names, so that a dry run names those of a swap that stands.
+          // Under whichever name they wait.
           ...[partitionedName(table), archiveName(table)].map(
             name =>
               `alter table if exists ${name} drop constraint if exists ${table}_entity_fkey`,

@@ -6,7 +6,6 @@ import {
 } from '../../checks/examineShape';
 import type { Sides } from '../../copy/exchange';
 import {
-  CATCH_UP_SCRIPT,
   catchUp,
   provideReplay,
   REPLAY_FUNCTION,
@@ -26,7 +25,6 @@ import {
   TENANT_TABLES,
 } from '../../schema/tables';
 import { withLockRetries } from '../../session/lockRetries';
-import type { MigrationSession } from '../../session/MigrationSession';
 import { waitForSnapshotsBeforeSwap } from './80_wait_for_old_snapshots';
 import { describeCopies } from '../../copy/TableCopy';
 import { addConstraint, dropIndexConcurrently } from '../../schema/changes';
@@ -82,7 +80,7 @@ async function exchange(
   context: StepContext,
   sidesOf: (copy: TableCopy) => Sides,
 ): Promise<void> {
-  const { executor, settings } = context;
+  const { executor } = context;
   const copies = await describeCopies(executor);
   await provideReplay(executor, copies);
   const conditions = [
@@ -93,22 +91,10 @@ async function exchange(
     ...swapStatements(copies.map(sidesOf), timeoutMs, conditions),
     recordStatement(OBJECTS),
   ];
-  await executor.work({
-    title:
-      'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
-    script: [
-      ...CATCH_UP_SCRIPT,
-      'begin',
-      ...statements(settings.maxPauseMs),
-      'commit',
-    ],
-    async run(session) {
-      await catchUp(context, session);
-      await verify(context, session, copies);
-      await catchUp(context, session);
-      await swapOnce(context, session, statements);
-    },
-  });
+  await catchUp(context);
+  await verify(context, copies);
+  await catchUp(context);
+  await swapOnce(context, statements);
 }
 
 /**
@@ -116,8 +102,7 @@ async function exchange(
  * it writes, so the copies are equal when they are swapped.
  */
 async function verify(
-  { reporter }: StepContext,
-  session: MigrationSession,
+  { executor: { session }, reporter }: StepContext,
   copies: TableCopy[],
 ): Promise<void> {
   reporter.info('Compare the tables with their copies');
@@ -131,9 +116,9 @@ async function verify(
   });
 }
 
+/** Locks: ACCESS EXCLUSIVE on all of the tables, for milliseconds. */
 async function swapOnce(
-  { reporter, settings }: StepContext,
-  session: MigrationSession,
+  { executor: { session }, reporter, settings }: StepContext,
   statements: (timeoutMs: number) => string[],
 ): Promise<void> {
   await withLockRetries(

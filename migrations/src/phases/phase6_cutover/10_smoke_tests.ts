@@ -27,13 +27,7 @@ export const smokeTests: Step = {
   title: 'Run the smoke tests against the application',
 
   async up(context) {
-    const application = new Application(context.settings);
-    await context.executor.work({
-      // The requests of a dry run, which are no SQL.
-      title: `Send GET /api/catalog/entities, POST and DELETE /api/tenants to ${application.baseUrl}`,
-      script: [],
-      run: () => runSmokeTests(context, application),
-    });
+    await runSmokeTests(context, new Application(context.settings));
   },
 
   async down() {
@@ -195,23 +189,17 @@ async function removeEngine(
   context: StepContext,
   tenant: { tenantId: string; slug: string },
 ): Promise<void> {
-  await context.executor.work({
-    title: `Wait for the engine of "${tenant.slug}" to stop`,
-    script: [],
-    async run(session) {
-      const end = performance.now() + STOP_PATIENCE_MS;
-      const isHeld = async () =>
-        (
-          await session.query(
-            `select from ${LEASES_TABLE} where tenant_id = $1`,
-            [tenant.tenantId],
-          )
-        ).length > 0;
-      while (performance.now() < end && (await isHeld())) {
-        await session.pause(POLL_MS);
-      }
-    },
-  });
+  const { session } = context.executor;
+  const end = performance.now() + STOP_PATIENCE_MS;
+  const isHeld = async () =>
+    (
+      await session.query(`select from ${LEASES_TABLE} where tenant_id = $1`, [
+        tenant.tenantId,
+      ])
+    ).length > 0;
+  while (performance.now() < end && (await isHeld())) {
+    await session.pause(POLL_MS);
+  }
   await unadopt(context, tenant);
   await dropSchemasOf(context, tenant.tenantId);
 }

@@ -65,7 +65,7 @@ export const searchTables: Step = {
         'more, and on tables that are not in use.',
       tables: ['entity_terms', 'entity_parents'],
       statements: [
-        // Under both names, so that a dry run names those of a swap that stands.
+        // Under whichever name they wait.
         ...[partitionedName('entities'), archiveName('entities')].flatMap(
           dropTriggerStatements,
         ),

@@ -74,10 +74,9 @@ export async function runCutover(
   options: {
     direction?: 'up' | 'down';
     reporter?: Reporter;
-    print?: (text: string) => void;
   } = {},
 ): Promise<void> {
-  const { direction = 'up', reporter, print } = options;
+  const { direction = 'up', reporter } = options;
   await database.migrate(
     async ({ context }) => {
       if (direction === 'up') {
@@ -87,11 +86,7 @@ export async function runCutover(
         await step[direction](context);
       }
     },
-    {
-      settings: { cutover },
-      reporter,
-      ...(print ? { mode: 'dryRun', print } : {}),
-    },
+    { settings: { cutover }, reporter },
   );
 }
 
