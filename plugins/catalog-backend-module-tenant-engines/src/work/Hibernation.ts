@@ -5,18 +5,13 @@ import type { BackgroundWork } from './BackgroundWork';
 type PollKind = 'processing' | 'stitching' | 'orphans';
 
 /**
- * The statements by which the catalog plugin looks for work, as its versions from 4.0 on word them. One
- * that a later version words otherwise passes: the engine works, but is never idle.
+ * How a statement is known by which the catalog plugin looks for work: it takes rows of one of these
+ * tables that nobody else has taken. One that a later version words otherwise passes: the engine
+ * works, but is never idle.
  */
 const POLLS: ReadonlyArray<[PollKind, RegExp]> = [
-  [
-    'processing',
-    /from "refresh_state" where "next_update_at" <= .+ for update skip locked$/,
-  ],
-  [
-    'stitching',
-    /from "stitch_queue" where "next_stitch_at" <= .+ for update skip locked$/,
-  ],
+  ['processing', /\bfrom "refresh_state" .* skip locked$/],
+  ['stitching', /\bfrom "stitch_queue" .* skip locked$/],
   ['orphans', /^with "orphan(s|_refs)"\(/],
 ];
 
