@@ -1,5 +1,9 @@
 import { mockServices } from '@backstage/backend-test-utils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import path from 'node:path';
 import { openMockupStores } from './openMockupStores';
@@ -30,26 +34,26 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
 
   it('create the columns of the specification', async () => {
     await expect(columnsOf('mockups')).resolves.toEqual([
-      ['tenant_id', 'uuid', 'NO'],
       ['id', 'uuid', 'NO'],
       ['name', 'character varying', 'NO'],
       ['description', 'text', 'YES'],
       ['owner', 'character varying', 'NO'],
       ['created_at', 'timestamp without time zone', 'NO'],
       ['updated_at', 'timestamp without time zone', 'NO'],
+      ['tenant_id', 'uuid', 'NO'],
       ['readers', 'ARRAY', 'NO'],
       ['writers', 'ARRAY', 'NO'],
     ]);
     await expect(columnsOf('mockup_versions')).resolves.toEqual([
-      ['tenant_id', 'uuid', 'NO'],
       ['id', 'uuid', 'NO'],
       ['mockup_id', 'uuid', 'NO'],
       ['version_tag', 'character varying', 'YES'],
-      ['message', 'text', 'YES'],
       ['layout_data', 'jsonb', 'NO'],
       ['created_by', 'character varying', 'NO'],
       ['created_at', 'timestamp without time zone', 'NO'],
+      ['tenant_id', 'uuid', 'NO'],
       ['restored_from', 'uuid', 'YES'],
+      ['message', 'text', 'YES'],
     ]);
   });
 
@@ -58,7 +62,8 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       select c.relname, a.attname
         from pg_class c
         join pg_attribute a on a.attrelid = c.oid and a.attnum >= 0
-       where c.relname like 'mockup%' and c.relkind = 'r'
+       where c.relname like 'mockup%' and c.relname not like 'mockup_trash%'
+         and c.relkind = 'r'
          and not a.attisdropped
          and (col_description(c.oid, a.attnum) is null
               or obj_description(c.oid, 'pg_class') is null)
@@ -160,6 +165,114 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
       });
       const withNul = store.create({ name: 'a\0' }, { owner: OWNER });
       await expect(withNul).rejects.toMatchObject({ name: 'InputError' });
+    });
+  });
+
+  describe('of tenants', () => {
+    const DEFAULT_TENANT = '00000000-0000-0000-0000-000000000001';
+    const ACME = '00000000-0000-4000-8000-00000000000a';
+    const { up, down } = require('../../migrations/20261122000000_tenants.js');
+
+    /** A database as it was before, with a mockup and its version. */
+    async function before() {
+      const other = await databases.init(id);
+      await other.migrate.up({ directory });
+      const [{ id: mockupId }] = await other('mockups')
+        .insert({ name: 'Checkout', owner: OWNER })
+        .returning('id');
+      await other('mockup_versions').insert({
+        mockup_id: mockupId,
+        layout_data: '[]',
+        created_by: OWNER,
+        created_at: '2026-01-01',
+      });
+      return other;
+    }
+
+    const dump = async (other: Knex) =>
+      (
+        await other.raw(`
+          select relname as name,
+                 coalesce(pg_get_indexdef(oid), '') as index,
+                 (select json_agg(pg_get_constraintdef(c.oid) || c.convalidated
+                                  order by conname)
+                    from pg_constraint c where conrelid = pg_class.oid) as constraints,
+                 (select json_agg(polname::text || pg_get_expr(polqual, polrelid)
+                                  order by polname)
+                    from pg_policy where polrelid = pg_class.oid) as policies,
+                 (select json_agg(attname order by attname) from pg_attribute
+                   where attrelid = pg_class.oid and attnum > 0
+                     and not attisdropped) as columns
+            from pg_class
+           where relnamespace = 'public'::regnamespace and relname like 'mockup%'
+           order by relname`)
+      ).rows;
+
+    it('make all that was there the default tenant’s', async () => {
+      const other = await before();
+      await other.migrate.latest({ directory });
+      const stores = await openMockupStores({
+        database: mockServices.database({ knex: other }),
+        logger: mockServices.logger.mock(),
+        multiTenant: true,
+      });
+      const { items } = await stores
+        .forDefaultTenant()
+        .list({ search: 'chec' });
+      expect(items).toMatchObject([{ name: 'Checkout' }]);
+      await expect(
+        stores.forDefaultTenant().getLatestVersion(items[0].id),
+      ).resolves.toBeDefined();
+      await expect(stores.forTenant(ACME).list()).resolves.toMatchObject({
+        totalItems: 0,
+      });
+      for (const table of ['mockups', 'mockup_versions', 'mockup_search']) {
+        await expect(other(table).distinct('tenant_id')).resolves.toEqual([
+          { tenant_id: DEFAULT_TENANT },
+        ]);
+      }
+    });
+
+    it('refuse to give the mockups of a tenant to the default one', async () => {
+      const other = await before();
+      await other.migrate.latest({ directory });
+      await other('mockups').insert({
+        tenant_id: ACME,
+        name: 'x',
+        owner: OWNER,
+      });
+      const migrated = await dump(other);
+      await expect(down(other)).rejects.toThrow(`${ACME} (1)`);
+      await expect(dump(other)).resolves.toEqual(migrated);
+    });
+
+    it('keep no reader and no writer waiting, nor do those who stay long end them', async () => {
+      const other = await before();
+      const reader = await other.transaction();
+      await reader.raw('select * from mockups');
+      let isOver = false;
+      const running = up(other).finally(() => {
+        isOver = true;
+      });
+      await waitUntil('the migration to ask for its lock', async () => {
+        const { rows } = await other.raw(
+          "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'mockups'::regclass and not granted",
+        );
+        return rows.length > 0;
+      });
+      for (const name of ['one', 'two', 'three']) {
+        await withDeadline(
+          'a write beside the migration',
+          other('mockups').insert({ name, owner: OWNER }),
+        );
+        await withDeadline('a read beside it', other('mockups').select());
+      }
+      expect(isOver).toBe(false);
+      await reader.commit();
+      await withDeadline('the migration', running);
+      await expect(other('mockups').distinct('tenant_id')).resolves.toEqual([
+        { tenant_id: DEFAULT_TENANT },
+      ]);
     });
   });
 

@@ -11,7 +11,7 @@ import { isUuid } from './isUuid';
 import { ImportsUnderWay } from './MockupImport';
 import { migrate, withSchemaLock } from './migrate';
 import { PostgresMockupStore } from './PostgresMockupStore';
-import { bindToPolicies } from './rowSecurity';
+import { enableRowSecurity } from './rowSecurity';
 import { PlainStatements, TenantStatements } from './TenantStatements';
 
 /** The tenant of all mockups of a backend without tenants. */
@@ -57,7 +57,7 @@ export async function openMockupStores(options: {
     if (migrates) {
       await migrate(knex);
     }
-    return await bindToPolicies(knex, logger);
+    return await enableRowSecurity(knex, logger);
   });
   return createStores({
     statements: new TenantStatements(knex, role),

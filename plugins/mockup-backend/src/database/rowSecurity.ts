@@ -1,5 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { Knex } from 'knex';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** The role that the plugin acts as if the policies do not apply to its database user. */
 export const TENANT_ROLE = 'backstage_mockup';
@@ -22,11 +23,13 @@ const RIGHTS: Record<string, string[]> = {
 };
 const TABLES = Object.keys(RIGHTS);
 
+const LOCK_NOT_AVAILABLE = '55P03';
 const INSUFFICIENT_PRIVILEGE = '42501';
+const ATTEMPTS = 60;
 
 /**
- * Has the policies of the tables apply to the statements, in addition to their predicates. Returns
- * the role that statements must act as, if any.
+ * Enables row-level security in addition to the predicates of the statements. Returns the role
+ * that statements must act as, if any.
  *
  * Policies do not apply to the plugin's database user, which owns the tables or is a superuser,
  * so it acts as another role. Forcing the policies on the owner would need no role, but would
@@ -34,11 +37,12 @@ const INSUFFICIENT_PRIVILEGE = '42501';
  *
  * If neither is possible, logs what to do.
  */
-export async function bindToPolicies(
+export async function enableRowSecurity(
   knex: Knex,
   logger: LoggerService,
 ): Promise<string | undefined> {
   try {
+    await enablePolicies(knex);
     if (await isBound(knex)) {
       return undefined;
     }
@@ -62,6 +66,38 @@ export async function bindToPolicies(
     );
   }
   return undefined;
+}
+
+/**
+ * Enables the policies, once. Takes ACCESS EXCLUSIVE on the tables for a change of the system
+ * catalogs. Waits for at most a second for each attempt, because requests queue behind it.
+ */
+async function enablePolicies(knex: Knex): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { rows } = await knex.raw(
+      `select bool_and(relrowsecurity) as enabled from pg_class
+        where oid in (${TABLES.map(table => `'${table}'::regclass`)})`,
+    );
+    if (rows[0].enabled) {
+      return;
+    }
+    try {
+      await knex.transaction(async transaction => {
+        await transaction.raw("set local lock_timeout = '1s'");
+        for (const table of TABLES) {
+          await transaction.raw(
+            `alter table ${table} enable row level security`,
+          );
+        }
+      });
+    } catch (error) {
+      const { code } = error as { code?: string };
+      if (code !== LOCK_NOT_AVAILABLE || attempt === ATTEMPTS) {
+        throw error;
+      }
+      await delay(500);
+    }
+  }
 }
 
 /**
