@@ -3,7 +3,6 @@ import { promisify } from 'node:util';
 import { sampleOf } from '@internal/postgres/sample';
 import type { BenchmarkResult } from './harness/Benchmark';
 import type { Comparison } from './harness/comparison';
-import { findNginx } from './processes/nginx';
 import type { Report } from './harness/report';
 
 const run = promisify(execFile);
@@ -20,9 +19,6 @@ const ROWS: Record<string, number> = {
   migration: 1,
   fairness: 9,
   engines: 2,
-  // Figures alone.
-  shares: 0,
-  ...(findNginx() && { processes: 3 }),
 };
 
 /** How many of the others a text in `BENCHMARKS` chooses. */

@@ -11,9 +11,7 @@ import { describeMachine, toJson, toText } from './harness/report';
 import { migrationBenchmark } from './migration';
 import { type GivenSettings, parseOptions } from './options';
 import { pagesBenchmark } from './pages';
-import { processesBenchmark } from './processes';
 import { scopeBenchmark } from './scope';
-import { sharesBenchmark } from './shares';
 
 /** All benchmarks, in the order in which they run. */
 const benchmarks: Benchmark[] = [
@@ -24,8 +22,6 @@ const benchmarks: Benchmark[] = [
   migrationBenchmark,
   fairnessBenchmark,
   enginesBenchmark,
-  sharesBenchmark,
-  processesBenchmark,
 ];
 
 async function main(): Promise<void> {

@@ -34,7 +34,7 @@ export function parseOptions(args: string[], available: string[]): Options {
     .option('--concurrency <n>', 'requests at a time', positiveInteger)
     .option(
       '--only <text>',
-      'of the catalog, the battery, the pages and the shares: only what has this text in its name',
+      'of the catalog, the battery and the pages: only what has this text in its name',
     )
     .option(
       '--entities <list>',

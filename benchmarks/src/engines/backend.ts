@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import {
   coreServices,
   createBackendModule,
@@ -22,15 +20,12 @@ import {
 } from '../harness/backend';
 import { createEntities } from '../harness/entities';
 import { serve } from '../harness/servers';
-import { CONFIG_OF_PLUGINS, pluginsOfTenants } from './pluginsOfTenants';
 
 /** What this server gets from the benchmark. */
 export interface EnginesBackendSettings {
   connection: DatabaseConnection;
   /** Whether tenants have engines; otherwise it is the stock catalog. */
   withEngines: boolean;
-  /** Whether each tenant may have an instance of each plugin that was tried. */
-  withPlugins?: boolean;
 }
 
 /** What the provider of an engine is to provide. */
@@ -40,15 +35,12 @@ export interface Provision {
   length: number;
   /** Differs from one mutation to the next, so that every entity has changed. */
   revision: number;
-  /** The revision of all but the first entity, where they keep another one. */
-  others?: number;
 }
 
 // Both sides have the same provider: in the stock catalog, and in each engine.
 
-serve<EnginesBackendSettings>(({ connection, withEngines, withPlugins }) => {
-  const onePerTenant = withPlugins ? pluginsOfTenants() : {};
-  return startBackend({
+serve<EnginesBackendSettings>(({ connection, withEngines }) =>
+  startBackend({
     connection,
     config: {
       permission: { enabled: false },
@@ -60,7 +52,6 @@ serve<EnginesBackendSettings>(({ connection, withEngines, withPlugins }) => {
         admins: [SERVICE_SUBJECT],
         database: { connection: { user: APP_LOGIN, password: PASSWORD } },
       },
-      ...(withPlugins && CONFIG_OF_PLUGINS),
     },
     features: [
       import('@backstage/plugin-catalog-backend'),
@@ -69,13 +60,12 @@ serve<EnginesBackendSettings>(({ connection, withEngines, withPlugins }) => {
         ? [
             import('backstage-plugin-catalog-backend-module-tenancy'),
             import('backstage-plugin-tenants-backend'),
-            tenantEngines({ features: [createProviderModule()], onePerTenant }),
+            tenantEngines({ features: [createProviderModule()] }),
           ]
         : []),
-      ...Object.values(onePerTenant).flat(),
     ],
-  });
-});
+  }),
+);
 
 /** A provider that gives one entity when it is connected, and then what it is asked for. */
 function createProviderModule() {
@@ -103,15 +93,6 @@ function createProviderModule() {
             await connection?.applyMutation(fullMutation(req.body));
             res.status(connection ? 204 : 503).end();
           });
-          router.get('/benchmark/cpu', (_req, res) => {
-            res.json(process.cpuUsage());
-          });
-          router.get('/benchmark/memory', (_req, res) => {
-            // What is garbage would be somebody else's.
-            setFlagsFromString('--expose-gc');
-            runInNewContext('gc')();
-            res.json(process.memoryUsage());
-          });
           httpRouter.use(router);
         },
       });
@@ -123,19 +104,15 @@ function fullMutation({
   first,
   length,
   revision,
-  others = revision,
 }: Provision): EntityProviderMutation {
   return {
     type: 'full',
-    entities: createEntities(first, length).map((generated, index) => {
+    entities: createEntities(first, length).map(generated => {
       const { entity, locationKey } = generated;
       // The engine itself adds these.
       const { relations: _, metadata, spec, ...rest } = entity;
       const { uid: _uid, etag: _etag, ...given } = metadata;
-      const labels = {
-        ...given.labels,
-        revision: String(index === 0 ? revision : others),
-      };
+      const labels = { ...given.labels, revision: String(revision) };
       return {
         locationKey,
         entity: {

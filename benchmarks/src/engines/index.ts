@@ -12,8 +12,6 @@ import {
 import { QUIET_SETTINGS } from '../harness/database';
 import { type ServerProcess, startTogether } from '../harness/servers';
 import type { Provision } from './backend';
-import { measurePlugins } from './plugins';
-import { measureSilent } from './silent';
 import { addTenant, send, startServer, untilServed } from './servers';
 
 interface Size {
@@ -21,24 +19,10 @@ interface Size {
   entities: number;
   /** How many tenants are at work, in turn. Each time, they are other ones. */
   atWork: number[];
-  /** How many tenants there are where all plugins are listed, and how many use them. */
-  plugins: { tenants: number; inUse: number };
-  /** How many tenants do nothing, and how many of them have tables. */
-  silent: { withTables: number; registered: number[] };
 }
 
-const FULL: Size = {
-  entities: 500,
-  atWork: [1, 10, 50],
-  plugins: { tenants: 200, inUse: 10 },
-  silent: { withTables: 200, registered: [200, 10_000] },
-};
-const SHORT: Size = {
-  entities: 12,
-  atWork: [1, 2],
-  plugins: { tenants: 2, inUse: 1 },
-  silent: { withTables: 8, registered: [8, 20] },
-};
+const FULL: Size = { entities: 500, atWork: [1, 10, 50] };
+const SHORT: Size = { entities: 12, atWork: [1, 2] };
 
 /** The engines of several tenants, beside one stock engine on the same entities. */
 export const enginesBenchmark: Benchmark = {
@@ -92,35 +76,12 @@ class Ingestion implements Contestant {
 }
 
 async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
-  const { settings } = context;
-  const { atWork, entities, plugins, silent } = settings.short ? SHORT : FULL;
-  if (settings.only === 'silent') {
-    return {
-      circumstances: 'no tenant at work',
-      comparisons: [],
-      notes: [],
-      figures: [await measureSilent(context, silent)],
-    };
-  }
-  const ingestion = await measureIngestion(context, { atWork, entities });
-  return {
-    ...ingestion,
-    figures: [
-      await measurePlugins(context, plugins),
-      await measureSilent(context, silent),
-    ],
-  };
-}
-
-async function measureIngestion(
-  context: BenchmarkContext,
-  { atWork, entities }: Pick<Size, 'atWork' | 'entities'>,
-): Promise<BenchmarkResult> {
   const { progress, settings } = context;
+  const { atWork, entities } = settings.short ? SHORT : FULL;
   progress('creating the catalogs, and starting the backends');
   const servers = await startTogether([
-    startServer(context, 'engines_stock', { withEngines: false }),
-    startServer(context, 'engines_ours', { withEngines: true }),
+    startServer(context, 'engines_stock', false),
+    startServer(context, 'engines_ours', true),
   ]);
   const [stock, ours] = servers;
   try {

@@ -6,33 +6,25 @@ import { ask } from '../harness/load';
 import { ServerProcess } from '../harness/servers';
 import type { EnginesBackendSettings, Provision } from './backend';
 
-// Of hundreds of tenants, those that are fed last.
-const LIMIT_MS = 3_600_000;
+const LIMIT_MS = 600_000;
 const POLL_MS = 50;
 
 /** Of a server that is too busy to say what it serves. */
 const REFUSED = /: (429|503), /;
 
-/** Starts a backend on an empty catalog, or on that of another backend. */
+/** Starts a backend on an empty catalog. */
 export async function startServer(
   { postgres }: BenchmarkContext,
   name: string,
-  {
-    exists = false,
-    ...options
-  }: Pick<EnginesBackendSettings, 'withEngines' | 'withPlugins'> & {
-    exists?: boolean;
-  },
+  withEngines: boolean,
 ): Promise<ServerProcess> {
-  if (!exists) {
-    const database = await createEmptyCatalog({ postgres, name });
-    if (options.withEngines) {
-      await adoptCatalog(database);
-    }
+  const database = await createEmptyCatalog({ postgres, name });
+  if (withEngines) {
+    await adoptCatalog(database);
   }
   const settings: EnginesBackendSettings = {
     connection: { ...postgres.connection, database: name },
-    ...options,
+    withEngines,
   };
   return ServerProcess.start(require.resolve('./backend'), settings);
 }
