@@ -182,15 +182,6 @@ describe('signing in', () => {
     ]);
   });
 
-  it('says that nothing is configured', async () => {
-    configure({ environment: 'production' });
-    render(createPortalApp().createRoot());
-    expect(
-      await screen.findByText('No way to sign in is configured.'),
-    ).toBeVisible();
-    expect(screen.queryByRole('button')).toBeNull();
-  });
-
   it('goes on after a reload, until the user signs out', async () => {
     configure({ providers: GUESTS });
     answer('anna/refresh', session('anna'));
@@ -213,20 +204,6 @@ describe('signing in', () => {
     render(createPortalApp().createRoot());
     await button('Anna, of Acme');
     expect(refreshesOf('anna')).toBe(2);
-  });
-
-  it('says what it waits for where the backend does not answer', async () => {
-    configure({ providers: GUESTS });
-    localStorage.setItem('portal:guest', 'anna');
-    answers.set(`${AUTH}/anna/refresh`, () => new Promise(() => {}));
-    render(createPortalApp().createRoot());
-    expect(
-      await screen.findByText(
-        'The backend has not answered yet. The portal opens as soon as it does.',
-        {},
-        { timeout: 60_000 },
-      ),
-    ).toBeVisible();
   });
 
   it('says after a reload that the backend is away, and goes on when it is back', async () => {

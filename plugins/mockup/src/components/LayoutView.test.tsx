@@ -125,19 +125,6 @@ describe('containers', () => {
     expect(screen.getByText('Nothing is in it yet.')).toBeVisible();
     expect(await seriousProblems()).toEqual([]);
   });
-
-  it('mark how the items differ that they hold, those of all tabs', async () => {
-    await renderInTestApp(
-      <LayoutView
-        items={[holding('tabs', text('a'), text('b'))]}
-        overlayOf={({ i }) => <mark>Marked {i}</mark>}
-      />,
-      { apis: [[mockupComponentsApiRef, registryOf(...stock, ...containers)]] },
-    );
-    for (const i of ['container-tabs', 'a', 'b']) {
-      expect(await screen.findByText(`Marked ${i}`)).toBeVisible();
-    }
-  });
 });
 
 describe('the drawing of a layout', () => {
@@ -262,16 +249,6 @@ describe('the drawing of a layout', () => {
     expect(await screen.findByText('good')).toBeVisible();
   });
 
-  it('says of a wrong schema that it is wrong', async () => {
-    await render(
-      [item('kpi', {})],
-      [component({ schema: { type: 'figure' } })],
-    );
-    expect(
-      await screen.findByText(/schema is invalid: data\/type/),
-    ).toBeVisible();
-  });
-
   it.each([
     `${SCRIPT}:alert(1)`,
     ' JavaScript:alert(1)',
@@ -319,15 +296,6 @@ describe('the drawing of a layout', () => {
     const markup = '<img src=x onerror="alert(1)">';
     await render([item('text', { text: markup })]);
     expect(await screen.findByText(markup)).toBeVisible();
-  });
-
-  it('begins a list with links that lead somewhere in every portal', async () => {
-    const { defaultProps } = stock.find(({ name }) => name === 'link-list')!;
-    await render([item('link-list', defaultProps)]);
-    await screen.findByRole('link', { name: 'Home' });
-    expect(
-      screen.getAllByRole('link').map(link => link.getAttribute('href')),
-    ).toEqual(['/', 'https://backstage.io/']);
   });
 
   it('opens addresses of other sites in a tab that cannot reach this one', async () => {

@@ -310,25 +310,6 @@ describe('the editor by the keyboard', () => {
     await said('The clipboard holds no items of a mockup.');
   });
 
-  it('goes from item to item while nothing is selected', async () => {
-    await open(new Backend(item('b', 0, 4, 'Below'), item('a', 0, 0, 'Above')));
-    focus(option(/Above/));
-    await press('{ArrowDown}');
-    expect(option(/Below/)).toHaveFocus();
-    await press('{Home}');
-    expect(option(/Above/)).toHaveFocus();
-    expect(items()).toContain('Text “Above”, column 1, row 1, 4 wide, 2 high');
-  });
-
-  it('keeps the focus in the canvas when what has it is deleted', async () => {
-    await open(new Backend(item('a', 0, 0, 'Above'), item('b', 0, 4, 'Below')));
-    focus(option(/Above/));
-    await press(' {Delete}');
-    await waitFor(() => expect(option(/Below/)).toHaveFocus());
-    await press(' {Delete}');
-    await waitFor(() => expect(canvas()).toHaveFocus());
-  });
-
   it('opens the properties by Enter, and returns by Escape', async () => {
     await open(new Backend(item('a', 0, 0, 'Hello')));
     focus(option(/Hello/));
@@ -407,41 +388,6 @@ describe('containers', () => {
       ],
     });
   });
-
-  it('keep what they hold while their properties change, and are copied with it', async () => {
-    const backend = new Backend(section('one', 0, item('b', 0, 0, 'Within')));
-    await open(backend);
-    await userEvent.click(option(/Section one/));
-    const title = await screen.findByRole('textbox', { name: /^Title/ });
-    await userEvent.type(title, '!');
-    await userEvent.click(button('Copy'));
-    await userEvent.click(button('Paste'));
-    await press('{Control>}s{/Control}');
-    await screen.findByText('All changes are saved.');
-    const [{ layoutData }] = backend.saved;
-    expect(layoutData.map(({ props }) => props.title)).toEqual([
-      'Section one!',
-      'Section one!',
-    ]);
-    const ids = layoutData.flatMap(({ i, props }) => [
-      i,
-      ...(props.items as LayoutItem[]).map(each => each.i),
-    ]);
-    expect(new Set(ids).size).toBe(4);
-  });
-
-  it('are not put deeper than the backend takes', async () => {
-    await open(
-      new Backend(section('one', 0, section('two', 0, item('b', 0, 0, 'x')))),
-    );
-    fireEvent.doubleClick(option(/Section one/));
-    fireEvent.doubleClick(option(/Section two/));
-    await userEvent.click(button('Add Tabs'));
-    await said('Containers can be nested 2 deep at most.');
-    expect(items()).toEqual([expect.stringMatching(/^Text “x”/)]);
-    await userEvent.click(button('Page'));
-    expect(items()).toEqual([expect.stringMatching(/^Section “Section one”/)]);
-  });
 });
 
 describe('the arrangement for phones', () => {
@@ -475,42 +421,6 @@ describe('the arrangement for phones', () => {
     expect(document.querySelector('[data-phone-hidden]')).toBeNull();
     await userEvent.click(button('Show all as on the page'));
     expect(texts()).toEqual(['Above', 'Below']);
-  });
-});
-
-describe('the arrangement for phones of what containers hold', () => {
-  it('is like that of the page, and drawn in their order', async () => {
-    const held = [item('a', 0, 0, 'First'), item('b', 6, 0, 'Second')];
-    const backend = new Backend({
-      ...item('c', 0, 0, ''),
-      component: 'container-columns',
-      props: { title: 'Both', items: held },
-    });
-    await open(backend);
-    await userEvent.click(screen.getByRole('radio', { name: 'Phone' }));
-    await screen.findByText('First');
-    await userEvent.click(button('Move Text “Second” up'));
-    await userEvent.click(screen.getByRole('checkbox', { name: /First/ }));
-    expect(
-      [...document.querySelectorAll('[data-item] [data-item]')].map(
-        each => each.textContent,
-      ),
-    ).toEqual(['Second', 'First']);
-    expect(document.querySelector('[data-item=a]')).toHaveAttribute(
-      'data-phone-hidden',
-    );
-    await press('{Control>}s{/Control}');
-    await screen.findByText('All changes are saved.');
-    const [{ props }] = backend.saved[0].layoutData;
-    expect(props.items).toEqual([
-      {
-        ...held[0],
-        props: { text: 'First', $phone: { order: 1, hidden: true } },
-      },
-      { ...held[1], props: { text: 'Second', $phone: { order: 0 } } },
-    ]);
-    await userEvent.click(button('Show all as on the page'));
-    expect(document.querySelector('[data-phone-hidden]')).toBeNull();
   });
 });
 
@@ -606,24 +516,6 @@ describe('the editor by a pointer', () => {
       ]);
     },
   );
-
-  it('makes room over the first row of a container, and for what would be too deep in it', async () => {
-    const inner = holding('tabs', 'Inner');
-    await open(new Backend(holding('section', 'Outer', inner)));
-    canvas().getBoundingClientRect = () => new DOMRect(0, 0, 1200, 800);
-    startDrag('Add Text');
-    fireAt('dragOver', 700, 10);
-    expect(option(/“Outer”/)).not.toHaveAttribute('data-target');
-    fireAt('drop', 700, 10);
-    await said(/Added Text “[^”]*”\.$/);
-    expect(items()).toHaveLength(2);
-
-    fireEvent.doubleClick(option(/“Outer”/));
-    startDrag('Add Columns');
-    fireAt('drop', 700, 100);
-    await said(/Added Columns\.$/);
-    expect(items()).toHaveLength(2);
-  });
 });
 
 describe('saving', () => {
@@ -714,28 +606,6 @@ describe('saving', () => {
     await said(/The sharing of “Start page” is saved/);
   };
 
-  it('goes on after the mockup was shared, here or elsewhere', async () => {
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    await open(backend);
-    await change();
-    await share();
-    expect(backend.mockup.shares).toHaveLength(1);
-    const { etag } = backend;
-    await userEvent.click(button('Save'));
-    await screen.findByText('All changes are saved.');
-    expect(backend.api.saveVersion.mock.calls.at(-1)?.[2]).toEqual({
-      ifMatch: etag,
-    });
-
-    focus(option(/Hello/));
-    await press('{ArrowRight}');
-    backend.share([]);
-    await userEvent.click(button('Save'));
-    await screen.findByText('All changes are saved.');
-    expect(screen.queryByRole('dialog')).toBeNull();
-    expect(backend.saved).toHaveLength(2);
-  });
-
   it('overwrites nothing that was saved before the mockup was shared here', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);
@@ -746,16 +616,6 @@ describe('saving', () => {
     await screen.findByRole('dialog', {
       name: 'Somebody has changed this mockup meanwhile',
     });
-    expect(backend.saved).toEqual([]);
-  });
-
-  it('leaves the keys in a dialog to the dialog', async () => {
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    await open(backend);
-    await change();
-    await userEvent.click(button('Share'));
-    await waitFor(() => expect(screen.getByRole('combobox')).toHaveFocus());
-    await press('{Control>}s{/Control}');
     expect(backend.saved).toEqual([]);
   });
 
@@ -774,23 +634,6 @@ describe('saving', () => {
     await userEvent.click(button('Try again'));
     await screen.findByText('All changes are saved.');
     expect(backend.revision).toBe(3);
-  });
-
-  it('says what it waits for', async () => {
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    await open(backend);
-    await change();
-    backend.api.saveVersion.mockReturnValueOnce(new Promise(() => {}));
-    jest.useFakeTimers({ advanceTimers: true });
-    try {
-      await userEvent.click(button('Save'));
-      await act(() => jest.advanceTimersByTimeAsync(5_000));
-      expect(
-        screen.getByText(/^Saving: the backend has not answered yet/),
-      ).toBeVisible();
-    } finally {
-      jest.useRealTimers();
-    }
   });
 
   it('saves a copy where the original may not be changed', async () => {
@@ -1000,22 +843,6 @@ describe('a draft', () => {
     expect(await drafts(storage)).toBeUndefined();
   });
 
-  it('is not kept where too many tabs have one, which is said', async () => {
-    haveTabs('1', '2', '3', '4', '5');
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const storage = storageApi();
-    for (const tab of ['1', '2', '3', '4', '5']) {
-      const draft = draftOf(backend, tab, '2026-11-20T12:00:00.000Z');
-      await storeOf(storage, tab).write(mockupId, draft);
-    }
-    await open(backend, { storage });
-    focus(option(/Hello/));
-    await press(' {ArrowRight}');
-    await screen.findByText(/this browser keeps no draft/);
-    haveTabs();
-    expect(await storeOf(storage).list(mockupId)).toHaveLength(5);
-  });
-
   it('is kept soon after a change, offered at the next visit, and gone once saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     const { storage, unmount } = await open(backend);
@@ -1083,28 +910,6 @@ describe('a draft', () => {
         .map(({ textContent }) => textContent),
     ).toEqual(['Text “New” was added']);
   });
-
-  it('that is no draft is left alone', async () => {
-    const storage = storageApi();
-    await storage
-      .forBucket('mockup.drafts.user%3Adefault%2Ftest')
-      .set(mockupId, { content: { items: 'nonsense' } });
-    await open(new Backend(item('a', 0, 0, 'Hello')), { storage });
-    expect(screen.queryByRole('dialog')).toBeNull();
-  });
-
-  it('that the browser does not keep is no secret', async () => {
-    const storage = storageApi();
-    const bucket = storage.forBucket('mockup.drafts.user%3Adefault%2Ftest');
-    jest.spyOn(bucket, 'set').mockRejectedValue(new Error('Quota'));
-    jest.spyOn(storage, 'forBucket').mockReturnValue(bucket);
-    await open(new Backend(item('a', 0, 0, 'Hello')), { storage });
-    focus(option(/Hello/));
-    await press(' {ArrowRight}');
-    expect(
-      await screen.findByText(/this browser keeps no draft/),
-    ).toBeInTheDocument();
-  });
 });
 
 describe('leaving with something unsaved', () => {
@@ -1124,13 +929,6 @@ describe('leaving with something unsaved', () => {
     await userEvent.click(screen.getByRole('link', { name: 'Versions' }));
     await userEvent.click(await screen.findByRole('button', { name: 'Leave' }));
     await waitFor(() => expect(screen.queryByRole('listbox')).toBeNull());
-  });
-
-  it('asks nothing once all is saved', async () => {
-    await open(new Backend(item('a', 0, 0, 'Hello')));
-    const event = new Event('beforeunload', { cancelable: true });
-    window.dispatchEvent(event);
-    expect(event.defaultPrevented).toBe(false);
   });
 });
 
@@ -1174,19 +972,6 @@ describe('a mockup that is not there', () => {
     expect(
       screen.getByRole('link', { name: 'All mockups' }),
     ).toBeInTheDocument();
-  });
-
-  it('is asked for again where that failed', async () => {
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    backend.api.getMockup.mockRejectedValueOnce(
-      await refusal(503, 'ServiceUnavailableError', 'Down'),
-    );
-    const opening = open(backend);
-    await userEvent.click(
-      await screen.findByRole('button', { name: 'Try again' }),
-    );
-    await opening;
-    expect(items()).toHaveLength(1);
   });
 });
 

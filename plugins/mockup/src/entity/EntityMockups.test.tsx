@@ -88,27 +88,6 @@ describe('the mockups of an entity', () => {
     expect(await screen.findByRole('link', { name: 'Team' })).toBeVisible();
   });
 
-  it('says how many of very many it shows', async () => {
-    const ids = Array.from({ length: 30 }, (_, at) => `id-of-${at}`);
-    await render(
-      mockApi(...ids.map((_, at) => mockupOf(String(at)))),
-      ids.join(','),
-    );
-    expect(
-      await screen.findByText(/names 30 mockups\. The first 24 are shown\./),
-    ).toBeVisible();
-    expect(await screen.findAllByRole('link')).toHaveLength(24);
-  });
-
-  it('says that the annotation names none', async () => {
-    await render(mockApi(), ' , ');
-    expect(
-      await screen.findByText(
-        'The annotation mockup.backstage.io/mockups of this entity names no mockup.',
-      ),
-    ).toBeVisible();
-  });
-
   it('have a tab on the page of an entity with the annotation alone', () => {
     const isShown = createExtensionTester(entityMockupsContent).get(
       EntityContentBlueprint.dataRefs.filterFunction,
@@ -141,13 +120,6 @@ describe('the page of the kind of an entity', () => {
     }));
     expect(
       await screen.findByText('At component: component:default/website'),
-    ).toBeVisible();
-  });
-
-  it('says where a page would have to be', async () => {
-    await renderPage(async () => undefined);
-    expect(
-      await screen.findByText(/No page is published at .pages.component/),
     ).toBeVisible();
   });
 });

@@ -192,22 +192,6 @@ describe('the versions of a mockup', () => {
     );
   });
 
-  it('keeps the dialog, and what was typed, where restoring fails', async () => {
-    const api = mockHistory(THREE);
-    api.restoreVersion.mockRejectedValue(
-      await refusal(403, 'NotAllowedError', 'Not yours'),
-    );
-    await render(api, '/m/versions');
-    await userEvent.click(await button('Restore two'));
-    const dialog = await screen.findByRole('dialog');
-    await userEvent.type(within(dialog).getByRole('textbox'), 'mine');
-    await userEvent.keyboard('{Enter}');
-    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
-      'You may not do this. Not yours',
-    );
-    expect(within(dialog).getByRole('textbox')).toHaveValue('mine');
-  });
-
   it('renames and removes a tag where it stands', async () => {
     const api = mockHistory(THREE);
     await render(api, '/m/versions');
@@ -281,41 +265,6 @@ describe('the versions of a mockup', () => {
     ).toBeInTheDocument();
   });
 
-  it('still has chosen what its address names', async () => {
-    await render(mockHistory(THREE), '/m/versions?chosen=two,one');
-    expect(await button('Compare')).toBeEnabled();
-    expect(
-      (await screen.findAllByRole('checkbox')).map(
-        box => (box as HTMLInputElement).checked,
-      ),
-    ).toEqual([false, true, true]);
-  });
-
-  it('shows older ones page by page', async () => {
-    const api = mockHistory(THREE);
-    api.listVersions
-      .mockResolvedValueOnce({
-        items: THREE.slice(0, 2),
-        totalItems: 3,
-        nextCursor: 'after two',
-      })
-      // One was saved meanwhile.
-      .mockResolvedValueOnce({ items: THREE.slice(2), totalItems: 4 });
-    await render(api, '/m/versions');
-    await screen.findByText('2 of 3 versions');
-    await userEvent.click(await button('Show older versions'));
-    await screen.findByText('3 of 4 versions');
-    expect(screen.getByText('No. 1')).toBeVisible();
-    expect(screen.getAllByRole('checkbox')).toHaveLength(3);
-    expect(api.listVersions).toHaveBeenLastCalledWith('m', {
-      limit: 20,
-      cursor: 'after two',
-    });
-    expect(
-      screen.queryByRole('button', { name: 'Show older versions' }),
-    ).toBeNull();
-  });
-
   it('says that there are none, or no such mockup, or what failed', async () => {
     const none = await render(mockHistory([]), '/m/versions');
     await screen.findByText('No version was saved yet.');
@@ -372,22 +321,6 @@ describe('one version', () => {
     await button('Copied');
     expect(copied).toBe('http://localhost/m/versions/one');
     expect(api.restoreVersion).not.toHaveBeenCalled();
-  });
-
-  it('that is the newest is not to be restored', async () => {
-    await render(mockHistory(TWO), '/m/versions/two');
-    await screen.findByText('This version is empty.');
-    expect(screen.queryByRole('button', { name: 'Restore' })).toBeNull();
-  });
-
-  it('that is not there leads to the others', async () => {
-    await render(mockHistory(TWO), '/m/versions/none');
-    const alert = await screen.findByRole('alert');
-    expect(alert).toHaveTextContent('There is no such version');
-    expect(within(alert).getByRole('link')).toHaveAttribute(
-      'href',
-      '/m/versions',
-    );
   });
 });
 
@@ -469,19 +402,6 @@ describe('the comparison of two versions', () => {
     expect(entries[0]).toHaveAttribute('aria-current', 'true');
   });
 
-  it('swaps the sides', async () => {
-    await render(mockHistory(VERSIONS), '/m/versions/a/compare/b');
-    await userEvent.click(
-      await screen.findByRole('link', { name: 'Swap sides' }),
-    );
-    expect(
-      await screen.findByRole('region', { name: 'Before: b' }),
-    ).toBeInTheDocument();
-    expect(
-      screen.getByText(/Removed from column 1, row 31/),
-    ).toBeInTheDocument();
-  });
-
   it('restores the older one', async () => {
     const api = mockHistory(VERSIONS);
     await render(api, '/m/versions/a/compare/b');
@@ -512,15 +432,6 @@ describe('the comparison of two versions', () => {
       ]),
     );
     expect(await button('Copy JSON Patch')).toBeInTheDocument();
-  });
-
-  it('says that nothing differs', async () => {
-    const same = [versionOf('b'), versionOf('a')];
-    await render(mockHistory(same), '/m/versions/a/compare/b');
-    await screen.findByText('The two layouts are the same.');
-    expect(
-      screen.queryByRole('button', { name: 'Next difference' }),
-    ).toBeNull();
   });
 
   it('draws a hundred differences in words at once, and more when asked or walked to', async () => {

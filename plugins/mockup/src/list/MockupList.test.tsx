@@ -88,21 +88,6 @@ describe('the list of mockups', () => {
     expect(screen.queryByRole('alert')).toBeNull();
   });
 
-  it('begins with what its address says', async () => {
-    const api = mockApi(mockupOf('Start'));
-    await render(api, { at: '/?search=st&of=mine&order=name,asc&page=3' });
-    await waitFor(() =>
-      expect(lastQuery(api)).toEqual({
-        search: 'st',
-        owner: ANNA,
-        orderBy: 'name,asc',
-        limit: 24,
-        offset: 48,
-      }),
-    );
-    expect(screen.getByRole('searchbox')).toHaveValue('st');
-  });
-
   it('finds, filters and sorts, from the first page on', async () => {
     const api = mockApi(mockupOf('Start'));
     await render(api, { at: '/?page=2' });
@@ -130,25 +115,6 @@ describe('the list of mockups', () => {
     );
   });
 
-  it('goes through the pages', async () => {
-    const api = mockApi(mockupOf('Start'));
-    api.listMockups.mockImplementation(async () => ({
-      items: [mockupOf('Start')],
-      totalItems: 49,
-    }));
-    await render(api);
-    await link('Start');
-    expect(
-      screen.getByRole('button', { name: 'Previous page' }),
-    ).toBeDisabled();
-    for (const offset of [24, 48]) {
-      await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
-      await waitFor(() => expect(lastQuery(api)).toMatchObject({ offset }));
-    }
-    expect(await screen.findByText('49 to 49 of 49')).toBeVisible();
-    expect(screen.getByRole('button', { name: 'Next page' })).toBeDisabled();
-  });
-
   it('says that there are none, that none is found, or that the user owns none', async () => {
     const api = mockApi();
     await render(api);
@@ -162,18 +128,6 @@ describe('the list of mockups', () => {
     );
     expect(await screen.findByText('You own no mockups.')).toBeVisible();
     expect(await seriousProblems()).toEqual([]);
-  });
-
-  it('says what happened where it fails, and tries again', async () => {
-    const api = mockApi(mockupOf('Start'));
-    api.listMockups.mockRejectedValueOnce(new TypeError('Failed to fetch'));
-    await render(api);
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      /could not be read.*does not answer/,
-    );
-    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    expect(await link('Start')).toBeVisible();
-    expect(screen.queryByRole('alert')).toBeNull();
   });
 });
 
@@ -218,19 +172,6 @@ describe('creating a mockup', () => {
       description: 'For all',
     });
   });
-
-  it('keeps what was typed where it fails', async () => {
-    const api = mockApi();
-    api.createMockup.mockRejectedValueOnce(
-      await refusal(403, 'NotAllowedError', 'You may not create mockups'),
-    );
-    await render(api);
-    const { dialog, field } = await create('Team page');
-    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
-      /was not created.*You may not/,
-    );
-    expect(field).toHaveValue('Team page');
-  });
 });
 
 describe('the actions of a mockup', () => {
@@ -272,26 +213,6 @@ describe('the actions of a mockup', () => {
     expect(await link('Start (copy)')).toBeVisible();
   });
 
-  it('shares with groups', async () => {
-    const api = mockApi(mockupOf('Start'));
-    await render(api);
-    await act('Start', /Share/);
-    const dialog = within(await screen.findByRole('dialog'));
-    await userEvent.type(
-      await dialog.findByRole('combobox'),
-      'default/designers{Enter}',
-    );
-    await userEvent.click(dialog.getByRole('button', { name: 'Save' }));
-    expect(
-      await screen.findByText('The sharing of “Start” is saved.'),
-    ).toBeVisible();
-    expect(api.shareMockup).toHaveBeenCalledWith(
-      'id-of-Start',
-      { shares: [{ group: 'group:default/designers', access: 'read' }] },
-      { ifMatch: '"1"' },
-    );
-  });
-
   it('moves to the trash, and back at once', async () => {
     const api = mockApi(mockupOf('Start'));
     await render(api);
@@ -310,19 +231,6 @@ describe('the actions of a mockup', () => {
     expect(await link('Start')).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
     expect(screen.getByText(/“Start” is back/)).toBeVisible();
-  });
-
-  it('says in words that the backend refuses', async () => {
-    const api = mockApi(mockupOf('Start'));
-    api.deleteMockup.mockRejectedValueOnce(
-      await refusal(403, 'NotAllowedError', 'Only the owner may'),
-    );
-    await render(api);
-    await act('Start', /Move to the trash/);
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      /“Start” was not moved.*You may not do this\. Only the owner may/,
-    );
-    expect(await link('Start')).toBeVisible();
   });
 
   it('exports one, or all, as a file', async () => {
@@ -545,25 +453,6 @@ describe('the trash', () => {
     expect(screen.getByRole('button', { name: 'Restore Team' })).toBeVisible();
   });
 
-  it('goes through its pages, and to the one before where the last is empty', async () => {
-    const api = await trashed(
-      ...Array.from({ length: 25 }, (_, n) => `Page ${n + 1}`),
-    );
-    await render(api, { at });
-    expect(await screen.findByText('1 to 24 of 25')).toBeVisible();
-    await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
-    expect(await screen.findByText('25 to 25 of 25')).toBeVisible();
-    expect(api.listTrash).toHaveBeenLastCalledWith({ limit: 24, offset: 24 });
-    await userEvent.click(
-      await screen.findByRole('button', { name: 'Restore Page 25' }),
-    );
-    expect(await screen.findByText('1 to 24 of 24')).toBeVisible();
-    expect(
-      screen.getByRole('button', { name: 'Restore Page 1' }),
-    ).toBeVisible();
-    expect(screen.getByText(/“Page 25” is back/)).toBeVisible();
-  });
-
   it('deletes for good after it has said what is lost', async () => {
     const api = await trashed('Start');
     await render(api, { at });
@@ -581,32 +470,5 @@ describe('the trash', () => {
     );
     expect(await screen.findByText('The trash is empty.')).toBeVisible();
     expect(api.purgeMockup).toHaveBeenCalledWith('id-of-Start');
-  });
-
-  it('says what the user may not do, once the backend has refused it', async () => {
-    // A policy with conditions knows nothing of what is deleted, and refuses it to its owner.
-    const api = await trashed('Start');
-    await render(api, { at, allows: false });
-    api.restoreMockup.mockRejectedValueOnce(
-      await refusal(403, 'NotAllowedError', 'Only the owner may'),
-    );
-    await userEvent.click(
-      await screen.findByRole('button', { name: 'Restore Start' }),
-    );
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      /You may not do this\. Only the owner may/,
-    );
-    expect(screen.getByText(/You may neither restore it nor/)).toBeVisible();
-  });
-
-  it('says what happened where it fails', async () => {
-    const api = await trashed();
-    api.listTrash.mockRejectedValueOnce(new TypeError('Failed to fetch'));
-    await render(api, { at });
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      /trash could not be read/,
-    );
-    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    expect(await screen.findByText('The trash is empty.')).toBeVisible();
   });
 });

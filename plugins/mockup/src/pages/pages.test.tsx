@@ -182,22 +182,6 @@ describe('a page', () => {
     );
   });
 
-  it('is missing for others, and can be read again where that has failed', async () => {
-    const backend = new Backend();
-    await backend.render('/pages/start');
-    expect(
-      await screen.findByText('There is no such page, or it is not for you.'),
-    ).toBeVisible();
-    await backend.publish('start', 'first');
-    backend.api.getPage.mockRejectedValueOnce(
-      await refusal(503, 'ServiceUnavailableError', 'It is away'),
-    );
-    await backend.render('/pages/start');
-    expect(await screen.findByText('It is away')).toBeVisible();
-    await userEvent.click(await button('Try again'));
-    expect(await screen.findByText('The first')).toBeVisible();
-  });
-
   it('is in the list of pages, which says where there are none', async () => {
     const backend = new Backend();
     const { unmount } = await backend.render('/pages');

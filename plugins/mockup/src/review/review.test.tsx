@@ -209,37 +209,6 @@ describe('the comments of a mockup', () => {
       screen.queryByRole('button', { name: `Delete the comment of ${ANNA}` }),
     ).not.toBeInTheDocument();
   });
-
-  it('say where they could not be read, and are read again', async () => {
-    const backend = new Backend();
-    backend.say('Too wide');
-    const { listComments } = backend.api;
-    backend.api.listComments = async () => {
-      throw await refusal(503, 'ServiceUnavailableError', 'Too busy');
-    };
-    await backend.renderComments();
-    const alert = await screen.findByRole('alert');
-    expect(alert).toHaveTextContent('The comments could not be read');
-    expect(alert).toHaveTextContent('Too busy');
-    backend.api.listComments = listComments;
-    await userEvent.click(within(alert).getByRole('button'));
-    expect(await screen.findByText('Too wide')).toBeVisible();
-  });
-
-  it('keep what was typed where it is not saved', async () => {
-    const backend = new Backend();
-    backend.api.createComment.mockRejectedValue(
-      await refusal(409, 'ConflictError', 'There are 500 comments'),
-    );
-    await backend.renderComments();
-    const field = await screen.findByRole('textbox', { name: /^Comment/ });
-    await userEvent.type(field, 'Too wide');
-    await userEvent.click(await button('Comment'));
-    const alert = await screen.findByRole('alert');
-    expect(alert).toHaveTextContent('The comment was not saved');
-    expect(alert).toHaveTextContent('There are 500 comments');
-    expect(field).toHaveValue('Too wide');
-  });
 });
 
 describe('a version', () => {
@@ -272,17 +241,6 @@ describe('a version', () => {
     expect(await screen.findByRole('alert')).toHaveTextContent(
       'Ask somebody else to review it',
     );
-  });
-
-  it('has no button for those who may not review', async () => {
-    const backend = new Backend();
-    backend.may = false;
-    backend.ready = [{ versionId: 'v1', readyBy: ANNA, readyAt: AT }];
-    await backend.render(`/mockups/${backend.mockup.id}/versions`);
-    expect(await screen.findByText('Ready')).toBeVisible();
-    expect(
-      screen.queryByRole('button', { name: /ready/ }),
-    ).not.toBeInTheDocument();
   });
 });
 

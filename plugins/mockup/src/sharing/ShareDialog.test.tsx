@@ -155,17 +155,6 @@ describe('sharing a mockup', () => {
     expect(onShared).toHaveBeenCalledWith({ before: '"1"', after: '"2"' });
   });
 
-  it('offers the groups of the user, whatever the catalog has', async () => {
-    await open(new Backend());
-    await search('people');
-    const option = await screen.findByRole('option', {
-      name: /people-of-anna/,
-    });
-    expect(option).toHaveTextContent(/You are a member/);
-    await userEvent.click(option);
-    expect(await field()).toHaveValue(`people-of-anna (${OWN})`);
-  });
-
   it('takes a reference that is typed, by the keyboard alone', async () => {
     const backend = new Backend();
     const { onClose } = await open(backend);
@@ -199,33 +188,6 @@ describe('sharing a mockup', () => {
     await save();
     expect(await field()).toHaveValue(text);
     expect(backend.api.shareMockup).not.toHaveBeenCalled();
-  });
-
-  it('says that no group is chosen, or that there are as many as can be', async () => {
-    const group = (n: number): MockupShare => ({
-      group: `group:default/g${n}`,
-      access: 'read',
-    });
-    await open(new Backend(...Array.from({ length: 50 }, (_, n) => group(n))));
-    await field();
-    await userEvent.click(button('Add'));
-    expect(await screen.findByText('Choose a group first.')).toBeVisible();
-    await type('default/one-more');
-    await userEvent.click(button('Add'));
-    expect(await screen.findByText(/at most 50 groups/)).toBeVisible();
-  });
-
-  it('takes a reference where the catalog does not answer', async () => {
-    const { queryEntities } = await open(new Backend());
-    queryEntities.mockRejectedValue(new Error('The catalog is away'));
-    await search('default/designers');
-    expect(
-      await screen.findByText(/could not be searched. Type a reference/),
-    ).toBeVisible();
-    await userEvent.click(
-      await screen.findByRole('option', { name: `Use “${DESIGNERS}”` }),
-    );
-    expect(await field()).toHaveValue(DESIGNERS);
   });
 
   it('takes the access back, and leaves the focus in the dialog', async () => {
@@ -282,35 +244,6 @@ describe('sharing a mockup', () => {
     await userEvent.click(button('Save mine instead'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
     expect(backend.shares).toEqual([]);
-  });
-
-  it('keeps what was chosen where it fails', async () => {
-    const backend = new Backend();
-    await open(backend);
-    await type('default/writers');
-    backend.api.shareMockup.mockRejectedValueOnce(
-      await refusal(503, 'ServiceUnavailableError', 'The database is away'),
-    );
-    await save();
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      /Nothing was changed.*database is away/,
-    );
-    expect(rows()).toEqual([expect.stringContaining('writers')]);
-  });
-
-  it('says that it could not be read, and tries again', async () => {
-    const backend = new Backend({ group: OWN, access: 'read' });
-    backend.api.getMockup.mockRejectedValueOnce(
-      new TypeError('Failed to fetch'),
-    );
-    await open(backend);
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      /could not be loaded.*does not answer/,
-    );
-    expect(button('Save')).toBeDisabled();
-    await userEvent.click(button('Try again'));
-    await field();
-    expect(rows()).toEqual([expect.stringContaining(OWN)]);
   });
 
   it('shows what it is, and the link, to those who may not change it', async () => {

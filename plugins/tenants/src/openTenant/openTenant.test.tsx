@@ -25,7 +25,6 @@ import {
   pageTenantApiRef,
 } from './PageTenant';
 import { rememberTenant } from './rememberedTenant';
-import { TenantSwitcher } from './TenantSwitcher';
 
 const ACME: OpenTenant = {
   tenant_slug: 'acme',
@@ -244,20 +243,6 @@ describe('a page, before its tenant is known', () => {
     ).toBeInTheDocument();
     await act(async () => answer(ACME));
     expect(screen.getByText('App')).toBeInTheDocument();
-  });
-
-  it('says that the backend does not answer, and tries again', async () => {
-    tenantsApi.getOpenTenant.mockRejectedValueOnce(
-      new Error('Failed to fetch'),
-    );
-    await render(<p>App</p>);
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      /could not be opened.*Failed to fetch/,
-    );
-    expect(screen.queryByText('App')).not.toBeInTheDocument();
-    await expectAccessible();
-    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    expect(await screen.findByText('App')).toBeInTheDocument();
   });
 
   it('loads itself again, once, for the only tenant of its user', async () => {
@@ -512,36 +497,6 @@ describe('the name of the tenant', () => {
     expect(await screen.findAllByRole('button', menu)).toHaveLength(1);
   });
 
-  it('is where the app puts it', async () => {
-    await render(
-      <nav>
-        <TenantSwitcher />
-      </nav>,
-    );
-    const button = await screen.findByRole('button', menu);
-    expect(screen.getAllByRole('button', menu)).toHaveLength(1);
-    expect(screen.getByRole('navigation')).toContainElement(button);
-  });
-
-  it('is nowhere while multi-tenancy is off', async () => {
-    BrowserPageTenant.choose(undefined);
-    tenantsApi.getOpenTenant.mockResolvedValue({
-      ...ACME,
-      named_by: 'default',
-      enabled: false,
-    });
-    await render(<TenantSwitcher />);
-    expect(screen.queryByText('Acme')).not.toBeInTheDocument();
-    expect(screen.queryByRole('button')).not.toBeInTheDocument();
-  });
-
-  it('has no menu where there is no other', async () => {
-    list('acme');
-    await render(<p>App</p>);
-    expect(await screen.findByText('Acme')).toBeInTheDocument();
-    expect(screen.queryByRole('button', menu)).not.toBeInTheDocument();
-  });
-
   it('opens a list that is searched and operated by the keyboard', async () => {
     await render(<p>App</p>);
     (await screen.findByRole('button', menu)).focus();
@@ -559,28 +514,6 @@ describe('the name of the tenant', () => {
     await userEvent.keyboard('ini{ArrowDown}{Enter}');
     expect(new BrowserPageTenant().slug).toBe('initech');
     expect(open.mock.calls).toEqual([['/']]);
-  });
-
-  it('asks for all pages of tenants once the list is open, and again where that failed', async () => {
-    const slugs = ['acme', 'default', 'initech', 'umbrella', 'wayne'];
-    list(...slugs);
-    const whole = tenantsApi.listOwnTenants.getMockImplementation()!;
-    tenantsApi.listOwnTenants.mockImplementation(({ offset }) =>
-      whole({ limit: 2, offset }),
-    );
-    await render(<p>App</p>);
-    const button = await screen.findByRole('button', menu);
-    expect(tenantsApi.listOwnTenants).not.toHaveBeenCalled();
-    tenantsApi.listOwnTenants.mockRejectedValueOnce(new Error('503'));
-    await userEvent.click(button);
-    const again = await screen.findByRole('option', { name: /Try again/ });
-    tenantsApi.listOwnTenants.mockClear();
-    await userEvent.click(again);
-    expect(tenantsApi.listOwnTenants.mock.calls).toEqual([
-      [{ limit: 500, offset: 0 }],
-      [{ limit: 500, offset: 2 }],
-      [{ limit: 500, offset: 4 }],
-    ]);
   });
 });
 

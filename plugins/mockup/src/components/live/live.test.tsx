@@ -16,7 +16,6 @@ import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { countQueries } from 'backstage-plugin-mockup-common';
 import { itemOf, seriousProblems } from '../../__testUtils__/mockups';
-import { containerComponents } from '../containers/containerComponents';
 import { LayoutView } from '../LayoutView';
 import {
   collectComponents,
@@ -24,10 +23,8 @@ import {
   mockupComponentDataRef,
   mockupComponentsApiRef,
 } from '../registry/MockupComponentBlueprint';
-import { toFilter } from './filter';
 import { frameAddress } from './frameAddress';
 import { liveComponents } from './liveComponents';
-import { PageData } from './PageData';
 import { fillIn, placesIn } from './parameters';
 
 const entityOf = (name: string, type: string, more: object = {}): Entity => ({
@@ -218,61 +215,6 @@ describe('live components', () => {
     ]);
   });
 
-  it('ask 13 times for what 20 of them show, and not once for each', async () => {
-    const times = (count: number, item: (n: number) => Items[number]) =>
-      Array.from({ length: count }, (_, n) => item(n));
-    const of = (n: number) => [`metadata.name=name-${n}`];
-    const { byRefs, query, facets } = await render([
-      ...times(8, n =>
-        itemOf('entity-fields', { entityRef: `component:default/e-${n}` }),
-      ),
-      ...times(6, n => itemOf('entity-table', { filter: of(n) })),
-      ...times(4, n => itemOf('entity-count', { label: '', filter: of(n) })),
-      ...times(2, n =>
-        itemOf('entity-chart', { filter: of(n), field: 'spec.type' }),
-      ),
-    ]);
-    expect(
-      await screen.findAllByText('There is nothing to show.'),
-    ).toHaveLength(16);
-    expect(
-      [byRefs, query, facets].map(({ mock }) => mock.calls.length),
-    ).toEqual([1, 10, 2]);
-  });
-
-  it('may take out of the sources what they ask by', async () => {
-    const catalogApi = catalogApiMock({ entities: ENTITIES });
-    const sources = new PageData({
-      get: () => catalogApi,
-    } as unknown as ConstructorParameters<typeof PageData>[0]);
-    const { entity } = sources;
-    await expect(entity('component:default/website')).resolves.toMatchObject({
-      metadata: { name: 'website' },
-    });
-  });
-
-  it('ask together with those within containers', async () => {
-    const { byRefs } = await render(
-      [
-        itemOf('entity-fields', { entityRef: 'component:default/website' }),
-        itemOf('container-section', {
-          items: [
-            itemOf('entity-fields', { entityRef: 'component:default/gone' }),
-          ],
-        }),
-      ],
-      containerComponents.map(extension =>
-        createExtensionTester(extension).get(mockupComponentDataRef),
-      ),
-    );
-    expect(await screen.findByText('There is nothing to show.')).toBeVisible();
-    expect(
-      byRefs.mock.calls
-        .map(([{ entityRefs }]) => entityRefs)
-        .filter(refs => refs.includes('component:default/gone')),
-    ).toHaveLength(1);
-  });
-
   it('fail one by one, and are asked again', async () => {
     let isAway = true;
     const flaky: MockupComponent = {
@@ -305,15 +247,6 @@ describe('live components', () => {
     expect(await screen.findByText('It is back')).toBeVisible();
   });
 
-  it('wait for what the address of the page says', async () => {
-    const items = [itemOf('entity-fields', { entityRef: '{{entity}}' })];
-    const { byRefs } = await render(items);
-    expect(
-      await screen.findByText(/Add \?entity=… to the address of the page/),
-    ).toBeVisible();
-    expect(byRefs).not.toHaveBeenCalled();
-  });
-
   it('ask for a hundred things at most', async () => {
     await render(
       Array.from({ length: 101 }, (_, at) =>
@@ -322,17 +255,6 @@ describe('live components', () => {
     );
     expect(await screen.findByText(/The page asks for too much/)).toBeVisible();
     expect(screen.getByText('Text 99')).toBeVisible();
-  });
-
-  it('ask for more than a hundred things one after the other, as in an editor', async () => {
-    const data = new PageData({ get: () => undefined });
-    const markdown = live.find(({ name }) => name === 'markdown')!;
-    const texts = Array.from({ length: 250 }, (_, at) => `Text ${at}`);
-    for (const text of texts) {
-      const hide = data.show(markdown, { text });
-      await expect(data.ask(markdown, { text })).resolves.toBe(text);
-      hide();
-    }
   });
 
   it('show frames of allowed hosts alone', async () => {
@@ -374,13 +296,6 @@ it('are all known to the backend, which bounds what a layout asks for', () => {
   expect(countQueries([...asking, ...asking])).toBe(asking.length);
   const silent = live.filter(({ data }) => !data);
   expect(countQueries(silent.map(({ name }) => itemOf(name)))).toBe(0);
-});
-
-it('reads lines of a filter', () => {
-  expect(toFilter(['kind=component', ' spec.type = a=b', 'kind=api'])).toEqual({
-    kind: ['component', 'api'],
-    'spec.type': 'a=b',
-  });
 });
 
 it('fills in what the address of a page says, in texts alone, and nothing twice', () => {

@@ -13,8 +13,6 @@ import { suggestSlug } from './newTenant';
 
 const searchField = () => screen.getByRole('searchbox', { name: 'Search' });
 const rowOf = (name: string) => screen.findByRole('row', { name });
-const lastQuery = (api: ReturnType<typeof mockRegistry>) =>
-  api.listTenantSummaries.mock.calls.at(-1)?.[0];
 const page = (...items: TenantSummary[]): Page<TenantSummary> => ({
   items,
   totalItems: items.length,
@@ -78,58 +76,6 @@ describe('the list of tenants', () => {
     expect(screen.queryByRole('row', { name: 'GLORY' })).toBeNull();
     expect(searchField()).toHaveValue('globex');
     expect(screen.getByText('1 tenant')).toBeInTheDocument();
-  });
-
-  it('begins with what its address says', async () => {
-    const api = mockRegistry();
-    await renderPages(api, '/?search=ac&page=3&state=deleted');
-    await waitFor(() =>
-      expect(lastQuery(api)).toEqual({
-        search: 'ac',
-        state: 'deleted',
-        limit: 20,
-        offset: 40,
-      }),
-    );
-    expect(searchField()).toHaveValue('ac');
-    expect(screen.getByRole('button', { name: /State/ })).toHaveTextContent(
-      'Deleted',
-    );
-  });
-
-  it('goes through the pages, and to the first one with another question', async () => {
-    const api = mockRegistry();
-    api.listTenantSummaries.mockImplementation(async () => ({
-      items: [summaryOf('acme')],
-      totalItems: 45,
-    }));
-    await renderPages(api, '/');
-    await rowOf('ACME');
-    expect(
-      screen.getByRole('button', { name: 'Previous page' }),
-    ).toBeDisabled();
-    for (const offset of [20, 40]) {
-      await userEvent.click(screen.getByRole('button', { name: 'Next page' }));
-      await waitFor(() =>
-        expect(lastQuery(api)).toEqual({ limit: 20, offset }),
-      );
-    }
-    expect(await screen.findByText('41 to 45 of 45')).toBeVisible();
-    expect(screen.getByRole('button', { name: 'Next page' })).toBeDisabled();
-    for (const [choice, option, expected] of [
-      ['State', 'Paused', { state: 'paused' }],
-      ['Sort by', 'Newest', { state: 'paused', orderBy: 'newest' }],
-    ] as const) {
-      await userEvent.click(
-        screen.getByRole('button', { name: new RegExp(choice) }),
-      );
-      await userEvent.click(
-        await screen.findByRole('option', { name: option }),
-      );
-      await waitFor(() =>
-        expect(lastQuery(api)).toEqual({ limit: 20, offset: 0, ...expected }),
-      );
-    }
   });
 
   it('pauses several at once, and keeps those chosen that failed', async () => {
@@ -200,36 +146,6 @@ describe('the list of tenants', () => {
     await waitFor(() => expect(api.deleteTenant).toHaveBeenCalledWith('acme'));
   });
 
-  it('says that nothing was found, and goes back to all', async () => {
-    const api = mockRegistry();
-    api.listTenantSummaries.mockImplementation(async query =>
-      query?.search ? page() : page(summaryOf('acme')),
-    );
-    await renderPages(api, '/?search=none');
-    expect(
-      await screen.findByText('No tenant has “none” in its name or slug.'),
-    ).toBeVisible();
-    await userEvent.click(
-      screen.getByRole('button', { name: 'Clear the search' }),
-    );
-    expect(await rowOf('ACME')).toBeVisible();
-    expect(searchField()).toHaveValue('');
-  });
-
-  it('says what happened where it fails, and tries again', async () => {
-    const api = mockRegistry();
-    api.listTenantSummaries.mockRejectedValueOnce(
-      new TypeError('Failed to fetch'),
-    );
-    await renderPages(api, '/');
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'The tenants could not be readThe backend does not answer.',
-    );
-    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    expect(await rowOf('ACME')).toBeVisible();
-    expect(screen.queryByRole('alert')).toBeNull();
-  });
-
   it('has for an admin of some tenants those alone', async () => {
     const api = mockRegistry();
     api.listOwnTenants.mockResolvedValue({
@@ -290,19 +206,6 @@ describe('a new tenant', () => {
     });
     // Its page.
     expect(api.getTenant).toHaveBeenCalledWith('mueller');
-  });
-
-  it('is not sent with a slug that the backend would refuse', async () => {
-    const api = mockRegistry();
-    await open(api);
-    await userEvent.type(field(/^Name/), 'www');
-    await submit();
-    expect(await screen.findByText(/“www” is reserved/)).toBeVisible();
-    expect(field(/^Slug/)).toHaveFocus();
-    expect(field(/^Slug/)).toBeInvalid();
-    await userEvent.type(field(/^Slug/), '!');
-    expect(screen.getByText(/1 to 63 characters/)).toBeVisible();
-    expect(api.createTenant).not.toHaveBeenCalled();
   });
 
   it.each([

@@ -108,18 +108,4 @@ describe('SharesTab', () => {
     await screen.findByRole('rowheader', { name: 'umbrella' });
     expect(screen.queryByRole('button')).not.toBeInTheDocument();
   });
-
-  it('says what failed, and that there is nothing', async () => {
-    const listShares = jest
-      .fn()
-      .mockRejectedValueOnce(new Error('no way'))
-      .mockResolvedValue({ shares: [], received: [] });
-    render({ listShares });
-    await screen.findByText('no way');
-    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    await screen.findByText('This tenant shares nothing yet.');
-    expect(
-      screen.getByText(/^Nothing is shared with this tenant/),
-    ).toBeInTheDocument();
-  });
 });

@@ -4,7 +4,7 @@ import {
   useApi,
 } from '@backstage/frontend-plugin-api';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { act, screen, waitFor, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type {
   ReadCatalogConfig,
@@ -203,13 +203,6 @@ describe('SourcesTab', () => {
     },
   );
 
-  it('asks nothing where nothing is typed', async () => {
-    await render();
-    await yaml();
-    await userEvent.click(screen.getByRole('link', { name: 'Members' }));
-    expect(await screen.findByText('The members')).toBeInTheDocument();
-  });
-
   it('adds a location, and saves it on top of what it has read', async () => {
     const { api } = await render();
     await add('https://git.example.com/b.yaml', 'User, Group');
@@ -247,22 +240,6 @@ describe('SourcesTab', () => {
     );
   });
 
-  it('says what saving waits for', async () => {
-    const { api } = await render();
-    await add('https://git.example.com/b.yaml');
-    api.putCatalogConfig.mockReturnValueOnce(new Promise(() => {}));
-    jest.useFakeTimers({ advanceTimers: true });
-    try {
-      await click('Save');
-      await act(() => jest.advanceTimersByTimeAsync(5_000));
-      expect(
-        screen.getByText('Saving: the backend has not answered yet'),
-      ).toBeVisible();
-    } finally {
-      jest.useRealTimers();
-    }
-  });
-
   it('tries a location before it is added, and says what it has', async () => {
     const { fetchMock } = await render();
     await add('https://git.example.com/b.yaml');
@@ -278,40 +255,6 @@ describe('SourcesTab', () => {
         headers: expect.objectContaining({ 'X-Tenant-Slug': 'acme' }),
       }),
     );
-  });
-
-  it('keeps what is typed while a location is tried, and can go on without an answer', async () => {
-    const { fetchMock } = await render();
-    const field = await yaml();
-    let answer: (response: Response) => void = () => {};
-    fetchMock.mockReturnValueOnce(
-      new Promise(resolve => {
-        answer = resolve;
-      }),
-    );
-    const form = screen.getByRole('form', { name: 'Add a location' });
-    await userEvent.click(within(form).getAllByRole('textbox')[0]);
-    await userEvent.paste('https://slow/b.yaml');
-    await userEvent.click(within(form).getByRole('button', { name: 'Add' }));
-    expect(screen.getByText('Reading the location…')).toBeVisible();
-    await userEvent.click(field);
-    await userEvent.paste('integrations: {}\n');
-    await act(async () => answer(Response.json({ entities: [] })));
-    expect(await screen.findByText('https://slow/b.yaml')).toBeVisible();
-    expect((field as HTMLTextAreaElement).value).toContain('integrations');
-
-    jest.useFakeTimers({ advanceTimers: true });
-    try {
-      fetchMock.mockReturnValueOnce(new Promise(() => {}));
-      await userEvent.click(within(form).getAllByRole('textbox')[0]);
-      await userEvent.paste('https://silent/c.yaml');
-      await userEvent.click(within(form).getByRole('button', { name: 'Add' }));
-      await act(() => jest.advanceTimersByTimeAsync(5_000));
-      await click('Add anyway');
-      expect(screen.getByText('https://silent/c.yaml')).toBeVisible();
-    } finally {
-      jest.useRealTimers();
-    }
   });
 
   it('adds a location with an error only where one insists', async () => {
@@ -496,16 +439,6 @@ describe('SourcesTab', () => {
     expect(screen.queryByRole('textbox')).not.toBeInTheDocument();
   });
 
-  it('shows why the engine failed, and what could not be stored', async () => {
-    await render({
-      status: { state: 'failed', reason: 'No such host', faults: 2 },
-    });
-    const state = await screen.findByText(/Engine: Failed/);
-    expect(state.closest('[role=status]')).toHaveTextContent(
-      /Why: No such host.*2 entities could not be stored/,
-    );
-  });
-
   describe('the registered locations', () => {
     it('are those of the tenant of the page, whichever tenant is open', async () => {
       const { fetchMock } = await render();
@@ -516,32 +449,6 @@ describe('SourcesTab', () => {
         'http://portal.example/api/catalog/locations',
         expect.objectContaining({ headers: { 'X-Tenant-Slug': 'acme' } }),
       );
-    });
-
-    it('are shown once the engine runs that was starting', async () => {
-      jest.useFakeTimers({ advanceTimers: true });
-      try {
-        const { fetchMock } = await render({ startingEngine: true });
-        expect(
-          await screen.findByText(/are shown as soon as the catalog engine/),
-        ).toBeVisible();
-        expect(
-          screen.getByText("The catalog engine of 'acme' is starting"),
-        ).toBeVisible();
-        expect(screen.queryByRole('alert')).not.toBeInTheDocument();
-        expect(fetchMock).toHaveBeenCalledTimes(1);
-        await act(() => jest.advanceTimersByTimeAsync(5_000));
-        expect(
-          await screen.findByText('https://people.example/a.yaml'),
-        ).toBeVisible();
-        expect(
-          screen.queryByText(/are shown as soon as/),
-        ).not.toBeInTheDocument();
-        await act(() => jest.advanceTimersByTimeAsync(30_000));
-        expect(fetchMock).toHaveBeenCalledTimes(2);
-      } finally {
-        jest.useRealTimers();
-      }
     });
 
     it('are removed once one has said yes', async () => {
@@ -559,16 +466,6 @@ describe('SourcesTab', () => {
           { method: 'DELETE', headers: { 'X-Tenant-Slug': 'acme' } },
         ),
       );
-    });
-
-    it('are not asked for at a hostname that names a tenant by itself', async () => {
-      const { fetchMock } = await render({
-        catalogUrl: 'http://globex.portal.example/api/catalog',
-      });
-      expect(
-        await screen.findByText(/at the hostname of another tenant/),
-      ).toBeVisible();
-      expect(fetchMock).not.toHaveBeenCalled();
     });
   });
 });

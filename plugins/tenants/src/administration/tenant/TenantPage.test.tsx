@@ -77,19 +77,6 @@ describe('the page of a tenant', () => {
     expect(await seriousProblems()).toEqual([]);
   });
 
-  it('leads to the errors in the sources that a tenant without entities has', async () => {
-    const api = mockRegistry();
-    api.getTenantStatus.mockResolvedValue(
-      statusOf({ entities: 0, source_error_count: 2 }),
-    );
-    await renderPages(api, '/acme');
-    expect(
-      (await screen.findByText('No entities yet')).parentElement,
-    ).toHaveTextContent('2 errors in its sources');
-    expect(screen.queryByRole('link', { name: 'Add sources' })).toBeNull();
-    expect(screen.getAllByRole('link', { name: 'Sources' })).toHaveLength(2);
-  });
-
   it('looks for the first entities until they are there, and only while the page is visible', async () => {
     const api = mockRegistry();
     api.getTenantStatus.mockResolvedValue(statusOf({ entities: 0 }));
@@ -138,22 +125,6 @@ describe('the page of a tenant', () => {
     for (const asked of [api.getTenant, api.getTenantStatus]) {
       expect(asked).toHaveBeenCalledTimes(1);
     }
-  });
-
-  it('keeps what it knows when the backend stops answering', async () => {
-    const api = mockRegistry();
-    await renderPages(api, '/acme');
-    await screen.findByText('The engine reads the sources of this tenant.');
-    api.getTenantStatus.mockRejectedValueOnce(new TypeError('Failed to fetch'));
-    await userEvent.click(button('Refresh'));
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'The backend does not answer',
-    );
-    expect(
-      screen.getByText('The engine reads the sources of this tenant.'),
-    ).toBeVisible();
-    await userEvent.click(button('Try again'));
-    await waitFor(() => expect(screen.queryByRole('alert')).toBeNull());
   });
 
   it('pauses the engine once that is confirmed, and resumes it', async () => {
@@ -346,15 +317,6 @@ describe('the page of a tenant', () => {
     await renderPages(api, '/acme', OF_NO_ADMINISTRATOR);
     expect(await screen.findByRole('alert')).toHaveTextContent(
       'You may not do this. That is for administrators',
-    );
-  });
-
-  it('says that there is no such tenant', async () => {
-    const api = mockRegistry();
-    api.getTenant.mockResolvedValue(undefined);
-    await renderPages(api, '/acme');
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'There is no tenant “acme”',
     );
   });
 });

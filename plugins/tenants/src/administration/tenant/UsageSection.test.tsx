@@ -44,19 +44,4 @@ describe('UsageSection', () => {
     ).toBeInTheDocument();
     await expect(seriousProblems()).resolves.toEqual([]);
   });
-
-  it('says that there is nothing, after what failed', async () => {
-    render(
-      jest
-        .fn()
-        .mockRejectedValueOnce(new Error('no way'))
-        // Of a day on which nothing was asked for.
-        .mockResolvedValue([day('2026-11-24', 0)]),
-    );
-    await screen.findByText('no way');
-    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    expect(
-      await screen.findByText('Nothing was used in the last 30 days.'),
-    ).toBeInTheDocument();
-  });
 });

@@ -145,26 +145,6 @@ describe('the sign-in of a tenant', () => {
     );
   });
 
-  it('says what has failed', async () => {
-    const getSignIn = jest
-      .fn()
-      .mockRejectedValueOnce(new Error('no way'))
-      .mockResolvedValue(undefined);
-    const putSignIn = jest.fn().mockRejectedValue(new Error('gone'));
-    await render(undefined, { getSignIn, putSignIn });
-    await screen.findByText('no way');
-    await press('Try again');
-    const dialog = await openDialog('Add a provider…');
-    await userEvent.click(dialog.getByRole('button', { name: 'Save' }));
-    expect(await dialog.findByText('gone')).toBeVisible();
-  });
-
-  it('offers nothing while the operator has it off', async () => {
-    await render(undefined, { isOn: false });
-    await screen.findByText('The operator has not switched this on');
-    expect(screen.queryByRole('button')).not.toBeInTheDocument();
-  });
-
   it.each([
     PROVIDER,
     {
