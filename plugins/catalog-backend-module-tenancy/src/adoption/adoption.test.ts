@@ -26,7 +26,6 @@ import {
 import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
 import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
-import { RETRY_TASK } from './scheduleRetries';
 
 const databases = createTestDatabases();
 const newest = databases.eachSupportedId().slice(-1);
@@ -152,53 +151,6 @@ describe.each(newest)('on an empty database on %s', id => {
     const { backend } = await start(connection, { entities: [] });
     expect(await listed(backend)).toHaveLength(SAMPLES.length - 1);
     await backend.stop();
-  });
-
-  it('tells at start how many rows of the engine are kept aside', async () => {
-    await withClient(connection, client =>
-      client.query(
-        `update final_entities
-            set final_entity = replace(final_entity, '"kind"', '"nul":"\\u0000","kind"')
-          where entity_ref = 'component:default/service-03'`,
-      ),
-    );
-    const { backend, logged } = await start(connection, { entities: [] });
-    expect(logged('warn')).toMatch(
-      /^1 row of .* "npx backstage-catalog-tenancy-cli status"/m,
-    );
-    expect(await listed(backend)).toHaveLength(SAMPLES.length - 2);
-    await backend.stop();
-  });
-
-  it('tries again what is kept aside, while it serves', async () => {
-    const run = (statement: string) =>
-      withClient(connection, client => client.query(statement));
-    const { backend, logged, runTask } = await start(connection, {
-      entities: [],
-    });
-    // Any temporary obstacle would do.
-    await run(
-      `alter table tenancy.entities add constraint no check (entity_name <> 'service-04') not valid`,
-    );
-    await run(
-      `update final_entities set hash = 'new' where entity_ref = 'component:default/service-04'`,
-    );
-    const before = await listed(backend);
-    await run('alter table tenancy.entities drop constraint no');
-    await runTask(RETRY_TASK);
-    await waitUntil(
-      'the entity that was kept aside',
-      async () => (await listed(backend)).length !== before.length,
-    );
-    const after = (await listed(backend)).map(stringifyEntityRef);
-    expect(before.map(stringifyEntityRef)).not.toContain(
-      'component:default/service-04',
-    );
-    expect(after).toContain('component:default/service-04');
-    // The other one still is what it was.
-    expect(await readAdoption({ connection })).toMatchObject({ faults: 1 });
-    await backend.stop();
-    expect(logged('info')).toMatch(/^1 of 2 rows .* are there now$/m);
   });
 });
 

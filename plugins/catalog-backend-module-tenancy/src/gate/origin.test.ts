@@ -165,35 +165,3 @@ describe('a page at the hostname of a tenant, whose backend is at another host',
     }
   });
 });
-
-describe('at the start, the log names', () => {
-  const warnings = async (options: Parameters<typeof start>[0]) => {
-    const { logger } = await start(options);
-    return logger.warn.mock.calls.flat().map(String);
-  };
-
-  it.each<[JsonObject]>([
-    [{ allowedHeaders: ['Content-Type', 'Authorization'] }],
-    [{ allowedHeaders: 'Content-Type' }],
-  ])('a setting of CORS that keeps X-Tenant-Slug back: %j', async cors => {
-    expect(await warnings({ cors })).toEqual([
-      expect.stringMatching(
-        /^backend\.cors\.allowedHeaders lacks X-Tenant-Slug/,
-      ),
-    ]);
-  });
-
-  it.each<[JsonObject]>([
-    [{}],
-    [{ allowedHeaders: ['content-type', 'x-tenant-slug'] }],
-    [{ allowedHeaders: 'Content-Type, X-Tenant-Slug' }],
-  ])('no setting of CORS that lets it pass: %j', async cors => {
-    expect(await warnings({ cors })).toEqual([]);
-  });
-
-  it('that pages of tenants are not recognized without base domains', async () => {
-    expect(await warnings({ tenancy: { baseDomains: [] } })).toEqual([
-      expect.stringMatching(/^tenancy\.baseDomains is not set, .* Set it$/),
-    ]);
-  });
-});

@@ -155,30 +155,6 @@ describe('a backend with a read replica', () => {
     });
   });
 
-  it('answers with what it has written before, and others with what the replica has', async () => {
-    const { tenant_id } = await backend.tenants.create({
-      tenant_slug: 'globex',
-      tenant_name: 'Globex',
-    });
-    await backend.write(tenant_id, {
-      type: 'full',
-      entities: [component('g')],
-    });
-    await replicaAnswers('globex');
-    await replicaAnswers('acme');
-    await whilePaused(async () => {
-      await give('third');
-      await expect(titleOf()).resolves.toBe('third');
-      const { replica: before } = tenancy.replica!.counts;
-      const { body } = await backend.as('globex').get('/entities');
-      expect(body).toHaveLength(1);
-      expect(tenancy.replica!.counts.replica).toBe(before + 1);
-      await expect(titleOf()).resolves.toBe('third');
-    });
-    await replicaAnswers('acme');
-    await expect(titleOf()).resolves.toBe('third');
-  });
-
   it('shows the default tenant what the stock catalog has done for it', async () => {
     const as = backend.as('default');
     const path = `/entities/by-name/group/default/${STOCK[0].metadata.name}`;
@@ -198,16 +174,5 @@ describe('a backend with a read replica', () => {
       expect(deleted.status).toBe(204);
       await expect(as.get(path)).resolves.toMatchObject({ status: 404 });
     });
-  });
-
-  it('goes on when it is gone', async () => {
-    await replicaAnswers('acme');
-    await servers.stopReplica();
-    await expect(titleOf()).resolves.toBe('third');
-    await give('fourth');
-    await expect(titleOf()).resolves.toBe('fourth');
-    await servers.startReplica();
-    await replicaAnswers('acme');
-    await expect(titleOf()).resolves.toBe('fourth');
   });
 });

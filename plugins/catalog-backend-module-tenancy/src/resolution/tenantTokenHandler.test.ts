@@ -137,18 +137,6 @@ describe('a tenant token as credentials', () => {
     expect(directory.lookups).toEqual([]);
   });
 
-  it('is good for the plugins of the entry alone', async () => {
-    const backend = await start([
-      { ...ENTRY, accessRestrictions: [{ plugin: 'search' }] },
-    ]);
-    const answer = await backend.get({
-      host: HOST,
-      authorization: `Bearer ${sign(ACME)}`,
-    });
-    expect(answer.status).toBe(403);
-    expect(answer.text).toContain("restricted to plugin(s) 'search'");
-  });
-
   it('without the flag is good for the default tenant alone', async () => {
     const backend = await start([ENTRY], { enabled: 'false' });
     const withToken = (tenantSlug: string) =>
@@ -238,13 +226,4 @@ describe('a tenant token as credentials', () => {
       }
     },
   );
-
-  it('is warned of once where its secret is short, however many plugins there are', async () => {
-    await start([ENTRY, ENTRY], { jwtSecret: 'short', enabled: 'false' });
-    expect(
-      logger.warn.mock.calls
-        .flat()
-        .filter(text => String(text).includes('can be guessed')),
-    ).toHaveLength(1);
-  });
 });

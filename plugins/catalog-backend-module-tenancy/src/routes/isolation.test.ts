@@ -11,7 +11,6 @@ import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase
 
 const databases = createTestDatabases({ versions: 'newest' });
 
-const REF = 'component:default/shared';
 const ONLY_ACME = 'component:default/only-acme';
 const NEVER_USED_UID = '7bd6b4a3-0b0c-4f0f-8a67-0d9b3c6c9f11';
 
@@ -53,48 +52,6 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
     return body.metadata.uid;
   };
 
-  describe.each(['default', 'acme', 'globex'])('tenant %s', slug => {
-    it('lists its own entities only', async () => {
-      const { body } = await backend
-        .as(slug)
-        .get('/entities?filter=metadata.name=shared');
-      expect(body).toEqual([
-        expect.objectContaining({
-          metadata: expect.objectContaining({ title: `of ${slug}` }),
-        }),
-      ]);
-      const page = await backend.as(slug).get('/entities?limit=10&offset=0');
-      expect(page.body).toHaveLength(slug === 'acme' ? 2 : 1);
-      expect(page.get('Link')).toBeUndefined();
-    });
-
-    it('finds nothing by what only others have', async () => {
-      for (const other of ['default', 'acme', 'globex']) {
-        const { body } = await backend
-          .as(slug)
-          .get(
-            `/entities?filter=metadata.title=of ${other}&filter=metadata.annotations.of ${other}=x`,
-          );
-        expect(body).toHaveLength(other === slug ? 1 : 0);
-      }
-    });
-
-    it('gets its own entity by a ref that others have too', async () => {
-      const byName = await backend
-        .as(slug)
-        .get('/entities/by-name/Component/DEFAULT/Shared');
-      expect(byName.body.metadata.title).toBe(`of ${slug}`);
-      const byUid = await backend
-        .as(slug)
-        .get(`/entities/by-uid/${byName.body.metadata.uid}`);
-      expect(byUid.body).toEqual(byName.body);
-      const byRefs = await backend
-        .as(slug)
-        .post('/entities/by-refs', { entityRefs: [REF] });
-      expect(byRefs.body).toEqual({ items: [byName.body] });
-    });
-  });
-
   it('answers a uid of another tenant as one that was never used', async () => {
     const theirs = await uidOf('acme');
     for (const slug of ['default', 'globex', 'newcomer']) {
@@ -131,48 +88,6 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
         `/entities?filter=metadata.uid=${await uidOf('acme')}`,
       );
       expect(byUid.body).toEqual([]);
-    }
-  });
-
-  it('takes no cursor from one tenant to another', async () => {
-    const first = await backend.as('acme').get('/entities?limit=1');
-    const [, next] = /<(.*)>; rel="next"/.exec(first.get('Link')!)!;
-    expect((await backend.as('acme').get(next)).body[0].metadata.title).toBe(
-      'of acme',
-    );
-    expect((await backend.as('globex').get(next)).body).toEqual([]);
-  });
-
-  it('pages, counts and searches within the tenant only', async () => {
-    for (const slug of ['default', 'acme', 'globex', 'newcomer']) {
-      const own = { default: 1, acme: 2, globex: 1, newcomer: 0 }[slug];
-      const caller = backend.as(slug);
-      for (const answer of [
-        await caller.get('/entities/by-query'),
-        await caller.post('/entities/by-query', {}),
-        await caller.get('/entities/by-query?orderField=metadata.name,asc'),
-      ]) {
-        expect(answer.body.totalItems).toBe(own);
-        expect(answer.body.items).toHaveLength(own!);
-      }
-      const found = await caller.get(
-        '/entities/by-query?fullTextFilterTerm=of%20&fullTextFilterFields=metadata.title',
-      );
-      expect(
-        found.body.items.map((entity: Entity) => entity.metadata.title),
-      ).toEqual(slug === 'newcomer' ? [] : [`of ${slug}`]);
-      for (const answer of [
-        await caller.get('/entity-facets?facet=metadata.title&facet=kind'),
-        await caller.post('/entity-facets', {
-          facets: ['metadata.title', 'kind'],
-        }),
-      ]) {
-        expect(answer.body.facets).toEqual({
-          'metadata.title':
-            slug === 'newcomer' ? [] : [{ value: `of ${slug}`, count: 1 }],
-          kind: own ? [{ value: 'Component', count: own }] : [],
-        });
-      }
     }
   });
 
@@ -224,17 +139,6 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
       rootEntityRef: ONLY_ACME,
       items: [{ entity: { kind: 'Component' }, parentEntityRefs: [] }],
     });
-  });
-
-  it('answers HEAD from the entities of the tenant too', async () => {
-    for (const slug of ['acme', 'globex', 'newcomer']) {
-      const list = await backend.as(slug).send('HEAD', '/entities');
-      expect(list.status).toBe(200);
-      const one = await backend
-        .as(slug)
-        .send('HEAD', '/entities/by-name/component/default/only-acme');
-      expect(one.status).toBe(slug === 'acme' ? 200 : 404);
-    }
   });
 });
 

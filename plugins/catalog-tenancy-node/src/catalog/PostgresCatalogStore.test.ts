@@ -337,71 +337,6 @@ describe('reads of PostgresCatalogStore', () => {
       });
 
       itOnOneServer(
-        'plans many conditions apart, which takes too long together',
-        async () => {
-          await write(
-            component('a', { spec: { type: 'service' } }),
-            component('b'),
-          );
-          const conditions = Array.from(
-            { length: 60 },
-            (_, index) =>
-              ({ [`spec.k${index}`]: { $exists: false } } as FilterPredicate),
-          );
-          const filter: FilterPredicate = {
-            $all: [...conditions, { 'spec.type': 'service' }],
-          };
-          await expect(read({ filter, order: byName })).resolves.toMatchObject({
-            names: ['a'],
-            totalItems: 1,
-          });
-          const explained = await catalog.database.query<
-            Record<string, string>
-          >(tenantId, scope =>
-            scope.knex.raw('explain ?', [
-              selectPage(scope, { filter, limit: 1, total: true }),
-            ]),
-          );
-          const joins = explained
-            .flatMap(row => Object.values(row))
-            .filter(line => /(Join|Nested Loop).*cost=/.test(line));
-          // Of 61 conditions for the page, and for the count again.
-          expect(joins.length).toBeLessThan(20);
-        },
-      );
-
-      itOnOneServer(
-        'looks many conditions up all at once where many entities are left',
-        async () => {
-          const keys = Array.from({ length: 40 }, (_, index) => `k${index}`);
-          const spec = Object.fromEntries(keys.map(key => [key, key]));
-          await write(
-            ...Array.from({ length: 2000 }, (_, index) =>
-              component(`c${index}`, index < 500 ? { spec } : {}),
-            ),
-          );
-          await catalog.client.query('analyze entities, entity_terms');
-          const missing = keys.map(key => [`spec.${key}`, { $exists: false }]);
-          const filter: FilterPredicate = Object.fromEntries(missing);
-          await expect(read({ filter, limit: 1 })).resolves.toMatchObject({
-            totalItems: 1500,
-          });
-          const explained = await catalog.database.query<
-            Record<string, string>
-          >(tenantId, scope =>
-            scope.knex.raw('explain ?', [
-              selectPage(scope, { filter, limit: 1, total: true }),
-            ]),
-          );
-          const hashed = explained
-            .flatMap(row => Object.values(row))
-            .flatMap(line => line.match(/hashed SubPlan/g) ?? []);
-          // All but those that become joins: for the count, if not for the page of one.
-          expect(hashed.length).toBeGreaterThanOrEqual(35);
-        },
-      );
-
-      itOnOneServer(
         'finds what is asked for in the index of the terms, and calls the policy once',
         async () => {
           await write(
@@ -593,34 +528,6 @@ describe('reads of PostgresCatalogStore', () => {
             expect.arrayContaining(['a', 'b']),
           ]);
           await expect(older).resolves.toEqual(['a']);
-        },
-      );
-
-      itOnOneServer(
-        'looks refs up by itself where the caller may read something else',
-        async () => {
-          await write(component('a'), component('b'));
-          const { client, database, pool } = catalog;
-          const held = await FirstReadHeld.create(database, client);
-          const store = new PostgresCatalogStore({ database: held, pool });
-          const found = async (allowed: string) => {
-            const refs = ['component:default/a', 'component:default/b'];
-            const entities = await store.getEntitiesByRefs(tenantId, refs, {
-              filter: { 'metadata.name': allowed },
-            });
-            return entities.map(entity => entity?.metadata.name);
-          };
-          const older = found('a');
-          let other: Promise<unknown>;
-          try {
-            await held.untilHeld();
-            other = found('b');
-            expect(held.sent).toBe(2);
-          } finally {
-            await held.letGo();
-          }
-          await expect(other).resolves.toEqual([undefined, 'b']);
-          await expect(older).resolves.toEqual(['a', undefined]);
         },
       );
     });

@@ -1,13 +1,10 @@
 import { once } from 'events';
 import { createServer } from 'net';
-import { setTimeout as delay } from 'timers/promises';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
-import { Client } from 'pg';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { entityRow } from './__testUtils__/entityRow';
 import { PoolWatch } from './__testUtils__/PoolWatch';
-import { WireProxy } from './__testUtils__/WireProxy';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
@@ -103,27 +100,6 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     ).resolves.toHaveLength(1);
   });
 
-  it('is kept after statements that were answered within its query_timeout', async () => {
-    const { appConnection } = database;
-    const limited = new PooledTenantDatabase(
-      database.createPool({
-        connection: { ...appConnection, query_timeout: 500 },
-        limits: { max: 1 },
-      }),
-    );
-    await limited.transaction(tenant, async transaction => {
-      const insertNamed = (name: string) =>
-        transaction.query(
-          transaction.insertInto('entities', [entityRow(name)]),
-        );
-      await insertNamed('a');
-      await delay(600);
-      await insertNamed('b');
-    });
-    await watch.answered();
-    expect(watch.closed).toBe(0);
-  });
-
   it('is replaced after its backend was terminated', async () => {
     await insert('a');
     const sleeping = sleep();
@@ -201,19 +177,6 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     await expect(small.query(knex => knex('tenants'))).resolves.toBeDefined();
   });
 
-  it('is closed when it is not used', async () => {
-    const proxy = await WireProxy.start(database.appConnection);
-    const idle = database.createPool({
-      connection: proxy.connection,
-      limits: { idleTimeoutMs: 10 },
-    });
-    await idle.query(knex => knex('tenants'));
-    await proxy.quiet();
-    expect(proxy.connections).toBe(0);
-    await expect(idle.query(knex => knex('tenants'))).resolves.toBeDefined();
-    await proxy.close();
-  });
-
   it('is not made where nobody listens, or nobody answers', async () => {
     // It takes what it gets, and says nothing.
     const server = createServer(socket => socket.resume());
@@ -260,19 +223,5 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     expect(pool.connection.password).toBe(database.appConnection.password);
     expect(Object.keys(pool.connection)).not.toContain('password');
     expect(JSON.stringify(pool)).not.toContain('only-for-tests');
-  });
-
-  it('tells of missing tables what to do', async () => {
-    const client = new Client(database.connection);
-    await client.connect();
-    await client.query('create schema if not exists elsewhere');
-    await client.end();
-    const elsewhere = database.createPool({ schema: 'elsewhere' });
-    await expect(elsewhere.query(knex => knex('tenants'))).rejects.toThrow(
-      'A table of tenants is missing from the schema "elsewhere" of the database: ' +
-        'the migration makes it. Where the catalog is not adopted yet, ' +
-        '"npx backstage-catalog-tenancy-cli adopt" comes first; ' +
-        '"npx backstage-catalog-tenancy-cli status" names what comes next.',
-    );
   });
 });

@@ -94,16 +94,4 @@ describe.each(databases.eachSupportedId())('Over HTTP with %s', id => {
       expect(error).toEqual({ name: 'DatabaseStatementError', message });
     }
   });
-
-  it('a statement that takes too long is status 503 with Retry-After', async () => {
-    const response = await get('select pg_sleep(600)');
-    expect(response.status).toBe(503);
-    expect(response.headers.get('retry-after')).toBe('10');
-    await expect(response.json()).resolves.toMatchObject({
-      error: {
-        message:
-          'The database stopped a statement, which took too long or was cancelled',
-      },
-    });
-  });
 });

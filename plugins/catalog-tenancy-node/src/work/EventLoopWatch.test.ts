@@ -41,26 +41,4 @@ describe('a process that stands still', () => {
     expect(watch.takeLongestMs()).toBeGreaterThan(200);
     end();
   });
-
-  it('names the last of much that was done, and how much more there was', async () => {
-    await looks();
-    for (let i = 0; i < 100; i += 1) {
-      watch.note('acme', `component:default/c-${i}`);
-    }
-    hold(400);
-    await waitUntil('the line', async () => logger.warn.mock.calls.length > 0);
-    expect(logger.warn.mock.calls[0][0]).toContain(
-      `under way were "component:default/c-99" of the tenant 'acme'; "component:default/c-98"`,
-    );
-    expect(logger.warn.mock.calls[0][0]).toMatch(/; and 3 more$/);
-  });
-
-  it('says that it was nobody where nothing was under way', async () => {
-    await looks();
-    hold(400);
-    await waitUntil('the line', async () => logger.warn.mock.calls.length > 0);
-    expect(logger.warn.mock.calls[0][0]).toContain(
-      'nothing of a tenant was under way',
-    );
-  });
 });

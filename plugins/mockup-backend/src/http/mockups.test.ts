@@ -51,18 +51,6 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
     });
 
     it.each([
-      ['a name of 1 character', { name: 'x' }],
-      ['a name of 255 emoji', { name: '🙂'.repeat(255) }],
-      [
-        'a description of 1000 characters',
-        { name: 'x', description: 'd'.repeat(1000) },
-      ],
-    ])('accepts %s and returns it unchanged', async (_what, body) => {
-      const response = await createMockup(backend, body);
-      expect(response.body).toMatchObject(body);
-    });
-
-    it.each([
       [{}, 'name is missing, expected a string of 1 to 255 characters'],
       [{ name: '' }, 'name must be a string of 1 to 255 characters, got ""'],
       [
@@ -86,14 +74,6 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
   });
 
   describe('GET /mockups', () => {
-    it('answers a bare array, empty while there is nothing', async () => {
-      const response = await backend.alice.get('/mockups');
-      expect(response.status).toBe(200);
-      expect(response.body).toEqual([]);
-      expect(response.get('X-Total-Count')).toBe('0');
-      expect(response.get('Link')).toBeUndefined();
-    });
-
     it('returns 100 mockups unless asked for another number', async () => {
       await knex('mockups').insert(
         Array.from({ length: 501 }, (_, n) => ({ name: `${n}`, owner: ALICE })),

@@ -59,35 +59,8 @@ describe.each(databases.eachSupportedId())(
 
     it.each([
       [
-        'a tag of 50 characters',
-        { layoutData: [], versionTag: 't'.repeat(50) },
-      ],
-      [
         'a message of 1000 characters',
         { layoutData: [], message: '🙂'.repeat(1000) },
-      ],
-      ['items at the lower bounds', { layoutData: [item({ w: 1, h: 1 })] }],
-      [
-        'columns up to 2^53 - 1, rows up to a million',
-        { layoutData: [item({ x: 2 ** 53 - 1, y: 0, h: 1_000_000 })] },
-      ],
-      [
-        'the fields by which react-grid-layout constrains an item',
-        {
-          layoutData: [
-            item({
-              minW: 1,
-              maxW: 4,
-              minH: 0,
-              maxH: 9,
-              static: true,
-              isDraggable: false,
-              isResizable: true,
-              isBounded: false,
-              resizeHandles: ['se', 'n'],
-            }),
-          ],
-        },
       ],
       [
         'items in containers, two within each other',
@@ -116,22 +89,6 @@ describe.each(databases.eachSupportedId())(
       expect(saved.body).toMatchObject(body);
       const read = await backend.alice.get(`${path}/${saved.body.id}`);
       expect(read.body).toEqual(saved.body);
-    });
-
-    it('keeps props exactly as they came', async () => {
-      const props = JSON.parse(
-        '{"__proto__":{"a":1},"constructor":null,"":[[],{}],"π":"😀\\u0001\\\\",' +
-          '"n":[0,-1.5,1e300,5e-324,123456789012345680000],"t":true,"a":"b"}',
-      );
-      const saved = await backend.alice.post(path, {
-        layoutData: [item({ props })],
-      });
-      expect(saved.status).toBe(201);
-      const { body } = await backend.alice.get(`${path}/${saved.body.id}`);
-      expect(body.layoutData[0].props).toEqual(props);
-      expect(Object.keys(body.layoutData[0].props).sort()).toEqual(
-        Object.keys(props).sort(),
-      );
     });
 
     it('drops what react-grid-layout keeps of a drag in progress', async () => {
@@ -256,13 +213,6 @@ describe.each(databases.eachSupportedId())(
       await expect(knex('mockup_versions')).resolves.toEqual([]);
     });
 
-    it('keeps props nested 100 deep', async () => {
-      const { status } = await backend.alice.post(path, {
-        layoutData: [item({ props: nested(100) })],
-      });
-      expect(status).toBe(201);
-    });
-
     it('refuses a layout whose numbers would take more than 4 MiB to write out', async () => {
       const response = await backend.alice.post(path, {
         layoutData: [item({ props: { n: Array(20_000).fill(1e300) } })],
@@ -303,33 +253,6 @@ describe.each(databases.eachSupportedId())(
         await expect(knex('mockup_versions')).resolves.toEqual([]);
       },
     );
-
-    it('gives back the numbers at the ends of what a float can hold', async () => {
-      const numbers =
-        '[1.7976931348623157e+308,-1.7976931348623157e+308,5e-324,0.1]';
-      const body = JSON.stringify({
-        layoutData: [item({ props: { n: 'N' } })],
-      });
-      const response = await backend.alice
-        .post(path)
-        .set('Content-Type', 'application/json')
-        .send(body.replace('"N"', numbers));
-      expect(response.status).toBe(201);
-      const { body: read } = await backend.alice.get(
-        `${path}/${response.body.id}`,
-      );
-      expect(read.layoutData[0].props.n).toEqual(JSON.parse(numbers));
-    });
-
-    it('keeps an error short, however long the keys are', async () => {
-      const long = 'k'.repeat(5000);
-      const props = { [long]: { [long]: { [long]: { [long]: '\ud800' } } } };
-      const response = await backend.alice.post(path, {
-        layoutData: [item({ props })],
-      });
-      expect(response.status).toBe(400);
-      expect(response.body.error.message.length).toBeLessThan(500);
-    });
   },
 );
 

@@ -77,17 +77,6 @@ describe.each(databases.eachSupportedId())(
       };
     }
 
-    it('are served to requests of their tenant', async () => {
-      const { created, path, version, etag } = await create('acme');
-      const acme = inTenant('acme');
-      expect(created.headers.location).toBe(`/api/mockup${path}`);
-      const found = await acme.get(path);
-      expect(found.body).toMatchObject({ name: 'Checkout', owner: ALICE });
-      expect(found.headers.etag).toBe(etag);
-      expect((await acme.get(version)).status).toBe(200);
-      expect((await acme.get('/mockups')).body).toHaveLength(1);
-    });
-
     it.each([
       ['globex', 'acme'],
       ['default', 'acme'],

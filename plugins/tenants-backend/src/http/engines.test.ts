@@ -184,15 +184,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         const { body } = await backend.admin.get('/acme/engine');
         expect(body.paused_at).toBeUndefined();
       });
-
-      it('refuses the default tenant with 404', async () => {
-        const { admin } = backend;
-        const statuses = [
-          (await admin.put('/default/engine/pause')).status,
-          (await admin.delete('/default/engine/pause')).status,
-        ];
-        expect(statuses).toEqual([404, 404]);
-      });
     });
 
     describe('GET /?summary=true', () => {
@@ -258,44 +249,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
           [3, 'acme'],
         );
       });
-
-      it.each([
-        [
-          'state=paused',
-          'state must be left out without summary=true, got "paused"',
-        ],
-        [
-          'summary=true&orderBy=age',
-          'orderBy must be one of slug, name, newest, got "age"',
-        ],
-      ])('answers 400 to ?%s', async (query, message) => {
-        const { status, body } = await backend.admin.get(`?${query}`);
-        expect([status, body.error.message]).toEqual([
-          400,
-          `Invalid query: ${message}`,
-        ]);
-      });
     });
 
     describe('GET …/status', () => {
-      const NOTHING = {
-        reason: null,
-        paused_at: null,
-        paused_by: null,
-        entities: 0,
-        faults: null,
-        lag_seconds: null,
-        oldest_due_at: null,
-        source_errors: null,
-        source_error_count: null,
-        last_error: null,
-        last_error_at: null,
-        last_full_run_at: null,
-        process: null,
-        lease_expires_at: null,
-        catalog_version: '4.0.5',
-      };
-
       it('says of an engine what the process knows that does its background work', async () => {
         await insertEntity();
         const at = (minute: number) =>
@@ -351,29 +307,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
           },
         ]);
       });
-
-      it('says of the default tenant that the catalog plugin feeds it', async () => {
-        const { status, body } = await backend.admin.get('/default/status');
-        expect([status, body]).toEqual([
-          200,
-          { tenant_slug: 'default', ...NOTHING, state: 'catalog_plugin' },
-        ]);
-        expect(engines.report).not.toHaveBeenCalled();
-      });
-
-      it('says in a backend without engines that it does not know', async () => {
-        const { status, body } = await without.admin.get('/acme/status');
-        expect([status, body]).toEqual([
-          200,
-          {
-            tenant_slug: 'acme',
-            ...NOTHING,
-            catalog_version: null,
-            state: 'unknown',
-            reason: expect.stringContaining('has no catalog engines'),
-          },
-        ]);
-      });
     });
 
     describe('…/catalog-config', () => {
@@ -405,15 +338,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         const tagOf = async () => (await user(JANE).get(path)).headers.etag;
         const put = (sent: object, tag: string) =>
           user(JANE).put(path, sent).set('If-Match', tag);
-
-        it('is written while the entity tag holds, from before the first write on', async () => {
-          const first = await put(CONFIG, await tagOf());
-          expect(first.status).toBe(200);
-          expect(first.headers.etag).toBe(await tagOf());
-          const second = await put(OTHER, `"x", ${first.headers.etag}`);
-          expect(second.status).toBe(200);
-          expect(second.headers.etag).not.toBe(first.headers.etag);
-        });
 
         it('keeps what somebody else has written since: 412, which says who', async () => {
           const stale = await tagOf();
@@ -464,32 +388,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
           told(await user(JANE).put('/acme/catalog-config', CONFIG)),
         ).toEqual([409, expect.stringContaining('configured in app-config')]);
       });
-
-      it.each([
-        [{ backend: {} }, 'unknown field "backend"'],
-        [{ catalog: [] }, 'catalog must be an object, got a list'],
-        [{ integrations: 'x' }, 'integrations must be an object, got "x"'],
-        [[], 'it must be an object with catalog and integrations, got a list'],
-      ])('refuses %j with 400', async (sent, problem) => {
-        expect(
-          told(await backend.admin.put('/acme/catalog-config', sent)),
-        ).toEqual([400, `Invalid catalog-config: ${problem}`]);
-      });
-
-      it('has room for 256 KiB, and not for more', async () => {
-        const sent = (bytes: number) => {
-          const empty = JSON.stringify({ catalog: { name: '' } }).length;
-          return { catalog: { name: 'x'.repeat(bytes - empty) } };
-        };
-        const statuses = [];
-        for (const bytes of [256 * 1024, 256 * 1024 + 1]) {
-          statuses.push(
-            (await backend.admin.put('/acme/catalog-config', sent(bytes)))
-              .status,
-          );
-        }
-        expect(statuses).toEqual([200, 413]);
-      });
     });
 
     describe('who may', () => {
@@ -526,25 +424,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await expect(statuses(backend.admin)).resolves.toEqual([
           200, 200, 200, 200, 200, 204,
         ]);
-      });
-
-      it('sees its limits and use: that tenant’s admins too', async () => {
-        const statusesOfUse = async (caller: Caller) => [
-          (await caller.get('/acme/usage')).status,
-          (await caller.get('/globex/usage')).status,
-        ];
-        await expect(statusesOfUse(user(JANE))).resolves.toEqual([200, 403]);
-        await expect(statusesOfUse(backend.alice)).resolves.toEqual([403, 200]);
-        await expect(statusesOfUse(backend.admin)).resolves.toEqual([200, 200]);
-        const stranger = user('user:default/stranger');
-        const refusals = await Promise.all(
-          ['acme', 'none'].map(slug => stranger.get(`/${slug}/usage`)),
-        );
-        expect(told(refusals[0])).toEqual([
-          403,
-          expect.stringContaining('may not read the use of this tenant'),
-        ]);
-        expect(told(refusals[1])).toEqual(told(refusals[0]));
       });
 
       it('an answer has the configuration of its own tenant alone', async () => {
@@ -621,22 +500,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
           /^NotAllowedError: You may not update the engine/,
         );
       });
-    });
-
-    it.each([
-      ['with engines, says that the one of the tenant starts', true],
-      ['without engines, says nothing of one', false],
-    ])('POST /api/tenants %s', async (_, available) => {
-      const { admin } = available ? backend : without;
-      const { status, body } = await admin.post('', {
-        tenant_slug: 'initech',
-        tenant_name: 'Initech',
-      });
-      expect([status, body.engine_state]).toEqual([
-        201,
-        available ? 'starting' : undefined,
-      ]);
-      expect((await admin.get('/initech/engine')).status).toBe(200);
     });
 
     it('without engines in this backend, says what to add', async () => {

@@ -117,36 +117,6 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       expect([found.status, found.body]).toEqual([200, body]);
     });
 
-    it('changes a role, and repeats itself, with 200', async () => {
-      await add('acme', JANE);
-      for (const role of ['admin', 'admin', 'member']) {
-        const { status, body } = await backend.admin.put(
-          memberPath('acme', JANE),
-          { role },
-        );
-        expect([status, body.role]).toEqual([200, role]);
-      }
-    });
-
-    it.each([
-      [{}, 'role is missing, expected "viewer", "member" or "admin"'],
-      [
-        { role: 'owner' },
-        'role must be "viewer", "member" or "admin", got "owner"',
-      ],
-      [{ role: 'admin', by: 'x' }, 'unknown field "by"'],
-      [[], 'it must be an object with role, got a list'],
-    ])('refuses %j with 400', async (sent, problem) => {
-      const { status, body } = await backend.admin.put(
-        memberPath('acme', JANE),
-        sent,
-      );
-      expect([status, body.error.message]).toEqual([
-        400,
-        `Invalid member: ${problem}`,
-      ]);
-    });
-
     it.each(['user:jane', 'component:default/x', 'plugin:catalog', 'a b'])(
       'refuses the principal %j with 400 that names it and the forms',
       async principal => {
@@ -181,24 +151,6 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       statuses.push((await send()).status);
     }
     expect(statuses).toEqual([204, 404, 404]);
-  });
-
-  it('GET lists members in pages', async () => {
-    await add('acme', JANE);
-    await add('acme', TEAM, 'admin');
-    const { body, headers } = await backend.admin.get('/acme/members?limit=1');
-    expect(body).toEqual([
-      expect.objectContaining({ principal: TEAM, role: 'admin' }),
-    ]);
-    expect(headers['x-total-count']).toBe('2');
-    expect(headers.link).toBe(
-      '</api/tenants/acme/members?limit=1&offset=1>; rel="next"',
-    );
-    const refused = await backend.admin.get('/acme/members?deleted=true');
-    expect([refused.status, refused.body.error.message]).toEqual([
-      400,
-      'Invalid query: unknown field "deleted"',
-    ]);
   });
 
   describe('who may', () => {
@@ -366,64 +318,10 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       ]);
     });
 
-    it('has all tenants for an administrator in tenancy.admins, in pages', async () => {
-      expect(await mine(backend.admin)).toEqual([
-        'acme: admin',
-        'default: admin',
-        'globex: admin',
-      ]);
-      const page = await service(CI).get('/mine?limit=1&offset=1');
-      expect([page.body, page.headers['x-total-count']]).toEqual([
-        [expect.objectContaining({ tenant_slug: 'default' })],
-        '3',
-      ]);
-      expect(page.headers.link).toMatch(/limit=1&offset=2>; rel="next"/);
-    });
-
     it('has the default tenant for plugins, and its tenant for a token of one', async () => {
       expect(await mine(service('plugin:search'))).toEqual(['default: member']);
       expect(await mine(service('tenant:acme'))).toEqual(['acme: member']);
       expect(await mine(service('tenant:gone'))).toEqual([]);
     });
-
-    it.each([
-      [
-        { membership: 'open' },
-        ['acme: admin', 'default: member', 'globex: member'],
-      ],
-      [{ membershipOfDefault: 'members' }, ['acme: admin']],
-      [{ enabled: false }, ['default: member']],
-    ])('goes by the configuration %j', async (tenancy, expected) => {
-      await add('acme', JANE, 'admin');
-      const configured = await start(tenancy);
-      const caller = configured.as(mockCredentials.user.header(JANE));
-      expect(await mine(caller)).toEqual(expected);
-    });
-  });
-
-  it('no tenant can be called mine; one from before is reached by all other routes', async () => {
-    const refused = await backend.admin.post('', {
-      tenant_slug: 'mine',
-      tenant_name: 'Mine',
-    });
-    expect([refused.status, refused.body.error.message]).toEqual([
-      400,
-      'Invalid tenant: tenant_slug must be other than www and mine (reserved), got "mine"',
-    ]);
-    await database.client.query(
-      `insert into tenants (tenant_slug, tenant_name) values ('mine', 'Mine')`,
-    );
-    await add('mine', JANE);
-    const listed = await backend.admin.get('');
-    expect(listed.body).toContainEqual(
-      expect.objectContaining({ tenant_slug: 'mine' }),
-    );
-    const statuses = [
-      await backend.admin.patch('/mine', { tenant_name: 'x' }),
-      await backend.admin.get('/mine/usage'),
-      await backend.admin.get('/mine/members'),
-      await backend.admin.delete('/mine'),
-    ].map(({ status }) => status);
-    expect(statuses).toEqual([200, 200, 200, 204]);
   });
 });

@@ -171,16 +171,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       ]);
     });
 
-    it('says that its caller administers all', async () => {
-      const { body } = await get(backend.admin, 'globex');
-      expect(body).toMatchObject({
-        tenant_slug: 'globex',
-        role: 'admin',
-        administers_tenants: true,
-        takes_locations: true,
-      });
-    });
-
     it('counts an administrator by permission', async () => {
       const byPermission = await start({ adminsByPermission: true });
       const { body } = await get(user(OPERATOR, byPermission));
@@ -204,21 +194,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       ]);
       const { body } = await get(user(JANE, members), 'acme');
       expect(body.base_domain).toBe('portal.example');
-    });
-
-    it('is in the typed client, for the tenant that the caller names', async () => {
-      const { client } = backend;
-      const token = mockCredentials.user.token(JANE);
-      await expect(
-        client.getOpenTenant({ token, tenantSlug: 'acme' }),
-      ).resolves.toMatchObject({ tenant_slug: 'acme', role: 'admin' });
-      await expect(client.getOpenTenant({ token })).resolves.toMatchObject({
-        tenant_slug: 'default',
-      });
-    });
-
-    it('is of no use without credentials', async () => {
-      expect((await get(backend.anonymous)).status).toBe(401);
     });
 
     it('needs no tables where multi-tenancy is off', async () => {

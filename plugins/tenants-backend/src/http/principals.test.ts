@@ -132,50 +132,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect((await find('?principal=ci')).body).toEqual([]);
     });
 
-    it('is what the client calls, with many references too', async () => {
-      const { client } = backend;
-      const asAlice = { token: mockCredentials.user.token(ALICE) };
-      const principals = Array.from(
-        { length: 50 },
-        (_, i) => `user:default/many-${i}`,
-      );
-      const named = await client.findPrincipals(
-        'acme',
-        { principals },
-        asAlice,
-      );
-      expect(named.totalItems).toBe(50);
-      const search = { search: 'crew', limit: 5 };
-      await expect(
-        client.findPrincipals('acme', search, asAlice),
-      ).resolves.toEqual({ items: [CREW], totalItems: 1 });
-    });
-
-    it.each([
-      ['?search=', 'search must be a text of 1 to 100 characters'],
-      [`?search=${'x'.repeat(101)}`, 'search must be a text of 1 to 100'],
-      ['?search=a%00b', 'without control characters, got "a\\u0000b"'],
-      ['?search=a&search=b', 'search must be a text, got a list'],
-      ['?limit=51', 'limit must be an integer from 1 to 50, got 51'],
-      ['?limit=x', 'limit must be an integer from 1 to 50, got "x"'],
-      ['?kind=user', 'unknown field "kind"'],
-      ['?search=a&principal=ci', 'expected either search or principal'],
-      ['?principal=user:jane', 'Invalid principal: got "user:jane"'],
-      [
-        `?${'principal=ci&'.repeat(51)}`,
-        'principal must be at most 50 references, got a list',
-      ],
-    ])(
-      'refuses %s with 400 that names the bad value',
-      async (query, problem) => {
-        const { status, body } = await find(query);
-        expect([status, body.error.message]).toEqual([
-          400,
-          expect.stringContaining(problem),
-        ]);
-      },
-    );
-
     it('is for those who may change the members, before it asks any catalog', async () => {
       const asked = jest.spyOn(catalog, 'queryEntities');
       expect((await find('', 'acme', backend.admin)).status).toBe(200);

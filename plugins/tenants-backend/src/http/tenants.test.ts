@@ -62,34 +62,6 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
       expect(found.body).toEqual(response.body);
     });
 
-    it('takes the limits of the tenant, and nothing else', async () => {
-      const limits = {
-        max_entities: 3,
-        entity_ttl_days: 7,
-        concurrency: 4,
-        requests_per_second: 50,
-        burst: 200,
-      };
-      const response = await backend.admin.post('/', {
-        tenant_slug: 'acme',
-        tenant_name: 'Acme',
-        ...limits,
-      });
-      expect(response.body).toMatchObject(limits);
-      expect(response.get('Location')).toBe('/api/tenants/acme');
-      const refused = await backend.admin.post('', {
-        tenant_slug: 'other',
-        tenant_name: 'Other',
-        tenant_id: '00000000-0000-0000-0000-000000000002',
-        deleted_at: null,
-      });
-      expect(errorOf(refused)).toEqual([
-        400,
-        'InputError',
-        'Invalid tenant: unknown field "tenant_id", "deleted_at"',
-      ]);
-    });
-
     it('answers 400 that names each bad value and the expected form', async () => {
       const response = await backend.admin.post('', {
         tenant_slug: 'Acme!',
@@ -193,14 +165,6 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
   });
 
   describe('GET /:slug', () => {
-    it('shows a deleted tenant too', async () => {
-      await create('acme');
-      await backend.admin.delete('/acme');
-      const { status, body } = await backend.admin.get('/acme');
-      expect(status).toBe(200);
-      expect(body.deleted_at).toMatch(ISO_TIME);
-    });
-
     it.each(['/nobody', '/Default', '/%00', '/..%2fx', "/'%20or%20true"])(
       'answers 404 to %s',
       async path => {
