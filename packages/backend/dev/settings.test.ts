@@ -12,14 +12,6 @@ describe('the arguments of npm start', () => {
     });
   });
 
-  it('leave the pages out', () => {
-    expect(parseArguments(['--no-app'])).toEqual({ config: [], app: false });
-  });
-
-  it('ask for help', () => {
-    expect(parseArguments(['--help']).help).toMatch(/^Usage: .*--no-app/);
-  });
-
   it.each([['--confg', 'a.yaml'], ['--app'], ['acme']])(
     'are refused where they are not known: %s',
     (...args) => {
@@ -91,12 +83,5 @@ describe('assertPortIsFree', () => {
     other.close();
     await once(other, 'close');
     await expect(assertPortIsFree(listen)).resolves.toBeUndefined();
-  });
-
-  it('says that an address is not of this machine', async () => {
-    const listen = { host: '192.0.2.1', port: 7007 };
-    await expect(assertPortIsFree(listen)).rejects.toThrow(
-      /^The backend can't listen on 192\.0\.2\.1:7007: .*EADDRNOTAVAIL/,
-    );
   });
 });

@@ -97,7 +97,6 @@ const LONG_FILES = [
   'plugins/mockup/src/entity/EntityMockups.test.tsx',
   'migrations/src/partitions/partitions.test.ts',
   'migrations/src/preflight/ownServer.test.ts',
-  'packages/postgres/src/errors.test.ts',
   'migrations/src/adopt/logins.test.ts',
   'migrations/src/phases/phase2_backfill/resume.test.ts',
   'plugins/catalog-backend-module-tenancy/src/replica/replica.test.ts',

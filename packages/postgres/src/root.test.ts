@@ -1,4 +1,3 @@
-import { execFileSync } from 'child_process';
 import { once } from 'events';
 import { cpSync, readFileSync, statSync } from 'fs';
 import { dirname, join } from 'path';
@@ -18,13 +17,6 @@ const isRootOnLinux = process.getuid!() === 0 && process.platform === 'linux';
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     return Number(/^Uid:\s+(\d+)/m.exec(status)![1]);
   }
-
-  it('runs as nobody', async () => {
-    const postgres = await Postgres.start();
-    const nobody = execFileSync('id', ['-u', 'nobody'], { encoding: 'utf8' });
-    expect(userOf(postgres.pid)).toBe(Number(nobody));
-    await postgres.stop();
-  });
 
   it.each(availableVersions())(
     'version %s runs from, and in, a folder that is open to root only',
@@ -59,13 +51,4 @@ const isRootOnLinux = process.getuid!() === 0 && process.platform === 'linux';
       await postgres.stop();
     },
   );
-
-  it('runs as the user who owns the data', async () => {
-    const dataDirectory = folder();
-    await (await Postgres.start({ dataDirectory })).stop();
-    execFileSync('chown', ['-R', '12345:12345', join(dataDirectory, 'data')]);
-    const postgres = await Postgres.start({ dataDirectory });
-    expect(userOf(postgres.pid)).toBe(12345);
-    await postgres.stop();
-  });
 });

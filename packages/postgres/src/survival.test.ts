@@ -1,12 +1,6 @@
 import { ChildProcess, execFileSync, spawn } from 'child_process';
 import { once } from 'events';
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  statSync,
-  writeFileSync,
-} from 'fs';
+import { chmodSync, existsSync, statSync, writeFileSync } from 'fs';
 import { join } from 'path';
 import {
   serverOf,
@@ -58,15 +52,6 @@ describe('nothing is left', () => {
     },
   );
 
-  it('when the parent is killed before the server is ready', async () => {
-    const parent = startParent({ tmpdir: tmpdir() });
-    const homes = () => readdirSync(tmpdir()).length;
-    await waitUntil('its folder', homes);
-    parent.kill('SIGKILL');
-    await waitUntil('its folder to disappear', () => homes() === 0);
-    expect(homes()).toBe(0);
-  });
-
   it('when the supervisor is killed', async () => {
     const path = pathWithoutDeathSignal(bin());
     const parent = startParent({ tmpdir: tmpdir(), path });
@@ -117,15 +102,6 @@ describe('a folder that was given', () => {
     expect(isRunning(orphan.pid, dataDirectory)).toBe(false);
     await expect(answerOf(winner)).resolves.toBe(1);
     await winner.stop();
-  });
-
-  it('is made by one of several that start at once', async () => {
-    const winner = await expectOneToStart(join(folder(), 'new'));
-    await expect(answerOf(winner)).resolves.toBe(1);
-    await winner.stop();
-    expect(readdirSync(join(folder(), 'new')).sort()).toEqual([
-      ...['data', 'password', 'postgres.log'],
-    ]);
   });
 
   it('is left to a server that was started there by hand', async () => {

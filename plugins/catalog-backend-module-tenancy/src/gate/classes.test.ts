@@ -4,7 +4,6 @@ import {
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
-import { ServiceUnavailableError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import {
   tenantGatesServiceRef,
@@ -256,23 +255,6 @@ describe('a plugin of which each tenant has an instance', () => {
       `The instances of the plugin 'search' have no WebSocket ${PATHS.credentials}`,
     );
     expect(answer).not.toHaveBeenCalled();
-  });
-
-  it('answers with the errors of the instance', async () => {
-    const send = await start(classifiedPlugin('search'));
-    answer.mockImplementation((_req, _res, next) =>
-      next(
-        Object.assign(new ServiceUnavailableError('It is starting'), {
-          retryAfterSeconds: 7,
-        }),
-      ),
-    );
-    const { status, text } = await send(
-      `/api/search${PATHS.credentials}`,
-      headersOf('acme'),
-    );
-    expect(status).toBe(503);
-    expect(JSON.parse(text).error.message).toBe('It is starting');
   });
 
   it.each([

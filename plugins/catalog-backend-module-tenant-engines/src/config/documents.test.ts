@@ -89,19 +89,6 @@ describe('The configuration that the documents show', () => {
     expect(() => check(data, BELOW[name])).not.toThrow();
   });
 
-  it.each<[JsonObject, string]>([
-    [{ membership: 'closed' }, 'allowedValues=required,open'],
-    [{ membershipOfDefualt: 'members' }, 'membershipOfDefualt'],
-    [{ limits: { rate: 5 } }, 'additionalProperty=rate'],
-    [{ engines: { leaseSecond: 5 } }, 'additionalProperty=leaseSecond'],
-    [{ tenants: { acme: { secret: [] } } }, 'additionalProperty=secret'],
-  ])(
-    'fails config:check --strict where it is wrong: %j',
-    (tenancy, message) => {
-      expect(() => check({ tenancy })).toThrow(message);
-    },
-  );
-
   it('knows the secrets of tenants', () => {
     const [, { data }] = strict.process(
       [

@@ -256,19 +256,4 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       'The engine has been stopped',
     );
   });
-
-  it('leaves no listeners on the process', async () => {
-    const events = ['unhandledRejection', 'uncaughtException'] as const;
-    const count = () => events.map(event => process.listenerCount(event));
-    const before = count();
-    const { NODE_ENV } = process.env;
-    // Backstage has such listeners outside of tests only.
-    Object.assign(process.env, { NODE_ENV: 'production' });
-    try {
-      await start({ schema: await createSchema() });
-    } finally {
-      Object.assign(process.env, { NODE_ENV });
-    }
-    expect(count()).toEqual(before);
-  });
 });

@@ -94,23 +94,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     ]);
   });
 
-  it('are none where a migration fails, which the error names', async () => {
-    const database = await create();
-    const tables = database.tables({
-      migrationsDirectory: migrationsFolder({
-        further: {
-          '20990101000000_broken.js': {
-            up: `await knex.raw('select nothing')`,
-          },
-        },
-      }),
-    });
-    await expect(tables.provision(randomUUID())).rejects.toThrow(
-      /^Migrating the catalog tables of the tenant .*: 20990101000000_broken\.js of the catalog failed: column "nothing" does not exist$/,
-    );
-    expect(await schemas(database)).toEqual([]);
-  });
-
   it('give nobody rights, whatever the default privileges say', async () => {
     const database = await create();
     await database.use(
@@ -135,22 +118,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       [engineSchemaOf(tenantId)],
     );
     expect(rights).toEqual([]);
-  });
-
-  it('of four processes at once are all complete', async () => {
-    const database = await create();
-    const ids = Array.from({ length: 4 }, () => randomUUID());
-    const outcomes = await withDeadline(
-      'four processes',
-      Promise.all(ids.map(tenantId => database.tables().provision(tenantId))),
-    );
-    expect(outcomes).toEqual(ids.map(() => 'created'));
-    for (const tenantId of ids) {
-      expect(await inventoryOf(database, tenantId)).toEqual(upstream);
-    }
-    expect(await database.tables().list()).toEqual(
-      ids.sort().map(tenantId => ({ tenantId, version: 'current' })),
-    );
   });
 
   it('of one tenant are made by one of two processes, and found by the other', async () => {
@@ -201,17 +168,6 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await entitiesOf(database, kept)).toHaveLength(1);
     await ingest(database, lost);
     expect(await entitiesOf(database, lost)).toHaveLength(1);
-  });
-
-  it('are made again for a tenant that was restored after its purge', async () => {
-    const database = await create();
-    const tables = database.tables();
-    const tenantId = await database.newTenant();
-    await tables.provision(tenantId);
-    await ingest(database, tenantId);
-    await tables.drop(tenantId, { staysAttached: true });
-    await expect(tables.provision(tenantId)).resolves.toBe('created');
-    expect(await entitiesOf(database, tenantId)).toHaveLength(1);
   });
 
   it('are dropped while others read them, and may be dropped again', async () => {

@@ -95,20 +95,6 @@ describe.each(databases.eachSupportedId())(
         return database;
       }
 
-      it('go wrong in the default catalog without protection', async () => {
-        const database = await besideOthers();
-        const outcome = await database.migrateStock('stock').then(
-          () => 'done',
-          error => error.code,
-        );
-        // cardinality_violation: the sub-select finds the index of each.
-        expect(outcome).toBe(count === 1 ? 'done' : '21000');
-        // Once upstream has corrected it, this fails, and the protection may go.
-        expect(await searchIndexes(database, 'stock')).toEqual([]);
-        const { statistics } = await inventory(database, 'stock');
-        expect(statistics).toEqual([]);
-      });
-
       it.each([
         ['from the first', UPSTREAM_NAMES[0]],
         ['from an older one', SEARCH_INDICES],
@@ -359,36 +345,6 @@ describe.each(databases.eachSupportedId())(
         /20990101000000_remove\.js.*does not know: .*final_entities.*Deploy a newer version/,
       );
       expect(await restorable(database, schema)).toEqual(before);
-    });
-
-    it('that wait for others end at once when they are cancelled, and leave what was there', async () => {
-      const database = await create();
-      const tenantId = randomUUID();
-      const schema = engineSchemaOf(tenantId);
-      await database
-        .tables({
-          migrationsDirectory: migrationsFolder({ before: SEARCH_INDICES }),
-        })
-        .provision(tenantId);
-      const before = await restorable(database, schema);
-      const tables = database.tables();
-      const controller = new AbortController();
-      await database.use(async client => {
-        await client.query(`begin; lock table ${schema}.search`);
-        const outcome = tables
-          .upgrade(tenantId, { signal: controller.signal })
-          .catch(error => error);
-        await waitUntil('the request for the lock', () =>
-          isAskedFor(database, `${schema}.search`),
-        );
-        const reason = new Error('shutting down');
-        controller.abort(reason);
-        expect(await withDeadline('the end of it', outcome)).toBe(reason);
-        await client.query('commit');
-      });
-      expect(await restorable(database, schema)).toEqual(before);
-      await tables.upgrade(tenantId);
-      expect(await tables.list()).toEqual([{ tenantId, version: 'current' }]);
     });
 
     /** A tenant whose engine has one entity. */

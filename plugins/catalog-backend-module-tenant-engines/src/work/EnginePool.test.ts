@@ -175,14 +175,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       });
     });
 
-    it('a session whose tenant has not come back, rather than a new one', async () => {
-      const { acme, globex, pool } = open(2, { keepMs: 0 });
-      const pid = await pidOf(acme);
-      await expect(noteOf(globex)).resolves.toBe('globex');
-      expect(await pidOf(globex)).toBe(pid);
-      expect(pool.stats()).toMatchObject({ sessions: 1, switches: 1 });
-    });
-
     it('a session before a tenant with many requests gets another', async () => {
       const { acme, globex, pool } = open(2);
       const holds = [await hold(acme), await hold(acme)];
@@ -228,38 +220,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
     });
   });
 
-  describe('goes on with a session for the tenant whose turn it is', () => {
-    async function orderOf(limits: Partial<SessionLimits>) {
-      const { acme, globex, pool } = open(1, limits);
-      const { release } = await hold(acme);
-      const served: string[] = [];
-      const waiting = [globex, acme, globex, acme].map(knex =>
-        noteOf(knex).then(note => served.push(note)),
-      );
-      await waitUntil('all', () => pool.stats().waiting === 4);
-      await release();
-      await Promise.all(waiting);
-      return { served, switches: pool.stats().switches };
-    }
-
-    it('so that it goes to another schema less often', async () => {
-      expect(await orderOf({ turnUses: 9 })).toEqual({
-        served: ['acme', 'acme', 'globex', 'globex'],
-        switches: 1,
-      });
-    });
-
-    it.each([{ turnUses: 1 }, { turnUses: 9, turnMs: 0 }])(
-      'and to the others when that is over: %j',
-      async limits => {
-        expect(await orderOf(limits)).toEqual({
-          served: ['globex', 'acme', 'globex', 'acme'],
-          switches: 4,
-        });
-      },
-    );
-  });
-
   describe('keeps sessions from a tenant that has its share in use', () => {
     it('so that one that becomes active finds some', async () => {
       const { acme, globex, pool } = open(4, {}, 3);
@@ -292,18 +252,6 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
   });
 
   describe('ends a session', () => {
-    it('that has worked in many schemas', async () => {
-      const { acme, globex, initech, pool } = open(1, { schemas: 3 });
-      const pids = [];
-      for (const knex of [acme, globex, acme, initech, acme]) {
-        pids.push(await pidOf(knex));
-      }
-      expect(new Set(pids.slice(0, 4)).size).toBe(1);
-      expect(pids[4]).not.toBe(pids[0]);
-      expect(pool.stats()).toMatchObject({ sessions: 1, opened: 2 });
-      expect(await isOpen(pids[0])).toBe(false);
-    });
-
     it('that could not be switched', async () => {
       const { acme, pool } = open(1);
       const pid = await pidOf(acme);

@@ -1,6 +1,6 @@
 import { ConfigReader } from '@backstage/config';
 import type { JsonObject } from '@backstage/types';
-import { explainFlag, readTenancyConfig } from './readTenancyConfig';
+import { readTenancyConfig } from './readTenancyConfig';
 
 const read = (tenancy?: JsonObject, environment: NodeJS.ProcessEnv = {}) =>
   readTenancyConfig(new ConfigReader({ tenancy }), environment);
@@ -143,40 +143,6 @@ describe('The configuration of tenancy', () => {
     expect(replica({ connection: {}, maxStalenessMs: 200 })).toBeUndefined();
     expect(read().replica).toBeUndefined();
   });
-
-  it.each([
-    [true, true],
-    ['true', true],
-    [false, false],
-    ['false', false],
-    ['TRUE', false],
-    [' true', false],
-    ['1', false],
-    ['', false],
-  ])('takes the flag %j for %s', (flag, enabled) => {
-    expect(read({ enabled: flag }).enabled).toBe(enabled);
-    expect(read({}, { MULTI_TENANCY_ENABLED: String(flag) }).enabled).toBe(
-      enabled,
-    );
-  });
-
-  it.each([
-    ['TRUE', '"TRUE"'],
-    [' true', '" true"'],
-    ['1', '"1"'],
-  ])(
-    'names the flag %j, which is off although it looks like on',
-    (flag, shown) => {
-      const explain = (tenancy: JsonObject, environment = {}) =>
-        explainFlag(new ConfigReader({ tenancy }), environment);
-      expect(explain({ enabled: flag })).toContain(
-        `tenancy.enabled, which MULTI_TENANCY_ENABLED usually sets, is ${shown}`,
-      );
-      expect(explain({}, { MULTI_TENANCY_ENABLED: flag })).toMatch(
-        `MULTI_TENANCY_ENABLED is ${shown}, so that multi-tenancy is off`,
-      );
-    },
-  );
 
   it('goes by the environment only where the key is absent', () => {
     const environment = { MULTI_TENANCY_ENABLED: 'true', JWT_SECRET: 'theirs' };

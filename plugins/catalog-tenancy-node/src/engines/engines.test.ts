@@ -107,33 +107,6 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     });
   });
 
-  describe('putConfig', () => {
-    it.each([
-      [
-        'a NUL character',
-        { catalog: { name: 'a\0' } },
-        'catalog_config.catalog.name',
-      ],
-      [
-        'a lone surrogate',
-        { catalog: { list: ['\ud800'] } },
-        'catalog_config.catalog.list.0',
-      ],
-      [
-        'such a key',
-        { catalog: { 'a\0': 1 } },
-        'The keys of catalog_config.catalog',
-      ],
-    ])('refuses %s', async (_, config, where) => {
-      await expect(
-        store.putConfig('acme', config, { by: BY }),
-      ).rejects.toMatchObject({
-        name: 'InputError',
-        message: expect.stringContaining(where),
-      });
-    });
-  });
-
   it('count as paused while their tenant is read-only', async () => {
     const until = (interval: string) =>
       registry.database.client.query(

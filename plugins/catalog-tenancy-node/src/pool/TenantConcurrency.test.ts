@@ -106,12 +106,6 @@ describe('TenantConcurrency', () => {
     expect(order).toEqual([QUIET, 'third', NO_TENANT, 'third', NOISY]);
   });
 
-  it('has no limit for what is of no tenant', async () => {
-    const turns = create(3);
-    const all = [1, 2, 3].map(() => turns.acquire(NO_TENANT));
-    await expect(Promise.all(all)).resolves.toHaveLength(3);
-  });
-
   describe('beside another tenant at work', () => {
     const own = new TenantLimits();
     let turns: Turns;
@@ -199,38 +193,6 @@ describe('TenantConcurrency', () => {
         }
         expect(running()).toBe(expected);
       }
-    });
-
-    it('refuses nothing whose turn has come at the end of its time', async () => {
-      const short = new Turns({
-        max: 10,
-        waitMs: 3_600_000,
-        limits: {
-          concurrency: 2,
-          concurrencyBesideOthers: 1,
-          queue: 10,
-          queueTimeoutMs: 200,
-        },
-        onFull,
-      });
-      const quiet = () => short.acquire(QUIET).then(end => end());
-      await quiet();
-      await short.acquire(NOISY);
-      await jest.advanceTimersByTimeAsync(60);
-      await quiet();
-      const second = short.acquire(NOISY);
-      await jest.advanceTimersByTimeAsync(140);
-      await quiet();
-      // The first one has become slow when the second has waited for long enough.
-      await jest.advanceTimersByTimeAsync(60);
-      await expect(second).resolves.toEqual(expect.any(Function));
-      expect(short.counts).toEqual({ running: 2, waiting: 0, refused: 0 });
-    });
-
-    it('does not count look-ups in the registry as the work of a tenant', async () => {
-      await work(NO_TENANT);
-      await take(NOISY, 8);
-      expect(running()).toBe(3);
     });
 
     it('has a tenant to which the registry gives a limit as many turns as that', async () => {

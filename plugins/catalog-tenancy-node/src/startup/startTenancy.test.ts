@@ -7,8 +7,6 @@ import {
   withClient,
 } from '@internal/postgres/testUtils';
 import { adopt, migrateTo, status } from 'backstage-catalog-tenancy-migrations';
-import { type AddressInfo, connect, createServer } from 'node:net';
-import { pipeline } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { DatabaseUnavailableError } from '../pool/errors';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
@@ -96,44 +94,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
     expect(logged(one.services) + logged(other.services)).toContain(
       'Setting up',
     );
-  });
-
-  it('waits for its first connection where the server is slow to take it', async () => {
-    const connection = await createDatabase(id);
-    await start(connection);
-    let connections = 0;
-    const proxy = createServer(socket => {
-      connections += 1;
-      // The first one looks whether the user can log in.
-      if (connections === 2) {
-        socket.on('error', () => undefined);
-        return;
-      }
-      const server = connect(connection.port!, connection.host!);
-      pipeline(socket, server, socket, () => undefined);
-    });
-    await new Promise<void>(resolve => {
-      proxy.listen(0, '127.0.0.1', resolve);
-    });
-    const { port } = proxy.address() as AddressInfo;
-    const { services, tenancy } = await start(connection, {
-      enabled: true,
-      database: {
-        connection: {
-          host: '127.0.0.1',
-          port,
-          user: APP_ROLE,
-          password: PASSWORD,
-        },
-        pool: { connectionTimeoutMs: 1_000 },
-      },
-    });
-    await expect(
-      tenancy.pool.query(knex => knex('tenants').select('tenant_id')),
-    ).resolves.toHaveLength(1);
-    expect(connections).toBeGreaterThan(2);
-    await shutDown(services);
-    proxy.close();
   });
 
   it('creates the database as well, and serves with a schema of another name', async () => {
@@ -418,22 +378,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       );
     });
 
-    it('which is one line of the log as well, with what to do', async () => {
-      const services = servicesFor(connection, {
-        enabled: true,
-        database: undefined,
-      });
-      started.push(services);
-      await expect(startTenancy(services)).rejects.toThrow();
-      expect(services.logger.error.mock.calls).toEqual([
-        [
-          expect.stringMatching(
-            /^Multi-tenancy failed to start: .* is a superuser: .*portal_app.*MULTI_TENANCY_ENABLED=false.*backend\.start\(\).*$/,
-          ),
-        ],
-      ]);
-    });
-
     it('where it connects as the login that migrated, which is not told to alter that', async () => {
       const login = `startup_login_${process.pid}_${id.toLowerCase()}`;
       await withDatabase(connection, client =>
@@ -463,46 +407,6 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         );
       }
     });
-
-    it('where the password of portal_app is given, and its name is not', async () => {
-      const error = await start(connection, {
-        enabled: true,
-        database: { connection: { password: PASSWORD } },
-      }).catch(e => e);
-      expect(error.message).toMatch(
-        /^The database, as the user 'postgres', cannot be used \(28\w+\): connect as portal_app: set tenancy\.database\.connection\.user/,
-      );
-      expect(error.message).not.toContain(PASSWORD);
-    });
-
-    it.each([
-      [
-        'insert on relations',
-        'INSERT on relations',
-        'grant insert on table tenancy.relations to portal_app',
-      ],
-      [
-        'usage on schema tenancy',
-        'USAGE on the schema tenancy',
-        'grant usage on schema tenancy to portal_app',
-      ],
-    ])(
-      'where portal_app has no %s, with the GRANT',
-      async (right, named, grant) => {
-        await withDatabase(connection, client =>
-          client.query(
-            `set search_path = tenancy; revoke ${right} from portal_app`,
-          ),
-        );
-        const error = await start(connection).catch(e => e);
-        expect(error.message).toBe(
-          'The catalogs of tenants are not served, because of what the database lacks:\n' +
-            `- The database user 'portal_app' has no ${named}: run "${grant}".`,
-        );
-        await withDatabase(connection, client => client.query(grant));
-        await start(connection);
-      },
-    );
 
     it('where portal_app can’t log in', async () => {
       const error = await start(connection, {

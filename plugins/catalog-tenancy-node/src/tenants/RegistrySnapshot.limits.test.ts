@@ -63,41 +63,6 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
-    it('is read from time to time where nothing is heard', async () => {
-      const { tenant_id } = await registry.createTenant('acme');
-      const { snapshot } = start({ deaf: true });
-      await snapshot.stopListening();
-      snapshot.follow(limits);
-      await registry.store.update('acme', { concurrency: 7 });
-      await eventually(async () =>
-        expect(limits.of(tenant_id)).toEqual({ concurrency: 7 }),
-      );
-      await registry.database.client.query(
-        'update tenants set concurrency = null',
-      );
-      await eventually(async () =>
-        expect(limits.of(tenant_id)).toBeUndefined(),
-      );
-    });
-
-    it('is read again after a change at the very end of a read', async () => {
-      const { pool } = registry.database;
-      const query = jest.fn((...args: Parameters<TenancyPool['query']>) =>
-        pool.query(...args),
-      );
-      const { snapshot } = start({
-        pool: { ...pool, query } as unknown as TenancyPool,
-      });
-      await snapshot.stopListening();
-      snapshot.follow(limits);
-      const unsubscribe = limits.onChange(() => {
-        unsubscribe();
-        queueMicrotask(() => snapshot.changed());
-      });
-      snapshot.changed();
-      await eventually(async () => expect(query).toHaveBeenCalledTimes(2));
-    });
-
     it('stays while the registry cannot be read, which is said once', async () => {
       const { tenant_id } = await registry.createTenant('acme');
       const { pool } = registry.database;

@@ -34,21 +34,6 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
     return directory;
   };
 
-  const listeners = async () => {
-    const { rows } = await database.client.query<{ pid: number }>(
-      `select pid from pg_stat_activity
-        where application_name = 'tenants: changes' and datname = current_database()`,
-    );
-    return rows.map(({ pid }) => pid);
-  };
-
-  /** As somebody does who changes the table by hand: nobody is notified. */
-  const deleteSilently = (slug: string) =>
-    database.client.query(
-      'update tenants set deleted_at = now() where tenant_slug = $1',
-      [slug],
-    );
-
   describe('a look-up', () => {
     it('finds active tenants alone', async () => {
       const { directory } = open(database.pool);
@@ -115,19 +100,6 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       await expect(
         tested.directory.findActive('nobody'),
       ).resolves.toBeDefined();
-    });
-
-    it('forgets in the end what changed without a notification', async () => {
-      const tested = open(database.pool, { timing: { ttlMs: 20 } });
-      await registry.createTenant('acme');
-      await tested.begin('acme');
-      await tested.directory.findActive('acme');
-      await deleteSilently('acme');
-      await waitUntil(
-        'the directory to forget the tenant',
-        async () => !(await tested.directory.findActive('acme')),
-      );
-      await expect(tested.remembers('acme')).resolves.toBe(false);
     });
   });
 
@@ -202,19 +174,5 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       async () => !(await own.remembers('acme')),
     );
     await expect(tested.remembers('acme')).resolves.toBe(true);
-  });
-
-  it('leaves no connection when it is closed, and goes on to find', async () => {
-    const tested = open(database.pool);
-    await tested.begin();
-    await expect(listeners()).resolves.toHaveLength(1);
-    await tested.directory.close();
-    await waitUntil(
-      'the listener to disconnect',
-      async () => (await listeners()).length === 0,
-    );
-    await tested.directory.findActive('default');
-    await expect(tested.remembers('default')).resolves.toBe(false);
-    await expect(listeners()).resolves.toEqual([]);
   });
 });

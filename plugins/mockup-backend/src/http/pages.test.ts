@@ -238,29 +238,6 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     });
   });
 
-  it.each([
-    [{ audience: 'all' }, 'audience must be everybody, a group'],
-    [{ audience: 'group:designers' }, 'audience must be everybody, a group'],
-    [
-      { audience: 'group:../x' },
-      'a group as group:<namespace>/<name>, or role:viewer, role:member or role:admin, got "group:../x"',
-    ],
-    [{ audience: 'group:default/x.' }, 'audience must be everybody, a group'],
-    [{ audience: undefined }, 'audience is missing'],
-    [{ audience: 'role:member' }, 'Nobody has a role in this tenant'],
-    [{ mockupId: 'x' }, 'mockupId must be the id of a mockup'],
-    [{ title: ' ' }, 'title must be'],
-    [{ home: 1 }, 'home must be true or false'],
-    [{ template: 'yes' }, 'template must be true or false'],
-    [{ draft: true }, 'unknown field "draft"'],
-  ])('refuse %j', async (more, message) => {
-    const { status, body } = await publish(more);
-    expect([status, body.error.message]).toEqual([
-      400,
-      expect.stringContaining(message),
-    ]);
-  });
-
   it.each(['Start', 'a--b', '-a', 'a%2Fb', 'a'.repeat(101)])(
     'refuse the path %s',
     async path => {

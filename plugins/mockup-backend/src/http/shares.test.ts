@@ -136,35 +136,6 @@ describe.each(databases.eachSupportedId())(
       );
     });
 
-    it.each([
-      [{}, 'shares is missing, expected a list of at most 50 groups'],
-      [[], 'it must be an object with shares, got a list'],
-      [
-        { shares: [{ group: 'user:default/bob', access: 'read' }] },
-        'shares[0].group must be a group as group:<namespace>/<name>, got "user:default/bob"',
-      ],
-      [
-        { shares: [{ group: DESIGNERS, access: 'delete' }] },
-        'shares[0].access must be read or write, got "delete"',
-      ],
-      [
-        {
-          shares: [
-            { group: DESIGNERS, access: 'read' },
-            { group: DESIGNERS.toUpperCase(), access: 'write' },
-          ],
-        },
-        'shares must be a list of at most 50 groups, each once',
-      ],
-      [{ shares: [], public: true }, 'unknown field "public"'],
-    ])('refuses %j, and keeps what there is', async (body, message) => {
-      await share({ group: DESIGNERS, access: 'read' });
-      const response = await backend.alice.put(`${path}/shares`, body);
-      expect(response.status).toBe(400);
-      expect(response.body.error.message).toContain(message);
-      expect((await backend.alice.get(path)).body.shares).toHaveLength(1);
-    });
-
     describe('with a policy of owners and shares', () => {
       const bobsLists = async () => {
         const { body } = await backend.bob.get('/mockups?limit=500');

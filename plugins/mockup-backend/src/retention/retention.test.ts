@@ -15,10 +15,6 @@ const databases = createTestDatabases({ versions: 'newest' });
 describe('the configuration of the retention', () => {
   const read = (mockup: object) => readRetention(new ConfigReader({ mockup }));
 
-  it('is 30 days for the trash, and all versions, where nothing is configured', () => {
-    expect(read({})).toEqual({ trashMs: 30 * DAY_MS, versions: undefined });
-  });
-
   it.each([
     ['2d', 2 * DAY_MS],
     [{ hours: 12 }, DAY_MS / 2],
@@ -26,12 +22,6 @@ describe('the configuration of the retention', () => {
     ['forever', undefined],
   ])('takes %j for the trash', (retention, trashMs) => {
     expect(read({ trash: { retention } })).toMatchObject({ trashMs });
-  });
-
-  it.each([1, '20'])('takes %j versions', keep => {
-    expect(read({ versions: { keep } })).toMatchObject({
-      versions: Number(keep),
-    });
   });
 
   it.each([['soon'], [{ weeks: 'x' }], [0], [{ days: 0 }], [true]])(

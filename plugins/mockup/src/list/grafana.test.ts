@@ -1,4 +1,4 @@
-import { layoutSchema, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
+import { layoutSchema } from 'backstage-plugin-mockup-common';
 import fc from 'fast-check';
 import { overlapsIn } from '../__testUtils__/overlaps';
 import { toDashboard, toFileMockup } from './grafana';
@@ -104,58 +104,6 @@ describe('a dashboard of Grafana', () => {
     ]);
   });
 
-  it('is drawn with what is unknown as a text, which is said by name', () => {
-    const { layoutData, unknown } = toDashboard(
-      dashboard(panel('nodeGraph', [0, 0, 24, 8], { title: 'Services' }), {
-        gridPos: {},
-      }),
-    )!;
-    expect(unknown).toEqual(['Services (nodeGraph)', 'Untitled (no type)']);
-    expect(
-      layoutData.map(({ component, props }) => [component, props]),
-    ).toEqual([
-      ['text', { text: 'Services (nodeGraph)' }],
-      ['text', { text: 'Panel (no type)' }],
-    ]);
-  });
-
-  it.each([
-    [
-      'the API',
-      { meta: {}, dashboard: dashboard(panel('stat', [0, 0, 4, 4])) },
-    ],
-    [
-      'a resource',
-      { kind: 'Dashboard', spec: dashboard(panel('stat', [0, 0, 4, 4])) },
-    ],
-  ])('is read as %s has it', (_, content) => {
-    expect(placesOf(content)).toEqual([['entity-count', [0, 0, 2, 4]]]);
-  });
-
-  it('may have rows of an early Grafana, without a grid', () => {
-    expect(
-      placesOf({
-        title: 'Old',
-        schemaVersion: 14,
-        rows: [
-          {
-            title: 'CPU',
-            panels: [
-              { type: 'graph', span: 8 },
-              { type: 'singlestat', span: 4 },
-              { type: 'graph', span: 12 },
-            ],
-          },
-        ],
-      }),
-    ).toEqual([
-      ['header', [0, 0, 12, 2]],
-      ['chart', [0, 2, 8, 8]],
-      ['entity-count', [8, 2, 4, 8]],
-      ['chart', [0, 10, 12, 8]],
-    ]);
-  });
-
   it('has panels of the library as the file has them, and by their names otherwise', () => {
     const libraryPanel = (uid: string) => ({
       libraryPanel: { uid, name: uid },
@@ -245,19 +193,6 @@ describe('a dashboard of Grafana', () => {
       ['header', [0, 0, 12, 2]],
       ['entity-count', [6, 2, 6, 4]],
     ]);
-  });
-
-  it('has at most as many items, and as many that ask for something, as a mockup', () => {
-    const panels = Array.from(
-      { length: MOCKUP_LIMITS.layoutItems + 5 },
-      (_, n) => panel('stat', [0, 0, 4, 4], { title: `Number ${n}` }),
-    );
-    panels[200] = panel('text', [0, 0, 4, 4], { content: 'Late' });
-    const { layoutData, unknown, left } = toDashboard(dashboard(...panels))!;
-    expect([layoutData.length, left]).toEqual([MOCKUP_LIMITS.layoutItems, 5]);
-    expect(layoutSchema.safeParse(layoutData).error).toBeUndefined();
-    expect([unknown.length, unknown[0]]).toEqual([899, 'Number 100 (stat)']);
-    expect(layoutData[200].props).toEqual({ text: 'Late' });
   });
 
   it.each([undefined, null, [], 'x', {}, { mockups: [] }, { rows: [] }])(
