@@ -1,4 +1,4 @@
-import type { LayoutItem } from './types';
+import type { LayoutItem } from './schemas/layoutItem';
 
 /** By this the backend knows a container, which has no registry of components. */
 const PREFIX = 'container-';

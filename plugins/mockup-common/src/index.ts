@@ -13,7 +13,7 @@ export {
   withItems,
   withoutItems,
 } from './containers';
-export * from './differences';
+export { compareLayouts } from './differences/compareLayouts';
 export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { mentionsOf } from './mentions';
 export { parseInput } from './parseInput';

@@ -1,4 +1,4 @@
-import type { LayoutItem } from './types';
+import type { LayoutItem } from './schemas/layoutItem';
 
 /** Where a layout item keeps its {@link PhonePlace}, among the properties of its component. */
 const KEY = '$phone';

@@ -1,6 +1,6 @@
 import { allItems } from './containers';
 import { withoutPhonePlace } from './phone';
-import type { LayoutItem } from './types';
+import type { LayoutItem } from './schemas/layoutItem';
 
 /** The components of the plugin, and of its app, that ask the portal for what they show. */
 const LIVE_COMPONENTS = new Set([

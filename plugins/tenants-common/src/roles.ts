@@ -5,18 +5,21 @@ import {
   tenantReadPermission,
   tenantUpdatePermission,
 } from './permissions';
-import type { TenantRole } from './types';
 
 /**
  * The roles that a member of a tenant can have, the lower first.
  *
  * @public
  */
-export const TENANT_ROLES = [
-  'viewer',
-  'member',
-  'admin',
-] as const satisfies readonly TenantRole[];
+export const TENANT_ROLES = ['viewer', 'member', 'admin'] as const;
+
+/**
+ * What a member may do in a tenant: a `viewer` reads, a `member` also changes what the portal's
+ * policy lets people change, and an `admin` administers the tenant as well.
+ *
+ * @public
+ */
+export type TenantRole = (typeof TENANT_ROLES)[number];
 
 /**
  * The role that counts for somebody who has several, as a user and by groups; nothing for one who

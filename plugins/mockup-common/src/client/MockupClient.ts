@@ -3,7 +3,6 @@ import {
   readPage as readItems,
   toSearch,
 } from '@internal/http-client';
-import type { VersionDifference } from '../differences';
 import type {
   CreateCommentRequest,
   CreateMockupRequest,
@@ -15,7 +14,6 @@ import type {
   MockupReview,
   MockupSettings,
   MockupWithLatestVersion,
-  Page,
   Pagination,
   PublishedPage,
   PublishedPageWithLayout,
@@ -29,7 +27,9 @@ import type {
   UpdateMockupRequest,
   UpdateVersionRequest,
   Version,
-} from '../types';
+  VersionDifference,
+} from '../schemas';
+import type { Page } from '../types';
 
 /**
  * Options of every call.

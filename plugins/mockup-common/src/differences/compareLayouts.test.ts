@@ -2,9 +2,12 @@ import fc from 'fast-check';
 import assert from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
 import { applyPatch } from 'rfc6902';
-import type { LayoutItem } from '../types';
-import { compareLayouts, type ItemDifference } from './compareLayouts';
-import type { JsonPatchOperation } from './jsonPatch';
+import type {
+  ItemDifference,
+  JsonPatchOperation,
+  LayoutItem,
+} from '../schemas';
+import { compareLayouts } from './compareLayouts';
 
 // More of them: LAYOUT_PAIRS=50000.
 const SECTION = 'container-section';

@@ -1,68 +1,11 @@
 import { allItems, type PlacedItem, withoutItems } from '../containers';
-import type { LayoutItem } from '../types';
-import {
-  createJsonPatch,
-  isEqualJson,
-  type JsonPatchOperation,
-} from './jsonPatch';
-
-/**
- * What became of one item between two layouts.
- *
- * @public
- */
-export interface ItemDifference {
-  /** The `i` of the item. */
-  i: string;
-  /** The `i` of the container that it is in, in the second layout unless it was removed. */
-  within?: string;
-  /** Whether it is in the second layout only, in the first only, or differs. */
-  change: 'added' | 'removed' | 'changed';
-  /** The item in the first layout, unless it was added. */
-  before?: LayoutItem;
-  /** The item in the second layout, unless it was removed. */
-  after?: LayoutItem;
-  /** Set if `x`, `y` or the container of a changed item differ. */
-  moved?: true;
-  /** Set if `w` or `h` of a changed item differ. */
-  resized?: true;
-  /** Set if the component type of a changed item differs. */
-  component?: true;
-  /** Set if the properties of a changed item differ, except for the items that it holds. */
-  props?: true;
-  /** Set if any other field of a changed item differs, such as `static`. */
-  other?: true;
-}
-
-/**
- * The differences between two layouts.
- *
- * @public
- */
-export interface LayoutDifference {
-  /**
-   * The items that differ: those removed, in the order of the first layout, and then those
-   * added or changed, in the order of the second.
-   */
-  items: ItemDifference[];
-  /**
-   * A JSON Patch (RFC 6902) that turns the list of items of the first layout into that of the second,
-   * the order of the items included.
-   */
-  patch: JsonPatchOperation[];
-}
-
-/**
- * The differences between two versions of a mockup.
- *
- * @public
- */
-export interface VersionDifference extends LayoutDifference {
-  /** The id of the first version. */
-  from: string;
-  /** The id of the second version. */
-  to: string;
-}
+import type {
+  ItemDifference,
+  JsonPatchOperation,
+  LayoutDifference,
+} from '../schemas/difference';
+import type { LayoutItem } from '../schemas/layoutItem';
+import { createJsonPatch, isEqualJson } from './jsonPatch';
 
 /**
  * Compares two layouts item by item. Items correspond by their `i`, wherever they are

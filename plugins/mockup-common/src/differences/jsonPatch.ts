@@ -1,12 +1,4 @@
-/**
- * An operation of a JSON Patch (RFC 6902), of the kinds that a comparison uses.
- *
- * @public
- */
-export type JsonPatchOperation =
-  | { op: 'add' | 'replace'; path: string; value: unknown }
-  | { op: 'remove'; path: string }
-  | { op: 'move'; from: string; path: string };
+import type { JsonPatchOperation } from '../schemas/difference';
 
 /**
  * Keys that name a member in JSON, and something else in JavaScript. Libraries that apply

@@ -1,44 +1,39 @@
+export * from './difference';
+export * from './file';
+export { layoutSchema } from './layout';
 export {
-  jsonPatchOperationSchema,
-  versionDifferenceSchema,
-} from './difference';
-export { mockupFileMockupSchema, mockupFileVersionSchema } from './file';
-export {
+  type LayoutItem,
   layoutItemInputSchema,
   layoutItemSchema,
-  layoutSchema,
-} from './layout';
+  type ResizeHandle,
+} from './layoutItem';
 export {
+  type CreateMockupRequest,
   createMockupRequestSchema,
+  type DuplicateMockupRequest,
   duplicateMockupRequestSchema,
   groupRefSchema,
+  type Mockup,
+  type MockupAccess,
   mockupSchema,
+  type MockupShare,
+  type MockupWithLatestVersion,
   mockupWithLatestVersionSchema,
+  type RestoreVersionRequest,
   restoreVersionRequestSchema,
+  type SaveVersionRequest,
   saveVersionRequestSchema,
+  type ShareMockupRequest,
   shareMockupRequestSchema,
+  type TrashedMockup,
   trashedMockupSchema,
+  type UpdateMockupRequest,
   updateMockupRequestSchema,
+  type UpdateVersionRequest,
   updateVersionRequestSchema,
+  type Version,
   versionSchema,
 } from './mockup';
-export {
-  pagePathSchema,
-  publishedPageSchema,
-  publishedPageWithLayoutSchema,
-  publishPageRequestSchema,
-} from './page';
-export {
-  createCommentRequestSchema,
-  mockupCommentSchema,
-  mockupReviewSchema,
-  mockupSettingsSchema,
-  readyVersionSchema,
-  updateCommentRequestSchema,
-} from './review';
-export {
-  compareVersionsQuerySchema,
-  listMockupsQuerySchema,
-  listTrashQuerySchema,
-  paginationSchema,
-} from './query';
+export * from './page';
+export * from './query';
+export * from './review';

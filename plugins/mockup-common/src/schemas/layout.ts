@@ -2,68 +2,13 @@ import { z } from 'zod';
 import { isContainer } from '../containers';
 import { MOCKUP_LIMITS } from '../limits';
 import { countQueries } from '../queries';
-import type { LayoutItem } from '../types';
-import { propsSchema } from './props';
-import { storableText } from './text';
-
-const GRID_POSITION = 'an integer >= 0';
-const GRID_SIZE = 'an integer >= 1';
-const RESIZE_HANDLES = ['s', 'w', 'e', 'n', 'sw', 'nw', 'se', 'ne'] as const;
-
-const gridPosition = z.int({ error: GRID_POSITION }).min(0, GRID_POSITION);
-const gridSize = z.int({ error: GRID_SIZE }).min(1, GRID_SIZE);
-const flag = z.boolean({ error: 'true or false' });
-
-const layoutItem = z.strictObject(
-  {
-    i: storableText('a string that names the item'),
-    x: gridPosition,
-    y: gridPosition,
-    w: gridSize,
-    h: gridSize,
-    component: storableText('a string that names the component type'),
-    props: propsSchema,
-    minW: gridPosition.optional(),
-    maxW: gridPosition.optional(),
-    minH: gridPosition.optional(),
-    maxH: gridPosition.optional(),
-    static: flag.optional(),
-    isDraggable: flag.optional(),
-    isResizable: flag.optional(),
-    isBounded: flag.optional(),
-    resizeHandles: z
-      .array(
-        z.enum(RESIZE_HANDLES, {
-          error: `one of ${RESIZE_HANDLES.join(', ')}`,
-        }),
-        { error: `a list of ${RESIZE_HANDLES.join(', ')}` },
-      )
-      .max(RESIZE_HANDLES.length, `at most ${RESIZE_HANDLES.length} handles`)
-      .optional(),
-  },
-  { error: 'a layout item' },
-);
-
-/**
- * An item of a layout as it is kept.
- *
- * @public
- */
-export const layoutItemSchema: z.ZodType<LayoutItem> = layoutItem;
-
-/**
- * An item of a layout as a client sends it. react-grid-layout keeps state of a
- * drag in progress (`moved`, `placeholder`) in the same objects; the schema drops
- * it, because it means nothing in a saved layout.
- *
- * @public
- */
-export const layoutItemInputSchema: z.ZodType<LayoutItem> = layoutItem
-  .extend({
-    moved: z.unknown().optional(),
-    placeholder: z.unknown().optional(),
-  })
-  .transform(({ moved: _moved, placeholder: _placeholder, ...item }) => item);
+import {
+  flag,
+  gridPosition,
+  type LayoutItem,
+  layoutItemInputSchema,
+  layoutItemSchema,
+} from './layoutItem';
 
 const TOO_MANY = `a list of at most ${MOCKUP_LIMITS.layoutItems} layout items`;
 const PHONE = 'an object with an order, with hidden, or with both';
@@ -71,7 +16,9 @@ const phonePlace = z.strictObject(
   { order: gridPosition.optional(), hidden: flag.optional() },
   { error: PHONE },
 );
-const listOfItems = z.array(layoutItem, { error: 'a list of layout items' });
+const listOfItems = z.array(layoutItemSchema, {
+  error: 'a list of layout items',
+});
 
 /**
  * A layout: its items, at most {@link MOCKUP_LIMITS}`.layoutItems` of them with those that
@@ -79,7 +26,7 @@ const listOfItems = z.array(layoutItem, { error: 'a list of layout items' });
  *
  * @public
  */
-export const layoutSchema: z.ZodType<LayoutItem[]> = z
+export const layoutSchema = z
   .array(layoutItemInputSchema, { error: 'a list of layout items' })
   .max(MOCKUP_LIMITS.layoutItems, { error: TOO_MANY, abort: true })
   .superRefine((items, context) => {

@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
-import type {
-  PageAudience,
-  PagePublication,
-  PublishedPage,
-  PublishedPageWithLayout,
-  PublishPageRequest,
-} from '../types';
-import { layoutItemSchema } from './layout';
+import { layoutItemSchema } from './layoutItem';
 import { groupRefSchema, name, timestamp, userRef, versionTag } from './mockup';
 
 const PATH = `1 to ${MOCKUP_LIMITS.pagePath} lower-case letters, digits and single hyphens, such as team-start`;
@@ -16,18 +9,25 @@ const AUDIENCE =
 const MOCKUP_ID = 'the id of a mockup, a UUID';
 const VERSION_ID = 'the id of a version, a UUID';
 
-/**
- * The path of a page.
- *
- * @public
- */
-export const pagePathSchema: z.ZodType<string> = z
+/** The path of a page. @public */
+export const pagePathSchema = z
   .string({ error: PATH })
   .max(MOCKUP_LIMITS.pagePath, { error: PATH })
   .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, { error: PATH });
 
 const flag = z.boolean({ error: 'true or false' });
 const AUDIENCES = ['everybody', 'role:viewer', 'role:member', 'role:admin'];
+
+/**
+ * For whom a page is, beside the user who published it: everybody in the tenant, the members of a
+ * group, or those who have a role in the tenant or a higher one.
+ *
+ * @public
+ */
+export type PageAudience =
+  | 'everybody'
+  | `group:${string}`
+  | `role:${'viewer' | 'member' | 'admin'}`;
 
 const audience = z
   .string({ error: AUDIENCE })
@@ -37,52 +37,73 @@ const audience = z
     { error: AUDIENCE },
   ) as unknown as z.ZodType<PageAudience>;
 
-/**
- * The body of `PUT /pages/:path`.
- *
- * @public
- */
-export const publishPageRequestSchema: z.ZodType<PublishPageRequest> =
-  z.strictObject(
-    {
-      mockupId: z.uuid({ error: MOCKUP_ID }),
-      versionId: z.uuid({ error: VERSION_ID }),
-      audience,
-      title: name.optional(),
-      home: flag.optional(),
-      template: flag.optional(),
-    },
-    { error: 'an object with a mockupId, a versionId and an audience' },
-  );
+/** The body of `PUT /pages/:path`. @public */
+export const publishPageRequestSchema = z.strictObject(
+  {
+    /** The id of the mockup. */
+    mockupId: z.uuid({ error: MOCKUP_ID }),
+    /** The id of the version. */
+    versionId: z.uuid({ error: VERSION_ID }),
+    /** For whom it is. */
+    audience,
+    /** 1 to 255 characters; the name of the mockup where it is not given. */
+    title: name.optional(),
+    /**
+     * Whether it is the home page of its audience, in place of the one before. In a tenant with
+     * roles, only admins make a page one.
+     */
+    home: flag.optional(),
+    /** Whether its readers may begin mockups with its layout. */
+    template: flag.optional(),
+  },
+  { error: 'an object with a mockupId, a versionId and an audience' },
+);
 
-const publication: z.ZodType<PagePublication> = z.strictObject({
+/** A version of a mockup to show as a page. @public */
+export type PublishPageRequest = z.infer<typeof publishPageRequestSchema>;
+
+const publication = z.strictObject({
+  /** The id of the mockup. */
   mockupId: z.uuid(),
+  /** The id of the version. */
   versionId: z.uuid(),
+  /** The tag of the version, where it has one. */
   versionTag: versionTag.optional(),
+  /** For whom the page is. */
   audience,
+  /** Whether it is the home page of its audience. */
   home: z.boolean(),
+  /** The user who published it, as `user:<namespace>/<name>`. */
   publishedBy: userRef,
+  /** When it was published, in ISO 8601 and UTC. */
   publishedAt: timestamp,
 });
 
-const page = z.strictObject({
+/** A page of the portal, without what is on it. @public */
+export const publishedPageSchema = z.strictObject({
+  /** The last segment of its address: lower-case letters, digits and single hyphens. */
   path: pagePathSchema,
+  /** What it is called. */
   title: name,
+  /** Set if mockups may begin with its layout. */
   template: z.literal(true).optional(),
+  /** Where it comes from; left out for those who may not publish it. */
   publication: publication.optional(),
 });
 
-/**
- * A page of the portal, without what is on it.
- *
- * @public
- */
-export const publishedPageSchema: z.ZodType<PublishedPage> = page;
+/** A page of the portal, without what is on it. @public */
+export type PublishedPage = z.infer<typeof publishedPageSchema>;
 
-/**
- * A page of the portal.
- *
- * @public
- */
-export const publishedPageWithLayoutSchema: z.ZodType<PublishedPageWithLayout> =
-  page.extend({ layoutData: z.array(layoutItemSchema) });
+/** A page of the portal. @public */
+export const publishedPageWithLayoutSchema = publishedPageSchema.extend({
+  /** The layout of the published version. */
+  layoutData: z.array(layoutItemSchema),
+});
+
+/** A page of the portal. @public */
+export type PublishedPageWithLayout = z.infer<
+  typeof publishedPageWithLayoutSchema
+>;
+
+/** Which version of a mockup is a page, and who has published it. @public */
+export type PagePublication = NonNullable<PublishedPage['publication']>;

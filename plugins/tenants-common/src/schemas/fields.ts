@@ -51,7 +51,9 @@ export function text(expected: string, minimum: number, maximum: number) {
 
 /** What asks for a part of a list. */
 export const pageFields = {
+  /** 1 to 500; 100 by default */
   limit: integer(1, LARGEST_PAGE).default(DEFAULT_PAGE),
+  /** How many entries to pass over first; none by default. */
   offset: integer(0, Number.MAX_SAFE_INTEGER).default(0),
 };
 

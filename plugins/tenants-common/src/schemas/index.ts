@@ -1,8 +1,13 @@
 export * from './audit';
 export {
+  type CatalogConfig,
   catalogConfigSchema,
+  type SourceError,
+  type TenantCatalogConfig,
   tenantCatalogConfigSchema,
+  type TenantEngine,
   tenantEngineSchema,
+  type TenantStatus,
   tenantStatusSchema,
 } from './engines';
 export * from './members';

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { PutTenantSignIn, TenantSignIn } from '../types';
 import { role, time } from './fields';
 
 const ISSUER =
@@ -18,8 +17,15 @@ const text = (what: string, most = 255) =>
 const claim = text('the name of a claim', 100);
 
 const fields = {
+  /** As the provider's metadata has it. */
   issuer: text(ISSUER, 2048).refine(isIssuer, ISSUER),
+  /** What the provider calls this portal. */
   client_id: text('the id of the client'),
+  /**
+   * A reference to the client's secret, which is not stored: `${NAME}`, an environment variable
+   * that the operator lists for the tenant, or `{ $file: 'name' }` in the tenant's folder of
+   * secrets.
+   */
   client_secret: z.union(
     [
       z.string().regex(/^\$\{[A-Za-z_][A-Za-z0-9_]*\}$/),
@@ -29,12 +35,14 @@ const fields = {
     ],
     { error: SECRET },
   ),
+  /** Asked for beside `openid`, `profile` and `email`, such as `offline_access`. */
   scopes: z
     .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/), {
       error: SCOPES,
     })
     .max(20, SCOPES)
     .optional(),
+  /** Only verified addresses of these domains sign in; any do without it. */
   allowed_domains: z
     .array(
       z
@@ -46,33 +54,42 @@ const fields = {
     .min(1, DOMAINS)
     .max(20, DOMAINS)
     .optional(),
+  /** The role of somebody who signs in without being a member; without it, they are refused. */
   auto_join: role.optional(),
+  /** Has the name of the user: `preferred_username` by default. */
   name_claim: claim.optional(),
+  /** Has the address: `email` by default. */
   email_claim: claim.optional(),
+  /** Has the names of groups: `groups` by default. */
   groups_claim: claim.optional(),
+  /** The role of members of a group; the highest counts, and is given at each sign-in. */
   roles: z.record(text('the name of a group'), role).optional(),
 };
 
-/**
- * The body of `PUT /api/tenants/:slug/sign-in`.
- *
- * @public
- */
-export const putTenantSignInSchema: z.ZodType<PutTenantSignIn> = z.strictObject(
-  fields,
-  { error: 'an object with issuer, client_id and client_secret' },
-);
+/** The body of `PUT /api/tenants/:slug/sign-in`. @public */
+export const putTenantSignInSchema = z.strictObject(fields, {
+  error: 'an object with issuer, client_id and client_secret',
+});
 
 /**
- * The OpenID provider of a tenant.
+ * The OpenID provider by which the people of a tenant are to sign in. They are
+ * `user:<slug of the tenant>/<name>`.
  *
  * @public
  */
-export const tenantSignInSchema: z.ZodType<TenantSignIn> = z.object({
+export type PutTenantSignIn = z.infer<typeof putTenantSignInSchema>;
+
+/** The OpenID provider of a tenant. @public */
+export const tenantSignInSchema = z.object({
   ...fields,
+  /** The user or service that wrote it last. */
   updated_by: z.string(),
+  /** ISO 8601, UTC */
   updated_at: time,
 });
+
+/** The OpenID provider of a tenant, as the API shows it. @public */
+export type TenantSignIn = z.infer<typeof tenantSignInSchema>;
 
 /** Over http only to what the operator lists, which whoever connects decides. */
 function isIssuer(value: string): boolean {

@@ -1,29 +1,37 @@
 import { z } from 'zod';
-import type { ListTenantUsage, TenantUsageDay } from '../types';
 import { count } from './fields';
 
 const day = z.iso.date({ error: 'a day such as 2026-01-31' });
 
-/**
- * The query of `GET /api/tenants/:slug/usage` but for its `format`.
- *
- * @public
- */
-export const listTenantUsageSchema: z.ZodType<ListTenantUsage> = z.strictObject(
-  { from: day.optional(), to: day.optional() },
+/** The query of `GET /api/tenants/:slug/usage` but for its `format`. @public */
+export const listTenantUsageSchema = z.strictObject(
+  {
+    /** The first day, such as `2026-01-01` */
+    from: day.optional(),
+    /** The last day; today by default. */
+    to: day.optional(),
+  },
   { error: 'an object' },
 );
 
-/**
- * What a tenant has used on one day.
- *
- * @public
- */
-export const tenantUsageDaySchema: z.ZodType<TenantUsageDay> = z.object({
+/** Which days are asked for: the last 30 by default, and 400 at most. @public */
+export type ListTenantUsage = z.infer<typeof listTenantUsageSchema>;
+
+/** What a tenant has used on one day. @public */
+export const tenantUsageDaySchema = z.object({
+  /** Such as `2026-01-31` */
   day,
+  /** Requests that were let into the tenant. */
   requests: count,
+  /** For how long, in milliseconds, its operations have had a connection to the database. */
   database_ms: count,
+  /** How many users sent requests. */
   people: count,
+  /** How many entities of each kind it had when they were counted last. */
   entities: z.record(z.string(), count),
+  /** The size of these entities. */
   bytes: count,
 });
+
+/** What a tenant has used on one day, in UTC. @public */
+export type TenantUsageDay = z.infer<typeof tenantUsageDaySchema>;

@@ -1,7 +1,0 @@
-export {
-  compareLayouts,
-  type ItemDifference,
-  type LayoutDifference,
-  type VersionDifference,
-} from './compareLayouts';
-export type { JsonPatchOperation } from './jsonPatch';
