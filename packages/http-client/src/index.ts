@@ -20,6 +20,13 @@ export interface HttpRequest {
   tenantSlug?: string;
 }
 
+/** A page of a list, with the number of its entries and the way to the next page. */
+export interface PageOf<TItem> {
+  items: TItem[];
+  totalItems: number;
+  nextCursor?: string;
+}
+
 /** Calls the routes of one plugin. */
 export class HttpClient {
   readonly #pluginId: string;
@@ -47,6 +54,46 @@ export class HttpClient {
   async json<T>(path: string, request?: HttpRequest): Promise<T> {
     const response = await this.fetch(path, request);
     return response.json();
+  }
+
+  /** Reads the JSON of an answer to a request that changes something. */
+  send<T>(
+    method: 'PATCH' | 'POST' | 'PUT',
+    path: string,
+    body: unknown,
+    request?: HttpRequest,
+  ): Promise<T> {
+    return this.json(path, { ...request, method, body });
+  }
+
+  async delete(path: string, request?: HttpRequest): Promise<void> {
+    await this.fetch(path, { ...request, method: 'DELETE' });
+  }
+
+  /** Reads a page of a list. */
+  async page<TItem>(
+    path: string,
+    query: object,
+    request?: HttpRequest,
+  ): Promise<PageOf<TItem>> {
+    const response = await this.fetch(`${path}${toSearch(query)}`, request);
+    const nextCursor = /[?&]cursor=([^&>]+)[^>]*>; *rel="next"/.exec(
+      response.headers.get('Link') ?? '',
+    )?.[1];
+    return {
+      items: await response.json(),
+      totalItems: Number(response.headers.get('X-Total-Count')),
+      ...(nextCursor && { nextCursor: decodeURIComponent(nextCursor) }),
+    };
+  }
+
+  /** Returns `undefined` for 404, otherwise like {@link HttpClient.json}. */
+  async jsonIfThere<T>(
+    path: string,
+    request?: HttpRequest,
+  ): Promise<T | undefined> {
+    const response = await this.fetchIfThere(path, request);
+    return response?.json();
   }
 
   /** Returns `undefined` for 404, otherwise like {@link HttpClient.fetch}. */
@@ -108,14 +155,12 @@ export function toSearch(query: object): string {
   return text && `?${text}`;
 }
 
-/** Reads a page of a list, whose number of entries is in the header `X-Total-Count`. */
-export async function readPage<TItem>(
-  response: Response,
-): Promise<{ items: TItem[]; totalItems: number }> {
-  return {
-    items: await response.json(),
-    totalItems: Number(response.headers.get('X-Total-Count')),
-  };
+/** A path, such as `pathOf`/tenants/${slug}``, with its values encoded. */
+export function pathOf(
+  texts: TemplateStringsArray,
+  ...values: string[]
+): string {
+  return String.raw({ raw: texts }, ...values.map(encodeURIComponent));
 }
 
 async function assertOk(response: Response): Promise<Response> {

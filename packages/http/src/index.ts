@@ -4,15 +4,15 @@ export { parseIfMatch } from './ifMatch';
 export { measureOperations } from './measureOperations';
 export {
   createOpenApiDocument,
-  OPEN_API_PAGE_HEADERS,
   openApiAnswer,
   openApiHeader,
   type OpenApiOperations,
+  openApiPage,
   openApiRef,
 } from './openapi';
 export {
-  openApiErrorSchema,
   openApiQuery,
   openApiSchemas,
+  type SchemaNameOf,
 } from './openapiSchemas';
 export { createBodyReader } from './readBody';

@@ -7,8 +7,8 @@ export interface OpenApiOperation<TSchema extends string = string> {
   body?: TSchema;
   /** Whether the body may be left out. */
   bodyIsOptional?: boolean;
-  /** The answers without an error, by status. */
-  success: Record<number, object>;
+  /** The answers without an error, by status: by the name of their schema, or described. */
+  success: Record<number, TSchema | `${TSchema}[]` | object>;
   /** The statuses of its errors, beside those that follow from the rest. */
   errors?: number[];
 }
@@ -74,14 +74,20 @@ export function createOpenApiDocument(options: {
 /** The answer of an operation: its headers, and the schema of its body if it has one. */
 export function openApiAnswer(
   description: string,
-  schema?: object,
+  schema: string | object,
   headers: object = {},
 ): object {
-  return {
-    description,
-    headers,
-    ...(schema && { content: jsonOf(schema) }),
-  };
+  return { description, headers, content: jsonOf(schemaOf(schema)) };
+}
+
+/** A schema by its name; `Name[]` is a list of these. */
+function schemaOf(schema: string | object): object {
+  if (typeof schema === 'object') {
+    return schema;
+  }
+  return schema.endsWith('[]')
+    ? { type: 'array', items: openApiRef(schema.slice(0, -2)) }
+    : openApiRef(schema);
 }
 
 /** A header of an answer. */
@@ -94,11 +100,16 @@ export function openApiRef(name: string): object {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** The headers of a page of a list. */
-export const OPEN_API_PAGE_HEADERS = {
+const PAGE_HEADERS = {
   'X-Total-Count': openApiHeader('How many entries all pages have', 'integer'),
   Link: openApiHeader('The address of the next page, with rel="next"'),
 };
+
+/** A page of a list of entries with this schema. */
+export function openApiPage(schema: string | object): object {
+  const items = typeof schema === 'string' ? openApiRef(schema) : schema;
+  return openApiAnswer('A page', { type: 'array', items }, PAGE_HEADERS);
+}
 
 function describeOperation(
   operation: OpenApiOperation,
@@ -120,7 +131,7 @@ function describeOperation(
       },
     }),
     responses: {
-      ...success,
+      ...mapValues(success, describeAnswer),
       ...Object.fromEntries(
         statuses.map(status => [
           status,
@@ -129,6 +140,13 @@ function describeOperation(
       ),
     },
   };
+}
+
+/** An answer without content needs a description all the same. */
+function describeAnswer(answer: string | object): object {
+  return typeof answer === 'string'
+    ? openApiAnswer(answer, answer)
+    : { description: 'Done', ...answer };
 }
 
 function jsonOf(schema: object) {

@@ -2,16 +2,32 @@ import { z } from 'zod';
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
+/** The schema of an error, which is Backstage's. */
+const errorSchema = z.object({
+  error: z.object({ name: z.string(), message: z.string() }),
+  request: z.object({ method: z.string(), url: z.string() }).optional(),
+  response: z.object({ statusCode: z.int() }),
+});
+
+/** The name of a schema that a module exports: `Tenant` of `tenantSchema`. */
+export type SchemaNameOf<TModule> = {
+  [TKey in keyof TModule]: TKey extends `${infer TName}Schema`
+    ? Capitalize<TName>
+    : never;
+}[keyof TModule];
+
 /**
- * The schemas of requests and answers as JSON Schema, each by its name. Where one has another
- * in it, it refers to that.
+ * The schemas that a module exports as JSON Schema, each by its name, and `Error`. Where one has
+ * another in it, it refers to that.
  */
-export function openApiSchemas(
-  schemas: Record<string, z.ZodType>,
-): Record<string, JsonSchema> {
+export function openApiSchemas(module: object): Record<string, JsonSchema> {
   const registry = z.registry<{ id: string }>();
-  for (const [id, schema] of Object.entries(schemas)) {
-    registry.add(schema, { id });
+  registry.add(errorSchema, { id: 'Error' });
+  for (const [key, schema] of Object.entries(module)) {
+    const [, initial, rest] = /^(.)(.*)Schema$/.exec(key) ?? [];
+    if (initial) {
+      registry.add(schema, { id: `${initial.toUpperCase()}${rest}` });
+    }
   }
   const described = z.toJSONSchema(registry, {
     // What callers may send, if the stored form differs.
@@ -40,13 +56,6 @@ export function openApiQuery(schema: z.ZodType): object[] {
     schema: property,
   }));
 }
-
-/** The schema of an error, which is Backstage's. */
-export const openApiErrorSchema = z.object({
-  error: z.object({ name: z.string(), message: z.string() }),
-  request: z.object({ method: z.string(), url: z.string() }).optional(),
-  response: z.object({ statusCode: z.int() }),
-});
 
 function withoutHead(schema: JsonSchema): JsonSchema {
   const { $schema: _schema, $id: _id, ...rest } = schema;

@@ -1,6 +1,31 @@
-import { createOpenApiDocument as createDocument } from '@internal/http';
+import {
+  createOpenApiDocument as createDocument,
+  openApiSchemas,
+} from '@internal/http';
+import * as common from 'backstage-plugin-mockup-common';
+import { z } from 'zod';
 import { OPERATIONS } from './operations';
-import { componentSchemas } from './schemas';
+
+const {
+  MOCKUP_FILE,
+  MOCKUP_LIMITS,
+  mockupFileMockupSchema,
+  mockupFileVersionSchema,
+} = common;
+
+/** A file, which an import reads in parts. */
+const mockupFileSchema = z.strictObject({
+  schema: z.literal(MOCKUP_FILE.schema),
+  version: z.literal(MOCKUP_FILE.version),
+  mockups: z
+    .array(
+      z.intersection(
+        mockupFileMockupSchema,
+        z.object({ versions: z.array(mockupFileVersionSchema) }),
+      ),
+    )
+    .max(MOCKUP_LIMITS.importedMockups),
+});
 
 /**
  * Describes the HTTP interface of the plugin as an OpenAPI 3.1 document, with the
@@ -10,7 +35,7 @@ export function createOpenApiDocument(): object {
   return createDocument({
     title: 'Mockups',
     description: 'UI mockups and their saved layout versions.',
-    schemas: componentSchemas(),
+    schemas: openApiSchemas({ ...common, mockupFileSchema }),
     operations: OPERATIONS,
     pathParameter: name => ({
       schema:

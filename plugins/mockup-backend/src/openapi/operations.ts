@@ -1,28 +1,31 @@
 import {
-  OPEN_API_PAGE_HEADERS as pageHeaders,
   openApiAnswer as answer,
   openApiHeader,
-  openApiQuery,
   type OpenApiOperations,
+  openApiPage,
+  openApiQuery,
+  openApiRef,
+  type SchemaNameOf,
 } from '@internal/http';
+import type * as common from 'backstage-plugin-mockup-common';
 import {
   compareVersionsQuerySchema,
   listMockupsQuerySchema,
   listTrashQuerySchema,
   paginationSchema,
 } from 'backstage-plugin-mockup-common';
-import { type SchemaName, schemaRef } from './schemas';
 
-const etag = { ETag: openApiHeader('Identifies the state of the mockup') };
-const created = {
-  ...etag,
-  Location: openApiHeader('The path of what was created'),
-};
-const unchanged = { description: 'Nothing changed since that state' };
+type SchemaName = SchemaNameOf<typeof common> | 'MockupFile';
 
-const attachment = {
+const ETag = openApiHeader('Identifies the state of the mockup');
+const Location = openApiHeader('The path of what was created');
+
+const tagged = (schema: SchemaName) => answer(schema, schema, { ETag });
+const created = (schema: SchemaName) =>
+  answer(schema, schema, { ETag, Location });
+const file = answer('The file', 'MockupFile', {
   'Content-Disposition': openApiHeader('The name of the file'),
-};
+});
 
 /** All operations of the plugin, by path and method. */
 export const OPERATIONS: OpenApiOperations<SchemaName> = {
@@ -30,17 +33,13 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'List mockups, the most recently changed first',
       parameters: openApiQuery(listMockupsQuerySchema),
-      success: {
-        200: answer('A page of mockups', listOf('Mockup'), pageHeaders),
-      },
+      success: { 200: openApiPage('Mockup') },
       errors: [400],
     },
     post: {
       summary: 'Create a mockup, which the caller then owns',
       body: 'CreateMockupRequest',
-      success: {
-        201: answer('The new mockup', schemaRef('Mockup'), created),
-      },
+      success: { 201: created('Mockup') },
       errors: [403],
     },
   },
@@ -49,8 +48,8 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Get a mockup with its newest version',
       parameters: [condition('If-None-Match')],
       success: {
-        200: answer('The mockup', schemaRef('MockupWithLatestVersion'), etag),
-        304: unchanged,
+        200: tagged('MockupWithLatestVersion'),
+        304: { description: 'Nothing changed since that state' },
       },
       errors: [404],
     },
@@ -58,15 +57,13 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Change the name or description of a mockup',
       parameters: [condition('If-Match')],
       body: 'UpdateMockupRequest',
-      success: {
-        200: answer('The changed mockup', schemaRef('Mockup'), etag),
-      },
+      success: { 200: tagged('Mockup') },
       errors: [403, 404, 412],
     },
     delete: {
       summary: 'Move a mockup and its versions to the trash',
       parameters: [condition('If-Match')],
-      success: { 204: answer('It is in the trash') },
+      success: { 204: {} },
       errors: [400, 403, 404, 412],
     },
   },
@@ -76,9 +73,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         'Share a mockup with these groups, instead of those it was shared with',
       parameters: [condition('If-Match')],
       body: 'ShareMockupRequest',
-      success: {
-        200: answer('The shared mockup', schemaRef('Mockup'), etag),
-      },
+      success: { 200: tagged('Mockup') },
       errors: [403, 404, 412],
     },
   },
@@ -86,29 +81,21 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'List deleted mockups, the most recently deleted first',
       parameters: openApiQuery(listTrashQuerySchema),
-      success: {
-        200: answer(
-          'A page of deleted mockups',
-          listOf('TrashedMockup'),
-          pageHeaders,
-        ),
-      },
+      success: { 200: openApiPage('TrashedMockup') },
       errors: [400],
     },
   },
   '/trash/{id}': {
     delete: {
       summary: 'Delete a mockup in the trash for good',
-      success: { 204: answer('It is gone') },
+      success: { 204: {} },
       errors: [403, 404],
     },
   },
   '/trash/{id}/restore': {
     post: {
       summary: 'Take a mockup out of the trash, with its versions',
-      success: {
-        200: answer('The restored mockup', schemaRef('Mockup'), etag),
-      },
+      success: { 200: tagged('Mockup') },
       errors: [403, 404],
     },
   },
@@ -117,9 +104,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Copy a mockup, with its history or with its newest layout',
       body: 'DuplicateMockupRequest',
       bodyIsOptional: true,
-      success: {
-        201: answer('The copy', schemaRef('MockupWithLatestVersion'), created),
-      },
+      success: { 201: created('MockupWithLatestVersion') },
       errors: [403, 404],
     },
   },
@@ -127,34 +112,28 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'List the versions of a mockup, the newest first',
       parameters: openApiQuery(paginationSchema),
-      success: {
-        200: answer('A page of versions', listOf('Version'), pageHeaders),
-      },
+      success: { 200: openApiPage('Version') },
       errors: [400, 404],
     },
     post: {
       summary: 'Save a layout as the next version of a mockup',
       parameters: [condition('If-Match')],
       body: 'SaveVersionRequest',
-      success: {
-        201: answer('The new version', schemaRef('Version'), created),
-      },
+      success: { 201: created('Version') },
       errors: [403, 404, 412],
     },
   },
   '/mockups/{id}/versions/{vid}': {
     get: {
       summary: 'Get one version of a mockup',
-      success: { 200: answer('The version', schemaRef('Version')) },
+      success: { 200: 'Version' },
       errors: [404],
     },
     patch: {
       summary: 'Change or remove the tag of a version',
       parameters: [condition('If-Match')],
       body: 'UpdateVersionRequest',
-      success: {
-        200: answer('The changed version', schemaRef('Version'), etag),
-      },
+      success: { 200: tagged('Version') },
       errors: [403, 404, 412],
     },
   },
@@ -164,9 +143,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       parameters: [condition('If-Match')],
       body: 'RestoreVersionRequest',
       bodyIsOptional: true,
-      success: {
-        201: answer('The new version', schemaRef('Version'), created),
-      },
+      success: { 201: created('Version') },
       errors: [403, 404, 412],
     },
   },
@@ -177,7 +154,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       success: {
         200: answer(
           'The differences of the items, and a JSON Patch (RFC 6902) of the layout',
-          schemaRef('VersionDifference'),
+          'VersionDifference',
         ),
       },
       errors: [400, 404],
@@ -186,27 +163,25 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/pages': {
     get: {
       summary: 'List the pages visible to the caller, by path',
-      success: { 200: answer('All of them', listOf('PublishedPage')) },
+      success: { 200: 'PublishedPage[]' },
     },
   },
   '/pages/{path}': {
     get: {
       summary: 'Get a page with the layout of its published version',
-      success: {
-        200: answer('The page', schemaRef('PublishedPageWithLayout')),
-      },
+      success: { 200: 'PublishedPageWithLayout' },
       errors: [404],
     },
     put: {
       summary:
         'Show a version of a mockup at a path that is free or has a page of the same mockup',
       body: 'PublishPageRequest',
-      success: { 200: answer('The page', schemaRef('PublishedPage')) },
+      success: { 200: 'PublishedPage' },
       errors: [403, 404, 409],
     },
     delete: {
       summary: 'Unpublish a page',
-      success: { 204: answer('It is removed') },
+      success: { 204: {} },
       errors: [403, 404],
     },
   },
@@ -215,28 +190,28 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary:
         'Get the home page of the caller, by group, role or for everybody',
       success: {
-        200: answer('The page', schemaRef('PublishedPageWithLayout')),
-        204: answer('There is none'),
+        200: 'PublishedPageWithLayout',
+        204: {},
       },
     },
   },
   '/mockups/{id}/pages': {
     get: {
       summary: 'List the pages of a mockup that the caller may read, by path',
-      success: { 200: answer('All of them', listOf('PublishedPage')) },
+      success: { 200: 'PublishedPage[]' },
     },
   },
   '/mockups/{id}/comments': {
     get: {
       summary: 'List the comments of a mockup, the oldest first',
-      success: { 200: answer('All of them', listOf('MockupComment')) },
+      success: { 200: 'MockupComment[]' },
       errors: [404],
     },
     post: {
       summary:
         'Comment on a mockup that the caller may read, and notify mentioned users',
       body: 'CreateCommentRequest',
-      success: { 201: answer('The comment', schemaRef('MockupComment')) },
+      success: { 201: 'MockupComment' },
       errors: [403, 404, 409],
     },
   },
@@ -244,13 +219,13 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     patch: {
       summary: 'Resolve a comment, or open it again',
       body: 'UpdateCommentRequest',
-      success: { 200: answer('The comment', schemaRef('MockupComment')) },
+      success: { 200: 'MockupComment' },
       errors: [403, 404],
     },
     delete: {
       summary:
         'Delete an own comment, or one on a mockup that the caller may delete',
-      success: { 204: answer('It is gone') },
+      success: { 204: {} },
       errors: [403, 404],
     },
   },
@@ -258,19 +233,19 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary:
         'Get the versions of a mockup that are ready, and whether review is required',
-      success: { 200: answer('The review', schemaRef('MockupReview')) },
+      success: { 200: 'MockupReview' },
       errors: [404],
     },
   },
   '/mockups/{id}/versions/{vid}/ready': {
     put: {
       summary: 'Mark a version that somebody else has saved as ready',
-      success: { 200: answer('It is ready', schemaRef('ReadyVersion')) },
+      success: { 200: 'ReadyVersion' },
       errors: [403, 404],
     },
     delete: {
       summary: 'Mark a version as not ready',
-      success: { 204: answer('It is not ready any more') },
+      success: { 204: {} },
       errors: [403, 404],
     },
   },
@@ -289,26 +264,26 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/settings': {
     get: {
       summary: 'Get the settings of mockups of the tenant',
-      success: { 200: answer('The settings', schemaRef('MockupSettings')) },
+      success: { 200: 'MockupSettings' },
     },
     put: {
       summary: 'Set whether a version must be ready before publication',
       body: 'MockupSettings',
-      success: { 200: answer('The settings', schemaRef('MockupSettings')) },
+      success: { 200: 'MockupSettings' },
       errors: [403],
     },
   },
   '/mockups/{id}/export': {
     get: {
       summary: 'Export a mockup with all of its versions as a file',
-      success: { 200: answer('The file', schemaRef('MockupFile'), attachment) },
+      success: { 200: file },
       errors: [404],
     },
   },
   '/export': {
     get: {
       summary: 'Export all mockups that the caller may read as a file',
-      success: { 200: answer('The file', schemaRef('MockupFile'), attachment) },
+      success: { 200: file },
     },
   },
   '/import': {
@@ -320,17 +295,15 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         201: answer('The new mockups', {
           type: 'object',
           required: ['mockups'],
-          properties: { mockups: listOf('Mockup') },
+          properties: {
+            mockups: { type: 'array', items: openApiRef('Mockup') },
+          },
         }),
       },
       errors: [403],
     },
   },
 };
-
-function listOf(name: SchemaName) {
-  return { type: 'array', items: schemaRef(name) };
-}
 
 function condition(name: 'If-Match' | 'If-None-Match') {
   return {

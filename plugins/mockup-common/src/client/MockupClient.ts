@@ -1,8 +1,4 @@
-import {
-  HttpClient,
-  readPage as readItems,
-  toSearch,
-} from '@internal/http-client';
+import { HttpClient, pathOf, toSearch } from '@internal/http-client';
 import type {
   CreateCommentRequest,
   CreateMockupRequest,
@@ -85,15 +81,11 @@ export class MockupClient {
   }
 
   /** Lists mockups, the most recently changed first. */
-  async listMockups(
+  listMockups(
     query: ListMockupsQuery = {},
     options?: MockupRequestOptions,
   ): Promise<Page<Mockup>> {
-    const response = await this.#http.fetch(
-      `/mockups${toSearch(query)}`,
-      options,
-    );
-    return readPage(response);
+    return this.#http.page('/mockups', query, options);
   }
 
   /** Gets a mockup with its newest version, or `undefined`. */
@@ -101,170 +93,156 @@ export class MockupClient {
     id: string,
     options?: MockupRequestOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; etag: string } | undefined> {
-    const response = await this.#http.fetchIfThere(mockupPath(id), options);
+    const response = await this.#http.fetchIfThere(
+      pathOf`/mockups/${id}`,
+      options,
+    );
     return (
       response && { mockup: await response.json(), etag: readETag(response) }
     );
   }
 
   /** Creates a mockup that the caller owns. */
-  async createMockup(
+  createMockup(
     request: CreateMockupRequest,
     options?: MockupRequestOptions,
   ): Promise<{ mockup: Mockup; etag: string }> {
-    const response = await this.#http.fetch('/mockups', {
-      ...options,
-      method: 'POST',
-      body: request,
-    });
-    return { mockup: await response.json(), etag: readETag(response) };
+    return this.#mockup('POST', '/mockups', request, options);
   }
 
   /**
    * Copies a mockup, with all its versions or with the newest layout alone. The caller
    * owns the copy.
    */
-  async duplicateMockup(
+  duplicateMockup(
     id: string,
     request: DuplicateMockupRequest = {},
     options?: MockupRequestOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; etag: string }> {
-    const response = await this.#http.fetch(`${mockupPath(id)}/duplicate`, {
-      ...options,
-      method: 'POST',
-      body: request,
-    });
-    return { mockup: await response.json(), etag: readETag(response) };
+    return this.#mockup(
+      'POST',
+      pathOf`/mockups/${id}/duplicate`,
+      request,
+      options,
+    );
   }
 
   /** Changes the name or the description of a mockup. */
-  async updateMockup(
+  updateMockup(
     id: string,
     request: UpdateMockupRequest,
     options?: MockupWriteOptions,
   ): Promise<{ mockup: Mockup; etag: string }> {
-    const response = await this.#http.fetch(mockupPath(id), {
-      ...options,
-      method: 'PATCH',
-      body: request,
-    });
-    return { mockup: await response.json(), etag: readETag(response) };
+    return this.#mockup('PATCH', pathOf`/mockups/${id}`, request, options);
   }
 
   /**
    * Shares a mockup with these groups, instead of those that it was shared with. What they
    * may do is for the permission policy to decide.
    */
-  async shareMockup(
+  shareMockup(
     id: string,
     request: ShareMockupRequest,
     options?: MockupWriteOptions,
   ): Promise<{ mockup: Mockup; etag: string }> {
-    const response = await this.#http.fetch(`${mockupPath(id)}/shares`, {
-      ...options,
-      method: 'PUT',
-      body: request,
-    });
-    return { mockup: await response.json(), etag: readETag(response) };
+    return this.#mockup('PUT', pathOf`/mockups/${id}/shares`, request, options);
   }
 
   /** Moves a mockup and its versions to the trash. */
-  async deleteMockup(id: string, options?: MockupWriteOptions): Promise<void> {
-    await this.#http.fetch(mockupPath(id), { ...options, method: 'DELETE' });
+  deleteMockup(id: string, options?: MockupWriteOptions): Promise<void> {
+    return this.#http.delete(pathOf`/mockups/${id}`, options);
   }
 
   /** Lists the mockups in the trash, the most recently deleted first. */
-  async listTrash(
+  listTrash(
     query: ListTrashQuery = {},
     options?: MockupRequestOptions,
   ): Promise<Page<TrashedMockup>> {
-    const response = await this.#http.fetch(
-      `/trash${toSearch(query)}`,
-      options,
-    );
-    return readPage(response);
+    return this.#http.page('/trash', query, options);
   }
 
   /** Takes a mockup out of the trash, with its versions. */
-  async restoreMockup(
+  restoreMockup(
     id: string,
     options?: MockupRequestOptions,
   ): Promise<{ mockup: Mockup; etag: string }> {
-    const response = await this.#http.fetch(`${trashPath(id)}/restore`, {
-      ...options,
-      method: 'POST',
-    });
-    return { mockup: await response.json(), etag: readETag(response) };
+    return this.#mockup(
+      'POST',
+      pathOf`/trash/${id}/restore`,
+      undefined,
+      options,
+    );
   }
 
   /** Deletes a mockup in the trash for good. */
-  async purgeMockup(id: string, options?: MockupRequestOptions): Promise<void> {
-    await this.#http.fetch(trashPath(id), { ...options, method: 'DELETE' });
+  purgeMockup(id: string, options?: MockupRequestOptions): Promise<void> {
+    return this.#http.delete(pathOf`/trash/${id}`, options);
   }
 
   /**
    * Saves a layout as the next version of a mockup. The result has the mockup's new
    * entity tag.
    */
-  async saveVersion(
+  saveVersion(
     mockupId: string,
     request: SaveVersionRequest,
     options?: MockupWriteOptions,
   ): Promise<{ version: Version; etag: string }> {
-    const response = await this.#http.fetch(
-      `${mockupPath(mockupId)}/versions`,
-      {
-        ...options,
-        method: 'POST',
-        body: request,
-      },
+    return this.#version(
+      'POST',
+      pathOf`/mockups/${mockupId}/versions`,
+      request,
+      options,
     );
-    return { version: await response.json(), etag: readETag(response) };
   }
 
   /**
    * Saves the layout of a version as the next version of its mockup, whose
    * `restoredFrom` names that version. The result has the mockup's new entity tag.
    */
-  async restoreVersion(
+  restoreVersion(
     mockupId: string,
     versionId: string,
     request: RestoreVersionRequest = {},
     options?: MockupWriteOptions,
   ): Promise<{ version: Version; etag: string }> {
-    const response = await this.#http.fetch(
-      `${versionPath(mockupId, versionId)}/restore`,
-      { ...options, method: 'POST', body: request },
+    return this.#version(
+      'POST',
+      pathOf`/mockups/${mockupId}/versions/${versionId}/restore`,
+      request,
+      options,
     );
-    return { version: await response.json(), etag: readETag(response) };
   }
 
   /**
    * Changes or removes the tag of a version. The result has the mockup's new entity
    * tag.
    */
-  async updateVersion(
+  updateVersion(
     mockupId: string,
     versionId: string,
     request: UpdateVersionRequest,
     options?: MockupWriteOptions,
   ): Promise<{ version: Version; etag: string }> {
-    const response = await this.#http.fetch(versionPath(mockupId, versionId), {
-      ...options,
-      method: 'PATCH',
-      body: request,
-    });
-    return { version: await response.json(), etag: readETag(response) };
+    return this.#version(
+      'PATCH',
+      pathOf`/mockups/${mockupId}/versions/${versionId}`,
+      request,
+      options,
+    );
   }
 
   /** Lists the versions of a mockup, the newest first. */
-  async listVersions(
+  listVersions(
     mockupId: string,
     query: Pagination = {},
     options?: MockupRequestOptions,
   ): Promise<Page<Version>> {
-    const path = `${mockupPath(mockupId)}/versions${toSearch(query)}`;
-    return readPage(await this.#http.fetch(path, options));
+    return this.#http.page(
+      pathOf`/mockups/${mockupId}/versions`,
+      query,
+      options,
+    );
   }
 
   /**
@@ -291,32 +269,29 @@ export class MockupClient {
   }
 
   /** Gets one version of a mockup, or `undefined`. */
-  async getVersion(
+  getVersion(
     mockupId: string,
     versionId: string,
     options?: MockupRequestOptions,
   ): Promise<Version | undefined> {
-    const response = await this.#http.fetchIfThere(
-      versionPath(mockupId, versionId),
+    return this.#http.jsonIfThere(
+      pathOf`/mockups/${mockupId}/versions/${versionId}`,
       options,
     );
-    return response?.json();
   }
 
   /**
    * Compares two versions of a mockup: what became of the items from one to the other.
    * Layouts at hand, such as a draft, are compared by `compareLayouts`.
    */
-  async compareVersions(
+  compareVersions(
     mockupId: string,
     from: string,
     to: string,
     options?: MockupRequestOptions,
   ): Promise<VersionDifference> {
-    const version = `${mockupPath(mockupId)}/versions/${encodeURIComponent(
-      from,
-    )}`;
-    return this.#http.json(`${version}/diff${toSearch({ to })}`, options);
+    const path = pathOf`/mockups/${mockupId}/versions/${from}/diff`;
+    return this.#http.json(`${path}${toSearch({ to })}`, options);
   }
 
   /** Lists the pages that there are for the caller, by path. */
@@ -325,12 +300,11 @@ export class MockupClient {
   }
 
   /** Gets a page, or `undefined` where there is none for the caller. */
-  async getPage(
+  getPage(
     path: string,
     options?: MockupRequestOptions,
   ): Promise<PublishedPageWithLayout | undefined> {
-    const response = await this.#http.fetchIfThere(pagePath(path), options);
-    return response?.json();
+    return this.#http.jsonIfThere(pathOf`/pages/${path}`, options);
   }
 
   /** Gets the home page of the caller, or `undefined` where there is none. */
@@ -346,7 +320,7 @@ export class MockupClient {
     mockupId: string,
     options?: MockupRequestOptions,
   ): Promise<PublishedPage[]> {
-    return this.#http.json(`${mockupPath(mockupId)}/pages`, options);
+    return this.#http.json(pathOf`/mockups/${mockupId}/pages`, options);
   }
 
   /** Shows a version of a mockup at a path that is free, or has a page of the same mockup. */
@@ -355,19 +329,12 @@ export class MockupClient {
     request: PublishPageRequest,
     options?: MockupRequestOptions,
   ): Promise<PublishedPage> {
-    return this.#http.json(pagePath(path), {
-      ...options,
-      method: 'PUT',
-      body: request,
-    });
+    return this.#http.send('PUT', pathOf`/pages/${path}`, request, options);
   }
 
   /** Takes a page back: it is gone for everybody. */
-  async takePageBack(
-    path: string,
-    options?: MockupRequestOptions,
-  ): Promise<void> {
-    await this.#http.fetch(pagePath(path), { ...options, method: 'DELETE' });
+  takePageBack(path: string, options?: MockupRequestOptions): Promise<void> {
+    return this.#http.delete(pathOf`/pages/${path}`, options);
   }
 
   /** Lists the comments of a mockup, the oldest first. */
@@ -375,7 +342,7 @@ export class MockupClient {
     mockupId: string,
     options?: MockupRequestOptions,
   ): Promise<MockupComment[]> {
-    return this.#http.json(commentPath(mockupId), options);
+    return this.#http.json(pathOf`/mockups/${mockupId}/comments`, options);
   }
 
   /** Says something of a mockup or of an item on it, and notifies those whom it mentions. */
@@ -384,11 +351,12 @@ export class MockupClient {
     request: CreateCommentRequest,
     options?: MockupRequestOptions,
   ): Promise<MockupComment> {
-    return this.#http.json(commentPath(mockupId), {
-      ...options,
-      method: 'POST',
-      body: request,
-    });
+    return this.#http.send(
+      'POST',
+      pathOf`/mockups/${mockupId}/comments`,
+      request,
+      options,
+    );
   }
 
   /** Resolves a comment, or opens it again. */
@@ -398,23 +366,24 @@ export class MockupClient {
     request: UpdateCommentRequest,
     options?: MockupRequestOptions,
   ): Promise<MockupComment> {
-    return this.#http.json(commentPath(mockupId, commentId), {
-      ...options,
-      method: 'PATCH',
-      body: request,
-    });
+    return this.#http.send(
+      'PATCH',
+      pathOf`/mockups/${mockupId}/comments/${commentId}`,
+      request,
+      options,
+    );
   }
 
   /** Deletes a comment, for good. */
-  async deleteComment(
+  deleteComment(
     mockupId: string,
     commentId: string,
     options?: MockupRequestOptions,
   ): Promise<void> {
-    await this.#http.fetch(commentPath(mockupId, commentId), {
-      ...options,
-      method: 'DELETE',
-    });
+    return this.#http.delete(
+      pathOf`/mockups/${mockupId}/comments/${commentId}`,
+      options,
+    );
   }
 
   /** Says which versions of a mockup are ready, and whether they have to be. */
@@ -422,7 +391,7 @@ export class MockupClient {
     mockupId: string,
     options?: MockupRequestOptions,
   ): Promise<MockupReview> {
-    return this.#http.json(`${mockupPath(mockupId)}/review`, options);
+    return this.#http.json(pathOf`/mockups/${mockupId}/review`, options);
   }
 
   /** Marks a version that somebody else has saved as ready. */
@@ -431,22 +400,24 @@ export class MockupClient {
     versionId: string,
     options?: MockupRequestOptions,
   ): Promise<ReadyVersion> {
-    return this.#http.json(`${versionPath(mockupId, versionId)}/ready`, {
-      ...options,
-      method: 'PUT',
-    });
+    return this.#http.send(
+      'PUT',
+      pathOf`/mockups/${mockupId}/versions/${versionId}/ready`,
+      undefined,
+      options,
+    );
   }
 
   /** Takes back that a version is ready. A page that shows it stays. */
-  async unmarkReady(
+  unmarkReady(
     mockupId: string,
     versionId: string,
     options?: MockupRequestOptions,
   ): Promise<void> {
-    await this.#http.fetch(`${versionPath(mockupId, versionId)}/ready`, {
-      ...options,
-      method: 'DELETE',
-    });
+    return this.#http.delete(
+      pathOf`/mockups/${mockupId}/versions/${versionId}/ready`,
+      options,
+    );
   }
 
   /** Gets what the tenant has decided on its mockups. */
@@ -459,11 +430,7 @@ export class MockupClient {
     settings: MockupSettings,
     options?: MockupRequestOptions,
   ): Promise<MockupSettings> {
-    return this.#http.json('/settings', {
-      ...options,
-      method: 'PUT',
-      body: settings,
-    });
+    return this.#http.send('PUT', '/settings', settings, options);
   }
 
   /**
@@ -474,10 +441,12 @@ export class MockupClient {
     mockupId: string,
     options?: MockupRequestOptions,
   ): Promise<string[]> {
-    return this.#http.json(`${mockupPath(mockupId)}/editors`, {
-      ...options,
-      method: 'POST',
-    });
+    return this.#http.send(
+      'POST',
+      pathOf`/mockups/${mockupId}/editors`,
+      undefined,
+      options,
+    );
   }
 
   /**
@@ -485,7 +454,7 @@ export class MockupClient {
    * read as it comes in; where it breaks off, reading it rejects.
    */
   exportMockup(id: string, options?: MockupRequestOptions): Promise<Response> {
-    return this.#http.fetch(`${mockupPath(id)}/export`, options);
+    return this.#http.fetch(pathOf`/mockups/${id}/export`, options);
   }
 
   /** Exports all mockups that the caller may read, otherwise like `exportMockup`. */
@@ -507,39 +476,30 @@ export class MockupClient {
     );
     return mockups;
   }
-}
 
-function mockupPath(id: string): string {
-  return `/mockups/${encodeURIComponent(id)}`;
-}
+  /** Writes a mockup, and reads it with its new entity tag. */
+  async #mockup<T extends Mockup>(
+    method: 'PATCH' | 'POST' | 'PUT',
+    path: string,
+    body: unknown,
+    options: MockupWriteOptions | undefined,
+  ): Promise<{ mockup: T; etag: string }> {
+    const request = { ...options, method, body };
+    const response = await this.#http.fetch(path, request);
+    return { mockup: await response.json(), etag: readETag(response) };
+  }
 
-function commentPath(mockupId: string, commentId?: string): string {
-  const comments = `${mockupPath(mockupId)}/comments`;
-  return commentId === undefined
-    ? comments
-    : `${comments}/${encodeURIComponent(commentId)}`;
-}
-
-function pagePath(path: string): string {
-  return `/pages/${encodeURIComponent(path)}`;
-}
-
-function trashPath(id: string): string {
-  return `/trash/${encodeURIComponent(id)}`;
-}
-
-function versionPath(mockupId: string, versionId: string): string {
-  return `${mockupPath(mockupId)}/versions/${encodeURIComponent(versionId)}`;
-}
-
-async function readPage<TItem>(response: Response): Promise<Page<TItem>> {
-  const nextCursor = /[?&]cursor=([^&>]+)[^>]*>; *rel="next"/.exec(
-    response.headers.get('Link') ?? '',
-  )?.[1];
-  return {
-    ...(await readItems<TItem>(response)),
-    ...(nextCursor && { nextCursor: decodeURIComponent(nextCursor) }),
-  };
+  /** Writes a version, and reads it with the new entity tag of its mockup. */
+  async #version(
+    method: 'PATCH' | 'POST',
+    path: string,
+    body: unknown,
+    options: MockupWriteOptions | undefined,
+  ): Promise<{ version: Version; etag: string }> {
+    const request = { ...options, method, body };
+    const response = await this.#http.fetch(path, request);
+    return { version: await response.json(), etag: readETag(response) };
+  }
 }
 
 /**

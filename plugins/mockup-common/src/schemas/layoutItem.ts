@@ -83,4 +83,4 @@ export const layoutItemInputSchema = layoutItemSchema
   .transform(({ moved: _moved, placeholder: _placeholder, ...item }) => item);
 
 /** An edge or corner of a layout item, by compass direction. @public */
-export type ResizeHandle = (typeof RESIZE_HANDLES)[number];
+export type ResizeHandle = NonNullable<LayoutItem['resizeHandles']>[number];

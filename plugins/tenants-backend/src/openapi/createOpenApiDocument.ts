@@ -1,6 +1,9 @@
-import { createOpenApiDocument as createDocument } from '@internal/http';
+import {
+  createOpenApiDocument as createDocument,
+  openApiSchemas,
+} from '@internal/http';
+import * as common from 'backstage-plugin-tenants-common';
 import { OPERATIONS } from './operations';
-import { componentSchemas } from './schemas';
 
 const PATH_PARAMETERS: Record<string, string> = {
   slug: 'The slug of a tenant',
@@ -15,7 +18,7 @@ export function createOpenApiDocument(): object {
     title: 'Tenants',
     description:
       'The registry of tenants, who may enter them, and the engines that feed them.',
-    schemas: componentSchemas(),
+    schemas: openApiSchemas(common),
     operations: OPERATIONS,
     pathParameter: name => ({
       description: PATH_PARAMETERS[name],

@@ -1,9 +1,11 @@
 import {
-  OPEN_API_PAGE_HEADERS as pageHeaders,
   openApiAnswer as answer,
   openApiHeader,
-  openApiQuery,
   type OpenApiOperations,
+  openApiPage,
+  openApiQuery,
+  openApiRef,
+  type SchemaNameOf,
 } from '@internal/http';
 import {
   findPrincipalsSchema,
@@ -12,40 +14,40 @@ import {
   listTenantUsageSchema,
   pageSchema,
 } from 'backstage-plugin-tenants-common';
-import { type SchemaName, schemaRef } from './schemas';
+import type * as common from 'backstage-plugin-tenants-common';
+
+type SchemaName = SchemaNameOf<typeof common>;
 
 const page = openApiQuery(pageSchema);
-const location = { Location: openApiHeader('The path of what was created') };
-const tag = {
-  ETag: openApiHeader(
-    'Identifies this state of the configuration; absent if the operator configures the engine',
-  ),
-};
+const created = (schema: SchemaName) =>
+  answer(schema, schema, {
+    Location: openApiHeader('The path of what was created'),
+  });
+const tagged = (schema: SchemaName) =>
+  answer(schema, schema, {
+    ETag: openApiHeader(
+      'Identifies this state of the configuration; absent if the operator configures the engine',
+    ),
+  });
 
 /** All operations of the plugin, by path and method. */
 export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/': {
     get: {
-      summary: 'List tenants, ordered by slug',
+      summary:
+        'List tenants, ordered by slug; with summary=true at most 100, with their state and entities',
       parameters: openApiQuery(listTenantsQuerySchema),
       success: {
-        200: answer(
-          'A page of tenants; with summary=true at most 100, with their state and entities',
-          {
-            type: 'array',
-            items: { anyOf: [schemaRef('Tenant'), schemaRef('TenantSummary')] },
-          },
-          pageHeaders,
-        ),
+        200: openApiPage({
+          anyOf: [openApiRef('Tenant'), openApiRef('TenantSummary')],
+        }),
       },
       errors: [400, 403],
     },
     post: {
       summary: 'Create a tenant',
       body: 'CreateTenant',
-      success: {
-        201: answer('The new tenant', schemaRef('CreatedTenant'), location),
-      },
+      success: { 201: created('CreatedTenant') },
       errors: [403, 409, 501],
     },
   },
@@ -53,16 +55,14 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'List the tenants that the caller may enter, ordered by slug',
       parameters: page,
-      success: {
-        200: answer('A page of them', listOf('Membership'), pageHeaders),
-      },
+      success: { 200: openApiPage('Membership') },
       errors: [400],
     },
   },
   '/mine/current': {
     get: {
       summary: 'Get the tenant that the request belongs to, for its caller',
-      success: { 200: answer('The tenant', schemaRef('OpenTenant')) },
+      success: { 200: 'OpenTenant' },
       errors: [403],
     },
   },
@@ -70,34 +70,32 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     post: {
       summary: 'Accept an invitation into a tenant',
       body: 'AcceptInvitation',
-      success: {
-        201: answer('The tenant, and the role', schemaRef('Membership')),
-      },
+      success: { 201: 'Membership' },
       errors: [403, 404, 501, 503],
     },
   },
   '/{slug}': {
     get: {
       summary: 'Get a tenant, also a deleted one',
-      success: { 200: answer('The tenant', schemaRef('Tenant')) },
+      success: { 200: 'Tenant' },
       errors: [403, 404],
     },
     patch: {
       summary: 'Change the name or the limits of a tenant',
       body: 'UpdateTenant',
-      success: { 200: answer('The changed tenant', schemaRef('Tenant')) },
+      success: { 200: 'Tenant' },
       errors: [403, 404, 501],
     },
     delete: {
       summary: 'Delete a tenant, which keeps its rows and can be restored',
-      success: { 204: answer('It no longer resolves') },
+      success: { 204: {} },
       errors: [403, 404, 409, 501],
     },
   },
   '/{slug}/restore': {
     post: {
       summary: 'Make a deleted tenant active again',
-      success: { 200: answer('The tenant', schemaRef('Tenant')) },
+      success: { 200: 'Tenant' },
       errors: [403, 404, 501],
     },
   },
@@ -111,7 +109,10 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       ],
       success: {
         200: answer('The counts, or the days', {
-          anyOf: [schemaRef('TenantUsage'), listOf('TenantUsageDay')],
+          anyOf: [
+            openApiRef('TenantUsage'),
+            { type: 'array', items: openApiRef('TenantUsageDay') },
+          ],
         }),
       },
       errors: [400, 403, 404],
@@ -120,15 +121,13 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/{slug}/shares': {
     get: {
       summary: 'List what a tenant shares with others, and what it receives',
-      success: { 200: answer('The shares', schemaRef('TenantShares')) },
+      success: { 200: 'TenantShares' },
       errors: [403, 404],
     },
     post: {
       summary: 'Share entities of a tenant with others',
       body: 'CreateShare',
-      success: {
-        201: answer('The new share', schemaRef('TenantShare'), location),
-      },
+      success: { 201: created('TenantShare') },
       errors: [403, 404, 409, 501],
     },
   },
@@ -136,14 +135,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     patch: {
       summary: 'Change what is shared, or with whom',
       body: 'UpdateShare',
-      success: { 200: answer('The changed share', schemaRef('TenantShare')) },
+      success: { 200: 'TenantShare' },
       errors: [403, 404, 501],
     },
     delete: {
       summary: 'End a share',
-      success: {
-        204: answer('It is removed; its copies follow within seconds'),
-      },
+      success: { 204: { description: 'Its copies follow within seconds' } },
       errors: [403, 404, 501],
     },
   },
@@ -157,7 +154,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       success: {
         200: answer(
           'A page; with format=jsonl, or Accept: application/jsonl, all events, one a line',
-          schemaRef('TenantAuditPage'),
+          'TenantAuditPage',
         ),
       },
       errors: [400, 403, 404],
@@ -167,9 +164,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'List the members of a tenant, ordered by principal',
       parameters: page,
-      success: {
-        200: answer('A page of members', listOf('TenantMember'), pageHeaders),
-      },
+      success: { 200: openApiPage('TenantMember') },
       errors: [400, 403, 404],
     },
   },
@@ -177,13 +172,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'List the invitations of a tenant, the newest first',
       parameters: page,
-      success: {
-        200: answer(
-          'A page of invitations',
-          listOf('TenantInvitation'),
-          pageHeaders,
-        ),
-      },
+      success: { 200: openApiPage('TenantInvitation') },
       errors: [400, 403, 404],
     },
     post: {
@@ -192,7 +181,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       success: {
         201: answer(
           'The invitation, with the token that accepts it, which is shown only once',
-          schemaRef('CreatedInvitation'),
+          'CreatedInvitation',
         ),
       },
       errors: [403, 404, 409, 501],
@@ -201,7 +190,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/{slug}/invitations/{id}': {
     delete: {
       summary: 'Remove an invitation',
-      success: { 204: answer('It is removed') },
+      success: { 204: {} },
       errors: [403, 404, 501],
     },
   },
@@ -210,7 +199,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       summary: 'Get the OpenID provider of a tenant',
       success: {
         200: answer('The provider, or null where there is none', {
-          anyOf: [schemaRef('TenantSignIn'), { type: 'null' }],
+          anyOf: [openApiRef('TenantSignIn'), { type: 'null' }],
         }),
       },
       errors: [403, 404],
@@ -218,12 +207,12 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     put: {
       summary: 'Set or replace the OpenID provider of a tenant',
       body: 'PutTenantSignIn',
-      success: { 200: answer('The provider', schemaRef('TenantSignIn')) },
+      success: { 200: 'TenantSignIn' },
       errors: [403, 404, 409, 501],
     },
     delete: {
       summary: 'Remove the OpenID provider of a tenant',
-      success: { 204: answer('It is removed') },
+      success: { 204: {} },
       errors: [403, 404, 501],
     },
   },
@@ -233,8 +222,8 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         'Find users and groups of the identity catalog, ordered by name, with the rights of the caller',
       parameters: openApiQuery(findPrincipalsSchema),
       success: {
-        200: answer('Matching users and groups', listOf('CatalogPrincipal'), {
-          'X-Total-Count': pageHeaders['X-Total-Count'],
+        200: answer('Matching users and groups', 'CatalogPrincipal[]', {
+          'X-Total-Count': openApiHeader('How many match', 'integer'),
         }),
       },
       errors: [400, 403, 404],
@@ -243,21 +232,21 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/{slug}/members/{principal}': {
     get: {
       summary: 'Get a member of a tenant',
-      success: { 200: answer('The member', schemaRef('TenantMember')) },
+      success: { 200: 'TenantMember' },
       errors: [400, 403, 404],
     },
     put: {
       summary: 'Add a member to a tenant, or change the role of one',
       body: 'PutMember',
       success: {
-        200: answer('The changed member', schemaRef('TenantMember')),
-        201: answer('The new member', schemaRef('TenantMember'), location),
+        200: 'TenantMember',
+        201: created('TenantMember'),
       },
       errors: [403, 404, 409, 501],
     },
     delete: {
       summary: 'Remove a member of a tenant',
-      success: { 204: answer('The member is removed') },
+      success: { 204: {} },
       errors: [400, 403, 404, 409, 501],
     },
   },
@@ -265,37 +254,33 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary:
         'Get the state of the engine of a tenant, its lag and its errors',
-      success: { 200: answer('The status', schemaRef('TenantStatus')) },
+      success: { 200: 'TenantStatus' },
       errors: [403, 404],
     },
   },
   '/{slug}/engine': {
     get: {
       summary: 'Get the catalog engine that feeds a tenant',
-      success: { 200: answer('The engine', schemaRef('TenantEngine')) },
+      success: { 200: 'TenantEngine' },
       errors: [403, 404],
     },
   },
   '/{slug}/engine/pause': {
     put: {
       summary: 'Pause an engine: it ingests nothing and runs no scheduled task',
-      success: {
-        200: answer('The paused engine', schemaRef('TenantEngine')),
-      },
+      success: { 200: 'TenantEngine' },
       errors: [403, 404, 501],
     },
     delete: {
       summary: 'Resume an engine',
-      success: { 204: answer('It is not paused') },
+      success: { 204: {} },
       errors: [403, 404, 501],
     },
   },
   '/{slug}/catalog-config': {
     get: {
       summary: "Get the configuration of a tenant's engine",
-      success: {
-        200: answer('The configuration', schemaRef('TenantCatalogConfig'), tag),
-      },
+      success: { 200: tagged('TenantCatalogConfig') },
       errors: [403, 404],
     },
     put: {
@@ -304,17 +289,11 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
         { name: 'If-Match', in: 'header', schema: { type: 'string' } },
       ],
       body: 'CatalogConfig',
-      success: {
-        200: answer('The configuration', schemaRef('TenantCatalogConfig'), tag),
-      },
+      success: { 200: tagged('TenantCatalogConfig') },
       errors: [403, 404, 409, 412, 501],
     },
   },
 };
-
-function listOf(name: SchemaName) {
-  return { type: 'array', items: schemaRef(name) };
-}
 
 function format(...names: string[]) {
   return { name: 'format', in: 'query', schema: { enum: names } };

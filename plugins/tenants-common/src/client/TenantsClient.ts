@@ -1,4 +1,4 @@
-import { HttpClient, readPage, toSearch } from '@internal/http-client';
+import { HttpClient, pathOf, toSearch } from '@internal/http-client';
 import type {
   AcceptInvitation,
   CatalogConfig,
@@ -94,257 +94,247 @@ export class TenantsClient {
   }
 
   /** Lists the tenants that the caller may enter, ordered by slug. */
-  async listOwnTenants(
+  listOwnTenants(
     query: ListMembers = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<Membership>> {
-    return readPage(await this.#http.fetch(`/mine${toSearch(query)}`, options));
+    return this.#http.page('/mine', query, options);
   }
 
   /**
    * Gets the tenant that this request belongs to. It rejects with status 403 where the
    * caller may not enter it.
    */
-  async getOpenTenant(options?: TenantsRequestOptions): Promise<OpenTenant> {
+  getOpenTenant(options?: TenantsRequestOptions): Promise<OpenTenant> {
     return this.#http.json('/mine/current', options);
   }
 
   /** Lists tenants, ordered by slug. */
-  async listTenants(
+  listTenants(
     query: ListTenants = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<Tenant>> {
-    return readPage(await this.#http.fetch(toSearch(query), options));
+    return this.#http.page('', query, options);
   }
 
   /**
    * Lists tenants as {@link TenantsClient.listTenants} does, with what each holds and what feeds
    * it: at most 100 at once.
    */
-  async listTenantSummaries(
+  listTenantSummaries(
     query: ListTenantSummaries = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<TenantSummary>> {
-    const path = toSearch({ ...query, summary: true });
-    return readPage(await this.#http.fetch(path, options));
+    return this.#http.page('', { ...query, summary: true }, options);
   }
 
   /** Gets a tenant, also a deleted one, or `undefined`. */
-  async getTenant(
+  getTenant(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<Tenant | undefined> {
-    return this.#getIfThere(tenantPath(slug), options);
+    return this.#http.jsonIfThere(pathOf`/${slug}`, options);
   }
 
   /** Creates a tenant. */
-  async createTenant(
+  createTenant(
     request: CreateTenant,
     options?: TenantsRequestOptions,
   ): Promise<CreatedTenant> {
-    return this.#http.json('', { ...options, method: 'POST', body: request });
+    return this.#http.send('POST', '', request, options);
   }
 
   /** Changes the name or the limits of a tenant. */
-  async updateTenant(
+  updateTenant(
     slug: string,
     request: UpdateTenant,
     options?: TenantsRequestOptions,
   ): Promise<Tenant> {
-    return this.#http.json(tenantPath(slug), {
-      ...options,
-      method: 'PATCH',
-      body: request,
-    });
+    return this.#http.send('PATCH', pathOf`/${slug}`, request, options);
   }
 
   /** Deletes a tenant, which keeps its rows and can be restored. */
-  async deleteTenant(
-    slug: string,
-    options?: TenantsRequestOptions,
-  ): Promise<void> {
-    await this.#http.fetch(tenantPath(slug), { ...options, method: 'DELETE' });
+  deleteTenant(slug: string, options?: TenantsRequestOptions): Promise<void> {
+    return this.#http.delete(pathOf`/${slug}`, options);
   }
 
   /** Makes a deleted tenant active again. */
-  async restoreTenant(
+  restoreTenant(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<Tenant> {
-    return this.#http.json(`${tenantPath(slug)}/restore`, {
-      ...options,
-      method: 'POST',
-    });
+    return this.#http.send(
+      'POST',
+      pathOf`/${slug}/restore`,
+      undefined,
+      options,
+    );
   }
 
   /** Counts what a tenant holds. */
-  async getTenantUsage(
+  getTenantUsage(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantUsage> {
-    return this.#http.json(`${tenantPath(slug)}/usage`, options);
+    return this.#http.json(pathOf`/${slug}/usage`, options);
   }
 
   /** Lists what a tenant has used, by day. */
-  async listUsage(
+  listUsage(
     slug: string,
     query: ListTenantUsage = {},
     options?: TenantsRequestOptions,
   ): Promise<TenantUsageDay[]> {
     return this.#http.json(
-      `${tenantPath(slug)}/usage${toSearch({ ...query, format: 'json' })}`,
+      `${pathOf`/${slug}/usage`}${toSearch({ ...query, format: 'json' })}`,
       options,
     );
   }
 
   /** Lists who did what in a tenant, the newest events first. */
-  async listAudit(
+  listAudit(
     slug: string,
     query: ListTenantAudit = {},
     options?: TenantsRequestOptions,
   ): Promise<TenantAuditPage> {
     return this.#http.json(
-      `${tenantPath(slug)}/audit${toSearch(query)}`,
+      `${pathOf`/${slug}/audit`}${toSearch(query)}`,
       options,
     );
   }
 
   /** Lists what a tenant shares with others, and what it receives. */
-  async listShares(
+  listShares(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantShares> {
-    return this.#http.json(sharePath(slug), options);
+    return this.#http.json(pathOf`/${slug}/shares`, options);
   }
 
   /** Shares entities of a tenant with others. */
-  async createShare(
+  createShare(
     slug: string,
     request: CreateShare,
     options?: TenantsRequestOptions,
   ): Promise<TenantShare> {
-    return this.#http.json(sharePath(slug), {
-      ...options,
-      method: 'POST',
-      body: request,
-    });
+    return this.#http.send('POST', pathOf`/${slug}/shares`, request, options);
   }
 
   /** Changes what is shared, or with whom. */
-  async updateShare(
+  updateShare(
     slug: string,
     shareId: string,
     request: UpdateShare,
     options?: TenantsRequestOptions,
   ): Promise<TenantShare> {
-    return this.#http.json(sharePath(slug, shareId), {
-      ...options,
-      method: 'PATCH',
-      body: request,
-    });
+    return this.#http.send(
+      'PATCH',
+      pathOf`/${slug}/shares/${shareId}`,
+      request,
+      options,
+    );
   }
 
   /** Ends a share. The other tenants lose its copies within seconds. */
-  async deleteShare(
+  deleteShare(
     slug: string,
     shareId: string,
     options?: TenantsRequestOptions,
   ): Promise<void> {
-    await this.#http.fetch(sharePath(slug, shareId), {
-      ...options,
-      method: 'DELETE',
-    });
+    return this.#http.delete(pathOf`/${slug}/shares/${shareId}`, options);
   }
 
   /** Lists the members of a tenant, ordered by principal. */
-  async listMembers(
+  listMembers(
     slug: string,
     query: ListMembers = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<TenantMember>> {
-    const path = `${tenantPath(slug)}/members${toSearch(query)}`;
-    return readPage(await this.#http.fetch(path, options));
+    return this.#http.page(pathOf`/${slug}/members`, query, options);
   }
 
   /** Gets a member of a tenant, or `undefined`. */
-  async getMember(
+  getMember(
     slug: string,
     principal: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantMember | undefined> {
-    return this.#getIfThere(memberPath(slug, principal), options);
+    return this.#http.jsonIfThere(
+      pathOf`/${slug}/members/${principal}`,
+      options,
+    );
   }
 
   /** Adds a member to a tenant, or changes the role of one. */
-  async putMember(
+  putMember(
     slug: string,
     principal: string,
     request: PutMember,
     options?: TenantsRequestOptions,
   ): Promise<TenantMember> {
-    return this.#http.json(memberPath(slug, principal), {
-      ...options,
-      method: 'PUT',
-      body: request,
-    });
+    return this.#http.send(
+      'PUT',
+      pathOf`/${slug}/members/${principal}`,
+      request,
+      options,
+    );
   }
 
   /** Removes a member of a tenant. */
-  async removeMember(
+  removeMember(
     slug: string,
     principal: string,
     options?: TenantsRequestOptions,
   ): Promise<void> {
-    const path = memberPath(slug, principal);
-    await this.#http.fetch(path, { ...options, method: 'DELETE' });
+    return this.#http.delete(pathOf`/${slug}/members/${principal}`, options);
   }
 
   /** Lists the invitations of a tenant, the newest first. */
-  async listInvitations(
+  listInvitations(
     slug: string,
     query: ListMembers = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<TenantInvitation>> {
-    const path = `${invitationsPath(slug)}${toSearch(query)}`;
-    return readPage(await this.#http.fetch(path, options));
+    return this.#http.page(pathOf`/${slug}/invitations`, query, options);
   }
 
   /** Invites somebody into a tenant. */
-  async createInvitation(
+  createInvitation(
     slug: string,
     request: CreateInvitation,
     options?: TenantsRequestOptions,
   ): Promise<CreatedInvitation> {
-    return this.#http.json(invitationsPath(slug), {
-      ...options,
-      method: 'POST',
-      body: request,
-    });
+    return this.#http.send(
+      'POST',
+      pathOf`/${slug}/invitations`,
+      request,
+      options,
+    );
   }
 
   /** Removes an invitation, which nobody can accept then. */
-  async revokeInvitation(
+  revokeInvitation(
     slug: string,
     id: string,
     options?: TenantsRequestOptions,
   ): Promise<void> {
-    const path = `${invitationsPath(slug)}/${encodeURIComponent(id)}`;
-    await this.#http.fetch(path, { ...options, method: 'DELETE' });
+    return this.#http.delete(pathOf`/${slug}/invitations/${id}`, options);
   }
 
   /**
    * Makes the caller a member of the tenant that somebody invites into. It rejects with status
    * 404 for whatever is wrong with the invitation.
    */
-  async acceptInvitation(
+  acceptInvitation(
     request: AcceptInvitation,
     options?: TenantsRequestOptions,
   ): Promise<Membership> {
-    return this.#http.json('/mine/accepted-invitations', {
-      ...options,
-      method: 'POST',
-      body: request,
-    });
+    return this.#http.send(
+      'POST',
+      '/mine/accepted-invitations',
+      request,
+      options,
+    );
   }
 
   /** Gets the OpenID provider of a tenant, or `undefined`. */
@@ -352,31 +342,23 @@ export class TenantsClient {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantSignIn | undefined> {
-    const path = `${tenantPath(slug)}/sign-in`;
+    const path = pathOf`/${slug}/sign-in`;
     const signIn = await this.#http.json<TenantSignIn | null>(path, options);
     return signIn ?? undefined;
   }
 
   /** Gives a tenant an OpenID provider, in place of an earlier one. */
-  async putSignIn(
+  putSignIn(
     slug: string,
     request: PutTenantSignIn,
     options?: TenantsRequestOptions,
   ): Promise<TenantSignIn> {
-    return this.#http.json(`${tenantPath(slug)}/sign-in`, {
-      ...options,
-      method: 'PUT',
-      body: request,
-    });
+    return this.#http.send('PUT', pathOf`/${slug}/sign-in`, request, options);
   }
 
   /** Takes the OpenID provider away: sessions by it end. */
-  async removeSignIn(
-    slug: string,
-    options?: TenantsRequestOptions,
-  ): Promise<void> {
-    const path = `${tenantPath(slug)}/sign-in`;
-    await this.#http.fetch(path, { ...options, method: 'DELETE' });
+  removeSignIn(slug: string, options?: TenantsRequestOptions): Promise<void> {
+    return this.#http.delete(pathOf`/${slug}/sign-in`, options);
   }
 
   /**
@@ -386,53 +368,53 @@ export class TenantsClient {
    * It rejects with status 403 and the error name `IdentityCatalogNotAllowedError` where the
    * caller may change the members, but may not read that catalog.
    */
-  async findPrincipals(
+  findPrincipals(
     slug: string,
     { principals: principal, ...query }: FindPrincipals = {},
     options?: TenantsRequestOptions,
   ): Promise<Page<CatalogPrincipal>> {
-    const search = toSearch({ ...query, principal });
-    const path = `${tenantPath(slug)}/principals${search}`;
-    return readPage(await this.#http.fetch(path, options));
+    return this.#http.page(
+      pathOf`/${slug}/principals`,
+      { ...query, principal },
+      options,
+    );
   }
 
   /** Gets what feeds a tenant, how far that is behind, and what failed last. */
-  async getTenantStatus(
+  getTenantStatus(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantStatus> {
-    return this.#http.json(`${tenantPath(slug)}/status`, options);
+    return this.#http.json(pathOf`/${slug}/status`, options);
   }
 
   /** Gets the engine of a tenant, or `undefined` for the default tenant, and where there is none. */
-  async getEngine(
+  getEngine(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantEngine | undefined> {
-    return this.#getIfThere(`${tenantPath(slug)}/engine`, options);
+    return this.#http.jsonIfThere(pathOf`/${slug}/engine`, options);
   }
 
   /**
    * Pauses the engine of a tenant: it ingests nothing and runs no scheduled task, in any
    * process, until it is resumed. An earlier pause stays as it is.
    */
-  async pauseEngine(
+  pauseEngine(
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<TenantEngine> {
-    return this.#http.json(`${tenantPath(slug)}/engine/pause`, {
-      ...options,
-      method: 'PUT',
-    });
+    return this.#http.send(
+      'PUT',
+      pathOf`/${slug}/engine/pause`,
+      undefined,
+      options,
+    );
   }
 
   /** Ends the pause of a tenant's engine, if there is one. */
-  async resumeEngine(
-    slug: string,
-    options?: TenantsRequestOptions,
-  ): Promise<void> {
-    const path = `${tenantPath(slug)}/engine/pause`;
-    await this.#http.fetch(path, { ...options, method: 'DELETE' });
+  resumeEngine(slug: string, options?: TenantsRequestOptions): Promise<void> {
+    return this.#http.delete(pathOf`/${slug}/engine/pause`, options);
   }
 
   /** Gets the configuration of a tenant's engine. */
@@ -440,7 +422,7 @@ export class TenantsClient {
     slug: string,
     options?: TenantsRequestOptions,
   ): Promise<ReadCatalogConfig> {
-    const path = `${tenantPath(slug)}/catalog-config`;
+    const path = pathOf`/${slug}/catalog-config`;
     return readTagged(await this.#http.fetch(path, options));
   }
 
@@ -450,7 +432,7 @@ export class TenantsClient {
     request: CatalogConfig,
     options?: TenantsWriteOptions,
   ): Promise<ReadCatalogConfig> {
-    const path = `${tenantPath(slug)}/catalog-config`;
+    const path = pathOf`/${slug}/catalog-config`;
     return readTagged(
       await this.#http.fetch(path, {
         ...options,
@@ -458,14 +440,6 @@ export class TenantsClient {
         body: request,
       }),
     );
-  }
-
-  async #getIfThere<T>(
-    path: string,
-    options?: TenantsRequestOptions,
-  ): Promise<T | undefined> {
-    const response = await this.#http.fetchIfThere(path, options);
-    return response?.json();
   }
 }
 
@@ -478,23 +452,4 @@ async function readTagged<T extends object>(
 ): Promise<T & { etag?: string }> {
   const etag = response.headers.get('ETag')?.replace(/^W\//, '');
   return { ...(await response.json()), ...(etag && { etag }) };
-}
-
-function tenantPath(slug: string): string {
-  return `/${encodeURIComponent(slug)}`;
-}
-
-function invitationsPath(slug: string): string {
-  return `${tenantPath(slug)}/invitations`;
-}
-
-function memberPath(slug: string, principal: string): string {
-  return `${tenantPath(slug)}/members/${encodeURIComponent(principal)}`;
-}
-
-function sharePath(slug: string, shareId?: string): string {
-  const path = `${tenantPath(slug)}/shares`;
-  return shareId === undefined
-    ? path
-    : `${path}/${encodeURIComponent(shareId)}`;
 }
