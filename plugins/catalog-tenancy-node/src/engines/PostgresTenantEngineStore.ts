@@ -1,14 +1,12 @@
-import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
+import { ConflictError, InputError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import type { Knex } from 'knex';
 import { isStorable } from '../catalog/conditions';
-import type {
-  AdminDatabase,
-  AdminTransaction,
-} from '../database/AdminDatabase';
+import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { notifyStatement } from '../tenants/ChangeListener';
-import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
+import { findActiveTenant } from '../tenants/activeTenant';
+import { changeTenant, type TenantChange } from '../tenants/changeTenant';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   type EngineRow,
   listEngines,
@@ -23,24 +21,19 @@ import {
   type TenantEngineStore,
 } from './TenantEngineStore';
 
-interface TenantRow {
-  tenant_id: string;
-  deleted_at: Date | null;
-}
-
 /**
  * {@link TenantEngineStore} on PostgreSQL.
  *
- * A change locks the tenant's row until the commit, so that the tenant is not deleted meanwhile
- * and changes are serialized. The lock (FOR NO KEY UPDATE) does not block checks of foreign
- * keys.
+ * A change locks the tenant's row until the commit: {@link changeTenant}.
  *
  * @public
  */
 export class PostgresTenantEngineStore implements TenantEngineStore {
-  readonly #pool: TenancyPool;
-  readonly #admin: AdminDatabase;
-  readonly #changes: Pick<TenantEngineChanges, 'changed'>;
+  readonly #database: {
+    pool: TenancyPool;
+    admin: AdminDatabase;
+    changes: Pick<TenantEngineChanges, 'changed'>;
+  };
 
   /**
    * @param options - `changes`: the listeners of this process, called directly; other processes
@@ -51,21 +44,22 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     admin: AdminDatabase;
     changes: Pick<TenantEngineChanges, 'changed'>;
   }) {
-    this.#pool = options.pool;
-    this.#admin = options.admin;
-    this.#changes = options.changes;
+    this.#database = options;
   }
 
   /** {@inheritDoc TenantEngineStore.list} */
   list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
-    return listEngines(this.#pool, options);
+    return listEngines(this.#database.pool, options);
   }
 
   /** {@inheritDoc TenantEngineStore.get} */
   async get(tenantSlug: string): Promise<TenantEngineRecord | undefined> {
-    const tenantId = await this.#findActive(tenantSlug);
-    const [row] = await this.#pool.query<EngineRow>(knex =>
-      selectEngines(knex).where('t.tenant_id', tenantId),
+    const { pool } = this.#database;
+    const { tenant_id } = await findActiveTenant(pool, {
+      tenant_slug: tenantSlug,
+    });
+    const [row] = await pool.query<EngineRow>(knex =>
+      selectEngines(knex).where('t.tenant_id', tenant_id),
     );
     return row && toEngineRecord(row);
   }
@@ -120,88 +114,52 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     });
   }
 
-  async #setPause(
+  #setPause(
     reason: string,
     tenantSlug: string,
     options: { by?: string; values: (knex: Knex) => object },
   ): Promise<TenantEngineRecord> {
-    const { engine } = await this.#change(reason, tenantSlug, async change => {
+    const { by, values } = options;
+    return this.#change(reason, tenantSlug, async change => {
       const before = await findEngine(change);
-      const isPaused = before.pausedAt !== undefined;
-      if (isPaused === (options.by !== undefined)) {
-        return { engine: before, outcome: 'unchanged' as const };
+      if ((before.pausedAt !== undefined) === (by !== undefined)) {
+        return before;
       }
-      await putRow(
-        change,
-        options.by ?? '',
-        options.values(change.transaction.knex),
-      );
-      return {
-        engine: await findEngine(change),
-        outcome: 'changed' as const,
-      };
+      await putRow(change, by ?? '', values(change.transaction.knex));
+      return findEngine(change);
     });
-    return engine;
-  }
-
-  async #findActive(tenantSlug: string): Promise<string> {
-    const rows = isTenantSlug(tenantSlug)
-      ? await this.#pool.query<TenantRow>(knex =>
-          selectTenant(knex, tenantSlug),
-        )
-      : [];
-    return activeTenant(tenantSlug, rows[0]);
   }
 
   /** Changes an engine as the administrator, and notifies the engine managers. */
-  async #change<T extends object>(
+  #change<T>(
     reason: string,
-    tenantSlug: string,
-    work: (change: Change) => Promise<T>,
+    tenant_slug: string,
+    work: (change: TenantChange) => Promise<T>,
   ): Promise<T> {
-    let changes = false;
-    try {
-      return await this.#admin.run(reason, async transaction => {
-        const { knex } = transaction;
-        const [row] = await transaction.query<TenantRow>(
-          selectTenant(knex, tenantSlug).forNoKeyUpdate(),
-        );
-        const tenantId = activeTenant(tenantSlug, row);
-        if (tenantId === DEFAULT_TENANT_ID) {
+    return changeTenant(
+      this.#database,
+      reason,
+      { tenant_slug },
+      async change => {
+        if (change.tenantId === DEFAULT_TENANT_ID) {
           throw new ConflictError(
-            `The tenant '${tenantSlug}' has no engine: the catalog plugin of the backend feeds it`,
+            `The tenant '${change.tenantSlug}' has no engine: the catalog plugin of the backend feeds it`,
           );
         }
-        const result = await work({ transaction, tenantId, tenantSlug });
-        changes = !('outcome' in result && result.outcome === 'unchanged');
-        if (changes) {
-          await transaction.query(
-            notifyStatement(knex, this.#pool.schema, { engineOf: tenantId }),
-          );
-        }
-        return result;
-      });
-    } finally {
-      // Also if the commit fails: it may have taken effect although the answer was lost. A
-      // change that was refused notifies no listener, because a listener may retry it.
-      if (changes) {
-        this.#changes.changed();
-      }
-    }
+        return work(change);
+      },
+      {
+        notify: tenantId => ({ engineOf: tenantId }),
+        onChanged: () => this.#database.changes.changed(),
+      },
+    );
   }
-}
-
-/** A change to one tenant's engine, under the lock of the tenant's row. */
-interface Change {
-  transaction: AdminTransaction;
-  tenantId: string;
-  tenantSlug: string;
 }
 
 async function findEngine({
   transaction,
   tenantId,
-}: Change): Promise<TenantEngineRecord> {
+}: TenantChange): Promise<TenantEngineRecord> {
   const [row] = await transaction.query<EngineRow>(
     selectEngines(transaction.knex).where('t.tenant_id', tenantId),
   );
@@ -210,7 +168,7 @@ async function findEngine({
 
 /** Locks the engine's row until the commit; the tenant's row is already locked. */
 async function putRow(
-  { transaction, tenantId }: Change,
+  { transaction, tenantId }: TenantChange,
   by: string,
   values: object,
 ): Promise<void> {
@@ -240,21 +198,4 @@ function refuseUnstorable(value: unknown, path: string = 'catalog_config') {
       refuseUnstorable(child, `${path}.${key}`);
     }
   }
-}
-
-function selectTenant(knex: Knex, tenantSlug: string) {
-  return knex('tenants')
-    .select('tenant_id', 'deleted_at')
-    .where('tenant_slug', tenantSlug);
-}
-
-function activeTenant(tenantSlug: string, row?: TenantRow): string {
-  if (!row || row.deleted_at) {
-    throw new NotFoundError(
-      row
-        ? `The tenant '${tenantSlug}' is deleted. It can be restored`
-        : `No tenant with the slug '${tenantSlug}'`,
-    );
-  }
-  return row.tenant_id;
 }

@@ -12,14 +12,11 @@ import {
 } from 'backstage-plugin-tenants-common';
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdminDatabase } from '../database/AdminDatabase';
-import {
-  changeMembers,
-  type MemberChange,
-  type MemberDatabase,
-} from '../members/changeMembers';
+import { changeMembers, type MemberDatabase } from '../members/changeMembers';
 import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
+import type { TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
 import type { TenantInvitationStore } from './TenantInvitations';
 
@@ -224,7 +221,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
 
 /** Accepts an invitation of a locked tenant, and returns the member's resulting role. */
 async function join(
-  { transaction, tenantId: tenant_id }: MemberChange,
+  { transaction, tenantId: tenant_id }: TenantChange,
   options: { invitationId: string; principal: string },
 ): Promise<TenantRole> {
   const { principal } = options;

@@ -7,13 +7,10 @@ import {
 import type { Knex } from 'knex';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
+import type { TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant } from '../tenants/activeTenant';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
-import {
-  changeMembers,
-  type MemberChange,
-  type MemberDatabase,
-} from './changeMembers';
+import { changeMembers, type MemberDatabase } from './changeMembers';
 import { normalizePrincipal, parsePrincipal } from './principals';
 import type {
   Membership,
@@ -241,7 +238,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
   #change<T>(
     reason: string,
     tenant_slug: string,
-    work: (change: MemberChange) => Promise<T>,
+    work: (change: TenantChange) => Promise<T>,
   ): Promise<T> {
     return changeMembers(this.#database, reason, { tenant_slug }, work);
   }
@@ -254,7 +251,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
 
 /** Refuses to leave a tenant without an admin. */
 async function refuseLastAdmin(
-  { transaction, tenantId, tenantSlug }: MemberChange,
+  { transaction, tenantId, tenantSlug }: TenantChange,
   principal: string,
 ): Promise<void> {
   const others = await transaction.query(
@@ -277,7 +274,7 @@ async function refuseLastAdmin(
 
 /** A former admin could otherwise become admin again by an invitation kept for later. */
 async function revokeInvitationsBy(
-  { transaction, tenantId }: MemberChange,
+  { transaction, tenantId }: TenantChange,
   principal: string,
 ): Promise<void> {
   await transaction.query(

@@ -10,12 +10,10 @@ import {
   updateShareSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
-import type {
-  AdminDatabase,
-  AdminTransaction,
-} from '../database/AdminDatabase';
+import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { notifyStatement } from '../tenants/ChangeListener';
+import { findActiveTenant } from '../tenants/activeTenant';
+import { changeTenant, type TenantChange } from '../tenants/changeTenant';
 import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
 import { toPredicate } from './toPredicate';
 import type { ActiveShare, TenantShareStore } from './TenantShares';
@@ -42,32 +40,27 @@ interface ShareRow {
 /**
  * {@link TenantShareStore} on PostgreSQL.
  *
- * A change locks the row of the sharing tenant until the commit (FOR NO KEY UPDATE, which does
- * not block checks of foreign keys), and no table: changes of one tenant are serialized.
+ * A change locks the row of the sharing tenant until the commit: {@link changeTenant}.
  *
  * @public
  */
 export class PostgresTenantShareStore implements TenantShareStore {
-  readonly #pool: TenancyPool;
-  readonly #admin: AdminDatabase;
+  readonly #database: { pool: TenancyPool; admin: AdminDatabase };
 
   constructor(options: { pool: TenancyPool; admin: AdminDatabase }) {
-    this.#pool = options.pool;
-    this.#admin = options.admin;
+    this.#database = options;
   }
 
   /** {@inheritDoc TenantShareStore.list} */
   async list(tenantSlug: string): Promise<TenantShares> {
-    const [tenant] = isTenantSlug(tenantSlug)
-      ? await this.#pool.query<{ tenant_id: string }>(knex =>
-          selectActive(knex, tenantSlug),
-        )
-      : [];
-    const tenantId = idOf(tenant, tenantSlug);
-    const shares = await this.#pool.query<ShareRow>(knex =>
+    const { pool } = this.#database;
+    const { tenant_id: tenantId } = await findActiveTenant(pool, {
+      tenant_slug: tenantSlug,
+    });
+    const shares = await pool.query<ShareRow>(knex =>
       selectShares(knex, tenantId),
     );
-    const received = await this.#pool.query<ReceivedShare>(knex =>
+    const received = await pool.query<ReceivedShare>(knex =>
       knex('tenant_share_copies as c')
         .join('tenant_shares as s', 's.share_id', 'c.share_id')
         .join('tenants as t', 't.tenant_id', 's.tenant_id')
@@ -156,7 +149,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
 
   /** {@inheritDoc TenantShareStore.listActive} */
   async listActive(): Promise<ActiveShare[]> {
-    const rows = await this.#pool.query<
+    const rows = await this.#database.pool.query<
       ShareRow & {
         tenant_id: string;
         tenant_slug: string;
@@ -179,38 +172,19 @@ export class PostgresTenantShareStore implements TenantShareStore {
     }));
   }
 
-  /** Changes shares as the administrator, and notifies all processes. */
-  async #change<T>(
+  #change<T>(
     reason: string,
-    tenantSlug: string,
-    work: (change: Change) => Promise<T>,
+    tenant_slug: string,
+    work: (change: TenantChange) => Promise<T>,
   ): Promise<T> {
-    if (!isTenantSlug(tenantSlug)) {
-      throw missing(tenantSlug);
-    }
-    return this.#admin.run(reason, async transaction => {
-      const { knex } = transaction;
-      const [row] = await transaction.query<{ tenant_id: string }>(
-        selectActive(knex, tenantSlug).forNoKeyUpdate(),
-      );
-      const tenantId = idOf(row, tenantSlug);
-      const result = await work({ transaction, tenantId });
-      await transaction.query(
-        notifyStatement(knex, this.#pool.schema, { engineOf: tenantId }),
-      );
-      return result;
+    return changeTenant(this.#database, reason, { tenant_slug }, work, {
+      notify: tenantId => ({ engineOf: tenantId }),
     });
   }
 }
 
-/** A change to the shares of one tenant, whose row is locked. */
-interface Change {
-  transaction: AdminTransaction;
-  tenantId: string;
-}
-
 /** Compares as text, so that an id that is not a UUID matches no share instead of failing. */
-function whereIs({ tenantId }: Change, shareId: string) {
+function whereIs({ tenantId }: TenantChange, shareId: string) {
   return (query: Knex.QueryBuilder) =>
     query
       .where('tenant_id', tenantId)
@@ -219,7 +193,7 @@ function whereIs({ tenantId }: Change, shareId: string) {
 
 /** @returns null if `targets` is `all` */
 async function targetIds(
-  { transaction, tenantId }: Change,
+  { transaction, tenantId }: TenantChange,
   targets: 'all' | string[],
 ): Promise<string[] | null> {
   if (targets === 'all') {
@@ -270,7 +244,7 @@ function selectShares(knex: Knex, tenantId: string) {
 }
 
 async function readShare(
-  { transaction, tenantId }: Change,
+  { transaction, tenantId }: TenantChange,
   shareId: string,
 ): Promise<TenantShare> {
   const [row] = await transaction.query<ShareRow>(
@@ -292,27 +266,6 @@ function toShare(row: ShareRow): TenantShare {
     copies: row.copies,
     conflicts: row.conflicts,
   };
-}
-
-function selectActive(knex: Knex, tenantSlug: string) {
-  return knex('tenants')
-    .select('tenant_id')
-    .where('tenant_slug', tenantSlug)
-    .whereNull('deleted_at');
-}
-
-function idOf(
-  row: { tenant_id: string } | undefined,
-  tenantSlug: string,
-): string {
-  if (!row) {
-    throw missing(tenantSlug);
-  }
-  return row.tenant_id;
-}
-
-function missing(tenantSlug: string): NotFoundError {
-  return new NotFoundError(`No active tenant with the slug '${tenantSlug}'`);
 }
 
 function refuseMissing(

@@ -5,12 +5,10 @@ import {
   putTenantSignInSchema,
   type TenantSignIn,
 } from 'backstage-plugin-tenants-common';
-import type {
-  AdminDatabase,
-  AdminTransaction,
-} from '../database/AdminDatabase';
+import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
-import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
+import { findActiveTenant } from '../tenants/activeTenant';
+import { changeTenant } from '../tenants/changeTenant';
 import { isTenantSlug } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 import type { TenantSignInStore } from './TenantSignIns';
@@ -27,24 +25,20 @@ interface Row {
 
 /**
  * {@link TenantSignInStore} on PostgreSQL. Without a cache, because signing in and refreshing a
- * session are rare.
- *
- * A change locks the tenant's row until the commit (FOR NO KEY UPDATE).
+ * session are rare. A change locks the tenant's row: {@link changeTenant}.
  *
  * @public
  */
 export class PostgresTenantSignInStore implements TenantSignInStore {
-  readonly #pool: TenancyPool;
-  readonly #admin: AdminDatabase;
+  readonly #database: { pool: TenancyPool; admin: AdminDatabase };
 
   constructor(options: { pool: TenancyPool; admin: AdminDatabase }) {
-    this.#pool = options.pool;
-    this.#admin = options.admin;
+    this.#database = options;
   }
 
   /** {@inheritDoc TenantSignInStore.get} */
   async get(tenantSlug: string): Promise<TenantSignIn | undefined> {
-    await findActiveTenant(this.#pool, { tenant_slug: tenantSlug });
+    await findActiveTenant(this.#database.pool, { tenant_slug: tenantSlug });
     const row = await this.#read(tenantSlug);
     return row && toSignIn(row.provider, row);
   }
@@ -74,42 +68,50 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
         `The tenant '${tenantSlug}' cannot have its own sign-in: users of the portal are called user:${tenantSlug}/<name>`,
       );
     }
-    return this.#change('put a sign-in', tenantSlug, async change => {
-      const { transaction, tenant_id } = change;
-      const { knex } = transaction;
-      const [row] = await transaction.query<Row>(
-        knex('tenant_sign_in')
-          .insert({
-            tenant_id,
-            provider: JSON.stringify(provider),
-            updated_by: by,
-            updated_at: knex.fn.now(),
-          })
-          .onConflict('tenant_id')
-          .merge()
-          .returning(['updated_by', 'updated_at']),
-      );
-      return toSignIn(provider, row);
-    });
+    return changeTenant(
+      this.#database,
+      'put a sign-in',
+      { tenant_slug: tenantSlug },
+      async ({ transaction, tenantId }) => {
+        const { knex } = transaction;
+        const [row] = await transaction.query<Row>(
+          knex('tenant_sign_in')
+            .insert({
+              tenant_id: tenantId,
+              provider: JSON.stringify(provider),
+              updated_by: by,
+              updated_at: knex.fn.now(),
+            })
+            .onConflict('tenant_id')
+            .merge()
+            .returning(['updated_by', 'updated_at']),
+        );
+        return toSignIn(provider, row);
+      },
+    );
   }
 
   /** {@inheritDoc TenantSignInStore.remove} */
   async remove(tenantSlug: string): Promise<void> {
-    await this.#change('remove a sign-in', tenantSlug, async change => {
-      const { transaction, tenant_id } = change;
-      const removed = await transaction.query(
-        transaction
-          .knex('tenant_sign_in')
-          .where({ tenant_id })
-          .delete()
-          .returning('tenant_id'),
-      );
-      if (removed.length === 0) {
-        throw new NotFoundError(
-          `The tenant '${tenantSlug}' has no sign-in of its own`,
+    await changeTenant(
+      this.#database,
+      'remove a sign-in',
+      { tenant_slug: tenantSlug },
+      async ({ transaction, tenantId }) => {
+        const removed = await transaction.query(
+          transaction
+            .knex('tenant_sign_in')
+            .where({ tenant_id: tenantId })
+            .delete()
+            .returning('tenant_id'),
         );
-      }
-    });
+        if (removed.length === 0) {
+          throw new NotFoundError(
+            `The tenant '${tenantSlug}' has no sign-in of its own`,
+          );
+        }
+      },
+    );
   }
 
   /** One statement in each case, so that response times do not reveal what is missing. */
@@ -117,7 +119,7 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
     }
-    const [row] = await this.#pool.query<Row>(knex =>
+    const [row] = await this.#database.pool.query<Row>(knex =>
       knex('tenant_sign_in as s')
         .join('tenants as t', 't.tenant_id', 's.tenant_id')
         .select('s.tenant_id', 's.provider', 's.updated_by', 's.updated_at')
@@ -125,22 +127,6 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
         .whereNull('t.deleted_at'),
     );
     return row;
-  }
-
-  #change<T>(
-    reason: string,
-    tenant_slug: string,
-    work: (change: {
-      transaction: AdminTransaction;
-      tenant_id: string;
-    }) => Promise<T>,
-  ): Promise<T> {
-    return this.#admin.run(reason, async transaction => {
-      const { tenant_id } = await lockActiveTenant(transaction, {
-        tenant_slug,
-      });
-      return work({ transaction, tenant_id });
-    });
   }
 }
 

@@ -1,9 +1,4 @@
-import {
-  ConflictError,
-  NotFoundError,
-  NotImplementedError,
-} from '@backstage/errors';
-import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
+import { ConflictError, NotFoundError } from '@backstage/errors';
 import {
   createTenantSchema,
   listTenantsSchema,
@@ -31,15 +26,15 @@ import type {
   UpdateTenant,
 } from './TenantStore';
 import { notifyStatement } from './ChangeListener';
-import { LIMIT_NAMES, selectLimits } from './limits';
+import { LIMIT_NAMES } from './limits';
 
-/** The columns of `tenants` except the limits. */
 const TENANT_COLUMNS = [
   'tenant_id',
   'tenant_slug',
   'tenant_name',
   'max_entities',
   'entity_ttl_days',
+  ...LIMIT_NAMES,
   'created_at',
   'updated_at',
   'deleted_at',
@@ -63,10 +58,9 @@ function toTenant(row: TenantRow): Tenant {
     tenant_name: row.tenant_name,
     max_entities: row.max_entities,
     entity_ttl_days: row.entity_ttl_days,
-    // Missing in a table that an earlier version migrated.
-    concurrency: row.concurrency ?? null,
-    requests_per_second: row.requests_per_second ?? null,
-    burst: row.burst ?? null,
+    concurrency: row.concurrency,
+    requests_per_second: row.requests_per_second,
+    burst: row.burst,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
     deleted_at: row.deleted_at?.toISOString() ?? null,
@@ -125,7 +119,7 @@ export class PostgresTenantStore implements TenantStore {
       });
     const rows = await this.#pool.query<TenantRow>(knex =>
       matching(knex)
-        .select(tenantColumns(knex))
+        .select(TENANT_COLUMNS)
         // The same order under every collation of the database.
         .orderByRaw('tenant_slug collate "C"')
         .limit(limit)
@@ -158,7 +152,6 @@ export class PostgresTenantStore implements TenantStore {
     const values = parseInput(createTenantSchema, tenant, 'tenant');
     const slug = values.tenant_slug;
     return this.#change('create a tenant', slug, async transaction => {
-      await assertLimitsFit(transaction, values);
       // Of two concurrent inserts, the second waits for the first to commit, and then inserts
       // nothing.
       const [created] = await transaction.query<TenantRow>(
@@ -189,7 +182,6 @@ export class PostgresTenantStore implements TenantStore {
       'changes to a tenant',
     );
     return this.#change('change a tenant', tenantSlug, async transaction => {
-      await assertLimitsFit(transaction, values);
       const [updated] = await transaction.query<TenantRow>(
         updateTenant(transaction.knex, tenantSlug, values).whereNull(
           'deleted_at',
@@ -330,34 +322,6 @@ export class PostgresTenantStore implements TenantStore {
   }
 }
 
-function tenantColumns(knex: Knex): (string | Knex.Raw)[] {
-  return [...TENANT_COLUMNS, ...selectLimits(knex)];
-}
-
-/**
- * @throws `NotImplementedError` if `values` sets limits and the table lacks their columns
- */
-async function assertLimitsFit(
-  { knex, query }: AdminTransaction,
-  values: UpdateTenant,
-): Promise<void> {
-  if (LIMIT_NAMES.every(name => values[name] === undefined)) {
-    return;
-  }
-  const found = await query(
-    knex('pg_attribute')
-      .select('attname')
-      .whereRaw(`attrelid = 'tenants'::regclass`)
-      .whereIn('attname', LIMIT_NAMES),
-  );
-  if (found.length < LIMIT_NAMES.length) {
-    throw new NotImplementedError(
-      'This database has no columns for the limits of tenants yet. Run ' +
-        `"${operatorCommand('phase5')}" again`,
-    );
-  }
-}
-
 /**
  * Ignores case, and escapes the wildcards of ILIKE. Slugs are ASCII and compared by "C"; names
  * by the database's collation.
@@ -371,7 +335,7 @@ function containsText(tenants: Knex.QueryBuilder, search: string): void {
 
 function selectTenant(knex: Knex, tenantSlug: string) {
   return knex('tenants')
-    .select(tenantColumns(knex))
+    .select(TENANT_COLUMNS)
     .where('tenant_slug', tenantSlug);
 }
 

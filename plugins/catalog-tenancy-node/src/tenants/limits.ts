@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import type { OwnLimits } from '../pool/TenantLimits';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { Tenant } from './Tenant';
@@ -12,16 +11,6 @@ export const LIMIT_NAMES = [
 
 export type LimitField = (typeof LIMIT_NAMES)[number];
 
-/**
- * The columns of the limits. Null if the table lacks them: phase 5 is not complete, or was
- * completed by an earlier version.
- */
-export function selectLimits(knex: Knex): Knex.Raw[] {
-  return LIMIT_NAMES.map(name =>
-    knex.raw(`to_jsonb(tenants) -> '${name}' as ${name}`),
-  );
-}
-
 interface LimitRow extends Pick<Tenant, LimitField> {
   tenant_id: string;
 }
@@ -33,12 +22,8 @@ export async function readTenantLimits(
   // Scans the registry, which has one row for each tenant.
   const rows = await pool.query<LimitRow>(knex =>
     knex('tenants')
-      .select('tenant_id', ...selectLimits(knex))
-      .whereRaw(
-        `coalesce(${LIMIT_NAMES.map(
-          name => `to_jsonb(tenants) ->> '${name}'`,
-        ).join(', ')}) is not null`,
-      ),
+      .select('tenant_id', ...LIMIT_NAMES)
+      .whereRaw(`coalesce(${LIMIT_NAMES.join(', ')}) is not null`),
   );
   return new Map(rows.map(row => [row.tenant_id, toLimits(row) ?? {}]));
 }
