@@ -179,15 +179,35 @@ type State = (typeof STATES)[number];
 const WIDTHS = ['1440', '390'] as const;
 const THEMES = ['light', 'dark'] as const;
 
-async function takePictures(asked: string[]): Promise<boolean> {
-  const names = [...PAGES, ...PAGES_OF_A_MOCKUP, ...ONCE].map(
-    ({ name }) => name,
-  );
-  const known: string[] = [...STATES, ...WIDTHS, ...THEMES, ...names];
-  const unknown = asked.find(name => !known.includes(name));
-  if (unknown) {
-    throw new Error(`Not ${unknown}, but some of ${known.join(', ')}`);
+const NAMES = [...PAGES, ...PAGES_OF_A_MOCKUP, ...ONCE].map(({ name }) => name);
+
+const USAGE = `Usage: npm run pictures -- [word]...
+
+Words choose states, widths, themes and pages. Where no word chooses among them, all are taken.
+
+  States  ${STATES.join(', ')}
+  Widths  ${WIDTHS.join(', ')}
+  Themes  ${THEMES.join(', ')}
+  Pages   ${NAMES.join(', ')}
+`;
+
+/** @returns the exit code */
+async function main(asked: string[]): Promise<number> {
+  if (asked.includes('--help')) {
+    process.stdout.write(USAGE);
+    return 0;
   }
+  const known: string[] = [...STATES, ...WIDTHS, ...THEMES, ...NAMES];
+  const unknown = asked.find(word => !known.includes(word));
+  if (unknown) {
+    process.stderr.write(`Unknown word "${unknown}".\n\n${USAGE}`);
+    return 2;
+  }
+  return (await takePictures(asked)) ? 0 : 1;
+}
+
+/** @returns whether there is no problem in any of them */
+async function takePictures(asked: string[]): Promise<boolean> {
   /** Those that the arguments name; all where they name none. */
   const chosen = <T extends string>(all: readonly T[]): readonly T[] => {
     const some = all.filter(each => asked.includes(each));
@@ -209,7 +229,7 @@ async function takePictures(asked: string[]): Promise<boolean> {
     for (const theme of chosen(THEMES)) {
       for (const picture of pages) {
         const { name, as, at } = picture;
-        if (chosen(names).includes(name)) {
+        if (chosen(NAMES).includes(name)) {
           const found = await look({ as, at, theme }, visitor =>
             take(state, picture, theme, visitor),
           );
@@ -328,8 +348,8 @@ async function weigh(chromium: Chromium): Promise<void> {
   );
 }
 
-takePictures(process.argv.slice(2)).then(
-  isClean => process.exit(isClean ? 0 : 1),
+main(process.argv.slice(2)).then(
+  code => process.exit(code),
   error => {
     process.stderr.write(`${error.stack}\n`);
     process.exit(1);

@@ -219,23 +219,23 @@ it('a critical parameter is refused in a token that has expired too', () => {
   ).toBeUndefined();
 });
 
-it('a token of any of several secrets counts, and of no other', () => {
-  const [next, former, other] = ['next', 'former', 'other'].map(name =>
-    name.padEnd(32, '.'),
-  );
-  const tokens = TenantTokens.create({
-    secrets: [next, former],
-    logger: mockServices.logger.mock(),
-  });
-  const verified = (secret: string, claims = {}) =>
-    tokens.verify(sign({ ...GLOBEX, ...claims }, {}, secret));
-  expect(verified(next)).toEqual({ ...GLOBEX, expired: false });
-  expect(verified(former)).toEqual({ ...GLOBEX, expired: false });
-  expect(verified(former, { exp: seconds(-1) })).toEqual({
-    ...GLOBEX,
-    expired: true,
-  });
-  expect(verified(other)).toBeUndefined();
+it('a secret is changed in steps: its tokens count for as long as it is listed', async () => {
+  const [next, former] = ['next', 'former'].map(name => name.padEnd(32, '.'));
+  const tokens = [next, former].map(secret => sign(GLOBEX, {}, secret));
+  const outcomesWith = async (jwtSecret: string[]) => {
+    const backend = await startTenantBackend({
+      directory: new InMemoryTenants(),
+      tenancy: { jwtSecret },
+    });
+    const answers = tokens.map(token =>
+      backend.get({ host: HOST, authorization: `Bearer ${token}` }),
+    );
+    return (await Promise.all(answers)).map(outcomeOf);
+  };
+  // The file of the second one is empty before and after.
+  expect(await outcomesWith([former, ''])).toEqual(['default', 'globex']);
+  expect(await outcomesWith([next, former])).toEqual(['globex', 'globex']);
+  expect(await outcomesWith([next, ''])).toEqual(['globex', 'default']);
 });
 
 describe('the time of a token', () => {
