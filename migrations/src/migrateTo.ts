@@ -158,7 +158,7 @@ export async function status(
     phase,
     phaseBegun,
     next,
-    tables: tables.map(({ name }) => name),
+    tables,
     engines: engines?.engines
       ? {
           summary: renderEngines(engines),

@@ -3,6 +3,7 @@ import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { requireLayout } from '../phases/create';
 import { operatorCommand } from '../operatorCommand';
+import { ADMIN_ROLE } from '../roles';
 import { readCreatedCatalog } from '../schema/createdCatalog';
 import { isSwapped } from '../schema/partitions';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
@@ -27,6 +28,8 @@ import { reconcileEntities } from './reconcile';
 import {
   asLogin,
   grantOnEngine,
+  privilegesOnTable,
+  quotaPrivilege,
   reading,
   refuseMissingRights,
   refuseOthersTables,
@@ -180,6 +183,9 @@ async function install(context: StepContext, engine: Engine): Promise<void> {
         tables: [name],
         mode: 'share row exclusive',
         statements: [
+          ...privilegesOnTable(engine, table).map(
+            each => `grant ${each} to ${ADMIN_ROLE}`,
+          ),
           ...createTriggerStatements(engine, table),
           ...enableTriggers(engine, table),
         ],
@@ -191,17 +197,20 @@ async function install(context: StepContext, engine: Engine): Promise<void> {
 /** The default tenant has no limit. */
 async function createQuota(
   context: StepContext,
-  { schema, tenantId }: Engine,
+  engine: Engine,
 ): Promise<void> {
-  if (tenantId === DEFAULT_TENANT_ID) {
+  if (engine.tenantId === DEFAULT_TENANT_ID) {
     return;
   }
-  const name = escapeIdentifier(schema);
+  const name = escapeIdentifier(engine.schema);
   await asLogin(context, () =>
     context.executor.transaction({
       title: `Create ${name}.${QUOTA_SEQUENCE}`,
       locks: 'A new sequence, which no session uses yet.',
-      statements: [createQuotaStatement(name)],
+      statements: [
+        createQuotaStatement(name),
+        `grant ${quotaPrivilege(engine)} to ${ADMIN_ROLE}`,
+      ],
     }),
   );
 }

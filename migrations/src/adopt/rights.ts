@@ -4,9 +4,8 @@ import { RefusedError } from '../errors';
 import { ADMIN_ROLE } from '../roles';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../session/ownerRole';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
-import { escapeIdentifier, escapeLiteral } from '../sql';
-import { script } from '../text';
-import { describeEngine, ENGINE_TABLES, engineTable } from './engine';
+import { escapeIdentifier } from '../sql';
+import { ENGINE_TABLES, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
 import { QUOTA_SEQUENCE } from './quota';
 import { tablesWithoutTriggers } from './triggers';
@@ -16,11 +15,11 @@ import { putState, readState } from './state';
  * The columns for which we grant UPDATE: PostgreSQL requires it of FOR SHARE. Our functions
  * never update them.
  */
-const LOCKED_COLUMNS: { table: EngineTable; column: string }[] = [
-  { table: 'final_entities', column: 'entity_id' },
-  { table: 'refresh_state', column: 'entity_id' },
-  { table: 'refresh_state_references', column: 'id' },
-];
+const LOCKED_COLUMNS: Partial<Record<EngineTable, string>> = {
+  final_entities: 'entity_id',
+  refresh_state: 'entity_id',
+  refresh_state_references: 'id',
+};
 
 /**
  * Works as the configured role, or the login, which owns the engine's tables: `portal_admin`
@@ -105,30 +104,29 @@ export async function refuseOthersTables(
 }
 
 /**
- * Grants `portal_admin`, as whom the functions of the adoption run, what they read of the
- * engine's tables, and records how to take it back.
+ * Lets `portal_admin`, as whom the functions of the adoption run, look into the schema of the
+ * engine's tables, and records how to take back what it and {@link privilegesOnTable} grant.
  */
 export async function grantOnEngine(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
   const { executor } = context;
-  const missing = await missingPrivileges(executor, engine);
-  if (missing.length === 0) {
-    return;
-  }
+  const usage = schemaUsage(engine);
+  const isMissing = await lacksUsage(executor, engine);
   const { grants = [] } = await readState(executor, engine.tenantId);
-  const revokes = missing.map(each => `revoke ${each} from ${ADMIN_ROLE}`);
-  await asLogin(context, () =>
-    executor.transaction({
-      title: `Let ${ADMIN_ROLE} read the tables of ${describeEngine(engine)}`,
-      locks: 'Privileges need no lock on a table.',
-      statements: [
-        ...missing.map(each => `grant ${each} to ${ADMIN_ROLE}`),
-        putState(engine.tenantId, 'grants', [...grants, ...revokes]),
-      ],
-    }),
+  const granted = [
+    ...(isMissing ? [usage] : []),
+    ...privilegesOn(engine).filter(each => each !== usage),
+  ].map(each => `revoke ${each} from ${ADMIN_ROLE}`);
+  await executor.execute(
+    putState(engine.tenantId, 'grants', [...new Set([...grants, ...granted])]),
   );
+  if (isMissing) {
+    await asLogin(context, () =>
+      executor.execute(`grant ${usage} to ${ADMIN_ROLE}`),
+    );
+  }
 }
 
 /**
@@ -140,27 +138,33 @@ export async function refuseMissingRights(
   { executor }: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const missing = await missingPrivileges(executor, engine);
-  if (missing.length === 0) {
+  if (!(await lacksUsage(executor, engine))) {
     return;
   }
   const [{ may }] = await asLogin({ executor }, () =>
     executor.read<{ may: boolean }>(
-      `select pg_has_role(current_user, r.relowner, 'USAGE')
-        and ($2 or has_schema_privilege(current_user, n.oid, 'USAGE WITH GRANT OPTION')) as may
-       from pg_class r join pg_namespace n on n.oid = r.relnamespace
-      where n.nspname = $1 and r.relname = 'final_entities'`,
-      [engine.schema, !missing.includes(schemaUsage(engine))],
+      `select has_schema_privilege(current_user, $1, 'USAGE WITH GRANT OPTION') as may`,
+      [engine.schema],
     ),
   );
   if (!may) {
     throw new RefusedError(
       `${ADMIN_ROLE} has to read the tables of the catalog in the schema "${engine.schema}", ` +
-        `which are not this login's. Let their owner, or a superuser, run\n${script(
-          missing.map(each => `grant ${each} to ${ADMIN_ROLE}`),
-        )}`,
+        `which is not this login's. Let its owner, or a superuser, run\n` +
+        `grant ${schemaUsage(engine)} to ${ADMIN_ROLE};`,
     );
   }
+}
+
+async function lacksUsage(
+  executor: Executor,
+  { schema }: Engine,
+): Promise<boolean> {
+  const [{ lacks }] = await executor.read<{ lacks: boolean }>(
+    `select not has_schema_privilege($1, $2, 'usage') as lacks`,
+    [ADMIN_ROLE, schema],
+  );
+  return lacks;
 }
 
 function schemaUsage({ schema }: Engine): string {
@@ -169,60 +173,29 @@ function schemaUsage({ schema }: Engine): string {
 
 /** What the functions need of an engine, without the verb and the role. */
 export function privilegesOn(engine: Engine): string[] {
-  return needs(engine).map(({ privilege }) => privilege);
-}
-
-/** Each privilege with the condition that `portal_admin` has it. */
-function needs(engine: Engine): { privilege: string; held: string }[] {
-  const role = escapeLiteral(ADMIN_ROLE);
-  const schema = escapeLiteral(engine.schema);
-  // By oid: a look-up by name fails for a role without USAGE on the schema.
-  const oidOf = (relation: string) =>
-    `(select r.oid from pg_class r join pg_namespace n on n.oid = r.relnamespace
-       where n.nspname = ${schema} and r.relname = '${relation}')`;
-  const quota = oidOf(QUOTA_SEQUENCE);
   return [
-    {
-      privilege: schemaUsage(engine),
-      held: `has_schema_privilege(${role}, ${schema}, 'usage')`,
-    },
-    ...(engine.tenantId === DEFAULT_TENANT_ID
-      ? []
-      : [
-          {
-            privilege: `usage, update on sequence ${escapeIdentifier(
-              engine.schema,
-            )}.${QUOTA_SEQUENCE}`,
-            held: ['usage', 'update']
-              .map(
-                each => `has_sequence_privilege(${role}, ${quota}, '${each}')`,
-              )
-              .join(' and '),
-          },
-        ]),
-    ...ENGINE_TABLES.map(table => ({
-      privilege: `select on table ${engineTable(engine, table)}`,
-      held: `has_table_privilege(${role}, ${oidOf(table)}, 'select')`,
-    })),
-    ...LOCKED_COLUMNS.map(({ table, column }) => ({
-      privilege: `update (${column}) on table ${engineTable(engine, table)}`,
-      held: `has_any_column_privilege(${role}, ${oidOf(table)}, 'update')`,
-    })),
+    schemaUsage(engine),
+    ...(engine.tenantId === DEFAULT_TENANT_ID ? [] : [quotaPrivilege(engine)]),
+    ...ENGINE_TABLES.flatMap(table => privilegesOnTable(engine, table)),
   ];
 }
 
-/** The privileges that `portal_admin` still lacks, without the verb and the role. */
-async function missingPrivileges(
-  executor: Executor,
+/** The same of its quota. */
+export function quotaPrivilege({ schema }: Engine): string {
+  return `usage, update on sequence ${escapeIdentifier(
+    schema,
+  )}.${QUOTA_SEQUENCE}`;
+}
+
+/** The same of one of its tables. */
+export function privilegesOnTable(
   engine: Engine,
-): Promise<string[]> {
-  const values = needs(engine).map(
-    ({ privilege, held }) => `(${escapeLiteral(privilege)}, ${held})`,
-  );
-  const rows = await executor.read<{ privilege: string }>(
-    `select privilege from (values ${values.join(
-      ', ',
-    )}) needed (privilege, held) where held is not true`,
-  );
-  return rows.map(({ privilege }) => privilege);
+  table: EngineTable,
+): string[] {
+  const name = engineTable(engine, table);
+  const column = LOCKED_COLUMNS[table];
+  return [
+    `select on table ${name}`,
+    ...(column ? [`update (${column}) on table ${name}`] : []),
+  ];
 }

@@ -1,3 +1,4 @@
+import { ADMIN_ROLE } from '../roles';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeLiteral } from '../sql';
 import { ENGINE_TABLES, engineTable } from './engine';
@@ -86,7 +87,7 @@ export type Read = <Row extends object>(
 
 /**
  * The tables of the engine that lack a trigger, have one disabled, or one that carries to
- * another tenant.
+ * another tenant, or that `portal_admin`, as whom their functions run, may not read.
  *
  * @param schema - of the functions that the triggers call; by default the current one
  */
@@ -101,7 +102,9 @@ export async function tablesWithoutTriggers(
        join pg_catalog.pg_class r on r.oid = t.tgrelid
        join pg_catalog.pg_namespace n on n.oid = r.relnamespace
        join pg_catalog.pg_proc p on p.oid = t.tgfoid
+       join pg_catalog.pg_roles a on a.rolname = '${ADMIN_ROLE}'
       where n.nspname = $1 and t.tgenabled = 'A'
+        and has_table_privilege(a.oid, r.oid, 'select')
         and case t.tgnargs when 0 then $2 = '${DEFAULT_TENANT_ID}'
               else t.tgargs = convert_to($2, 'UTF8') || '\\x00'::bytea end
         and p.pronamespace = (

@@ -21,11 +21,6 @@ import {
   readState,
 } from './state';
 
-export interface UnadoptOptions extends AdoptedTenant {
-  /** Keeps the tenant's rows that were carried. */
-  keepTables?: boolean;
-}
-
 /**
  * Ends the adoption of a tenant's engine, by default the default tenant's: drops its triggers,
  * takes back what was granted for them, and deletes what was carried.
@@ -34,44 +29,45 @@ export interface UnadoptOptions extends AdoptedTenant {
  */
 export async function unadopt(
   context: StepContext,
-  {
-    tenantId = DEFAULT_TENANT_ID,
-    slug,
-    keepTables = false,
-  }: UnadoptOptions = {},
+  { tenantId = DEFAULT_TENANT_ID, slug }: AdoptedTenant = {},
 ): Promise<boolean> {
   const engine = await adoptedEngine(context, tenantId);
   if (!engine) {
     return false;
   }
-  await refuseDependentsOf(
-    context.executor,
-    [],
-    keepTables ? [] : [...TENANT_TABLES, PARENTS],
-  );
-  await stopCarrying(context, { ...engine, slug });
-  const tenant = escapeLiteral(tenantId);
-  await context.executor.transaction({
-    title: `Forget the adoption of ${describeTenant({ ...engine, slug })}`,
-    locks: `The tenant's rows${keepTables ? ' of the adoption' : ''}.`,
-    statements: [
-      ...(keepTables
-        ? []
-        : [PARENTS, ...[...TENANT_TABLES].reverse()].map(
-            table => `delete from ${table} where tenant_id = ${tenant}`,
-          )),
-      `delete from ${FAULTS} where tenant_id = ${tenant}`,
-      `delete from ${ADOPTION_STATE} where tenant_id = ${tenant} and key not in ('prepared', 'created')`,
-    ],
-  });
+  const carried = [PARENTS, ...[...TENANT_TABLES].reverse()];
+  await refuseDependentsOf(context.executor, [], carried);
+  await end(context, { ...engine, slug }, carried);
   return true;
 }
 
 /** Ends all adoptions, and leaves what was carried to the tables that are undone next. */
 export async function unadoptAll(context: StepContext): Promise<void> {
-  for (const { tenantId } of await describeEngines(context)) {
-    await unadopt(context, { tenantId, keepTables: true });
+  for (const engine of await describeEngines(context)) {
+    await end(context, engine, []);
   }
+}
+
+/** @param emptied - the tables whose rows of the tenant go, referencing before referenced */
+async function end(
+  context: StepContext,
+  engine: Engine,
+  emptied: string[],
+): Promise<void> {
+  await stopCarrying(context, engine);
+  const tenant = escapeLiteral(engine.tenantId);
+  await context.executor.transaction({
+    title: `Forget the adoption of ${describeTenant(engine)}`,
+    locks: `The tenant's rows of ${[...emptied, FAULTS, ADOPTION_STATE].join(
+      ', ',
+    )}.`,
+    statements: [
+      ...[...emptied, FAULTS].map(
+        table => `delete from ${table} where tenant_id = ${tenant}`,
+      ),
+      `delete from ${ADOPTION_STATE} where tenant_id = ${tenant} and key not in ('prepared', 'created')`,
+    ],
+  });
 }
 
 /** Drops the triggers of an engine, and takes back what was granted for them. */

@@ -50,63 +50,79 @@ export function values(rows: (string | boolean)[][]): string {
   return `(values ${texts.join(', ')})`;
 }
 
+/** What was found of a rule or by a check of the preflight. */
+export interface Finding {
+  /** The name of the rule or the check: `free disk`. */
+  check: string;
+  /** A `failure` prevents the migration; a `warning` does not. */
+  level: 'ok' | 'warning' | 'failure';
+  /** Empty for most of what is well. */
+  message: string;
+  /** How to resolve it. */
+  advice?: string;
+  /** Statements that resolve it, or that show more of it. */
+  sql?: string;
+  /** Statements that make again after phase 5 what was dropped. */
+  again?: string;
+  /** The single objects or rows; for `--json`. */
+  details?: unknown[];
+}
+
 /** Stands before the statements that make again what was dropped. */
 export const AGAIN = 'To make them again afterwards:';
 
-/** How a rule is broken. */
-export interface Difference {
-  message: string;
-  advice: string;
-  /** The statements that put it right. */
-  sql?: string;
-  /** The statements that make it again after phase 5. */
-  again?: string;
-  names: string[];
+/** A finding as text. */
+export function renderFinding(finding: Finding): string {
+  const { check, level, message, advice, sql, again } = finding;
+  return [
+    `${level.padEnd(8)} ${check}${message && `: ${message}`}`,
+    ...[advice, sql, again && `${AGAIN}\n${again}`]
+      .filter((text): text is string => Boolean(text))
+      .map(text => text.replace(/^/gm, ' '.repeat(9))),
+  ].join('\n');
 }
 
 /**
- * Looks for what breaks a rule.
+ * Looks for what breaks rules.
  *
  * @param begun - whether the migration has begun, and so may have added to the tables
  */
-export async function examineRule(
+export async function examineRules(
   { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
-  rule: Rule,
-  begun: boolean,
-): Promise<Difference | undefined> {
-  const found = await executor.read<Found>(`${OURS}${rule.sql}`, [
-    settings.schema,
-    begun,
-    TENANT_TABLES,
-  ]);
-  if (found.length === 0) {
-    return undefined;
+  rules: readonly Rule[],
+  begun = true,
+): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (const rule of rules) {
+    const found = await executor.read<Found>(`${OURS}${rule.sql}`, [
+      settings.schema,
+      begun,
+      TENANT_TABLES,
+    ]);
+    if (found.length > 0) {
+      findings.push(describe(rule, found));
+    }
   }
-  const names = found.map(({ name }) => name);
+  return findings;
+}
+
+function describe(
+  { name, level, message, advice }: Rule,
+  found: Found[],
+): Finding {
+  const details = found.map(each => each.name);
   const fixes = present(found.map(({ fix }) => fix));
   // What was dropped last is made again first: views depend on each other.
   const again = present(found.map(each => each.again)).reverse();
   return {
-    message: `${rule.message}: ${enumerate(names, found[0].total)}.`,
-    advice: rule.advice,
+    check: name,
+    level,
+    message: `${message}: ${enumerate(details, found[0].total)}.`,
+    advice,
     ...(fixes.length > 0 ? { sql: script(fixes) } : {}),
     ...(again.length > 0 ? { again: script(again) } : {}),
-    names,
+    details,
   };
-}
-
-/** Looks for what breaks any of them; the migration has begun by default. */
-export async function examineRules(
-  context: Pick<StepContext, 'executor' | 'settings'>,
-  rules: readonly Rule[],
-  begun = true,
-): Promise<Difference[]> {
-  const found: Difference[] = [];
-  for (const rule of rules) {
-    const difference = await examineRule(context, rule, begun);
-    found.push(...(difference ? [difference] : []));
-  }
-  return found;
 }
 
 function present(texts: (string | null)[]): string[] {

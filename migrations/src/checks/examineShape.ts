@@ -3,8 +3,8 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { TENANT_TABLES } from '../schema/tables';
 import { SHAPE_RULES } from './shape';
-import { AGAIN, examineRules } from './Rule';
-import type { Difference, Rule } from './Rule';
+import { examineRules, renderFinding } from './Rule';
+import type { Rule } from './Rule';
 
 type Context = Pick<StepContext, 'executor' | 'settings'>;
 
@@ -33,9 +33,9 @@ export async function refuseRules(
   rules: readonly Rule[],
   begun?: boolean,
 ): Promise<void> {
-  const differences = await examineRules(context, rules, begun);
-  if (differences.length > 0) {
-    throw new RefusedError(`${what}:\n${differences.map(describe).join('\n')}`);
+  const found = await examineRules(context, rules, begun);
+  if (found.length > 0) {
+    throw new RefusedError(`${what}:\n${found.map(renderFinding).join('\n')}`);
   }
 }
 
@@ -48,16 +48,6 @@ export async function refuseRules(
 export async function refuseShapeToGoBack(context: Context): Promise<void> {
   const rules = SHAPE_RULES.filter(({ back }) => back);
   await refuseRules(context, 'The tables cannot be swapped', rules);
-}
-
-function describe({ message, advice, sql, again }: Difference): string {
-  const indent = (text: string) => text.replace(/^/gm, '    ');
-  return [
-    `- ${message}`,
-    `  ${advice}`,
-    ...(sql ? [indent(sql)] : []),
-    ...(again ? [`  ${AGAIN}`, indent(again)] : []),
-  ].join('\n');
 }
 
 const TABLES = TENANT_TABLES.map(table => `'${table}'::regclass`).join(', ');

@@ -49,7 +49,7 @@ describe.each(testedVersions({ versions: 'every' }))(
     const parts = (text: string) =>
       text
         .split(AGAIN)
-        .map(part => (part.match(/^ {4}.*;$/gm) ?? []).join('\n'));
+        .map(part => (part.match(/^ {9}.*;$/gm) ?? []).join('\n'));
 
     it('goes all the way and back with the statements as printed', async () => {
       await query(

@@ -25,7 +25,6 @@ export interface CommandOptions {
   yes?: boolean;
   maxBlock?: number;
   catalogSchema?: string;
-  keepTables?: boolean;
   tenant?: string;
   now?: boolean;
   slug?: string;
@@ -157,11 +156,6 @@ export const catalogSchemaOption = option(
   '--catalog-schema <name>',
   'the schema of the stock catalog (default: where its tables are found)',
   parseSchema,
-);
-
-export const keepTablesOption = option(
-  '--keep-tables',
-  'stop carrying changes, and leave what was carried',
 );
 
 export const yesOption = option(

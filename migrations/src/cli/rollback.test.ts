@@ -185,13 +185,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(
         status.stdout.startsWith(`${story}\nNo operator is at work.\n\n`),
       ).toBe(true);
-      expect(status.stdout).toContain(
-        'Left over: table entities_partitioned_archive. It holds 4 rows of 2 other tenants ' +
-          `(acme 3, globex 1), which are nowhere else, and a copy of the default tenant's rows.`,
-      );
-      expect(status.stdout).toContain(
-        `Left over: table refresh_state_partitioned_archive. It holds a copy of the default tenant's rows.`,
-      );
       await expect(run('rollback')).resolves.toMatchObject({
         exitCode: 0,
         stdout: `There was nothing to undo.\n${story}\n`,

@@ -27,7 +27,7 @@ export interface Walk {
    */
   batch(range: string): string;
   /** What is left at the end, such as rows that were passed over. */
-  rest?(session: MigrationSession, progress: Progress): Promise<void>;
+  rest?(progress: Progress): Promise<void>;
   /** Undoes what was done: the blocks of another file do not tell which rows that were. */
   reset?: string;
 }
@@ -63,7 +63,7 @@ export async function walkBlocks(
       progress.advance(batch.done);
       cursor = batch.cursor;
     }
-    await walk.rest?.(session, progress);
+    await walk.rest?.(progress);
   } finally {
     progress.finish();
   }

@@ -93,6 +93,8 @@ interface ProductTable {
   read: boolean;
   /** Whether row-level security shows it the rows of the tenant that is set alone. */
   policy?: boolean;
+  /** Whether people have made its rows, which are nowhere else: the way back says so. */
+  kept?: boolean;
 }
 
 interface CreatedByProduct {

@@ -4,18 +4,18 @@ import { ADOPTION_STATE, FAULTS } from '../adopt/state';
 import { STATE_TABLE } from './MigrationState';
 import type { Step } from './Step';
 
-// The tables have the form of Knex's migrator, but other names: the catalog uses the default
-// ones, and refuses to start with unknown migrations in them.
 const MIGRATIONS_TABLE = 'tenancy_migrations';
-const LOCK_TABLE = 'tenancy_migrations_lock';
 
 /** The tables of the migration itself. */
-export const bookkeepingTables = [MIGRATIONS_TABLE, LOCK_TABLE, STATE_TABLE];
+export const bookkeepingTables = [MIGRATIONS_TABLE, STATE_TABLE];
+
+/** The one that commands before this version created, and did not read. */
+export const FORMER_BOOKKEEPING = 'tenancy_migrations_lock';
 
 // The columns by which the tables of this product are told from others of these names.
 const COLUMNS: Record<string, string[]> = {
   [MIGRATIONS_TABLE]: ['id', 'name', 'batch', 'migration_time'],
-  [LOCK_TABLE]: ['index', 'is_locked'],
+  [FORMER_BOOKKEEPING]: ['index', 'is_locked'],
   [STATE_TABLE]: ['key', 'value'],
   [ADOPTION_STATE]: ['key', 'value'],
   [FAULTS]: ['source', 'key', 'sqlstate'],
@@ -143,12 +143,6 @@ end $$`,
   batch integer,
   migration_time timestamptz
 )`,
-    `create table if not exists ${LOCK_TABLE} (
-  index serial primary key,
-  is_locked integer
-)`,
-    `insert into ${LOCK_TABLE} (is_locked)
-select 0 where not exists (select from ${LOCK_TABLE})`,
     `create table if not exists ${STATE_TABLE} (
   key text primary key,
   value jsonb not null

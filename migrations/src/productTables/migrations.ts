@@ -15,8 +15,7 @@ import type { ProductMigration } from '../engine/Step';
  * - `creates` names new tables, indexes and columns. Their names are refused where they are
  *   taken, the way back drops them, and `verify` and the start of a backend expect the tables,
  *   with the right to read and the policy that are given here. Columns of a table of this list need no entry.
- * - What a table holds that is nowhere else belongs into `losses.ts`, and the constraints that
- *   `verify` expects into `verify/layout.ts`.
+ * - The constraints that `verify` expects belong into `verify/layout.ts`.
  */
 export const PRODUCT_MIGRATIONS: readonly ProductMigration[] = [
   {
@@ -42,7 +41,7 @@ comment on table tenant_members is 'Who may enter which tenant';
 comment on column tenant_members.principal is 'The reference of a user or group in the catalog of the default tenant, or the subject of an external service';
 comment on column tenant_members.created_by is 'The user or service that added the member';`,
     creates: {
-      tables: { tenant_members: { read: true } },
+      tables: { tenant_members: { read: true, kept: true } },
       indexes: ['tenant_members_principal_idx'],
     },
   },
@@ -74,7 +73,7 @@ comment on column tenant_engines.created_by is 'The user or service that configu
 comment on column tenant_engines.disabled_at is 'Not used any more';
 comment on column tenant_engines.paused_at is 'Since when the engine ingests nothing and runs no scheduled task';
 comment on column tenant_engines.paused_by is 'The user or service that paused it';`,
-    creates: { tables: { tenant_engines: { read: true } } },
+    creates: { tables: { tenant_engines: { read: true, kept: true } } },
   },
   {
     name: '03_engine_leases',
@@ -206,7 +205,7 @@ comment on column tenant_invitations.token_hash is 'SHA-256 of the token in the 
 comment on column tenant_invitations.email is 'In lower case; only a user with this address in the catalog of the default tenant may accept. Null for whoever has the link';
 comment on column tenant_invitations.created_by is 'The user or service that invites';`,
     creates: {
-      tables: { tenant_invitations: { read: true } },
+      tables: { tenant_invitations: { read: true, kept: true } },
       indexes: [
         'tenant_invitations_token_hash_idx',
         'tenant_invitations_tenant_id_idx',
@@ -232,7 +231,7 @@ create table tenant_sign_in (
 comment on table tenant_sign_in is 'The OpenID providers by which the people of tenants sign in';
 comment on column tenant_sign_in.provider is 'Issuer, client, and a reference in place of the secret';
 comment on column tenant_sign_in.updated_by is 'The user or service that wrote it last';`,
-    creates: { tables: { tenant_sign_in: { read: true } } },
+    creates: { tables: { tenant_sign_in: { read: true, kept: true } } },
   },
   {
     name: '09_tenant_shares',
@@ -276,7 +275,7 @@ comment on column tenant_share_copies.tenant_id is 'The tenant that receives';
 comment on column tenant_share_copies.conflicts is 'Copies that are left out, because the tenant has an entity of the same name';`,
     creates: {
       tables: {
-        tenant_shares: { read: true },
+        tenant_shares: { read: true, kept: true },
         tenant_share_copies: { read: true },
       },
       indexes: [

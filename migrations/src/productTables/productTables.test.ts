@@ -238,9 +238,10 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       );
       await database.migrate(migration => migration.runPhase(5));
       const losses = [
-        'tenant_members: 3 members of 3 tenants',
-        'tenant_engines: the engines of 2 tenants, 1 with a configuration',
-        'tenants: the limits of 2 tenants',
+        'tenant_members: 3 rows',
+        'tenant_engines: 2 rows',
+        'concurrency of tenants: 1 row',
+        'burst of tenants: 1 row',
       ];
       await expect(
         database.migrate(migration => readLosses(migration, 4)),

@@ -4,7 +4,7 @@ import { DROPPED_SIGNATURES } from '../adopt/functions';
 import { dropChangeLog } from '../copy/changeLog';
 import { FENCE_FUNCTION } from '../copy/fence';
 import { REPLAY_FUNCTION } from '../copy/replay';
-import { bookkeepingTables } from '../engine/journal';
+import { bookkeepingTables, FORMER_BOOKKEEPING } from '../engine/journal';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -21,7 +21,7 @@ import { RESET_OWNER_ROLE } from '../session/ownerRole';
 import { enumerate } from '../text';
 import { dropTenantSchemas } from './tenantSchemas';
 
-const TABLES = OWN_TABLES.map(({ name }) => name);
+const TABLES = [...OWN_TABLES.map(({ name }) => name), FORMER_BOOKKEEPING];
 
 const FUNCTIONS = [
   ...DROPPED_SIGNATURES,

@@ -4,10 +4,14 @@ import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { partitionedTables } from '../phases/phase5_partitions/10_partitioned_tables';
-import { readProductLosses } from '../productTables/losses';
+import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { columnExists } from '../schema/lookups';
 import { isSwapped, waitingName } from '../schema/partitions';
-import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  TENANT_LIMITS,
+  TENANT_TABLES,
+} from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatThings } from '../text';
 import { readCatalogToDrop } from './dropCatalog';
@@ -41,12 +45,42 @@ export async function readLosses(
         losses.push(`${table}: ${describeRows(tenants)}`);
       }
     }
-    losses.push(...(await readProductLosses(executor)));
+    losses.push(...(await readProductLosses(migration)));
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));
     losses.push(...describeTenantSchemas(await readTenantSchemas(executor)));
     losses.push(...(await readOwnRows(migration.context)));
+  }
+  return losses;
+}
+
+/** What people have put into the product's own tables: `tenant_members: 3 rows`. */
+async function readProductLosses(
+  migration: TenancyMigration,
+): Promise<string[]> {
+  const completed = await migration.completedSteps();
+  const done = PRODUCT_MIGRATIONS.filter(({ name }) =>
+    completed.includes(name),
+  );
+  const kept = done.flatMap(({ creates: { tables = {} } }) =>
+    Object.keys(tables).filter(table => tables[table].kept),
+  );
+  const limits = Object.keys(TENANT_LIMITS).filter(limit =>
+    done.some(({ creates }) => creates.columns?.tenants?.includes(limit)),
+  );
+  const losses: string[] = [];
+  for (const [what, from] of [
+    ...kept.map(table => [table, table]),
+    ...limits.map(limit => [
+      `${limit} of tenants`,
+      `tenants where ${limit} is not null`,
+    ]),
+  ]) {
+    const [{ rows }] = await migration.context.executor.read<{ rows: number }>(
+      `select count(*)::int as rows from ${from}`,
+    );
+    losses.push(...(rows > 0 ? [`${what}: ${formatThings(rows, 'row')}`] : []));
   }
   return losses;
 }

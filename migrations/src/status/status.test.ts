@@ -20,7 +20,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
   const read = (): Promise<StatusReport> =>
     database.migrate(readStatus, { mode: 'read' });
 
-  it('tells that nothing has begun, and sizes before any statistics exist', async () => {
+  it('tells that nothing has begun', async () => {
     const status = await read();
     expect(status).toMatchObject({
       schema: 'tenancy',
@@ -31,25 +31,9 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       back: null,
       operator: null,
       swap: { swapped: false, undone: false, swappedAt: null, oldTables: [] },
-      leftovers: [],
+      tables: ['entities', 'relations', 'refresh_state'],
     });
-    expect(status.tables.map(({ name }) => name)).toEqual([
-      'entities',
-      'relations',
-      'refresh_state',
-    ]);
-    expect(status.tables.every(({ bytes }) => bytes > 0)).toBe(true);
-    expect(status.tables.every(({ rows }) => rows >= 0)).toBe(true);
     expect(renderStatus(status)).toContain('no phase is complete');
-  });
-
-  it('counts rows as the statistics do', async () => {
-    await database.client.query('analyze');
-    expect((await read()).tables).toMatchObject([
-      { name: 'entities', rows: 200 },
-      { name: 'relations', rows: 400 },
-      { name: 'refresh_state', rows: 200 },
-    ]);
   });
 
   it('tells the steps that are done with their time, and what is temporary', async () => {
@@ -95,12 +79,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     expect(swap.cleanupFrom!.getTime() - swap.swappedAt!.getTime()).toBe(
       DAY_MS,
     );
-    expect(status.tables).toContainEqual(
-      expect.objectContaining({ name: 'entities', partitions: 2 }),
-    );
-    expect(status.tables).toContainEqual(
-      expect.objectContaining({ name: 'tenancy_change_log' }),
-    );
+    expect(status.tables).toContain('tenancy_change_log');
     expect(status.next.command).toContain('phase6');
     expect(renderStatus(status)).toContain('Cleanup may drop them from');
     await database.migrate(migration => cleanup(migration.context), {
@@ -110,6 +89,5 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     expect(after.swap).toMatchObject({ swapped: true, oldTables: [] });
     expect(after.next.command).toContain('phase6');
     expect(after.back).toBeNull();
-    expect(after.leftovers).toEqual([]);
   });
 });

@@ -13,7 +13,6 @@ import { describeNext, readNext } from '../../status/next';
 import {
   catalogSchemaOption,
   forceOption,
-  keepTablesOption,
   noAdminGrantOption,
   tenantNameOption,
   tenantOption,
@@ -90,30 +89,23 @@ export const unadopt: CommandDefinition = {
   description:
     'End the adoption of the stock catalog, or of the engine of a tenant.',
   details:
-    'The entities go from the tenant, unless --keep-tables is given. The engine keeps its own.\n' +
+    'The entities go from the tenant. The engine keeps its own.\n' +
     `The way back drops the tables of tenants as well (${operatorCommand(
       'rollback',
       '--to 0',
     )}).\n` +
     'With --tenant, stop its engine first.',
   access: 'change',
-  options: [tenantOption, keepTablesOption],
+  options: [tenantOption],
   async run(invocation) {
-    const { migration, options, report } = invocation;
+    const { migration, report } = invocation;
     const tenant = await adoptedTenantOf(invocation);
-    const changed = await endAdoption(migration.context, {
-      ...tenant,
-      keepTables: options.keepTables,
-    });
+    const changed = await endAdoption(migration.context, tenant);
     report({ changed });
     if (!changed) {
       return 'No catalog is adopted: there was nothing to undo.';
     }
     const { tenantId, slug = tenantId ?? DEFAULT_TENANT_SLUG } = tenant;
-    return `Changes of the engine of "${slug}" are not carried any more. ${
-      options.keepTables
-        ? 'What was carried stays as it is.'
-        : 'The tenant has none of its entities.'
-    }`;
+    return `Changes of the engine of "${slug}" are not carried any more. The tenant has none of its entities.`;
   },
 };

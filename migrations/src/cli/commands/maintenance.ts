@@ -8,7 +8,7 @@ import { formatThings } from '../../text';
 import { assertVerified, verify as runChecks } from '../../verify/verify';
 import { forceOption, rollbackToOption, yesOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
-import { describeLeftover, renderHeadline } from './status';
+import { renderHeadline } from './status';
 
 /** Checks the data itself. */
 export const verify: CommandDefinition = {
@@ -95,7 +95,6 @@ async function runRollback(invocation: Invocation): Promise<string> {
       'step',
     )} undone.`,
     ...undone.map(name => `  ${name}`),
-    ...status.leftovers.map(describeLeftover),
     stand,
   ].join('\n');
 }

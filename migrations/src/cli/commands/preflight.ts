@@ -1,8 +1,8 @@
-import { AGAIN } from '../../checks/Rule';
+import { renderFinding } from '../../checks/Rule';
+import type { Finding } from '../../checks/Rule';
 import { RefusedError } from '../../errors';
 import { operatorCommand } from '../../operatorCommand';
 import { runPreflight } from '../../preflight/runPreflight';
-import type { Finding } from '../../preflight/PreflightCheck';
 import { readNext } from '../../status/next';
 import { formatThings } from '../../text';
 import { backupOption, preflightForceOption } from '../options';
@@ -21,7 +21,7 @@ export const preflight: CommandDefinition = {
   async run(invocation) {
     const { migration, report, print } = invocation;
     const findings = await find(invocation);
-    print(findings.map(describe).join('\n'));
+    print(findings.map(renderFinding).join('\n'));
     const failures = findings.filter(({ level }) => level === 'failure');
     const { what, command } = await readNext(migration);
     report({ next: { what, command } });
@@ -57,11 +57,11 @@ export async function checkFirst(
   const findings = await find(invocation, except);
   const failures = findings.filter(({ level }) => level === 'failure');
   const warnings = findings.filter(({ level }) => level === 'warning');
-  warnings.forEach(each => invocation.reporter.warn(describe(each)));
+  warnings.forEach(each => invocation.reporter.warn(renderFinding(each)));
   if (failures.length > 0) {
     throw new RefusedError(
       `The preflight has found what has to be put right first:\n${failures
-        .map(describe)
+        .map(renderFinding)
         .join('\n')}`,
     );
   }
@@ -77,20 +77,4 @@ async function find(
   const relevant = findings.filter(({ check }) => !except.includes(check));
   report({ findings: relevant });
   return relevant;
-}
-
-function describe({
-  check,
-  level,
-  message,
-  advice,
-  sql,
-  again,
-}: Finding): string {
-  return [
-    `${level.padEnd(8)} ${check}${message && `: ${message}`}`,
-    ...[advice, sql, again && `${AGAIN}\n${again}`]
-      .filter((text): text is string => Boolean(text))
-      .map(text => text.replace(/^/gm, ' '.repeat(9))),
-  ].join('\n');
 }

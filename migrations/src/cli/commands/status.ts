@@ -1,19 +1,18 @@
 import { renderAdoptedTenants, renderAdoption } from '../../adopt/status';
-import { describeRows } from '../../rollback/losses';
 import { describeOperator } from '../../session/operatorLock';
 import type { DistributionStatus } from '../../sharding/shards';
 import { renderEngines } from '../../status/engines';
 import { describeNext } from '../../status/next';
 import { readStatus } from '../../status/readStatus';
 import type { StatusReport } from '../../status/readStatus';
-import { formatBytes, formatCount, formatTime } from '../../text';
+import { formatBytes, formatThings, formatTime } from '../../text';
 import type { CommandDefinition } from '../run';
 
 /** Reports the state of the migration. */
 export const status: CommandDefinition = {
   name: 'status',
   description:
-    'Where the migration stands, which command is next, who is at work, and sizes.',
+    'Where the migration stands, which command is next, and who is at work.',
   details:
     'It changes nothing and locks nothing, so it may be run at any time.',
   access: 'read',
@@ -27,7 +26,7 @@ export const status: CommandDefinition = {
 
 /** A status as text: the phase and the next command first. */
 export function renderStatus(report: StatusReport): string {
-  const { adoption, distribution, operator, tables } = report;
+  const { adoption, distribution, operator } = report;
   return [
     [
       renderHeadline(report),
@@ -39,18 +38,6 @@ export function renderStatus(report: StatusReport): string {
     adoption && renderAdoption(adoption),
     renderAdoptedTenants(report.adoptedTenants),
     renderEngines(report.engines),
-    report.leftovers.map(describeLeftover).join('\n'),
-    tables.length === 0
-      ? 'None of the tables exists.'
-      : table(
-          ['Table', 'Rows (about)', 'Size', 'Partitions'],
-          tables.map(({ name, rows, bytes, partitions }) => [
-            name,
-            formatCount(rows),
-            formatBytes(bytes),
-            partitions > 0 ? formatCount(partitions) : '',
-          ]),
-        ),
     distribution && renderDistribution(distribution),
   ]
     .filter(Boolean)
@@ -80,17 +67,18 @@ export function renderHeadline(report: StatusReport): string {
 }
 
 function renderDistribution({ citus, nodes }: DistributionStatus): string {
-  return `The tables of tenants are distributed by Citus ${citus}:\n${table(
-    ['Node', 'Tenants', 'Size', ''],
-    nodes.map(({ name, isCoordinator, isActive, bytes, ...node }) => [
-      name,
-      formatCount(node.tenants),
-      bytes === null ? 'not known' : formatBytes(bytes),
-      [isCoordinator ? 'coordinator' : '', isActive ? '' : 'not active']
-        .filter(Boolean)
-        .join(', '),
-    ]),
-  )}`;
+  return [
+    `The tables of tenants are distributed by Citus ${citus}:`,
+    ...nodes.map(({ name, isCoordinator, isActive, bytes, tenants }) =>
+      [
+        `  ${name}`,
+        formatThings(tenants, 'tenant'),
+        bytes === null ? 'size not known' : formatBytes(bytes),
+        ...(isCoordinator ? ['coordinator'] : []),
+        ...(isActive ? [] : ['not active']),
+      ].join(', '),
+    ),
+  ].join('\n');
 }
 
 function renderSwap(swap: StatusReport['swap']): string {
@@ -108,28 +96,5 @@ function renderSwap(swap: StatusReport['swap']): string {
         : 'Cleanup may drop them 24 hours after the swap.'),
   ]
     .filter(Boolean)
-    .join('\n');
-}
-
-export function describeLeftover({
-  name,
-  otherTenants,
-}: StatusReport['leftovers'][number]): string {
-  const others =
-    otherTenants.length > 0
-      ? `${describeRows(otherTenants)}, which are nowhere else, and `
-      : '';
-  return `Left over: table ${name}. It holds ${others}a copy of the default tenant's rows.`;
-}
-
-/** Columns that are as wide as their longest cell. */
-function table(head: string[], rows: string[][]): string {
-  const all = [head, ...rows];
-  const widths = head.map((_, column) =>
-    Math.max(...all.map(row => row[column].length)),
-  );
-  return all
-    .map(row => row.map((cell, column) => cell.padEnd(widths[column])))
-    .map(cells => cells.join('  ').trimEnd())
     .join('\n');
 }

@@ -24,7 +24,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     return reporter;
   };
 
-  it.each([1, 50, 100_000])(
+  it.each([50, 100_000])(
     'changes twice %s rows in a batch at most',
     async batchSize => {
       const { bars } = await runPhase2(batchSize);

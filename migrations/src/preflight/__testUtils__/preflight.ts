@@ -1,11 +1,11 @@
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { OpenOptions } from '../../engine/TenancyMigration';
 import type { MigrationSettings } from '../../engine/Step';
+import type { Finding } from '../../checks/Rule';
 import { runPreflight } from '../runPreflight';
-import type { Finding, PreflightContext } from '../PreflightCheck';
 
 export interface PreflightRun {
-  options?: Partial<Pick<PreflightContext, 'backupCompleted'>>;
+  options?: Partial<Parameters<typeof runPreflight>[1]>;
   settings?: Partial<MigrationSettings>;
   connection?: OpenOptions['connection'];
   mode?: OpenOptions['mode'];
