@@ -183,7 +183,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(back.stdout.trim().endsWith(story)).toBe(true);
       const status = await run('status');
       expect(
-        status.stdout.startsWith(`${story}\nNo operator is at work.\n\n`),
+        status.stdout.startsWith(`${story}\nNo operator is at work.\n`),
       ).toBe(true);
       await expect(run('rollback')).resolves.toMatchObject({
         exitCode: 0,

@@ -128,10 +128,7 @@ function refuseOtherCatalog(
     throw new TenancyStartupError(
       `The catalog in the schema "${adopted}" is adopted, and the catalog plugin of this ` +
         `backend works in "${own}". Configure backend.database so that it works in ` +
-        `"${adopted}", or run ${operatorCommand(
-          'unadopt',
-          '--keep-tables',
-        )} and then ` +
+        `"${adopted}", or run ${operatorCommand('unadopt')} and then ` +
         `${operatorCommand('adopt')}.`,
     );
   }
