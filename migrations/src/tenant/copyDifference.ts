@@ -8,7 +8,9 @@ import { REWRITTEN, rowExpression } from './rewrite';
 import {
   type FoundSection,
   isOwnSchema,
+  nameOf,
   ofTenant,
+  rowsOf,
   selectRows,
 } from './sections';
 
@@ -18,8 +20,31 @@ export interface Copied {
   destination: FoundSection;
 }
 
-/** What tells a part of the rows: 4,096 of them, by the first digits of the MD5 of the row. */
-const BUCKET = `left(md5(convert_to(row, 'UTF8')), 3)`;
+/** The columns that tell the rows of a section apart, or group them. */
+interface Key {
+  columns: string[];
+  /** Whether two rows never have the same. */
+  isUnique: boolean;
+  /** Whether its values can be compared. */
+  isIndexed: boolean;
+}
+
+/** Some of the rows of a section, as an SQL condition. */
+type Scope = (section: FoundSection) => string;
+
+interface Difference extends Copied {
+  key: Key;
+  scope: Scope;
+  /** The temporary table with the rows in this scope. */
+  staged: string;
+}
+
+type Read = <Row>(sql: string) => Promise<Row[]>;
+
+const BUCKETS = 4096;
+
+/** No more rows are looked for by their keys: of more, the buckets are compared. */
+const MOST_KEYS = 10_000;
 
 /** A row that others refer to takes them with it when it is deleted: they come with the next round. */
 const ROUNDS = 4;
@@ -27,10 +52,250 @@ const ROUNDS = 4;
 /** Sends no more rows in one statement. */
 const BATCH = 500;
 
+function isRewritten({ part, table }: FoundSection): boolean {
+  return part === 'registry' && REWRITTEN.includes(table);
+}
+
+function notThose(different: Difference[]): VerificationError {
+  const names = different.map(
+    ({ source: { part, table } }) => `${part} ${table}`,
+  );
+  return new VerificationError(
+    `The rows of ${names.join(
+      ', ',
+    )} are not those of the source. The tenant stays there.`,
+  );
+}
+
+/** The primary key; or what the row refers to, which many rows may; or all columns. */
+async function keyOf(
+  session: MigrationSession,
+  section: FoundSection,
+): Promise<Key> {
+  const [found] = await session.query<{ columns: string[]; type: string }>(
+    `select k.contype as type, array(
+              select attname::text from unnest(k.conkey) with ordinality each (number, place)
+                join pg_attribute on attrelid = k.conrelid and attnum = number order by place) as columns
+       from pg_constraint k
+      where k.conrelid = ${escapeLiteral(
+        nameOf(section),
+      )}::regclass and k.contype in ('p', 'f')
+      order by k.contype = 'p' desc, cardinality(k.conkey) desc, k.conname limit 1`,
+  );
+  return {
+    columns: found?.columns ?? section.columns,
+    isUnique: found?.type === 'p',
+    isIndexed: found !== undefined,
+  };
+}
+
+/** The bucket of a row, as SQL. */
+function bucketOf({ columns }: Key): string {
+  return `hashtextextended(concat_ws(' ', ${columns
+    .map(escapeIdentifier)
+    .join(', ')}) collate "C", 0) & ${BUCKETS - 1}`;
+}
+
+function inBuckets(key: Key, buckets: string[]): Scope {
+  return () => `(${bucketOf(key)}) = any ('{${buckets.join()}}')`;
+}
+
+/** Those that have one of some keys, which are a JSON list of objects. */
+function withKeys({ columns }: Key, keys: string): Scope {
+  const list = columns.map(escapeIdentifier).join(', ');
+  return section =>
+    `(${list}) in (select ${list} from jsonb_populate_recordset(null::${nameOf(
+      section,
+    )}, ${escapeLiteral(keys)}))`;
+}
+
+interface Counted {
+  bucket: string;
+  rows: string;
+  /** Those that were written since the copy before. */
+  changed?: string;
+}
+
+interface Summed {
+  bucket: string;
+  rows: string;
+  sum: string;
+}
+
+/** Compares what two databases have of a tenant. Both servers work at the same time. */
+class Comparison {
+  constructor(
+    private readonly reader: Executor,
+    private readonly session: MigrationSession,
+    private readonly tenantId: string,
+    private readonly since: string | undefined,
+  ) {}
+
+  readonly #here: Read = sql => this.reader.read(sql);
+  readonly #there: Read = sql => this.session.query(sql);
+
+  /** @returns rows among which some differ; nothing where all are equal */
+  async findDifference(each: Copied, key: Key): Promise<Scope | undefined> {
+    if (this.since === undefined) {
+      return this.#differentBuckets(each, key);
+    }
+    const [[here], [there]] = await this.#count(each, 'count(*) as rows');
+    const changed = Number(here.changed);
+    if (changed === 0 && here.rows === there.rows) {
+      return undefined;
+    }
+    const keys = await this.#changedKeys(each.source, key, changed);
+    if (keys !== undefined) {
+      const scope = withKeys(key, keys);
+      const { buckets, more } = await this.#compare(each, key, scope);
+      // As many as the others have, so that nothing else is gone.
+      if (more === Number(here.rows) - Number(there.rows)) {
+        return buckets.length > 0 ? scope : undefined;
+      }
+    }
+    return this.#differentBuckets(
+      each,
+      key,
+      inBuckets(key, await this.#changedBuckets(each, key)),
+    );
+  }
+
+  async #differentBuckets(
+    each: Copied,
+    key: Key,
+    scope?: Scope,
+  ): Promise<Scope | undefined> {
+    const { buckets } = await this.#compare(each, key, scope);
+    return buckets.length > 0 ? inBuckets(key, buckets) : undefined;
+  }
+
+  /** @returns the buckets that differ, and how many more rows there are here */
+  async #compare(
+    each: Copied,
+    key: Key,
+    scope?: Scope,
+  ): Promise<{ buckets: string[]; more: number }> {
+    const [here, there] = await Promise.all([
+      this.#sums(this.#here, each.source, key, scope),
+      this.#sums(this.#there, each.destination, key, scope),
+    ]);
+    const sums = (rows: Summed[]) =>
+      new Map(rows.map(row => [row.bucket, `${row.sum} ${row.rows}`]));
+    const total = (rows: Summed[]) =>
+      rows.reduce((sum, row) => sum + Number(row.rows), 0);
+    return {
+      buckets: differences(sums(here), sums(there)),
+      more: total(here) - total(there),
+    };
+  }
+
+  #sums(
+    read: Read,
+    section: FoundSection,
+    key: Key,
+    scope?: Scope,
+  ): Promise<Summed[]> {
+    return read<Summed>(
+      `select bucket, sum(('x' || left(md5, 16))::bit(64)::bigint)::text as sum,
+              count(*) as rows
+         -- The offset has it computed once for each row.
+         from (select ${bucketOf(
+           key,
+         )} as bucket, md5(convert_to(to_jsonb(r)::text, 'UTF8')) as md5
+                 from ${rowsOf(
+                   section,
+                   this.tenantId,
+                   scope?.(section),
+                 )} offset 0) sums
+        group by 1`,
+    );
+  }
+
+  /** Counts rows on both sides, and on ours those of since then. */
+  #count(
+    { source, destination }: Copied,
+    columns: string,
+    end = '',
+  ): Promise<[Counted[], Counted[]]> {
+    const from = (section: FoundSection) =>
+      `from ${nameOf(section)} where ${ofTenant(section.part, this.tenantId)}`;
+    return Promise.all([
+      this.#here<Counted>(
+        `select ${columns}, count(*) filter (where ${
+          this.#isNew
+        }) as changed ${from(source)} ${end}`,
+      ),
+      this.#there<Counted>(`select ${columns} ${from(destination)} ${end}`),
+    ]);
+  }
+
+  /** Transaction ids are compared as PostgreSQL does it: half of all follow any other one. */
+  get #isNew(): string {
+    return `((xmin::text::bigint - ${this.since}) & 4294967295) < 2147483648`;
+  }
+
+  /** @returns nothing where they are too many, or can't be compared */
+  async #changedKeys(
+    section: FoundSection,
+    key: Key,
+    changed: number,
+  ): Promise<string | undefined> {
+    if (!key.isIndexed || changed > MOST_KEYS) {
+      return undefined;
+    }
+    const columns = key.columns.map(escapeIdentifier);
+    const [{ keys, isNull }] = await this.#here<{
+      keys: string;
+      isNull: boolean;
+    }>(
+      `select coalesce(jsonb_agg(distinct jsonb_build_object(${columns
+        .map(column => `${escapeLiteral(column)}, ${column}`)
+        .join(', ')})), '[]')::text as keys,
+              coalesce(bool_or(num_nulls(${columns.join(
+                ', ',
+              )}) > 0), false) as "isNull"
+         from ${nameOf(section)}
+        where ${ofTenant(section.part, this.tenantId)} and ${this.#isNew}`,
+    );
+    return isNull ? undefined : keys;
+  }
+
+  /** Those with a row of since then, and with another number of rows. */
+  async #changedBuckets(each: Copied, key: Key): Promise<string[]> {
+    const [here, there] = await this.#count(
+      each,
+      `${bucketOf(key)} as bucket, count(*) as rows`,
+      'group by 1',
+    );
+    const counts = (rows: Counted[]) =>
+      new Map(rows.map(({ bucket, rows: count }) => [bucket, count]));
+    return [
+      ...new Set([
+        ...here.filter(row => row.changed !== '0').map(row => row.bucket),
+        ...differences(counts(here), counts(there)),
+      ]),
+    ];
+  }
+}
+
+function differences(
+  one: Map<string, string>,
+  other: Map<string, string>,
+): string[] {
+  return [...new Set([...one.keys(), ...other.keys()])].filter(
+    bucket => one.get(bucket) !== other.get(bucket),
+  );
+}
+
 /**
  * Makes the rows of a tenant in one database those of another one, in the callers' transactions. It
- * compares checksums of parts of the rows, and sends only parts that differ.
+ * compares checksums of buckets of rows, and sends only the buckets that differ.
  *
+ * After a first copy, it compares only rows that were written since, and the numbers of rows. It
+ * may: the first copy has compared all of them, no row changes without a new transaction id, and
+ * nobody writes to the destination.
+ *
+ * @param since - the lowest transaction id that was not visible to the copy before
  * @throws {@link VerificationError} if they differ all the same
  */
 export async function copyDifference(
@@ -38,30 +303,22 @@ export async function copyDifference(
   session: MigrationSession,
   sections: Copied[],
   target: Target,
+  since?: string,
 ): Promise<void> {
-  const read = <Row>(sql: string) => session.query<Row>(sql);
   const { tenantId } = target;
-  const wanted = new Map<Copied, Promise<Map<string, string>>>();
+  const comparison = new Comparison(reader, session, tenantId, since);
   let different: Difference[] = [];
   let compared = sections;
   for (let round = 1; round <= ROUNDS; round += 1) {
     different = [];
     for (const each of compared) {
-      const { source, destination } = each;
       // What is rewritten differs in any case, and is compared as it is written.
-      if (round === 1 || !isRewritten(source)) {
-        const ofSource =
-          wanted.get(each) ?? sumsOf(sql => reader.read(sql), source, tenantId);
-        wanted.set(each, ofSource);
-        // Both servers work at the same time.
-        const [here, there] = await Promise.all([
-          ofSource,
-          sumsOf(read, destination, tenantId),
-        ]);
-        const buckets = differences(here, there);
-        if (buckets.length > 0) {
+      if (round === 1 || !isRewritten(each.source)) {
+        const key = await keyOf(session, each.destination);
+        const scope = await comparison.findDifference(each, key);
+        if (scope) {
           const staged = `staged_${different.length}`;
-          different.push({ ...each, buckets, staged });
+          different.push({ ...each, key, scope, staged });
         }
       }
     }
@@ -96,82 +353,24 @@ export async function copyDifference(
   throw notThose(different);
 }
 
-function isRewritten({ part, table }: FoundSection): boolean {
-  return part === 'registry' && REWRITTEN.includes(table);
-}
-
-function notThose(different: Difference[]): VerificationError {
-  const names = different.map(
-    ({ source: { part, table } }) => `${part} ${table}`,
-  );
-  return new VerificationError(
-    `The rows of ${names.join(
-      ', ',
-    )} are not those of the source. The tenant stays there.`,
-  );
-}
-
-interface Difference extends Copied {
-  buckets: string[];
-  /** The temporary table with the rows of these buckets. */
-  staged: string;
-}
-
-async function sumsOf(
-  read: (
-    sql: string,
-  ) => Promise<{ bucket: string; sum: string; rows: string }[]>,
-  section: FoundSection,
-  tenantId: string,
-): Promise<Map<string, string>> {
-  const found = await read(
-    `select left(md5, 3) as bucket, sum(('x' || left(md5, 16))::bit(64)::bigint)::text as sum,
-            count(*)::text as rows
-       -- The offset has it computed once for each row.
-       from (select md5(convert_to(row, 'UTF8')) as md5
-               from (${selectRows(section, tenantId)}) rows offset 0) sums
-      group by 1`,
-  );
-  return new Map(
-    found.map(({ bucket, sum, rows }) => [bucket, `${sum} ${rows}`]),
-  );
-}
-
-function differences(
-  one: Map<string, string>,
-  other: Map<string, string>,
-): string[] {
-  return [...new Set([...one.keys(), ...other.keys()])].filter(
-    bucket => one.get(bucket) !== other.get(bucket),
-  );
-}
-
-function rowsIn(
-  section: FoundSection,
-  buckets: string[],
-  tenantId: string,
-): string {
-  return `select row from (${selectRows(section, tenantId)}) rows
-    where ${BUCKET} = any (${escapeLiteral(`{${buckets.join()}}`)})`;
-}
-
 /** Brings the rows of the source into a temporary table, as they are to be. */
 async function stage(
   reader: Executor,
   session: MigrationSession,
-  { source, buckets, staged }: Difference,
+  { source, scope, staged }: Difference,
   target: Target,
 ): Promise<void> {
   await session.query(
-    `create temporary table ${staged} (row jsonb) on commit drop`,
+    `create temporary table ${staged} (row jsonb, text text) on commit drop`,
   );
   const { row, where } = rowExpression(source, target);
-  const query = rowsIn(source, buckets, target.tenantId);
+  const query = selectRows(source, target.tenantId, scope(source));
   for await (const rows of batchesOf(reader, query)) {
     for (let first = 0; first < rows.length; first += BATCH) {
       await session.query(
         `insert into ${staged}
-         select ${row} from jsonb_array_elements($1::jsonb) each (row) where ${where}`,
+         select row, row::text from (
+           select ${row} as row from jsonb_array_elements($1::jsonb) each (row) where ${where}) rows`,
         [`[${rows.slice(first, first + BATCH).join()}]`],
       );
     }
@@ -182,52 +381,38 @@ async function stage(
 /**
  * Deletes what the source has not, and leaves in the temporary table what is not there yet.
  *
- * @returns whether it may have deleted any
+ * @returns whether it has deleted any
  */
 async function deleteOthers(
   session: MigrationSession,
-  { destination, buckets, staged }: Difference,
+  { destination, key, scope, staged }: Difference,
   tenantId: string,
 ): Promise<boolean> {
   const table = nameOf(destination);
-  const key = await primaryKey(session, destination);
-  const there = rowsIn(destination, buckets, tenantId);
-  const own = ofTenant(destination.part, tenantId);
-  if (key.length === 0) {
-    await session.query(
-      `delete from ${table} where ctid = any (array(
-         select r.ctid from ${table} r, lateral (select to_jsonb(c)::text as row from (
-           select ${destination.columns
-             .map(column => `r.${escapeIdentifier(column)}`)
-             .join(', ')}) c) rows
-          where ${own} and ${BUCKET} = any (${escapeLiteral(
-        `{${buckets.join()}}`,
-      )})))`,
-    );
-    return true;
-  }
-  const keyOf = (row: string) =>
-    key.map(column => `${row} -> ${escapeLiteral(column)}`).join(', ');
+  const columns = key.columns.map(escapeIdentifier);
+  const own = `${ofTenant(destination.part, tenantId)} and ${scope(
+    destination,
+  )}`;
+  const isStaged = `exists (
+    select from keys s where ${columns
+      .map(column => `s.${column} = t.${column}`)
+      .join(' and ')})`;
   const [{ any }] = await session.query<{ any: boolean }>(
-    `with there as (select row::jsonb as row from (${there}) rows),
-     gone as (
-       select row from there
-        where not exists (select from ${staged} s where (${keyOf(
-      's.row',
-    )}) = (${keyOf('there.row')}))),
-     deleted as (delete from ${table} t
-      using gone, jsonb_populate_record(null::${table}, gone.row) k
-      where ${own.replace('tenant_id', 't.tenant_id')} and ${key
-      .map(
-        column =>
-          `t.${escapeIdentifier(column)} = k.${escapeIdentifier(column)}`,
-      )
-      .join(' and ')} returning 1)
+    `with keys as materialized (
+       select ${columns.map(column => `s.${column}`).join(', ')}
+         from ${staged}, jsonb_populate_record(null::${table}, row) s),
+     deleted as (
+       delete from ${table} t where ${own} ${
+      key.isUnique ? `and not ${isStaged}` : ''
+    } returning 1)
      select exists (select from deleted) as any`,
   );
-  await session.query(
-    `delete from ${staged} s using (${there}) there where s.row::text = there.row`,
-  );
+  if (key.isUnique) {
+    const there = selectRows(destination, tenantId, scope(destination));
+    await session.query(
+      `delete from ${staged} s using (${there}) there where s.text = there.row`,
+    );
+  }
   return any;
 }
 
@@ -246,26 +431,24 @@ async function isReferenced(
 
 async function insertStaged(
   session: MigrationSession,
-  { destination, staged }: Difference,
+  { destination, key, staged }: Difference,
 ): Promise<void> {
   const table = nameOf(destination);
   const columns = destination.columns.map(escapeIdentifier);
-  const key = (await primaryKey(session, destination)).map(escapeIdentifier);
-  const values = columns.filter(column => !key.includes(column));
-  const onConflict =
-    key.length === 0
-      ? ''
-      : `on conflict (${key.join(', ')}) do ${
-          values.length > 0
-            ? `update set ${values
-                .map(column => `${column} = excluded.${column}`)
-                .join(', ')}`
-            : 'nothing'
-        }`;
+  const unique = key.columns.map(escapeIdentifier);
+  const values = columns.filter(column => !unique.includes(column));
+  const change =
+    values.length > 0
+      ? `update set ${values
+          .map(column => `${column} = excluded.${column}`)
+          .join(', ')}`
+      : 'nothing';
   await session.query(
     `insert into ${table} (${columns.join(', ')}) overriding system value
      select ${columns.map(column => `r.${column}`).join(', ')}
-       from ${staged}, jsonb_populate_record(null::${table}, row) r ${onConflict}`,
+       from ${staged}, jsonb_populate_record(null::${table}, row) r ${
+      key.isUnique ? `on conflict (${unique.join(', ')}) do ${change}` : ''
+    }`,
   );
 }
 
@@ -276,7 +459,7 @@ async function requireStaged(
   tenantId: string,
 ): Promise<void> {
   const missing = await session.query(
-    `select from ${each.staged} s where row::text not in (${selectRows(
+    `select from ${each.staged} s where text not in (${selectRows(
       each.destination,
       tenantId,
     )}) limit 1`,
@@ -284,22 +467,4 @@ async function requireStaged(
   if (missing.length > 0) {
     throw notThose([each]);
   }
-}
-
-async function primaryKey(
-  session: MigrationSession,
-  { schema, table }: FoundSection,
-): Promise<string[]> {
-  const rows = await session.query<{ name: string }>(
-    `select a.attname as name from pg_index i
-       join pg_attribute a on a.attrelid = i.indrelid and a.attnum = any (i.indkey)
-      where i.indisprimary and i.indrelid = to_regclass(format('%I.%I', $1::text, $2::text))`,
-    [schema, table],
-  );
-  return rows.map(({ name }) => name);
-}
-
-/** As SQL names the table. */
-export function nameOf({ schema, table }: FoundSection): string {
-  return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
 }

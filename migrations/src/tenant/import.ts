@@ -9,6 +9,7 @@ import { BATCH, loadPart, type Target } from './loadPart';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { digestOf, removeLeftovers } from './purge';
+import { allowWrites } from './refusedWrites';
 import {
   isKnown,
   mockupSections,
@@ -96,7 +97,8 @@ export async function importTenant(
 }
 
 /**
- * Makes the tables of an engine and of instances.
+ * Makes the tables of an engine and of instances. A tenant that was moved away from here can be
+ * written to again.
  *
  * @param options - with `replace` those that are there stay
  */
@@ -110,6 +112,9 @@ export async function makeMissingTables(
     },
 ): Promise<void> {
   const { makeTables, replace, reporter, tenantId } = options;
+  for (const { executor } of places) {
+    await allowWrites(executor, tenantId);
+  }
   for (const part of parts) {
     const { connection, executor } = placeOf(places, part);
     const schema = schemaOfPart(part, tenantId);

@@ -9,7 +9,7 @@ import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runInProcess, urlOf } from '../cli/__testUtils__/runCli';
 import { type Reporter, silentReporter } from '../Reporter';
-import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
+import { addTenants, OTHER, TEAM } from '../partitions/__testUtils__/tenants';
 import { Clones } from '../resumption/__testUtils__/Clones';
 import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
 import { HEX, PLUGINS, tablesIn } from './__testUtils__/plugins';
@@ -58,27 +58,50 @@ const CHANGES_OF_ENGINE = `
   delete from tenant_${HEX}.roots where id = 1`;
 
 /** What requests write that were let in before the tenant was read-only. */
-const CHANGES_OF_REQUESTS = `
+const CHANGES_OF_REGISTRY = `
   delete from tenancy.entities where tenant_id = '${TEAM}' and entity_name like '%1%';
   update tenancy.entities set hash = 'x' where tenant_id = '${TEAM}' and entity_name like '%2%';
-  update tenancy.tenants set tenant_name = 'Moving' where tenant_id = '${TEAM}';
+  update tenancy.tenants set tenant_name = 'Moving' where tenant_id = '${TEAM}'`;
+
+const CHANGES_OF_MOCKUPS = `
   delete from plugins.mockup_pages where tenant_id = '${TEAM}';
   delete from plugins.mockups where id in (
     select id from plugins.mockups where tenant_id = '${TEAM}' limit 1);
   update plugins.mockups set owner = 'user:default/new' where tenant_id = '${TEAM}'`;
+
+const IS_READ_ONLY = 'Copying what is left. The tenant is read-only';
+
+const REFUSED = '25006 tenant_moves my-team';
+
+const LATE_CHANGES = [
+  `insert into tenant_${HEX}.edges (source) values ('b')`,
+  `delete from tenant_${HEX}.edges`,
+  `insert into plugins.mockups (tenant_id) values ('${TEAM}')`,
+  `update plugins.mockup_versions set layout_data = '[]' where tenant_id = '${TEAM}'`,
+  `delete from plugins.mockup_pages where tenant_id = '${TEAM}'`,
+];
+
+/** What nobody else may miss there. */
+const OF_OTHERS = `
+  select md5(string_agg(row, E'\\n' order by row)) as sum, count(*)::int as rows from (
+    select e::text as row from tenancy.entities e where tenant_id <> '${TEAM}'
+    union all select r::text from tenancy.relations r where tenant_id <> '${TEAM}'
+    union all select a::text from tenancy.tenant_audit a where tenant_id <> '${TEAM}'
+    union all select p::text from plugins.mockup_pages p where tenant_id <> '${TEAM}'
+    union all select m::text from plugins.mockups m where tenant_id <> '${TEAM}') others`;
 
 /** An operation of before whose outcome is stored late. */
 const RECORDED = `
   insert into tenancy.tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome)
   values ('${TEAM}', gen_random_uuid(), now(), 'tenants', 'late', 'medium', 'succeeded')`;
 
-/** Runs statements in a process of its own, and prints the code of what has failed. */
+/** Runs statements in a process of its own, and prints why they have failed, if so. */
 const STATEMENTS = `
   const { connection, pg, sql } = JSON.parse(process.env.STATEMENTS);
   const client = new (require(pg).Client)(connection);
   client.connect().then(() => client.query(sql)).then(
-    () => '', error => error.code,
-  ).then(code => { process.stdout.write(code); return client.end(); });`;
+    () => '', ({ code, constraint = '', detail = '' }) => [code, constraint, detail].join(' ').trim(),
+  ).then(reason => { process.stdout.write(reason); return client.end(); });`;
 
 describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   let clones: Clones;
@@ -167,7 +190,6 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
             portal: {},
             to: { context: destination.context, portal: {} },
             makeTables,
-            graceMs: 0,
           },
         );
       }),
@@ -251,45 +273,82 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
 
   it('brings what was written meanwhile, and lets nothing be written at the end', async () => {
     const { from, to } = await pair();
+    // Enough that each bucket has some.
+    await query(
+      to,
+      `insert into tenancy.tenant_audit (tenant_id, event_id, at, plugin, event, severity, meta)
+       select '${OTHER}', gen_random_uuid(), now(), 'tenants', 'n', 'medium', '{}'
+         from generate_series(1, 20000)`,
+    );
+    const ofOthers = await query(to, OF_OTHERS);
     const done: string[] = [];
     const refused: string[] = [];
-    let passes = 0;
     const info = (text: string) => {
-      if (text === 'Copying what is left. The tenant is read-only') {
+      if (text === IS_READ_ONLY) {
         done.push(meanwhile(from, CHANGES_OF_ENGINE));
+        done.push(meanwhile(from, CHANGES_OF_MOCKUPS));
       }
-      if (text === 'Copying engine') {
-        passes += 1;
-        if (passes === 3) {
-          done.push(meanwhile(from, CHANGES_OF_REQUESTS));
-        }
+      if (text === 'Copying engine' && done.length === 2) {
+        done.push(meanwhile(from, CHANGES_OF_REGISTRY));
       }
-      if (passes === 3 && text === 'Copying mockups') {
-        done.push(meanwhile(from, RECORDED));
-      }
-      const isLast = passes === 3 && refused.length === 0;
-      if (isLast && text === 'Copying registry') {
+      if (text === 'Copying registry' && done.length === 3) {
         refused.push(
-          meanwhile(
-            from,
-            `set lock_timeout = 50; insert into tenant_${HEX}.edges (source) values ('b')`,
-          ),
           meanwhile(
             from,
             `set lock_timeout = 50; update tenancy.tenants set burst = 1 where tenant_id = '${TEAM}'`,
           ),
         );
+        done.push(meanwhile(from, RECORDED));
       }
     };
     await move(from, to, { info });
-    expect(done).toEqual(['', '', '']);
-    expect(refused).toEqual(['55P03', '55P03']);
+    expect(done).toEqual(['', '', '', '']);
+    expect(refused).toEqual(['55P03']);
     const after = await contents(to);
     await expect(contents(from)).resolves.toEqual(after);
     expect(after.rows.join()).toContain('"late"');
     expect(after.rows).toContain('{"id": 1, "stem": 1}');
     expect(after.rows.join()).toContain('"Moving"');
     expect(after.rows.join()).toContain('user:default/new');
+    await expect(query(to, OF_OTHERS)).resolves.toEqual(ofOthers);
+  });
+
+  it('refuses a writer that was let in before and begins late', async () => {
+    const { from, to } = await pair();
+    const codes: string[] = [];
+    const writeAll = () =>
+      LATE_CHANGES.forEach(sql => codes.push(meanwhile(from, sql)));
+    let isLast = false;
+    await move(from, to, {
+      info(text) {
+        isLast ||= text === IS_READ_ONLY;
+        if (isLast && text === 'Copying mockups') {
+          writeAll();
+        }
+      },
+    });
+    writeAll();
+    expect(codes).toEqual(Array(2 * LATE_CHANGES.length).fill(REFUSED));
+    await expect(
+      query(
+        from,
+        `insert into plugins.mockups (tenant_id) values ('${OTHER}') returning owner`,
+      ),
+    ).resolves.toHaveLength(1);
+    // It comes back, and can be written to. Where it was then, it is deleted and can be purged.
+    await move(to, from);
+    expect(LATE_CHANGES.map(sql => meanwhile(from, sql))).toEqual(
+      LATE_CHANGES.map(() => ''),
+    );
+    expect(meanwhile(to, LATE_CHANGES[2])).toBe(REFUSED);
+    await clones.migrate(to, ({ context }) =>
+      purgeTenant(context, {
+        slug: 'my-team',
+        now: true,
+        portal: {},
+        confirm: async () => undefined,
+      }),
+    );
   });
 
   it('waits for a request of before that still writes mockups', async () => {
@@ -297,7 +356,8 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     const waits: string[] = [];
     await withClient({ ...connection, database: from }, async client => {
       await client.query(
-        `begin; update plugins.mockups set owner = 'user:default/slow' where tenant_id = '${TEAM}'`,
+        `begin; select pg_current_xact_id(); savepoint nested;
+         update plugins.mockups set owner = 'user:default/slow' where tenant_id = '${TEAM}'`,
       );
       await move(from, to, {
         waiting(what) {
@@ -306,7 +366,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
         },
       });
     });
-    expect(waits).toEqual(['Wait for what still writes mockups']);
+    expect(waits).toEqual(['Refuse changes: mockups']);
     expect((await contents(to)).rows.join()).toContain('user:default/slow');
   });
 

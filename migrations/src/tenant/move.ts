@@ -1,14 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { requireTenant } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { notifyRegistryStatement } from '../registryChannel';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
-import { withLockRetries } from '../session/lockRetries';
-import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../sql';
-import { type Copied, copyDifference, nameOf } from './copyDifference';
+import { copyDifference } from './copyDifference';
 import { migrationsOf } from './export';
 import {
   makeMissingTables,
@@ -17,9 +14,10 @@ import {
   RETIRED_OF_ANOTHER,
 } from './import';
 import { requireTable, type Target } from './loadPart';
-import { announce, fillOwnTables, tableNames } from './partTables';
+import { announce, fillOwnTables } from './partTables';
 import { type Place, type Portal, withPlaces } from './places';
 import { digestOf } from './purge';
+import { allowWrites, refuseLonger, refuseWrites } from './refusedWrites';
 import {
   type FoundSection,
   isOwnSchema,
@@ -41,26 +39,254 @@ export interface MoveOptions {
   portal: Portal;
   to: { context: StepContext; portal: Portal };
   makeTables: MakeTables;
-  /** {@link GRACE_MS} by default. */
-  graceMs?: number;
 }
 
 /** What was done before the last copy may be recorded during it. */
 const TRAIL = 'tenant_audit';
 
 /**
- * For how long, once the tenant is read-only, requests that were let in before may still write
- * mockups and the registry.
+ * Changes are copied while the tenant is in use until a copy takes less, so that few are left for
+ * the last one; but not more often than that.
  */
-const GRACE_MS = 2_000;
+const SHORT_MS = 2_000;
+const MOST_COPIES = 4;
 
 /** For how long the tenant stays read-only at most, where the command is killed. */
 const READ_ONLY_FOR = '10 minutes';
 
 /**
- * Brings a tenant to another deployment. It is copied twice while it is in use, to a tenant that
- * is deleted there: the second time sends what has changed during the first. It is copied a last
- * time while it is read-only and nothing of it can be written. Then it is deleted here, and
+ * For how long, once the tenant is in use there, a request is refused that was let in before. No
+ * request waits that long. A tenant that is restored here can be written to after it.
+ */
+const REFUSED_FOR = '1 hour';
+
+/** The copies of a tenant, each of which knows since when the one before has compared. */
+class Move {
+  /** By session, the lowest transaction id that its last copy has not seen. */
+  readonly #since = new Map<Executor, string>();
+
+  constructor(
+    private readonly from: Side,
+    private readonly into: Side,
+    private readonly target: Target,
+  ) {}
+
+  /** @returns for how many milliseconds the tenant was read-only */
+  async run(): Promise<number> {
+    const { reporter, executor } = this.from.context;
+    reporter.info('Copying the tenant, which is in use meanwhile');
+    await this.#copyAll();
+    let tookMs = Infinity;
+    for (let left = MOST_COPIES; left > 0 && tookMs > SHORT_MS; left -= 1) {
+      reporter.info('Copying what has changed meanwhile');
+      tookMs = await this.#copyAll();
+    }
+    const began = performance.now();
+    await this.#setReadOnly(true);
+    try {
+      reporter.info('Copying what is left. The tenant is read-only');
+      await this.#refuse();
+      await this.#inSnapshots(this.#readers, () => this.#copyParts());
+      await this.#close();
+    } catch (error) {
+      await this.#setReadOnly(false).catch(() => undefined);
+      for (const reader of this.#readers) {
+        await allowWrites(reader, this.target.tenantId).catch(() => undefined);
+      }
+      throw error;
+    }
+    const refused = { ...this.target, lasting: REFUSED_FOR };
+    for (const reader of this.#readers) {
+      await refuseLonger(reader, refused);
+    }
+    await this.#inSnapshots([executor], () => this.#copyRegistry([TRAIL]));
+    await this.#open();
+    return performance.now() - began;
+  }
+
+  /** Of the databases with the tables of its engine, its instances and its mockups. */
+  get #readers(): Executor[] {
+    return this.from.places.map(({ executor }) => executor);
+  }
+
+  /**
+   * The registry last: its tenant is there when what belongs to it is.
+   *
+   * @returns for how many milliseconds it has copied
+   */
+  async #copyAll(): Promise<number> {
+    const began = performance.now();
+    const readers = [...this.#readers, this.from.context.executor];
+    await this.#inSnapshots(readers, async () => {
+      await this.#copyParts();
+      await this.#copyRegistry();
+    });
+    return performance.now() - began;
+  }
+
+  /** Each session reads what there is at one moment. The next copy begins there. */
+  async #inSnapshots(
+    readers: Executor[],
+    work: () => Promise<void>,
+  ): Promise<void> {
+    const begun = new Map<Executor, string>();
+    try {
+      for (const reader of readers) {
+        await reader.execute('begin isolation level repeatable read read only');
+        // The nodes of Citus have transaction ids of their own: there each copy compares all.
+        const [{ id }] = await reader.read<{ id: string | null }>(
+          `select case when to_regclass('pg_catalog.pg_dist_node') is null
+                       then pg_snapshot_xmin(pg_current_snapshot())::text end as id`,
+        );
+        if (id !== null) {
+          begun.set(reader, id);
+        }
+      }
+      await work();
+      begun.forEach((id, reader) => this.#since.set(reader, id));
+    } finally {
+      for (const reader of readers) {
+        await reader.execute('rollback').catch(() => undefined);
+      }
+    }
+  }
+
+  /** What is not in the registry. */
+  async #copyParts(): Promise<void> {
+    for (const reader of this.#readers) {
+      for (const sections of await this.#partsIn(reader)) {
+        await this.#copyPart(reader, sections);
+      }
+    }
+  }
+
+  async #partsIn(reader: Executor): Promise<FoundSection[][]> {
+    const sections = [
+      ...(await schemaSections(reader, this.target.tenantId)),
+      ...(await mockupSections(reader)),
+    ];
+    return [...new Set(sections.map(({ part }) => part))].map(part =>
+      sections.filter(each => each.part === part),
+    );
+  }
+
+  /** @param tables - all by default */
+  async #copyRegistry(tables?: string[]): Promise<void> {
+    const { executor, settings } = this.from.context;
+    const sections = await registrySections(executor, settings.schema);
+    await this.#copyPart(
+      executor,
+      sections.filter(({ table }) => tables?.includes(table) ?? true),
+    );
+  }
+
+  async #copyPart(reader: Executor, sections: FoundSection[]): Promise<void> {
+    const { target } = this;
+    const [{ part }] = sections;
+    const { executor, schema } = await destinationOf(this.into, part, target);
+    const copied = sections.map(source => ({
+      source,
+      destination: { ...source, schema },
+    }));
+    this.from.context.reporter.info(`Copying ${part}`);
+    const { session } = executor;
+    await session.transaction('begin', async () => {
+      for (const { source } of copied) {
+        await requireTable(session, source, schema);
+      }
+      const since = this.#since.get(reader);
+      const copy = () => copyDifference(reader, session, copied, target, since);
+      await (isOwnSchema(part) ? fillOwnTables(session, schema, copy) : copy());
+    });
+  }
+
+  /** Gates refuse changes of the tenant from then on, and its engine pauses. */
+  async #setReadOnly(isReadOnly: boolean): Promise<void> {
+    const { executor, settings } = this.from.context;
+    const { tenantId, slug } = this.target;
+    const until = isReadOnly ? `now() + interval '${READ_ONLY_FOR}'` : 'null';
+    await executor.transaction({
+      title: `Have the tenant "${slug}" be ${
+        isReadOnly ? 'read-only' : 'written to'
+      }`,
+      locks: `The row of the tenant in tenants: a change of the tenant waits for milliseconds.`,
+      tables: ['tenants'],
+      mode: 'rows',
+      statements: [
+        `update tenants set read_only_until = ${until} where tenant_id = ${escapeLiteral(
+          tenantId,
+        )}`,
+        notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
+      ],
+    });
+  }
+
+  /** A gate, or a request that it has let in, may be late. */
+  async #refuse(): Promise<void> {
+    const refused = { ...this.target, lasting: READ_ONLY_FOR };
+    for (const reader of this.#readers) {
+      for (const sections of await this.#partsIn(reader)) {
+        await refuseWrites(reader, refused, sections);
+      }
+    }
+  }
+
+  /**
+   * Copies the registry a last time, and deletes the tenant.
+   *
+   * Locks its row in tenants, for which changes of its members, shares and limits wait: these are
+   * refused afterwards, as it is deleted.
+   */
+  async #close(): Promise<void> {
+    const { executor, settings } = this.from.context;
+    const { tenantId, slug } = this.target;
+    const id = escapeLiteral(tenantId);
+    const { session } = executor;
+    await session.transaction(
+      'begin isolation level repeatable read',
+      async () => {
+        await session.query(
+          `select from tenants where tenant_id = ${id} for no key update`,
+        );
+        await this.#copyRegistry();
+        const closed = await session.query(
+          `update tenants set deleted_at = coalesce(deleted_at, now()), read_only_until = null
+            where tenant_id = ${id}
+              and (deleted_at is not null or read_only_until > clock_timestamp())
+           returning tenant_id`,
+        );
+        if (closed.length === 0) {
+          throw new RefusedError(
+            `The last copy took longer than ${READ_ONLY_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
+          );
+        }
+        await session.query(
+          notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
+        );
+      },
+    );
+  }
+
+  /** From then on the tenant is in use there. */
+  async #open(): Promise<void> {
+    const { executor, settings } = this.into.context;
+    const { tenantId, slug } = this.target;
+    const { session } = executor;
+    await session.transaction('begin', async () => {
+      await session.query(
+        `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
+          tenantId,
+        )}`,
+      );
+      await announce(session, settings.schema, slug);
+    });
+  }
+}
+
+/**
+ * Brings a tenant to another deployment. It is copied while it is in use, to a tenant that is
+ * deleted there, and again what has changed during that. It is copied a last
+ * time while it is read-only: triggers refuse whoever writes to it. Then it is deleted here, and
  * restored there.
  *
  * Killed at any moment, it can be run again: what is there already is not sent twice. Until the
@@ -72,61 +298,32 @@ const READ_ONLY_FOR = '10 minutes';
  */
 export async function moveToDeployment(
   context: StepContext,
-  { slug, portal, to, makeTables, graceMs = GRACE_MS }: MoveOptions,
+  { slug, portal, to, makeTables }: MoveOptions,
 ): Promise<number | undefined> {
   const { tenantId } = await requireTenant(context, slug);
   if (!(await isMovable(context, to.context, { tenantId, slug }))) {
     return undefined;
   }
-  let readOnlyMs = 0;
   const target: Target = {
     tenantId,
     slug,
     from: { id: tenantId, slug },
     isClosed: true,
   };
-  await withPlaces(context, portal, here =>
+  return withPlaces(context, portal, here =>
     withPlaces(to.context, to.portal, async there => {
       const from = { context, places: here };
       const into = { context: to.context, places: there };
-      const migrations = await migrationsOf(here, tenantId);
-      const { reporter } = context;
       await makeMissingTables(there, await ownParts(from, tenantId), {
         makeTables,
-        migrations,
+        migrations: await migrationsOf(here, tenantId),
         replace: true,
-        reporter,
+        reporter: context.reporter,
         tenantId,
       });
-      const readers = [context, ...here].map(({ executor }) => executor);
-      reporter.info('Copying the tenant, which is in use meanwhile');
-      await inSnapshots(readers, () => copyAll(from, into, target));
-      reporter.info('Copying what has changed meanwhile');
-      await inSnapshots(readers, () => copyAll(from, into, target));
-      const began = performance.now();
-      await setReadOnly(from, target, true);
-      try {
-        reporter.info('Copying what is left. The tenant is read-only');
-        await closeAfter(portal, from, target, {
-          first: () => copyOwnTables(from, into, target),
-          last: async () => {
-            await copyMockups(from, into, target);
-            await copyRegistry(from, into, target);
-          },
-          graceUntil: began + graceMs,
-        });
-      } catch (error) {
-        await setReadOnly(from, target, false).catch(() => undefined);
-        throw error;
-      }
-      await inSnapshots([context.executor], () =>
-        copyRegistry(from, into, target, [TRAIL]),
-      );
-      await open(into, target);
-      readOnlyMs = performance.now() - began;
+      return new Move(from, into, target).run();
     }),
   );
-  return readOnlyMs;
 }
 
 /**
@@ -178,95 +375,6 @@ async function ownParts({ places }: Side, tenantId: string): Promise<string[]> {
   return [...parts];
 }
 
-/** Each session reads what there is at one moment. */
-async function inSnapshots(
-  readers: Executor[],
-  work: () => Promise<void>,
-): Promise<void> {
-  try {
-    for (const reader of readers) {
-      await reader.execute('begin isolation level repeatable read read only');
-    }
-    await work();
-  } finally {
-    for (const reader of readers) {
-      await reader.execute('rollback').catch(() => undefined);
-    }
-  }
-}
-
-/** The registry last: its tenant is there when what belongs to it is. */
-async function copyAll(from: Side, into: Side, target: Target): Promise<void> {
-  await copyOwnTables(from, into, target);
-  await copyMockups(from, into, target);
-  await copyRegistry(from, into, target);
-}
-
-/** Those of its engine and instances. */
-async function copyOwnTables(
-  { context, places }: Side,
-  into: Side,
-  target: Target,
-): Promise<void> {
-  for (const { executor } of places) {
-    const sections = await schemaSections(executor, target.tenantId);
-    await copyParts(context, executor, into, target, sections);
-  }
-}
-
-async function copyMockups(
-  { context, places }: Side,
-  into: Side,
-  target: Target,
-): Promise<void> {
-  for (const { executor } of places) {
-    const sections = await mockupSections(executor);
-    await copyParts(context, executor, into, target, sections);
-  }
-}
-
-/** @param tables - all by default */
-async function copyRegistry(
-  { context }: Side,
-  into: Side,
-  target: Target,
-  tables?: string[],
-): Promise<void> {
-  const { executor, settings } = context;
-  const sections = await registrySections(executor, settings.schema);
-  await copyParts(
-    context,
-    executor,
-    into,
-    target,
-    sections.filter(({ table }) => tables?.includes(table) ?? true),
-  );
-}
-
-async function copyParts(
-  from: StepContext,
-  reader: Executor,
-  into: Side,
-  target: Target,
-  sections: FoundSection[],
-): Promise<void> {
-  for (const part of new Set(sections.map(each => each.part))) {
-    const { executor, schema } = await destinationOf(into, part, target);
-    const copied: Copied[] = sections
-      .filter(each => each.part === part)
-      .map(source => ({ source, destination: { ...source, schema } }));
-    from.reporter.info(`Copying ${part}`);
-    const { session } = executor;
-    await session.transaction('begin', async () => {
-      for (const { source } of copied) {
-        await requireTable(session, source, schema);
-      }
-      const copy = () => copyDifference(reader, session, copied, target);
-      await (isOwnSchema(part) ? fillOwnTables(session, schema, copy) : copy());
-    });
-  }
-}
-
 async function destinationOf(
   { context, places }: Side,
   part: string,
@@ -286,162 +394,4 @@ async function destinationOf(
     );
   }
   return mockups;
-}
-
-/** Gates refuse changes of the tenant from then on, and its engine pauses. */
-async function setReadOnly(
-  { context: { executor, settings } }: Side,
-  { tenantId, slug }: Target,
-  isReadOnly: boolean,
-): Promise<void> {
-  const until = isReadOnly ? `now() + interval '${READ_ONLY_FOR}'` : 'null';
-  await executor.transaction({
-    title: `Have the tenant "${slug}" be ${
-      isReadOnly ? 'read-only' : 'written to'
-    }`,
-    locks: `The row of the tenant in tenants: a change of the tenant waits for milliseconds.`,
-    tables: ['tenants'],
-    mode: 'rows',
-    statements: [
-      `update tenants set read_only_until = ${until} where tenant_id = ${escapeLiteral(
-        tenantId,
-      )}`,
-      notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
-    ],
-  });
-}
-
-/** What is copied while nothing of the tenant is written. */
-interface LastCopies {
-  /** The tables of its engine and instances. */
-  first(): Promise<void>;
-  /** What has rows of all tenants: requests of before may write it until then. */
-  last(): Promise<void>;
-  graceUntil: number;
-}
-
-/**
- * Copies what is left while nothing of the tenant is written, and deletes it.
- *
- * Locks, until the end, for seconds: SHARE on the tables of its engine and instances, so that these
- * wait where they are still at work; and, for the last copy, its row in tenants, for which changes
- * of its members, shares and limits wait. Readers do not wait.
- */
-async function closeAfter(
-  portal: Portal,
-  { context, places }: Side,
-  { tenantId, slug }: Target,
-  { first, last, graceUntil }: LastCopies,
-): Promise<void> {
-  const { settings, executor } = context;
-  const id = escapeLiteral(tenantId);
-  const readers = places.map(place => place.executor);
-  await withPlaces(context, portal, async lockers => {
-    for (const locker of lockers) {
-      await lockOwnTables(context, locker, tenantId);
-    }
-    await inSnapshots(readers, first);
-    await delay(Math.max(0, graceUntil - performance.now()));
-    for (const reader of readers) {
-      await awaitWritersOfMockups(reader);
-    }
-    const { session } = executor;
-    await session.transaction(
-      'begin isolation level repeatable read',
-      async () => {
-        await session.query(
-          `select from tenants where tenant_id = ${id} for no key update`,
-        );
-        await inSnapshots(readers, last);
-        const closed = await session.query(
-          `update tenants set deleted_at = coalesce(deleted_at, now()), read_only_until = null
-            where tenant_id = ${id}
-              and (deleted_at is not null or read_only_until > clock_timestamp())
-           returning tenant_id`,
-        );
-        if (closed.length === 0) {
-          throw new RefusedError(
-            `The last copy took longer than ${READ_ONLY_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
-          );
-        }
-        await session.query(
-          notifyRegistryStatement(settings.schema, { tenantSlug: slug }),
-        );
-      },
-    );
-  });
-}
-
-/** Requests of before may take longer than their grace: an import of mockups is one transaction. */
-async function awaitWritersOfMockups(executor: Executor): Promise<void> {
-  const tables = (await mockupSections(executor)).map(nameOf);
-  if (tables.length > 0) {
-    await executor.transaction({
-      title: 'Wait for what still writes mockups',
-      locks:
-        'SHARE ROW EXCLUSIVE on the tables of mockups, of all tenants: waits for their writers, ' +
-        'who wait for it up to --max-pause at a time. Once granted, it ends at once.',
-      tables,
-      mode: 'share row exclusive',
-      statements: ['select 1'],
-    });
-  }
-}
-
-/** In a transaction that ends with the session. */
-async function lockOwnTables(
-  { reporter, settings }: StepContext,
-  { executor }: Place,
-  tenantId: string,
-): Promise<void> {
-  const { session } = executor;
-  const tables: string[] = [];
-  for (const { part } of await schemaSections(executor, tenantId)) {
-    tables.push(...(await tableNames(session, schemaOfPart(part, tenantId))));
-  }
-  if (tables.length > 0) {
-    const names = [...new Set(tables)].join(', ');
-    await withLockRetries(
-      {
-        title: `Keep the tables of the tenant as they are`,
-        session,
-        reporter,
-        maxPauseMs: settings.maxPauseMs,
-        tables: [...new Set(tables)],
-        mode: 'share row exclusive',
-      },
-      timeoutMs => lockShared(session, names, timeoutMs),
-    );
-  }
-}
-
-async function lockShared(
-  session: MigrationSession,
-  names: string,
-  timeoutMs: number,
-): Promise<void> {
-  try {
-    await session.query(
-      `begin; set local lock_timeout = ${timeoutMs}; lock table ${names} in share mode`,
-    );
-  } catch (error) {
-    await session.rollback();
-    throw error;
-  }
-}
-
-/** From then on the tenant is in use there. */
-async function open(
-  { context: { executor, settings } }: Side,
-  { tenantId, slug }: Target,
-): Promise<void> {
-  const { session } = executor;
-  await session.transaction('begin', async () => {
-    await session.query(
-      `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
-        tenantId,
-      )}`,
-    );
-    await announce(session, settings.schema, slug);
-  });
 }

@@ -20,6 +20,7 @@ import { documentsOf, removeFolder } from './documents';
 import { emptyBucket } from './emptyBucket';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
+import { allowWrites } from './refusedWrites';
 import { schemaPattern, searchTraces } from './traces';
 import type { Trace, Traces } from './traces';
 
@@ -284,6 +285,7 @@ async function deleteElsewhere(
   tenantId: string,
   report: PurgeReport,
 ): Promise<void> {
+  await allowWrites(place.executor, tenantId);
   const mockups = await pluginTables(context, place, '^mockup');
   const tasks = await pluginTables(context, place, `^${TASKS}$`);
   const deletions = [

@@ -201,15 +201,37 @@ export async function tablesInOrder(
   return ordered;
 }
 
+/** As SQL names the table. */
+export function nameOf({
+  schema,
+  table,
+}: Pick<FoundSection, 'schema' | 'table'>): string {
+  return `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
+}
+
+/** The rows of a section for FROM, as `r`. */
+export function rowsOf(
+  section: FoundSection,
+  tenantId: string,
+  condition = 'true',
+): string {
+  return `(
+  select ${section.columns.map(escapeIdentifier).join(', ')}
+    from ${nameOf(section)}
+   where ${ofTenant(section.part, tenantId)} and ${condition}) r`;
+}
+
 /** The query for the rows of a section, as `row`: JSON on one line. */
 export function selectRows(
-  { part, schema, table, columns }: FoundSection,
+  section: FoundSection,
   tenantId: string,
+  condition?: string,
 ): string {
-  return `select to_jsonb(r)::text as row from (
-  select ${columns.map(escapeIdentifier).join(', ')}
-    from ${escapeIdentifier(schema)}.${escapeIdentifier(table)}
-   where ${ofTenant(part, tenantId)}) r`;
+  return `select to_jsonb(r)::text as row from ${rowsOf(
+    section,
+    tenantId,
+    condition,
+  )}`;
 }
 
 /** Which rows of the tables of a part are the tenant's, as SQL. */

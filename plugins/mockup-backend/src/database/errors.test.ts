@@ -1,7 +1,9 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
+import type { MockupStore } from 'backstage-plugin-mockup-node';
 import createKnex from 'knex';
 import { withMappedErrors } from './errors';
+import { openMockupStores } from './openMockupStores';
 
 const databases = createTestDatabases({ versions: 'newest' });
 const logger = mockServices.logger.mock();
@@ -41,6 +43,34 @@ describe.each(databases.eachSupportedId())('errors of %s', id => {
       ).rejects.toEqual(expect.objectContaining(UNAVAILABLE));
     });
     await small.destroy();
+  });
+
+  it('become that of a read-only tenant while `tenant move` refuses its writes', async () => {
+    const knex = await databases.init(id);
+    const stores = await openMockupStores({
+      database: mockServices.database({ knex }),
+      logger,
+      multiTenant: true,
+    });
+    const tenantId = '00000000-0000-4000-8000-00000000000a';
+    await knex.raw(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        raise exception 'moved' using errcode = 'read_only_sql_transaction',
+          constraint = 'tenant_moves', detail = 'acme';
+      end $$;
+      create trigger refuse after insert on mockups
+        for each row when (new.tenant_id = '${tenantId}') execute function refuse()`);
+    const create = (store: MockupStore) =>
+      store.create({ name: 'x' }, { owner: 'user:default/ann' });
+    await expect(create(stores.forTenant(tenantId))).rejects.toEqual(
+      expect.objectContaining({
+        name: 'ServiceUnavailableError',
+        message:
+          "The tenant 'acme' is read-only while it is moved: try again later",
+        retryAfterSeconds: 10,
+      }),
+    );
+    await expect(create(stores.forDefaultTenant())).resolves.toBeDefined();
   });
 
   it('of our own making stay what they are', async () => {

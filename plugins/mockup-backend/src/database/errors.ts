@@ -4,6 +4,7 @@ import {
   ServiceUnavailableError,
   toError,
 } from '@backstage/errors';
+import { TenantReadOnlyError } from 'backstage-plugin-catalog-tenancy-node';
 
 // PostgreSQL documentation, appendix A.
 const CHECK_VIOLATION = '23514';
@@ -23,6 +24,9 @@ const UNREACHABLE_CODES = new Set([
   '25006',
 ]);
 
+/** What the triggers call themselves that refuse writes of a tenant while `tenant move` runs. */
+const TENANT_MOVES = 'tenant_moves';
+
 /**
  * Runs an operation and maps PostgreSQL's errors about the caller's values or the server's
  * state to Backstage's errors. These contain no statements, addresses or details of rows.
@@ -34,6 +38,10 @@ export async function withMappedErrors<T>(
   try {
     return await operation();
   } catch (error) {
+    const { constraint, detail } = fieldsOf(error);
+    if (constraint === TENANT_MOVES) {
+      throw new TenantReadOnlyError(detail);
+    }
     if (isUnreachable(error)) {
       logger.error('The database cannot be reached', toError(error));
       throw new ServiceUnavailableError(
@@ -91,6 +99,7 @@ function fieldsOf(error: unknown) {
     code = '',
     message = '',
     constraint = '',
+    detail = '',
     syscall = '',
   } = (error ?? {}) as Record<string, string | undefined>;
   return {
@@ -98,6 +107,7 @@ function fieldsOf(error: unknown) {
     code: String(code),
     message: String(message),
     constraint,
+    detail,
     syscall,
   };
 }

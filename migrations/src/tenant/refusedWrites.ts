@@ -1,0 +1,150 @@
+import type { Executor } from '../engine/Executor';
+import { escapeIdentifier, escapeLiteral } from '../sql';
+import { type FoundSection, isOwnSchema, nameOf } from './sections';
+
+/** The tenant of which nothing is written. */
+interface Refused {
+  tenantId: string;
+  slug: string;
+  /** For how long, such as `10 minutes`. */
+  lasting: string;
+}
+
+/** The name of the function, in each schema that has tables of the tenant. */
+function functionOf(tenantId: string): string {
+  return `refuse_writes_of_${tenantId.replaceAll('-', '')}`;
+}
+
+/**
+ * Has triggers refuse all changes of a tenant's rows, also by requests that were let in before,
+ * and after the tenant is in use elsewhere. Writers that have begun are waited for.
+ *
+ * @param sections - tables of one part of the tenant, in one database
+ */
+export async function refuseWrites(
+  executor: Executor,
+  refused: Refused,
+  sections: FoundSection[],
+): Promise<void> {
+  if (sections.length === 0) {
+    return;
+  }
+  const [{ part }] = sections;
+  const schemas = [...new Set(sections.map(({ schema }) => schema))];
+  await executor.transaction({
+    title: `Refuse changes: ${part}`,
+    locks: `SHARE ROW EXCLUSIVE on ${
+      isOwnSchema(part)
+        ? 'the tables, which the tenant alone uses'
+        : 'the tables of all tenants'
+    }: waits for their writers, who wait for it up to --max-pause at a time. Once granted, it ends at once.`,
+    tables: sections.map(nameOf),
+    mode: 'share row exclusive',
+    statements: [
+      ...(await functionStatements(executor, refused, schemas)),
+      ...sections.flatMap(section => triggerStatements(section, refused)),
+    ],
+  });
+}
+
+/** Has those triggers refuse changes for longer. Locks nothing that writers use. */
+export async function refuseLonger(
+  executor: Executor,
+  refused: Refused,
+): Promise<void> {
+  const schemas = await schemasWith(executor, refused.tenantId);
+  for (const statement of await functionStatements(
+    executor,
+    refused,
+    schemas,
+  )) {
+    await executor.execute(statement);
+  }
+}
+
+/** Removes those triggers, if there are any. */
+export async function allowWrites(
+  executor: Executor,
+  tenantId: string,
+): Promise<void> {
+  const name = functionOf(tenantId);
+  for (const schema of await schemasWith(executor, tenantId)) {
+    const triggers = await executor.read<{ table: string }>(
+      `select distinct format('%I.%I', n.nspname, c.relname) as table
+         from pg_trigger t join pg_class c on c.oid = t.tgrelid
+         join pg_namespace n on n.oid = c.relnamespace
+        where n.nspname = $1 and tgfoid = to_regproc(format('%I.%I', n.nspname, $2::text))`,
+      [schema, name],
+    );
+    await executor.transaction({
+      title: `Allow changes: ${schema}`,
+      locks:
+        'ACCESS EXCLUSIVE on the tables with such a trigger, for a change of the catalog.',
+      tables: triggers.map(({ table }) => table),
+      statements: [
+        `drop function if exists ${escapeIdentifier(schema)}.${name} cascade`,
+      ],
+    });
+  }
+}
+
+async function schemasWith(
+  executor: Executor,
+  tenantId: string,
+): Promise<string[]> {
+  const schemas = await executor.read<{ schema: string }>(
+    `select nspname as schema from pg_proc join pg_namespace n on n.oid = pronamespace
+      where proname = $1 order by 1`,
+    [functionOf(tenantId)],
+  );
+  return schemas.map(({ schema }) => schema);
+}
+
+async function functionStatements(
+  executor: Executor,
+  { tenantId, slug, lasting }: Refused,
+  schemas: string[],
+): Promise<string[]> {
+  const [{ end }] = await executor.read<{ end: Date }>(
+    `select clock_timestamp() + $1::interval as end`,
+    [lasting],
+  );
+  return schemas.map(
+    schema => `create or replace function ${escapeIdentifier(
+      schema,
+    )}.${functionOf(tenantId)}() returns trigger language plpgsql as $refuse$
+begin
+  if clock_timestamp() < ${escapeLiteral(end.toISOString())} then
+    raise exception ${escapeLiteral(
+      `The tenant '${slug}' is read-only while it is moved: try again later`,
+    )} using errcode = 'read_only_sql_transaction', constraint = 'tenant_moves', detail = ${escapeLiteral(
+      slug,
+    )};
+  end if;
+  return null;
+end
+$refuse$`,
+  );
+}
+
+/** Rows of other tenants are not looked at any further than at their tenant. */
+function triggerStatements(
+  section: FoundSection,
+  { tenantId }: Refused,
+): string[] {
+  const of = (row: string) =>
+    `for each row when (${row}.tenant_id = ${escapeLiteral(tenantId)})`;
+  const events = isOwnSchema(section.part)
+    ? ['before insert or update or delete']
+    : ['after insert or update', 'after delete'];
+  const name = functionOf(tenantId);
+  return events.map((event, index) => {
+    const rows = isOwnSchema(section.part)
+      ? 'for each statement'
+      : of(index === 0 ? 'new' : 'old');
+    return `create or replace trigger ${name}_${index} ${event} on ${nameOf(
+      section,
+    )}
+  ${rows} execute function ${escapeIdentifier(section.schema)}.${name}()`;
+  });
+}
