@@ -49,10 +49,10 @@ export function createBatteryEntities(
  */
 export async function createQueries(
   stock: CatalogServer,
-  entities: number,
+  { entities, made }: { entities: number; made: number },
 ): Promise<Scenario[]> {
   return [
-    byRef(entities),
+    byRef(made),
     page('first page by name', [byQuery({ orderField: BY_NAME })]),
     page('first page of a kind', [
       byQuery({ orderField: BY_NAME, filter: 'kind=component' }),

@@ -17,6 +17,7 @@ import {
   type CreateEntities,
   type GeneratedEntity,
 } from './entities';
+import { multiplyEntities } from './multiply';
 import { givePartition } from './operator';
 
 /** A catalog to be measured. */
@@ -26,6 +27,8 @@ export interface CatalogSize {
   tenants?: number;
   /** Whether that one shares a partition with the others, as small tenants do. */
   sharesPartition?: boolean;
+  /** So many entities are made, and the others copied from them; all by default. */
+  made?: number;
 }
 
 /** The tenant that is measured, where it is one among several. */
@@ -48,7 +51,10 @@ export function tenantOf({ tenants }: CatalogSize): string {
   return tenants ? MEASURED_TENANT : 'default';
 }
 
-/** A stock catalog and ours for each size, with the same entities. */
+/**
+ * A stock catalog and ours for each size, with the same entities. They share a database, except
+ * where ours has several tenants: their tables are in schemas of their own.
+ */
 export class CatalogPairs {
   readonly #stocks = new Map<number, Database>();
 
@@ -63,35 +69,39 @@ export class CatalogPairs {
     const { entities, tenants } = size;
     const { postgres, progress } = this.context;
     const stock =
-      this.#stocks.get(entities) ?? (await this.#createStock(size, create));
+      this.#stocks.get(entities) ?? (await this.#createBoth(size, create));
     this.#stocks.set(entities, stock);
-
-    progress(`${describeSize(size)}: creating the catalog of a tenant`);
-    const name = `tenants_${entities}_${tenants ?? 1}`;
-    const ours = tenants
-      ? await createEmptyCatalog({ postgres, name })
-      : await createDatabase(postgres, name, stock);
-    await adoptCatalog(ours);
-    if (tenants) {
-      await addTenants(ours, size, create);
+    if (!tenants) {
+      return { stock, ours: stock };
     }
+    progress(`${describeSize(size)}: creating the catalog of a tenant`);
+    const name = `tenants_${entities}_${tenants}`;
+    const ours = await createEmptyCatalog({ postgres, name });
+    await adoptCatalog(ours);
+    await addTenants(ours, size, create);
     await vacuum(ours);
     return { stock, ours };
   }
 
-  async #createStock(
-    { entities }: CatalogSize,
+  async #createBoth(
+    { entities, made = entities }: CatalogSize,
     create: CreateEntities,
   ): Promise<Database> {
     const { postgres, progress } = this.context;
-    progress(`filling a stock catalog with ${entities} entities`);
     const name = `stock_${entities}`;
-    const stock = await createEmptyCatalog({ postgres, name });
-    await withClient(stock, client =>
-      inBatches(entities, create, batch => fillStockTables(client, batch)),
+    const database = await createEmptyCatalog({ postgres, name });
+    progress(`filling a stock catalog with ${made} entities`);
+    await withClient(database, client =>
+      inBatches(made, create, batch => fillStockTables(client, batch)),
     );
-    await vacuum(stock);
-    return stock;
+    progress('adopting it');
+    await adoptCatalog(database);
+    if (made < entities) {
+      progress(`copying them until there are ${entities}`);
+      await multiplyEntities(database, entities);
+    }
+    await vacuum(database);
+    return database;
   }
 }
 

@@ -85,6 +85,9 @@ export async function vacuum(database: Database): Promise<void> {
     await client.query('checkpoint');
     await client.query('set synchronous_commit = on');
     await client.query('vacuum (analyze)');
+    // It passes over pages that are written to the disk at that moment.
+    await client.query('checkpoint');
+    await client.query('vacuum');
     const { rows } = await client.query<{ names: string | null }>(
       `select string_agg(c.relname, ', ') as names
          from pg_class c join pg_stat_user_tables s on s.relid = c.oid

@@ -9,7 +9,7 @@ import {
   measureInTurn,
 } from './comparison';
 import type { CreateEntities } from './entities';
-import { startTogether } from './servers';
+import { startInTurn } from './servers';
 
 /** Some requests of a kind, and how many items the answer to each must have. */
 export interface Scenario {
@@ -44,16 +44,18 @@ export async function withCatalogServers<T>(
 ): Promise<T> {
   const { pairs, size, create } = options;
   const databases = await pairs.create(size, create);
-  const servers = await startTogether([
-    CatalogServer.start(context, {
-      name: 'stock catalog',
-      database: databases.stock.name,
-    }),
-    CatalogServer.start(context, {
-      name: 'ours',
-      database: databases.ours.name,
-      tenant: tenantOf(size),
-    }),
+  const servers = await startInTurn([
+    () =>
+      CatalogServer.start(context, {
+        name: 'stock catalog',
+        database: databases.stock.name,
+      }),
+    () =>
+      CatalogServer.start(context, {
+        name: 'ours',
+        database: databases.ours.name,
+        tenant: tenantOf(size),
+      }),
   ]);
   const [stock, ours] = servers;
   try {

@@ -70,6 +70,25 @@ export async function startTogether<T extends { stop(): Promise<void> }>(
 }
 
 /**
+ * Starts servers of one database one after the other, because each creates Backstage's own tables
+ * where there are none, and stops all if one does not start.
+ */
+export async function startInTurn<T extends { stop(): Promise<void> }>(
+  starts: (() => Promise<T>)[],
+): Promise<T[]> {
+  const servers: T[] = [];
+  try {
+    for (const start of starts) {
+      servers.push(await start());
+    }
+    return servers;
+  } catch (error) {
+    await Promise.all(servers.map(server => server.stop()));
+    throw error;
+  }
+}
+
+/**
  * What a file that `ServerProcess` starts calls.
  *
  * @param start - gets the settings, and returns the URL at which it listens

@@ -13,7 +13,7 @@ import {
 import { CatalogServer } from '../harness/CatalogServer';
 import { compare, type Comparison, measureInTurn } from '../harness/comparison';
 import { QUIET_SETTINGS } from '../harness/database';
-import { startTogether } from '../harness/servers';
+import { startInTurn } from '../harness/servers';
 import { LinkedEntities } from './entities';
 import {
   assertSameViews,
@@ -95,23 +95,12 @@ async function startServers(
   database: string,
 ): Promise<CatalogServer[]> {
   const tenant = tenantOf(size);
-  const first = await startTogether([
-    CatalogServer.start(context, {
-      name: 'stock catalog',
-      database: stockDatabase,
-    }),
-    CatalogServer.start(context, { name: 'ours', database, tenant }),
-  ]);
-  // Not at the same time: two backends would both create Backstage's own tables.
-  const asking = CatalogServer.start(context, {
-    name: 'ours, no decision kept',
-    database,
-    tenant,
-    tenancy: { maxDecisionAgeMs: 0 },
-  });
-  return startTogether([
-    ...first.map(server => Promise.resolve(server)),
-    asking,
+  const start = (name: string, options: object) => () =>
+    CatalogServer.start(context, { name, database, tenant, ...options });
+  return startInTurn([
+    start('stock catalog', { database: stockDatabase, tenant: undefined }),
+    start('ours', {}),
+    start('ours, no decision kept', { tenancy: { maxDecisionAgeMs: 0 } }),
   ]);
 }
 
