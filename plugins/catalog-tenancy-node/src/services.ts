@@ -292,9 +292,14 @@ export const catalogStoreServiceRef = rootService(
   {
     tenancy: tenancyServiceRef,
     database: tenantDatabaseServiceRef,
+    snapshot: registrySnapshotServiceRef,
   },
-  ({ tenancy, database }): CatalogStore =>
-    new PostgresCatalogStore({ database, pool: tenancy.pool }),
+  ({ tenancy, database, snapshot }): CatalogStore =>
+    new PostgresCatalogStore({
+      database,
+      pool: tenancy.pool,
+      registry: snapshot,
+    }),
 );
 
 /**

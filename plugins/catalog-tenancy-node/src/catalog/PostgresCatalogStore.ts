@@ -9,6 +9,7 @@ import type {
   TenantScope,
 } from '../database/TenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
+import type { RegistrySnapshot } from '../tenants/RegistrySnapshot';
 import type {
   CatalogStore,
   EntityAncestry,
@@ -20,8 +21,9 @@ import type {
   QueryEntities,
   ReadOptions,
 } from './CatalogStore';
+import { type Condition, isStorable, readFilter } from './conditions';
 import { storedRefs } from './entityRefs';
-import { isStorable, readFilter } from './conditions';
+import { EntityTexts, type EntityTextRow } from './EntityTexts';
 import {
   type AncestryRow,
   type FacetRow,
@@ -42,6 +44,9 @@ const MAX_LIMIT = 2 ** 31 - 1;
 // All queries of this class only read, so a read replica may answer them.
 const ON_ANY_SERVER: TenantQueryOptions = { mayBeStale: true };
 
+/** To plan the comparison of fewer versions takes longer than to send their texts again. */
+const FEWEST_KEPT = 10;
+
 interface PageRow {
   json: string | null;
   entity_id: string | null;
@@ -60,14 +65,25 @@ export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
   readonly #pool: Pick<TenancyPool, 'query'>;
   readonly #coalescer = new Coalescer();
+  #texts = new EntityTexts();
   #unicode: Promise<boolean> | undefined;
 
+  /** @param options - `registry`: notifies of tenants whose texts must not stay in memory */
   constructor(options: {
     database: TenantDatabase;
     pool: Pick<TenancyPool, 'query'>;
+    registry?: Pick<RegistrySnapshot, 'subscribe'>;
   }) {
     this.#database = options.database;
     this.#pool = options.pool;
+    // A read under way keeps its texts in the former one.
+    const forget = () => {
+      this.#texts = new EntityTexts();
+    };
+    options.registry?.subscribe({
+      onChange: change => 'tenantSlug' in change && forget(),
+      onListeningChange: forget,
+    });
   }
 
   async getEntity(
@@ -149,17 +165,7 @@ export class PostgresCatalogStore implements CatalogStore {
       tenantId,
       ['refs', condition],
       [...new Set(wanted.flat())],
-      async (refs, shared) => {
-        const rows = await this.#database.query<{
-          entity_ref: string;
-          json: string;
-        }>(
-          tenantId,
-          scope => selectEntitiesByRefs(scope, { refs, condition }),
-          { ...ON_ANY_SERVER, ...shared },
-        );
-        return new Map(rows.map(row => [row.entity_ref, row.json]));
-      },
+      (refs, shared) => this.#textsOf(tenantId, { refs, condition }, shared),
       options,
     );
     return wanted.map(refs => {
@@ -230,6 +236,31 @@ export class PostgresCatalogStore implements CatalogStore {
       options,
     );
     return toAncestry(rows, refs);
+  }
+
+  /** The texts of the entities with these refs that match the condition, by ref. */
+  async #textsOf(
+    tenantId: string,
+    query: { refs: string[]; condition: Condition },
+    options: ReadOptions,
+  ): Promise<Map<string, string>> {
+    const texts = this.#texts;
+    const kept =
+      query.refs.length < FEWEST_KEPT
+        ? undefined
+        : texts.of(tenantId, query.refs);
+    const known = kept && Array.from(kept.values(), ({ version }) => version);
+    const rows = await this.#database.query<EntityTextRow>(
+      tenantId,
+      scope => selectEntitiesByRefs(scope, { ...query, known }),
+      { ...ON_ANY_SERVER, ...options },
+    );
+    return new Map(
+      rows.map(row => [
+        row.entity_ref,
+        kept ? texts.textOf(tenantId, row, kept) : row.json!,
+      ]),
+    );
   }
 
   /**

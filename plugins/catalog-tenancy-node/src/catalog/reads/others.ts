@@ -9,6 +9,7 @@ import {
   readFilter,
   storedKeys,
 } from '../conditions';
+import { VERSION } from '../EntityTexts';
 import { holds, liveEntities, matchingIds, termRows } from './conditionSql';
 
 /** With this collation PostgreSQL lower-cases as JavaScript does. */
@@ -97,15 +98,29 @@ export function selectEntity(
     .limit(1);
 }
 
-/** The entities with these refs that match a condition, as `json`. */
+/**
+ * The entities with these refs that match a condition, as `json`.
+ *
+ * @param options - `known`: the rows have their `version` too, and no `json` where it is one of
+ * these
+ */
 export function selectEntitiesByRefs(
   scope: TenantScope,
-  options: { refs: string[]; condition: Condition },
+  options: { refs: string[]; condition: Condition; known?: string[] },
 ): Knex.QueryBuilder {
-  const { refs, condition } = options;
-  const query = liveEntities(scope, 'e').select(
-    'e.entity_ref',
-    scope.knex.raw('e.final_entity::text as json'),
+  const { refs, condition, known } = options;
+  const { knex } = scope;
+  const query = liveEntities(scope, 'e').select('e.entity_ref');
+  if (known) {
+    query.select(knex.raw(`${VERSION} as version`));
+  }
+  query.select(
+    known?.length
+      ? knex.raw(
+          `case when ${VERSION} = any (?::text[]) then null else e.final_entity::text end as json`,
+          [known],
+        )
+      : knex.raw('e.final_entity::text as json'),
   );
   // `=` takes less time to plan, which is most of this statement's time.
   if (refs.length === 1) {
