@@ -33,7 +33,7 @@ interface Size {
 }
 
 const FULL: Size = { quiet: 100, noisy: 5_000, seconds: 3 };
-const SHORT: Size = { quiet: 30, noisy: 200, seconds: 1 };
+const SHORT: Size = { quiet: 100, noisy: 200, seconds: 1 };
 
 /** Heavy requests of the noisy tenant that are under way at any time. */
 const REQUESTS = 20;

@@ -1,63 +1,19 @@
-import {
-  type CatalogRequest,
-  get,
-  pathByName,
-  post,
-} from '../harness/CatalogServer';
-import { createEntity } from '../harness/entities';
+import { createScenarios } from '../catalog/scenarios';
+import { type CatalogRequest, get, post } from '../harness/CatalogServer';
 
 /** How many different requests there are of a kind: no two at a time are equal. */
 const VARIANTS = 350;
 
+/** Of a kind of the quiet tenant's: a round goes through all kinds. */
+const QUIET_VARIANTS = 20;
+
 // Prime, and so without a common divisor with what is chosen from.
 const STRIDE = 7_919;
 
-type Create = (index: number) => CatalogRequest;
-
-const PAGE = 20;
-const REFS = 20;
-
-/** What people and plugins read of a small catalog, in the shares in which they do. */
+/** What is read of a small catalog: some requests of each kind that `catalog` measures. */
 export function quietReads(entities: number): CatalogRequest[] {
-  const entityOf = (index: number) => createEntity(index % entities);
-  const ordered = { limit: PAGE, orderField: 'metadata.name,asc' };
-  const kinds: Array<[weight: number, create: Create]> = [
-    [30, index => get(pathByName(entityOf(index).entity))],
-    [
-      10,
-      index => {
-        const numbers = Array.from({ length: REFS }, (_, each) => index + each);
-        const entityRefs = numbers.map(number => entityOf(number).ref);
-        return post('/entities/by-refs', { entityRefs });
-      },
-    ],
-    [
-      10,
-      () => get('/entities/by-query', { ...ordered, filter: 'kind=component' }),
-    ],
-    [8, index => get('/entities', { limit: 100, offset: index % entities })],
-    [
-      8,
-      () =>
-        get('/entity-facets', {
-          facet: ['kind', 'spec.type', 'metadata.tags'],
-        }),
-    ],
-    [
-      4,
-      index =>
-        get('/entities/by-query', {
-          ...ordered,
-          fullTextFilterTerm: ['basket', 'ice', 'order', '-1'][index % 4],
-          fullTextFilterFields: 'metadata.name',
-        }),
-    ],
-  ];
-  const shares = kinds.flatMap(([weight, create]) =>
-    Array<Create>(weight).fill(create),
-  );
-  return variants(index =>
-    shares[(index * STRIDE) % shares.length](index * STRIDE),
+  return createScenarios(entities, QUIET_VARIANTS).flatMap(
+    ({ requests }) => requests,
   );
 }
 

@@ -398,23 +398,6 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     await backend.as('acme').get('/locations').expect(200);
   });
 
-  it('is alone restarted by another configuration over HTTP', async () => {
-    const before = startsOfOther();
-    const acmeBefore = starts.get('acme')!;
-    const source = sources.get('acme')!;
-    source.put('b', [source.entity('Component', 'from-b')]);
-    source.note('a', []);
-    const config = configOf('acme') as any;
-    config.catalog.locations = [{ type: 'url', target: source.url('b') }];
-    await configure('acme', config).expect(200);
-    await waitUntil('the entity of the other location', async () =>
-      (await titlesOf('acme')).includes(source.titles()[0]),
-    );
-    expect(starts.get('acme')).toBeGreaterThan(acmeBefore);
-    expect(startsOfOther()).toBe(before);
-    await expectOthersUnaffected(before);
-  });
-
   it('of a deleted tenant stops, keeps its schema, and goes on when it is restored', async () => {
     const slug = 'brief';
     const source = new TenantSources(slug, server, '');

@@ -335,23 +335,6 @@ describe.each(databases.eachSupportedId())(
         }
       });
 
-      it.each(TENANTS)(
-        'answers 400 to %s for a cursor of no page',
-        async tenant => {
-          for (const cursor of ['LTE=', 'MS41', 'MWU5OQ==']) {
-            const { body, status } = await send(
-              tenant,
-              'GET',
-              `search/query?term=&pageCursor=${cursor}`,
-            );
-            expect([status, body.error?.message]).toEqual([
-              400,
-              `The pageCursor "${cursor}" is not from an earlier response. Expected its nextPageCursor or previousPageCursor`,
-            ]);
-          }
-        },
-      );
-
       it('asks for permissions in the tenant of the request', async () => {
         const onlyKind = (kind: string) => (): PolicyDecision => ({
           result: AuthorizeResult.CONDITIONAL,
@@ -374,17 +357,6 @@ describe.each(databases.eachSupportedId())(
         } finally {
           decide = () => ({ result: AuthorizeResult.ALLOW });
         }
-      });
-
-      it('finds what a tenant gets later', async () => {
-        await backend.write(ids.get('initech')!, {
-          type: 'full',
-          entities: [component('later-of-initech')],
-        });
-        await eventually(async () =>
-          expect(await found('initech', '')).toEqual(['later-of-initech']),
-        );
-        expect(await found('acme', 'later')).toEqual([]);
       });
     });
   },

@@ -204,25 +204,6 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   });
 
   it.each([
-    ['GET', '/locations/no-uuid', undefined],
-    ['DELETE', '/locations/no-uuid', undefined],
-    ['DELETE', '/entities/by-uid/%00', undefined],
-    ['POST', '/refresh', { entityRef: 'component:default/\u0000' }],
-  ])(
-    'answer 400 to what PostgreSQL can not take: %s %s',
-    async (method, path, body) => {
-      const answer = await eventually(async () => {
-        const each = await backend.as('acme').send(method, path, body);
-        expect(each.status).not.toBe(503);
-        return each;
-      });
-      expect(answer.status).toBe(400);
-      expect(answer.body.error.name).toBe('InputError');
-      expect(answer.text).not.toMatch(/select|delete from|where/i);
-    },
-  );
-
-  it.each([
     [
       'GET',
       '/locations/no-uuid',

@@ -213,23 +213,6 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     },
   );
 
-  it('is in the status of its engine with what is wrong with it', async () => {
-    const target = urlOf('/too-large.yaml', send(`x: ${'y'.repeat(6 * MIB)}`));
-    await register(target).expect(201);
-    const { tenant_id } = (await backend.tenants.get('acme'))!;
-    await eventually(async () => {
-      const { sourceErrors } = await running.report(tenant_id);
-      expect(sourceErrors).toEqual([
-        {
-          location: target,
-          entityRef: expect.stringMatching(/^location:default\/generated-/),
-          message: expect.stringContaining('tenancy.engines.sources.maxBytes'),
-          nextTryAt: expect.any(Date),
-        },
-      ]);
-    });
-  });
-
   it('shows what is wrong with it and its entities, in the words in which a try is refused, and logs it', async () => {
     await backend.tenants.create({
       tenant_slug: 'umbrella',

@@ -292,29 +292,6 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     expect((await statusOf('acme')).entities).toBeGreaterThan(0);
   });
 
-  it('is the same in a process that does no background work', async () => {
-    const other = await startBackend('none');
-    try {
-      const ask = async ({ server: port }: CatalogBackend) => {
-        const { body } = await request(port)
-          .get('/api/tenants/acme/status')
-          .set('Authorization', mockCredentials.user.header())
-          .expect(200);
-        const { state, entities, process: name } = body;
-        return { state, entities, name };
-      };
-      await statusLike('acme', {
-        state: 'running',
-        process: expect.any(String),
-        lease_expires_at: expect.any(String),
-        catalog_version: expect.stringMatching(/^4\./),
-      });
-      expect(await ask(other)).toEqual(await ask(backend));
-    } finally {
-      await other.stop();
-    }
-  });
-
   it('of an engine that has failed has the reason, without secrets, which stays as the last error', async () => {
     process.env.ACME_TOKEN_OF_THE_TEST = SECRET;
     await store.putConfig(

@@ -1,12 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import { createMockups, mockupStores } from '../__testUtils__/mockupStores';
-import {
-  ALICE,
-  BOB,
-  item,
-  UNKNOWN_ID,
-} from '../__testUtils__/startMockupBackend';
+import { ALICE, BOB, item } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases();
 
@@ -107,39 +102,6 @@ describe.each(mockupStores(databases))(
         const copy = await store.duplicate(id, {}, { owner: BOB });
         expect(copy?.mockup.name).toBe(`${'🙂'.repeat(248)} (copy)`);
       });
-    });
-
-    it('is nothing for what does not exist, whatever the condition', async () => {
-      const [one, other] = await createMockups(store, 'one', 'other');
-      const { version } = await save(one.id, 'first');
-      const before = await store.get(other.id);
-      for (const [id, versionId] of [
-        [UNKNOWN_ID, version.id],
-        ['no-uuid', version.id],
-        [other.id, version.id],
-        [one.id, UNKNOWN_ID],
-        [one.id, 'no-uuid'],
-      ]) {
-        for (const condition of [{}, { ifRevisionIn: ['1'] }]) {
-          await expect(
-            store.restoreVersion(
-              id,
-              versionId,
-              {},
-              { createdBy: BOB, ...condition },
-            ),
-          ).resolves.toBeUndefined();
-          await expect(
-            store.updateVersion(id, versionId, { versionTag: 'x' }, condition),
-          ).resolves.toBeUndefined();
-        }
-      }
-      await expect(store.get(other.id)).resolves.toEqual(before);
-      for (const id of [UNKNOWN_ID, 'no-uuid']) {
-        await expect(
-          store.duplicate(id, { withHistory: true }, { owner: BOB }),
-        ).resolves.toBeUndefined();
-      }
     });
   },
 );

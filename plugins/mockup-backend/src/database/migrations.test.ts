@@ -57,20 +57,6 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
     ]);
   });
 
-  it('comment every table and column', async () => {
-    const { rows } = await knex.raw(`
-      select c.relname, a.attname
-        from pg_class c
-        join pg_attribute a on a.attrelid = c.oid and a.attnum >= 0
-       where c.relname like 'mockup%' and c.relname not like 'mockup_trash%'
-         and c.relkind = 'r'
-         and not a.attisdropped
-         and (col_description(c.oid, a.attnum) is null
-              or obj_description(c.oid, 'pg_class') is null)
-    `);
-    expect(rows).toEqual([]);
-  });
-
   it('leave nothing behind when they are undone, and can be run again', async () => {
     const other = await databases.init(id);
     await other.migrate.latest({ directory });

@@ -85,18 +85,6 @@ describe('the registry of components', () => {
     expect(registry.get('kpi')?.title).toBe('Figure');
     expect(registry.get('toString')).toBeUndefined();
   });
-
-  it('names both extensions where two define the same component', () => {
-    expect(() =>
-      collectComponents([
-        { extension: 'mockup-component:mockup/kpi', component: component({}) },
-        { extension: 'mockup-component:app/kpi', component: component({}) },
-      ]),
-    ).toThrow(
-      'Two extensions define the mockup component "kpi": mockup-component:mockup/kpi and ' +
-        'mockup-component:app/kpi.',
-    );
-  });
 });
 
 describe('containers', () => {
@@ -163,20 +151,6 @@ describe('the drawing of a layout', () => {
     );
     expect(screen.queryByText(/do not fit|not be drawn/)).toBeNull();
     expect(await seriousProblems()).toEqual([]);
-  });
-
-  it('lays out right-to-left text so', async () => {
-    const words = 'ברוכים הבאים';
-    await render([
-      item('header', { title: words }),
-      item('text', { text: words }, { y: 4 }),
-      item('table', { columns: [words], rows: [[words]] }, { y: 8 }),
-    ]);
-    const drawn = await screen.findAllByText(words);
-    expect(drawn).toHaveLength(4);
-    for (const element of drawn) {
-      expect(element.closest('[dir="auto"]')).not.toBeNull();
-    }
   });
 
   it('draws a component of another portal as a box with its name', async () => {

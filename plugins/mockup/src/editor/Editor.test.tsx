@@ -552,23 +552,6 @@ describe('saving', () => {
     ]);
   });
 
-  it('saves the name and description beside the layout', async () => {
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    await open(backend);
-    await userEvent.click(button('Name and description'));
-    const name = screen.getByRole('textbox', { name: /^Name/ });
-    await userEvent.clear(name);
-    await userEvent.click(button('Done'));
-    expect(screen.getByText('A mockup needs a name.')).toBeInTheDocument();
-    await userEvent.type(name, 'Home');
-    await userEvent.click(button('Done'));
-    await screen.findByRole('heading', { name: 'Home' });
-    await userEvent.click(button('Save'));
-    await screen.findByText('All changes are saved.');
-    expect(backend.mockup.name).toBe('Home');
-    expect(backend.api.saveVersion).not.toHaveBeenCalled();
-  });
-
   it.each([
     [403, /You may not change this mockup. What you did is kept as a draft/],
     [404, /was deleted, or is no longer shared/],
@@ -820,29 +803,6 @@ describe('a draft', () => {
     expect(await storeOf(storage, 'another').list(mockupId)).toHaveLength(1);
   });
 
-  it('of each tab that is gone is offered, the newest first', async () => {
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const storage = storageApi();
-    for (const [tab, text, hour] of [
-      ['1', 'Older', '10'],
-      ['2', 'Newer', '12'],
-      ['3', 'Hello', '13'],
-    ]) {
-      const at = `2026-11-20T${hour}:00:00.000Z`;
-      await storeOf(storage, tab).write(mockupId, draftOf(backend, text, at));
-    }
-    for (const text of ['Newer', 'Older']) {
-      const { unmount } = await open(backend, { storage });
-      const discard = await screen.findByRole('button', {
-        name: 'Discard the draft',
-      });
-      expect((await drafts(storage))?.content.items[0].props.text).toBe(text);
-      await userEvent.click(discard);
-      unmount();
-    }
-    expect(await drafts(storage)).toBeUndefined();
-  });
-
   it('is kept soon after a change, offered at the next visit, and gone once saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     const { storage, unmount } = await open(backend);
@@ -866,22 +826,6 @@ describe('a draft', () => {
     await userEvent.click(button('Save'));
     await screen.findByText('All changes are saved.');
     await waitFor(async () => expect(await drafts(storage)).toBeUndefined());
-  });
-
-  it('is discarded, which undo takes back', async () => {
-    const backend = new Backend(item('a', 0, 0, 'Hello'));
-    const { storage, unmount } = await open(backend);
-    focus(option(/Hello/));
-    await press(' {ArrowRight}');
-    unmount();
-    await open(backend, { storage });
-    await userEvent.click(
-      await screen.findByRole('button', { name: 'Discard the draft' }),
-    );
-    expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
-    await waitFor(async () => expect(await drafts(storage)).toBeUndefined());
-    await userEvent.click(button('Undo'));
-    expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
   });
 
   it('of an older version shows what others have saved since, before it is saved', async () => {

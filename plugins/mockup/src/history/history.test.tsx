@@ -264,31 +264,6 @@ describe('the versions of a mockup', () => {
       await screen.findByRole('heading', { name: 'two compared with three' }),
     ).toBeInTheDocument();
   });
-
-  it('says that there are none, or no such mockup, or what failed', async () => {
-    const none = await render(mockHistory([]), '/m/versions');
-    await screen.findByText('No version was saved yet.');
-    none.unmount();
-
-    const missing = mockHistory([]);
-    missing.getMockup.mockResolvedValue(undefined);
-    const gone = await render(missing, '/m/versions');
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'There is no such mockup',
-    );
-    gone.unmount();
-
-    const failing = mockHistory(THREE);
-    failing.listVersions.mockRejectedValueOnce(
-      await refusal(503, 'ServiceUnavailableError', 'The database is away'),
-    );
-    await render(failing, '/m/versions');
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'The database is away',
-    );
-    await userEvent.click(await button('Try again'));
-    await screen.findByRole('link', { name: 'two' });
-  });
 });
 
 describe('one version', () => {
@@ -420,18 +395,6 @@ describe('the comparison of two versions', () => {
       {},
       { ifMatch: '"1"' },
     );
-  });
-
-  it('has the JSON Patch to copy', async () => {
-    await render(mockHistory(VERSIONS), '/m/versions/a/compare/b');
-    await userEvent.click(await screen.findByText(/^JSON Patch \(/));
-    const patch = await screen.findByRole('region', { name: 'JSON Patch' });
-    expect(JSON.parse(patch.textContent ?? '')).toEqual(
-      expect.arrayContaining([
-        expect.objectContaining({ op: expect.any(String) }),
-      ]),
-    );
-    expect(await button('Copy JSON Patch')).toBeInTheDocument();
   });
 
   it('draws a hundred differences in words at once, and more when asked or walked to', async () => {

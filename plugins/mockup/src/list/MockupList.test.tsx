@@ -80,14 +80,6 @@ describe('the list of mockups', () => {
     expect(await seriousProblems()).toEqual([]);
   });
 
-  it('has a mockup whose layout can’t be read', async () => {
-    const api = mockApi(mockupOf('Start'));
-    api.getMockup.mockRejectedValue(new TypeError('Failed to fetch'));
-    await render(api);
-    expect(await link('Start')).toBeVisible();
-    expect(screen.queryByRole('alert')).toBeNull();
-  });
-
   it('finds, filters and sorts, from the first page on', async () => {
     const api = mockApi(mockupOf('Start'));
     await render(api, { at: '/?page=2' });
@@ -113,21 +105,6 @@ describe('the list of mockups', () => {
         offset: 0,
       }),
     );
-  });
-
-  it('says that there are none, that none is found, or that the user owns none', async () => {
-    const api = mockApi();
-    await render(api);
-    expect(await screen.findByText(/There are no mockups yet\./)).toBeVisible();
-    await choose(/Owner/, 'Mine');
-    expect(await screen.findByText('You own no mockups.')).toBeVisible();
-    await userEvent.type(screen.getByRole('searchbox'), 'none');
-    expect(await screen.findByText(/Nothing has “none”/)).toBeVisible();
-    await userEvent.click(
-      screen.getByRole('button', { name: 'Clear the search' }),
-    );
-    expect(await screen.findByText('You own no mockups.')).toBeVisible();
-    expect(await seriousProblems()).toEqual([]);
   });
 });
 
@@ -301,23 +278,6 @@ describe('several mockups', () => {
     );
     expect(screen.queryByRole('link', { name: 'B' })).toBeNull();
     expect(await link('C')).toBeVisible();
-  });
-
-  it('are restored from the trash at once', async () => {
-    const api = mockApi(mockupOf('A'), mockupOf('B'));
-    await api.deleteMockup('id-of-A');
-    await api.deleteMockup('id-of-B');
-    await render(api, { at: '/trash' });
-    for (const name of ['A', 'B']) {
-      await userEvent.click(
-        await screen.findByRole('checkbox', { name: `Choose ${name}` }),
-      );
-    }
-    const bar = within(screen.getByRole('group', { name: 'Selection' }));
-    await userEvent.click(bar.getByRole('button', { name: 'Restore' }));
-    const dialog = within(await screen.findByRole('dialog'));
-    await userEvent.click(dialog.getByRole('button', { name: 'Restore' }));
-    expect(await screen.findByText('The trash is empty.')).toBeVisible();
   });
 });
 

@@ -199,33 +199,6 @@ describe('MembersTab', () => {
       expect(field()).toBeInvalid();
       expect(field()).toHaveValue('user:bad');
     });
-
-    it('explains that the catalog is not to be read, and still takes a principal', async () => {
-      const api = registry();
-      api.findPrincipals.mockRejectedValue(
-        await refusal(403, 'IdentityCatalogNotAllowedError', 'You may not'),
-      );
-      await render(api);
-      await userEvent.type(field(), 'user:default/x');
-      expect(
-        await screen.findByText(
-          /may not read the catalog of the default tenant/,
-        ),
-      ).toBeVisible();
-      const searches = () =>
-        api.findPrincipals.mock.calls.filter(([, query]) => !query?.principals);
-      const before = searches().length;
-      await userEvent.type(field(), 'y');
-      await add();
-      await waitFor(() =>
-        expect(api.putMember).toHaveBeenCalledWith(
-          'acme',
-          'user:default/xy',
-          expect.anything(),
-        ),
-      );
-      expect(searches()).toHaveLength(before);
-    });
   });
 
   describe('the role', () => {

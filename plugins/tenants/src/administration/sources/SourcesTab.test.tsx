@@ -327,30 +327,6 @@ describe('SourcesTab', () => {
     });
   });
 
-  it('removes a location, and takes that back', async () => {
-    await render();
-    await yaml();
-    await click(`Remove the location ${TARGET}`);
-    expect(await yaml()).toHaveValue('');
-    expect(screen.getByText('No locations are configured.')).toBeVisible();
-    await click('Discard changes');
-    expect(screen.getByText(TARGET)).toBeVisible();
-  });
-
-  it('names the line of invalid YAML, saves none of it, and keeps it', async () => {
-    const { api } = await render();
-    const field = await yaml();
-    await userEvent.click(field);
-    await userEvent.paste('a: [');
-    expect(field).toBeInvalid();
-    expect(field).toHaveAccessibleDescription(
-      expect.stringMatching(/Line \d+: /),
-    );
-    expect(screen.getByRole('button', { name: 'Save' })).toBeDisabled();
-    expect(screen.getByText(/can’t be shown while the YAML/)).toBeVisible();
-    expect(api.putCatalogConfig).not.toHaveBeenCalled();
-  });
-
   it('says at the location what the backend says of it, and keeps it', async () => {
     const { api } = await render();
     const message = "catalog.locations[1].target: the host 'x' is none of …";

@@ -115,18 +115,6 @@ describe('the page of a tenant', () => {
     }
   });
 
-  it('asks for the tenant and its state once, for its sources too', async () => {
-    const api = {
-      ...mockRegistry(),
-      getCatalogConfig: jest.fn(() => new Promise(() => {})),
-    };
-    await renderPages(api, '/acme/sources');
-    expect(await screen.findByText(/Engine: Running/)).toBeVisible();
-    for (const asked of [api.getTenant, api.getTenantStatus]) {
-      expect(asked).toHaveBeenCalledTimes(1);
-    }
-  });
-
   it('pauses the engine once that is confirmed, and resumes it', async () => {
     const api = mockRegistry();
     await renderPages(api, '/acme');
@@ -307,16 +295,5 @@ describe('the page of a tenant', () => {
     }
     // It would be refused, which the console of the browser tells about.
     expect(api.getTenant).not.toHaveBeenCalled();
-  });
-
-  it('refuses others in words', async () => {
-    const api = mockRegistry();
-    api.getTenant.mockRejectedValue(
-      await refusal(403, 'NotAllowedError', 'That is for administrators'),
-    );
-    await renderPages(api, '/acme', OF_NO_ADMINISTRATOR);
-    expect(await screen.findByRole('alert')).toHaveTextContent(
-      'You may not do this. That is for administrators',
-    );
   });
 });
