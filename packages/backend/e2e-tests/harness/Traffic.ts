@@ -26,7 +26,6 @@ export class Traffic {
   readonly #frames: { text: string; expected?: string[] }[] = [];
 
   #expected: string[] | undefined;
-  #underWay = 0;
 
   /** @param onGivenUp - gets the URL of a request whose answer the page no longer wants */
   async watch(page: Page, onGivenUp: (url: string) => void): Promise<void> {
@@ -40,13 +39,8 @@ export class Traffic {
     );
     const session = await page.context().newCDPSession(page);
     session.on('Fetch.requestPaused', event => {
-      this.#underWay += 1;
-      this.#read(session, event)
-        // The page has aborted it, or was left or closed: it did not see the answer either.
-        .catch(() => onGivenUp(event.request.url))
-        .finally(() => {
-          this.#underWay -= 1;
-        });
+      // The page has aborted it, or was left or closed: it did not see the answer either.
+      this.#read(session, event).catch(() => onGivenUp(event.request.url));
     });
     await session.send('Fetch.enable', {
       patterns: [{ urlPattern: '*/api/*', requestStage: 'Response' }],
@@ -92,10 +86,6 @@ export class Traffic {
   /** From now on, requests for data of tenants have to name one of these. */
   expect(tenants: string[] | undefined): void {
     this.#expected = tenants;
-  }
-
-  get isQuiet(): boolean {
-    return this.#underWay === 0;
   }
 
   /** What went to the wrong tenant, or came from another one. */
