@@ -121,6 +121,7 @@ export {
   TenantBusyError,
   TenantReadOnlyError,
 } from './pool/errors';
+export { connectionOfKnex } from 'backstage-catalog-tenancy-migrations';
 export { FairQueue } from './pool/FairQueue';
 export {
   TenancyPool,

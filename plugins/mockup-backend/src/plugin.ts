@@ -81,6 +81,7 @@ function createPlugin(handover: StoreHandover) {
           discovery: coreServices.discovery,
           httpAuth: coreServices.httpAuth,
           httpRouter: coreServices.httpRouter,
+          lifecycle: coreServices.rootLifecycle,
           logger: coreServices.logger,
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
@@ -98,6 +99,7 @@ function createPlugin(handover: StoreHandover) {
           discovery,
           httpAuth,
           httpRouter,
+          lifecycle,
           logger,
           metrics,
           permissions,
@@ -118,6 +120,7 @@ function createPlugin(handover: StoreHandover) {
               trashRetentionMs: retention.trashMs,
             }),
           );
+          lifecycle.addShutdownHook(() => stores.close());
           const ofRequest = () => {
             if (!multiTenant) {
               return stores.forDefaultTenant();

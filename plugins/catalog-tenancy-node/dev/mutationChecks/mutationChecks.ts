@@ -82,8 +82,8 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the end of the tenant setting with its transaction',
     file: `${NODE}/pool/statements.ts`,
-    find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = '${role}' and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
-    replace: "select '${tenantId}', '${role}'",
+    find: "select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = ${own} and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false)",
+    replace: "select '${tenantId}', ${own}",
     test: `${NODE}/database/statements.test.ts`,
   },
   {

@@ -24,6 +24,7 @@ import {
 } from './TenantConcurrency';
 import type { TenantLimits } from './TenantLimits';
 import {
+  ADMIN_ROLE,
   compileStatement,
   createContext,
   isDirect,
@@ -138,6 +139,16 @@ export interface TenancyPoolOptions {
    * empty. False by default, for work on the default tenant before phase 5.
    */
   whenReady?: boolean;
+  /**
+   * The role that transactions act as, except those of the administrator; by default the database
+   * user itself.
+   */
+  role?: string;
+  /**
+   * If false, a transaction waits until it has begun, so that it needs no subtransaction: rows then
+   * carry the id of the transaction itself. True by default.
+   */
+  pipelined?: boolean;
   /** Limits of each tenant; by default derived from the size of the pool. */
   limits?: OperationLimits;
   /** Limits of single tenants that override `limits`. */
@@ -169,6 +180,8 @@ export class TenancyPool {
   readonly #limits: TenancyPoolLimits;
   readonly #concurrency: TenantConcurrency;
   readonly #whenReady: boolean;
+  readonly #role: string | undefined;
+  readonly #pipelined: boolean;
   readonly #canceller: Canceller;
   /** The results of {@link isDirect}, by connection. */
   readonly #direct = new WeakMap<PoolClient, boolean>();
@@ -187,6 +200,8 @@ export class TenancyPool {
   private constructor(options: TenancyPoolOptions) {
     const { connection, schema, pool, whenReady = false, logger } = options;
     this.#whenReady = whenReady;
+    this.#role = options.role;
+    this.#pipelined = options.pipelined ?? true;
     this.connection = Object.defineProperty({ ...connection }, 'password', {
       value: connection.password,
       enumerable: false,
@@ -243,6 +258,7 @@ export class TenancyPool {
     settings: QuerySettings = {},
   ): Promise<TRow[]> {
     const context = createContext(this.schema, settings, {
+      role: this.#role,
       statementTimeoutMs:
         this.#limits.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS,
       whenReady: this.#whenReady && !settings.evenIfNotReady,
@@ -287,6 +303,7 @@ export class TenancyPool {
     last?: LastStatement,
   ): Promise<T> {
     const context = createContext(this.schema, settings, {
+      role: this.#role,
       whenReady: this.#whenReady && !settings.evenIfNotReady,
     });
     const transaction = await this.#open(context, settings);
@@ -373,7 +390,7 @@ export class TenancyPool {
     try {
       client = await this.#pool.connect();
       if (!this.#direct.has(client)) {
-        this.#direct.set(client, await isDirect(client));
+        this.#direct.set(client, this.#pipelined && (await isDirect(client)));
       }
       return client;
     } catch (error) {
@@ -429,7 +446,7 @@ export class TenancyPool {
 
 /** The tenant whose limits apply. Operations of the administrator count for none. */
 function ownerOf({ tenantId, role }: SessionContext): string {
-  return role === 'none' ? tenantId : NO_TENANT;
+  return role === ADMIN_ROLE ? NO_TENANT : tenantId;
 }
 
 /** If a host has several addresses, Node.js throws an AggregateError without a message. */

@@ -157,6 +157,9 @@ const MOVED = /^could not find valid entry for shard /;
 // Citus lost the connection to a node during the commit.
 const LOST_AT_COMMIT = /^could not commit transaction for shard /;
 
+// The triggers that refuse writes of a tenant while `tenant move` runs. The detail is its slug.
+const TENANT_MOVES = 'tenant_moves';
+
 // Longer, because an operator has to act.
 const RETRY_WHEN_READY_SECONDS = 10;
 
@@ -201,6 +204,9 @@ export function toCallerError(
   if (outcomeUnknown || (lost && !(error instanceof DatabaseError))) {
     logger.warn(`The connection to the database was lost: ${error.message}`);
     return lostConnection(outcomeUnknown);
+  }
+  if (error instanceof DatabaseError && error.constraint === TENANT_MOVES) {
+    return new TenantReadOnlyError(error.detail ?? '');
   }
   if (isUnusable(error)) {
     const reason = reasonOf(error);

@@ -90,7 +90,7 @@ function toNative(statement: Knex.QueryBuilder | Knex.Raw): Knex.SqlNative {
 }
 
 const TENANT_SETTING = 'app.tenant_id';
-const ADMIN_ROLE = 'portal_admin';
+export const ADMIN_ROLE = 'portal_admin';
 
 /** A table that exists while the tables of phase 5 are in place. */
 export const READY_TABLE = 'tenancy_ready';
@@ -102,7 +102,7 @@ export interface SessionContext {
   /** Empty if no tenant is set; the policies then refuse access to their tables. */
   tenantId: string;
   /** `none` is the database user itself. */
-  role: 'none' | typeof ADMIN_ROLE;
+  role: string;
   schema: string;
   /** In milliseconds; 0 means no limit. */
   statementTimeoutMs: number;
@@ -124,15 +124,19 @@ export function parseTenantId(tenantId: unknown): string {
 export function createContext(
   schema: string,
   settings: { tenantId?: string; asAdmin?: boolean },
-  options: { statementTimeoutMs?: number; whenReady?: boolean } = {},
+  options: {
+    statementTimeoutMs?: number;
+    whenReady?: boolean;
+    role?: string;
+  } = {},
 ): SessionContext {
-  const { statementTimeoutMs = 0, whenReady = false } = options;
+  const { statementTimeoutMs = 0, whenReady = false, role = 'none' } = options;
   return {
     schema,
     statementTimeoutMs,
     whenReady,
     tenantId: 'tenantId' in settings ? parseTenantId(settings.tenantId) : '',
-    role: settings.asAdmin ? ADMIN_ROLE : 'none',
+    role: settings.asAdmin ? ADMIN_ROLE : role,
   };
 }
 
@@ -195,9 +199,11 @@ export function begin(
   const { role, tenantId, schema, statementTimeoutMs } = context;
   const searchPath = escapeLiteral(`${escapeIdentifier(schema)}, pg_temp`);
   const settings = [
-    set('role', `'${role}'`),
+    set('role', escapeLiteral(role)),
     set('search_path', searchPath),
     set('row_security', `'on'`),
+    // With a limit, GIN indexes return a random subset of the results.
+    set('gin_fuzzy_search_limit', `'0'`),
     // Compiling the many small expressions of filters takes longer than running them.
     set('jit', `'off'`),
     // Keeps a timeout that the operator has set for the database user.
@@ -257,8 +263,9 @@ function lookForTables({ schema, whenReady }: SessionContext): string {
  * assigns with the first row written or locked.
  */
 export function leaveAndCommit({ tenantId, role }: SessionContext): Statement {
+  const own = escapeLiteral(role);
   return {
-    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = '${role}' and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false), pg_current_xact_id_if_assigned() is not null as wrote; commit`,
+    text: `select set_config('${TENANT_SETTING}', left(set_config('role', case when current_setting('${TENANT_SETTING}', true) = '${tenantId}' and current_setting('role') = ${own} and pg_my_temp_schema() = 0 then 'none' else '' end, false), 0), false), pg_current_xact_id_if_assigned() is not null as wrote; commit`,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { LoggerService } from '@backstage/backend-plugin-api';
 import { mockServices } from '@backstage/backend-test-utils';
 import type {
   TestDatabaseId,
@@ -6,7 +7,10 @@ import type {
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
-import { openMockupStores } from '../database/openMockupStores';
+import {
+  type OpenStores,
+  openMockupStores,
+} from '../database/openMockupStores';
 import { ALICE } from './startMockupBackend';
 
 /** The mockup store without tenants and with them, by name, with a way to get an empty one. */
@@ -29,17 +33,38 @@ function emptyStoreOn(
   id: TestDatabaseId,
   { multiTenant }: { multiTenant: boolean },
 ): () => Promise<MockupStore> {
-  let opened: Promise<Knex> | undefined;
+  const open = storesOpener();
+  let opened: Promise<{ knex: Knex; stores: OpenStores }> | undefined;
+  const init = async () => {
+    const knex = await databases.init(id);
+    return { knex, stores: await open(knex, { multiTenant }) };
+  };
   return async () => {
-    opened ??= databases.init(id);
-    const knex = await opened;
+    opened ??= init();
+    const { knex, stores } = await opened;
+    await knex('mockups').delete();
+    return stores.forDefaultTenant();
+  };
+}
+
+/** Opens stores, which are closed when the tests of the file, or of the block, are over. */
+export function storesOpener() {
+  const opened: OpenStores[] = [];
+  afterAll(async () => {
+    await Promise.all(opened.map(stores => stores.close()));
+  });
+  return async (
+    knex: Knex,
+    options: { multiTenant?: boolean; logger?: LoggerService } = {},
+  ): Promise<OpenStores> => {
     const stores = await openMockupStores({
       database: mockServices.database({ knex }),
       logger: mockServices.logger.mock(),
-      multiTenant,
+      multiTenant: true,
+      ...options,
     });
-    await knex('mockups').delete();
-    return stores.forDefaultTenant();
+    opened.push(stores);
+    return stores;
   };
 }
 

@@ -8,10 +8,8 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { Knex } from 'knex';
 import { ALICE } from '../__testUtils__/startMockupBackend';
-import {
-  openMockupStores,
-  type OpenStores,
-} from '../database/openMockupStores';
+import type { OpenStores } from '../database/openMockupStores';
+import { storesOpener } from '../__testUtils__/mockupStores';
 import { AuthorizedPages } from '../pages/AuthorizedPages';
 import { AuthorizedReview } from '../review/AuthorizedReview';
 import { MockupDecisions } from './MockupDecisions';
@@ -27,6 +25,7 @@ const { ALLOW, DENY } = AuthorizeResult;
 type Role = 'viewer' | 'member' | 'admin';
 
 describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
+  const open = storesOpener();
   let knex: Knex;
   let stores: OpenStores;
   let request: Omit<PublishPageRequest, 'audience'>;
@@ -36,11 +35,7 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
 
   beforeAll(async () => {
     knex = await databases.init(id);
-    stores = await openMockupStores({
-      database: mockServices.database({ knex }),
-      logger: mockServices.logger.mock(),
-      multiTenant: true,
-    });
+    stores = await open(knex);
   });
 
   beforeEach(async () => {

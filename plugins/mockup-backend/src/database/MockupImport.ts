@@ -1,6 +1,7 @@
 import { CustomErrorBase, InputError } from '@backstage/errors';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { ImportedPart } from 'backstage-plugin-mockup-node';
+import type { PoolTransaction } from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
 import { type MockupRow, toMockup } from './columns';
@@ -62,7 +63,7 @@ interface VersionRow {
 
 /** An import in a transaction; inserts the versions of a mockup in few statements. */
 export class MockupImport {
-  readonly #transaction: Knex.Transaction;
+  readonly #transaction: PoolTransaction;
   readonly #tenantId: string;
   readonly #owner: string;
   readonly #imported: Mockup[] = [];
@@ -71,7 +72,7 @@ export class MockupImport {
   #rows: string[] = [];
   #characters = 0;
 
-  constructor(transaction: Knex.Transaction, tenantId: string, owner: string) {
+  constructor(transaction: PoolTransaction, tenantId: string, owner: string) {
     this.#transaction = transaction;
     this.#tenantId = tenantId;
     this.#owner = owner;
@@ -171,11 +172,13 @@ export class MockupImport {
     }
   }
 
-  async #query<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
-    const { rows } = await this.#transaction.raw(sql, {
-      ...bindings,
-      tenantId: this.#tenantId,
-    });
-    return rows;
+  #query<TRow extends object>(
+    sql: string,
+    bindings: Knex.ValueDict,
+  ): Promise<TRow[]> {
+    const { knex } = this.#transaction;
+    return this.#transaction.query(
+      knex.raw(sql, { ...bindings, tenantId: this.#tenantId }),
+    );
   }
 }

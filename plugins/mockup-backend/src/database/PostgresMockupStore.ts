@@ -1,4 +1,3 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   compareLayouts,
   type CreateMockupRequest,
@@ -43,13 +42,12 @@ import {
   type VersionRow,
 } from './columns';
 import { decodeVersionCursor, encodeCursor } from './cursor';
-import { withMappedErrors } from './errors';
 import { applySearch, conditionOf, containing } from './filter';
 import { isUuid } from './isUuid';
 import { type ImportsUnderWay, MockupImport } from './MockupImport';
 import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';
-import type { Statements } from './TenantStatements';
+import type { TenantStatements } from './TenantStatements';
 
 const ORDERS: Record<string, Omit<ListOrder, 'direction'>> = {
   name: { column: 'mockups.name', isTime: false, isFixed: false },
@@ -65,23 +63,20 @@ const ORDERS: Record<string, Omit<ListOrder, 'direction'>> = {
  */
 export class PostgresMockupStore implements MockupStore {
   readonly #tenantId: string;
-  readonly #statements: Statements;
-  readonly #logger: LoggerService;
+  readonly #statements: TenantStatements;
   readonly #trashRetentionMs: number | undefined;
   readonly #imports: ImportsUnderWay;
 
   constructor(options: {
     imports: ImportsUnderWay;
     tenantId: string;
-    statements: Statements;
-    logger: LoggerService;
+    statements: TenantStatements;
     /** How long the trash keeps a mockup; for ever if undefined. */
     trashRetentionMs?: number;
   }) {
     this.#tenantId = options.tenantId;
     this.#imports = options.imports;
     this.#statements = options.statements;
-    this.#logger = options.logger;
     this.#trashRetentionMs = options.trashRetentionMs;
   }
 
@@ -99,20 +94,18 @@ export class PostgresMockupStore implements MockupStore {
     if (search) {
       applySearch(matching, search, this.#tenantId);
     }
-    const page = await this.#run(() =>
-      fetchPage<MockupRow>({
-        run: statement => this.#statements.run(this.#tenantId, statement),
-        knex,
-        matching,
-        columns: MOCKUP_COLUMNS,
-        order: {
-          ...ORDERS[field],
-          direction: direction === 'asc' ? 'asc' : 'desc',
-        },
-        scope: [this.#tenantId, 'mockups', owner, search, orderBy],
-        page: paging,
-      }),
-    );
+    const page = await fetchPage<MockupRow>({
+      run: statement => this.#statements.run(this.#tenantId, statement),
+      knex,
+      matching,
+      columns: MOCKUP_COLUMNS,
+      order: {
+        ...ORDERS[field],
+        direction: direction === 'asc' ? 'asc' : 'desc',
+      },
+      scope: [this.#tenantId, 'mockups', owner, search, orderBy],
+      page: paging,
+    });
     return { ...page, items: page.items.map(toMockup) };
   }
 
@@ -235,22 +228,20 @@ export class PostgresMockupStore implements MockupStore {
           .orWhereILike('mockups.description', pattern),
       );
     }
-    const page = await this.#run(() =>
-      fetchPage<TrashRow>({
-        run: statement => this.#statements.run(this.#tenantId, statement),
-        knex,
-        matching,
-        columns: TRASH_COLUMNS,
-        order: {
-          column: 'mockups.deleted_at',
-          isTime: true,
-          isFixed: true,
-          direction: 'desc',
-        },
-        scope: [this.#tenantId, 'trash', owner, search],
-        page: paging,
-      }),
-    );
+    const page = await fetchPage<TrashRow>({
+      run: statement => this.#statements.run(this.#tenantId, statement),
+      knex,
+      matching,
+      columns: TRASH_COLUMNS,
+      order: {
+        column: 'mockups.deleted_at',
+        isTime: true,
+        isFixed: true,
+        direction: 'desc',
+      },
+      scope: [this.#tenantId, 'trash', owner, search],
+      page: paging,
+    });
     return {
       ...page,
       items: page.items.map(row =>
@@ -446,12 +437,10 @@ export class PostgresMockupStore implements MockupStore {
     try {
       // Awaited before the transaction begins, which must not wait for the client.
       const first = await iterator.next();
-      return await this.#run(() =>
-        this.#statements.transaction(this.#tenantId, transaction =>
-          new MockupImport(transaction, this.#tenantId, options.owner).run(
-            first,
-            iterator,
-          ),
+      return await this.#statements.transaction(this.#tenantId, transaction =>
+        new MockupImport(transaction, this.#tenantId, options.owner).run(
+          first,
+          iterator,
         ),
       );
     } finally {
@@ -539,7 +528,7 @@ export class PostgresMockupStore implements MockupStore {
     return { allowed: conditionOf(this.#statements.knex, filter) };
   }
 
-  async #queryOne<TRow>(
+  async #queryOne<TRow extends object>(
     sql: string,
     bindings: Knex.ValueDict,
   ): Promise<TRow | undefined> {
@@ -547,16 +536,16 @@ export class PostgresMockupStore implements MockupStore {
     return rows[0];
   }
 
-  #query<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
+  #query<TRow extends object>(
+    sql: string,
+    bindings: Knex.ValueDict,
+  ): Promise<TRow[]> {
     const { knex } = this.#statements;
     const tenantId = this.#tenantId;
-    return this.#run(() =>
-      this.#statements.run(tenantId, knex.raw(sql, { ...bindings, tenantId })),
+    return this.#statements.run(
+      tenantId,
+      knex.raw(sql, { ...bindings, tenantId }),
     );
-  }
-
-  #run<T>(operation: () => Promise<T>): Promise<T> {
-    return withMappedErrors(this.#logger, operation);
   }
 }
 

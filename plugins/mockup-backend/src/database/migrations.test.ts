@@ -1,4 +1,3 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import {
   createTestDatabases,
   waitUntil,
@@ -6,7 +5,7 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import path from 'node:path';
-import { openMockupStores } from './openMockupStores';
+import { storesOpener } from '../__testUtils__/mockupStores';
 
 const databases = createTestDatabases();
 const directory = path.resolve(__dirname, '../../migrations');
@@ -15,6 +14,7 @@ const OWNER = 'user:default/alice';
 const ITEM = { i: 'a', x: 0, y: 0, w: 1, h: 1, component: 'C', props: {} };
 
 describe.each(databases.eachSupportedId())('migrations on %s', id => {
+  const open = storesOpener();
   let knex: Knex;
 
   beforeAll(async () => {
@@ -137,11 +137,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
     });
 
     it('and the store says which constraint, not which statement', async () => {
-      const stores = await openMockupStores({
-        database: mockServices.database({ knex }),
-        logger: mockServices.logger.mock(),
-        multiTenant: false,
-      });
+      const stores = await open(knex, { multiTenant: false });
       const store = stores.forDefaultTenant();
       const tooLong = store.create({ name: 'x'.repeat(256) }, { owner: OWNER });
       await expect(tooLong).rejects.toMatchObject({
@@ -197,11 +193,7 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
     it('make all that was there the default tenant’s', async () => {
       const other = await before();
       await other.migrate.latest({ directory });
-      const stores = await openMockupStores({
-        database: mockServices.database({ knex: other }),
-        logger: mockServices.logger.mock(),
-        multiTenant: true,
-      });
+      const stores = await open(other);
       const { items } = await stores
         .forDefaultTenant()
         .list({ search: 'chec' });

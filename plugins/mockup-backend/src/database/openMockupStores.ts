@@ -3,7 +3,12 @@ import type {
   LoggerService,
 } from '@backstage/backend-plugin-api';
 import { ConflictError, InputError } from '@backstage/errors';
+import {
+  connectionOfKnex,
+  TenancyPool,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { MockupStores } from 'backstage-plugin-mockup-node';
+import type { Knex } from 'knex';
 import { PageStore } from '../pages/PageStore';
 import { ReviewStore } from '../review/ReviewStore';
 import { assertPostgres } from './assertPostgres';
@@ -12,15 +17,24 @@ import { ImportsUnderWay } from './MockupImport';
 import { migrate, withSchemaLock } from './migrate';
 import { PostgresMockupStore } from './PostgresMockupStore';
 import { enableRowSecurity } from './rowSecurity';
-import { PlainStatements, TenantStatements } from './TenantStatements';
+import { TenantStatements } from './TenantStatements';
 
 /** The tenant of all mockups of a backend without tenants. */
 export const DEFAULT_TENANT_ID = '00000000-0000-0000-0000-000000000001';
+
+/** Knex's default size of the pool, and how long it waits for a connection. */
+const KNEX_POOL = 10;
+const CONNECTION_TIMEOUT_MS = 60_000;
+
+/** The most waiting operations of a tenant for each running one. */
+const QUEUE = 100;
 
 /** The stores of mockups, pages and reviews of all tenants. */
 export interface OpenStores extends MockupStores {
   pagesOf(tenantId: string): PageStore;
   reviewsOf(tenantId: string): ReviewStore;
+  /** Waits for running operations, and closes all connections. */
+  close(): Promise<void>;
 }
 
 /**
@@ -40,40 +54,14 @@ export async function openMockupStores(options: {
   const { database, logger, multiTenant, trashRetentionMs } = options;
   const knex = await database.getClient();
   assertPostgres(knex);
-
-  const migrates = !database.migrations?.skip;
-  if (!multiTenant) {
-    if (migrates) {
-      await withSchemaLock(knex, () => migrate(knex));
-    }
-    return createStores({
-      statements: new PlainStatements(knex),
-      logger,
-      multiTenant,
-      trashRetentionMs,
-    });
-  }
   const role = await withSchemaLock(knex, async () => {
-    if (migrates) {
+    if (!database.migrations?.skip) {
       await migrate(knex);
     }
-    return await enableRowSecurity(knex, logger);
+    return multiTenant ? await enableRowSecurity(knex, logger) : undefined;
   });
-  return createStores({
-    statements: new TenantStatements(knex, role),
-    logger,
-    multiTenant,
-    trashRetentionMs,
-  });
-}
-
-function createStores(options: {
-  statements: PlainStatements | TenantStatements;
-  logger: LoggerService;
-  multiTenant: boolean;
-  trashRetentionMs?: number;
-}): OpenStores {
-  const { statements, logger, multiTenant, trashRetentionMs } = options;
+  const pool = await openPool(knex, { role, multiTenant, logger });
+  const statements = new TenantStatements(pool);
   const imports = new ImportsUnderWay();
   const known = (tenantId: string) => {
     if (!isUuid(tenantId)) {
@@ -96,7 +84,6 @@ function createStores(options: {
     new PostgresMockupStore({
       imports,
       statements,
-      logger,
       tenantId: known(tenantId),
       trashRetentionMs,
     });
@@ -104,8 +91,43 @@ function createStores(options: {
     forTenant,
     forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID),
     pagesOf: tenantId =>
-      new PageStore({ statements, logger, tenantId: known(tenantId) }),
+      new PageStore({ statements, tenantId: known(tenantId) }),
     reviewsOf: tenantId =>
-      new ReviewStore({ statements, logger, tenantId: known(tenantId) }),
+      new ReviewStore({ statements, tenantId: known(tenantId) }),
+    close: () => pool.close(),
   };
+}
+
+/** A pool of tenancy on the plugin's own connection, of the size of its Knex pool. */
+export async function openPool(
+  knex: Knex,
+  options: { role?: string; multiTenant: boolean; logger: LoggerService },
+): Promise<TenancyPool> {
+  const { role, multiTenant, logger } = options;
+  const { rows } = await knex.raw(
+    'select current_schema() as schema, current_user as role',
+  );
+  const [session] = rows as { schema: string; role: string }[];
+  const { max = KNEX_POOL } = knex.client.config.pool ?? {};
+  // With tenants, half of the connections are for others.
+  const share = multiTenant ? Math.max(1, Math.floor(max / 2)) : max;
+  return TenancyPool.create({
+    connection: await connectionOfKnex(knex),
+    schema: session.schema,
+    role: role ?? session.role,
+    // Pages compare the ids of transactions with snapshots, which have none of subtransactions.
+    pipelined: false,
+    pool: {
+      max,
+      idleTimeoutMs: 30_000,
+      connectionTimeoutMs: CONNECTION_TIMEOUT_MS,
+    },
+    limits: {
+      concurrency: share,
+      concurrencyBesideOthers: share,
+      queue: QUEUE * share,
+      queueTimeoutMs: CONNECTION_TIMEOUT_MS,
+    },
+    logger,
+  });
 }

@@ -72,7 +72,7 @@ const BY_CHANGE: ListOrder = {
  * after it was read appears twice.
  */
 export async function fetchPage<TRow extends { id: string }>(options: {
-  run: <T>(statement: Knex.QueryBuilder) => Promise<T[]>;
+  run: <T extends object>(statement: Knex.QueryBuilder) => Promise<T[]>;
   knex: Knex;
   matching: Knex.QueryBuilder;
   columns: string;

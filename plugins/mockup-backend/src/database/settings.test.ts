@@ -1,4 +1,3 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import {
   alterDatabase,
   createTestDatabases,
@@ -6,7 +5,7 @@ import {
 } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import { ALICE } from '../__testUtils__/startMockupBackend';
-import { openMockupStores } from './openMockupStores';
+import { storesOpener } from '../__testUtils__/mockupStores';
 
 const databases = createTestDatabases({ versions: 'every' });
 
@@ -17,17 +16,14 @@ describe.each(
 )(
   'Whatever the database sets for its sessions on $id, with tenants: $multiTenant,',
   ({ id, multiTenant }) => {
+    const open = storesOpener();
     let store: MockupStore;
     beforeAll(async () => {
       const knex = await databases.init(id);
       await alterDatabase(knex.client.config.connection, HOSTILE_SETTINGS);
       await knex.destroy();
       await knex.initialize();
-      const stores = await openMockupStores({
-        database: mockServices.database({ knex }),
-        logger: mockServices.logger.mock(),
-        multiTenant,
-      });
+      const stores = await open(knex, { multiTenant });
       store = stores.forDefaultTenant();
     });
 

@@ -1,21 +1,19 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { TenancyPool } from 'backstage-plugin-catalog-tenancy-node';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { MockupStore, MockupStores } from 'backstage-plugin-mockup-node';
 import createKnex, { type Knex } from 'knex';
 import { randomBytes } from 'node:crypto';
 import { ALICE, BOB, item } from '../__testUtils__/startMockupBackend';
-import { DEFAULT_TENANT_ID, openMockupStores } from './openMockupStores';
+import { storesOpener } from '../__testUtils__/mockupStores';
+import { DEFAULT_TENANT_ID, openPool } from './openMockupStores';
 import { PostgresMockupStore } from './PostgresMockupStore';
 import { ImportsUnderWay } from './MockupImport';
 import { TENANT_ROLE } from './rowSecurity';
 import { PageStore } from '../pages/PageStore';
 import { ReviewStore } from '../review/ReviewStore';
-import {
-  PlainStatements,
-  type Statements,
-  TenantStatements,
-} from './TenantStatements';
+import { TenantStatements } from './TenantStatements';
 
 // Rights to roles differ between the versions.
 const databases = createTestDatabases({ versions: 'every' });
@@ -38,12 +36,22 @@ const TABLES = [
 
 const logger = mockServices.logger.mock();
 
-function open(knex: Knex, options: { multiTenant?: boolean } = {}) {
-  return openMockupStores({
-    database: mockServices.database({ knex }),
-    logger,
-    multiTenant: options.multiTenant ?? true,
-  });
+const openStores = storesOpener();
+const open = (knex: Knex, options: { multiTenant?: boolean } = {}) =>
+  openStores(knex, { ...options, logger });
+
+const pools: TenancyPool[] = [];
+afterAll(() => Promise.all(pools.map(pool => pool.close())));
+
+/** Statements on the connections of a backend with tenants, as a role or as the owner. */
+async function statementsOf(knex: Knex, role?: string) {
+  return new TenantStatements(await poolOf(knex, role));
+}
+
+async function poolOf(knex: Knex, role?: string): Promise<TenancyPool> {
+  const pool = await openPool(knex, { role, multiTenant: true, logger });
+  pools.push(pool);
+  return pool;
 }
 
 interface Theirs {
@@ -162,31 +170,29 @@ async function seenBy(own: MockupStore, others: MockupStore) {
 }
 
 /** Statements that do not say whose rows they are about. */
-function withoutPredicates(statements: Statements): Statements {
-  return {
-    knex: statements.knex,
-    transaction: (tenantId, work) => statements.transaction(tenantId, work),
-    run(tenantId, statement) {
-      const { sql, bindings } = statement.toSQL();
-      const names = new RegExp(
-        `(["\\w]*\\b(?:${TABLES.join('|')})"?\\."?tenant_id"?) = \\?`,
-        'g',
-      );
-      if (
-        !names.test(sql) &&
-        !/^\s*insert into (mockups|mockup_settings)/.test(sql)
-      ) {
-        throw new Error(`This statement has no predicate: ${sql}`);
-      }
-      return statements.run(
-        tenantId,
-        statements.knex.raw(
-          sql.replace(names, 'cast(? as uuid) is not null'),
-          bindings as Knex.RawBinding[],
-        ),
-      );
-    },
+function withoutPredicates(pool: TenancyPool): TenantStatements {
+  const names = new RegExp(
+    `(["\\w]*\\b(?:${TABLES.join('|')})"?\\."?tenant_id"?) = \\?`,
+    'g',
+  );
+  const strip = (knex: Knex, statement: Knex.Raw | Knex.QueryBuilder) => {
+    const { sql, bindings } = statement.toSQL();
+    if (
+      !names.test(sql) &&
+      !/^\s*insert into (mockups|mockup_settings)/.test(sql)
+    ) {
+      throw new Error(`This statement has no predicate: ${sql}`);
+    }
+    return knex.raw(
+      sql.replace(names, 'cast(? as uuid) is not null'),
+      bindings as Knex.RawBinding[],
+    );
   };
+  return new TenantStatements({
+    query: (build, settings) =>
+      pool.query(knex => strip(knex, build(knex)), settings),
+    transaction: (settings, work) => pool.transaction(settings, work),
+  });
 }
 
 /** What a tenant gets of a page of another, which stays as it is. */
@@ -334,14 +340,11 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
   });
 
   it('are kept apart by row-level security alone', async () => {
-    const statements = withoutPredicates(
-      new TenantStatements(knex, TENANT_ROLE),
-    );
+    const statements = withoutPredicates(await poolOf(knex, TENANT_ROLE));
     const store = (tenantId: string) =>
       new PostgresMockupStore({
         tenantId,
         statements,
-        logger,
         imports: new ImportsUnderWay(),
       });
     expect(await seenBy(store(ACME), store(GLOBEX))).toEqual(NOTHING);
@@ -349,11 +352,11 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
 
   it('are on no pages of another tenant, by the predicates and by row-level security, each alone', async () => {
     // The owner of the tables, whom no policy binds.
-    const plain = new PlainStatements(knex);
-    const bound = withoutPredicates(new TenantStatements(knex, TENANT_ROLE));
+    const plain = await statementsOf(knex);
+    const bound = withoutPredicates(await poolOf(knex, TENANT_ROLE));
     for (const statements of [plain, bound]) {
       const pages = (tenantId: string) =>
-        new PageStore({ tenantId, statements, logger });
+        new PageStore({ tenantId, statements });
       const theirs = await create(stores.forTenant(GLOBEX));
       expect(await pagesSeenBy(pages(ACME), pages(GLOBEX), theirs)).toEqual(
         NO_PAGES,
@@ -363,11 +366,11 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
   });
 
   it('have no review in another tenant, by the predicates and by row-level security, each alone', async () => {
-    const plain = new PlainStatements(knex);
-    const bound = withoutPredicates(new TenantStatements(knex, TENANT_ROLE));
+    const plain = await statementsOf(knex);
+    const bound = withoutPredicates(await poolOf(knex, TENANT_ROLE));
     for (const statements of [plain, bound]) {
       const reviews = (tenantId: string) =>
-        new ReviewStore({ tenantId, statements, logger });
+        new ReviewStore({ tenantId, statements });
       const theirs = await create(stores.forTenant(GLOBEX));
       expect(
         await reviewSeenBy(reviews(ACME), reviews(GLOBEX), theirs),
@@ -379,13 +382,13 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
 
   it('are neither read nor written by a statement of another tenant, on any of the tables', async () => {
     const { mockup } = await create(stores.forTenant(GLOBEX));
-    const statements = new TenantStatements(knex, TENANT_ROLE);
+    const statements = await statementsOf(knex, TENANT_ROLE);
     const run = (sql: string, ...values: string[]) =>
       statements.run(ACME, knex.raw(sql, values));
     for (const table of ['mockups', 'mockup_versions', 'mockup_search']) {
       await expect(run(`select * from ${table}`)).resolves.toEqual([]);
     }
-    const refused = { code: '42501' };
+    const refused = { sqlState: '42501' };
     await expect(
       run(
         'insert into mockups (tenant_id, name, owner) values (?, ?, ?)',
@@ -426,6 +429,48 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
         own.mockup.id,
       ),
     ).rejects.toMatchObject(refused);
+  });
+
+  it('carry the id of the transaction that writes them, which pages compare with snapshots', async () => {
+    const statements = await statementsOf(knex, TENANT_ROLE);
+    const [row] = await statements.transaction(ACME, async transaction => {
+      const run = (sql: string, values: string[] = []) =>
+        transaction.query<{ same: boolean }>(transaction.knex.raw(sql, values));
+      await run(
+        `insert into mockups (tenant_id, name, owner) values (?, 'x', ?)`,
+        [ACME, ALICE],
+      );
+      return run(
+        'select xmin::text = pg_current_xact_id()::xid::text as same from mockups',
+      );
+    });
+    expect(row).toEqual({ same: true });
+  });
+
+  it('are read-only while `tenant move` refuses the writes of their tenant', async () => {
+    const acme = stores.forTenant(ACME);
+    await knex.raw(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        raise exception 'moved' using errcode = 'read_only_sql_transaction',
+          constraint = 'tenant_moves', detail = 'acme';
+      end $$;
+      create trigger refuse after insert on mockups
+        for each row when (new.tenant_id = '${ACME}') execute function refuse()`);
+    try {
+      await expect(
+        acme.create({ name: 'x' }, { owner: ALICE }),
+      ).rejects.toMatchObject({
+        name: 'ServiceUnavailableError',
+        message:
+          "The tenant 'acme' is read-only while it is moved: try again later",
+        retryAfterSeconds: 10,
+      });
+      await expect(
+        stores.forDefaultTenant().create({ name: 'x' }, { owner: ALICE }),
+      ).resolves.toBeDefined();
+    } finally {
+      await knex.raw('drop function refuse cascade');
+    }
   });
 
   it('have no versions and no text of another tenant, whoever writes them', async () => {
@@ -499,66 +544,6 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
       await four.destroy();
     }
   });
-
-  describe('on a single connection', () => {
-    let single: Knex;
-
-    beforeEach(() => {
-      single = createKnex({
-        client: 'pg',
-        connection: knex.client.config.connection,
-        pool: { min: 0, max: 1 },
-      });
-    });
-
-    afterEach(() => single.destroy());
-
-    it('are neither read nor written where the transaction can not begin', async () => {
-      const store = (await open(single)).forTenant(ACME);
-      const { mockup } = await create(store);
-      const connection = await single.client.acquireConnection();
-      const query = connection.query.bind(connection);
-      connection.query = (query_: { text: string }, ...rest: unknown[]) =>
-        query(
-          /^begin/i.test(query_.text)
-            ? { ...query_, text: 'begin transaction isolation level none' }
-            : query_,
-          ...rest,
-        );
-      await single.client.releaseConnection(connection);
-
-      const operations = {
-        get: () => store.get(mockup.id),
-        list: () => store.list(),
-        create: () => store.create({ name: 'x' }, { owner: ALICE }),
-        delete: () => store.delete(mockup.id),
-      };
-      for (const operation of Object.values(operations)) {
-        await expect(operation()).rejects.toMatchObject({ code: '42601' });
-      }
-      connection.query = query;
-      await expect(store.list()).resolves.toMatchObject({
-        items: [{ id: mockup.id }],
-        totalItems: 1,
-      });
-    });
-
-    it('leave neither tenant nor role behind, whatever becomes of an operation', async () => {
-      const store = (await open(single)).forTenant(ACME);
-      const session = async () => {
-        const { rows } = await single.raw(
-          "select current_setting('app.tenant_id', true) as tenant, current_user = session_user as self, pg_backend_pid() as pid",
-        );
-        return rows[0];
-      };
-      await create(store);
-      const { pid } = await session();
-      const failing = store.create({ name: 'x'.repeat(256) }, { owner: ALICE });
-      await expect(failing).rejects.toMatchObject({ name: 'InputError' });
-      await expect(session()).resolves.toEqual({ tenant: '', self: true, pid });
-      await expect(store.list()).resolves.toMatchObject({ totalItems: 1 });
-    });
-  });
 });
 
 describe.each(databases.eachSupportedId())(
@@ -621,10 +606,9 @@ describe.each(databases.eachSupportedId())(
       const { mockup } = (await stores
         .forTenant(ACME)
         .create({ name: 'Deleted before' }, { owner: ALICE }))!;
-      await new TenantStatements(knex, TENANT_ROLE).run(
-        ACME,
-        knex.raw('delete from mockups where id = ?', [mockup.id]),
-      );
+      await (
+        await statementsOf(knex, TENANT_ROLE)
+      ).run(ACME, knex.raw('delete from mockups where id = ?', [mockup.id]));
       // The next start gives the rights again.
       const { forTenant } = await open(knex);
       await expect(forTenant(ACME).restore(mockup.id)).resolves.toMatchObject({
@@ -642,10 +626,9 @@ describe.each(databases.eachSupportedId())(
       expect(
         await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
       ).toEqual(NOTHING);
-      const rows = await new TenantStatements(knex, TENANT_ROLE).run(
-        ACME,
-        knex.raw('select * from mockups'),
-      );
+      const rows = await (
+        await statementsOf(knex, TENANT_ROLE)
+      ).run(ACME, knex.raw('select * from mockups'));
       expect(rows).toEqual([]);
       await admin.raw(`revoke ${TENANT_ROLE} from ${login}`);
     });

@@ -1,4 +1,3 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
 import type {
   LayoutItem,
   PageAudience,
@@ -8,10 +7,10 @@ import type {
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
-import { withMappedErrors } from '../database/errors';
 import { conditionOf } from '../database/filter';
 import { isUuid } from '../database/isUuid';
-import type { Statements } from '../database/TenantStatements';
+import type { TenantStatements } from '../database/TenantStatements';
+import { DatabaseStatementError } from 'backstage-plugin-catalog-tenancy-node';
 import * as statements from './statements';
 
 const FOREIGN_KEY_VIOLATION = '23503';
@@ -45,17 +44,11 @@ type PageRowWithLayout = PageRow & { layout_data: LayoutItem[] };
 /** The pages of a tenant on PostgreSQL. It checks no permissions. */
 export class PageStore {
   readonly #tenantId: string;
-  readonly #statements: Statements;
-  readonly #logger: LoggerService;
+  readonly #statements: TenantStatements;
 
-  constructor(options: {
-    tenantId: string;
-    statements: Statements;
-    logger: LoggerService;
-  }) {
+  constructor(options: { tenantId: string; statements: TenantStatements }) {
     this.#tenantId = options.tenantId;
     this.#statements = options.statements;
-    this.#logger = options.logger;
   }
 
   /** The pages visible to a reader, by path. */
@@ -132,7 +125,10 @@ export class PageStore {
       return row && toPage(row);
     } catch (error) {
       // The mockup was deleted concurrently.
-      if ((error as { code?: string }).code === FOREIGN_KEY_VIOLATION) {
+      if (
+        error instanceof DatabaseStatementError &&
+        error.sqlState === FOREIGN_KEY_VIOLATION
+      ) {
         return undefined;
       }
       throw error;
@@ -222,11 +218,15 @@ export class PageStore {
     return conditionOf(this.#statements.knex, filter);
   }
 
-  #query<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
+  #query<TRow extends object>(
+    sql: string,
+    bindings: Knex.ValueDict,
+  ): Promise<TRow[]> {
     const { knex } = this.#statements;
     const tenantId = this.#tenantId;
-    return withMappedErrors(this.#logger, () =>
-      this.#statements.run(tenantId, knex.raw(sql, { ...bindings, tenantId })),
+    return this.#statements.run(
+      tenantId,
+      knex.raw(sql, { ...bindings, tenantId }),
     );
   }
 }

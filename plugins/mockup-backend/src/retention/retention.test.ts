@@ -5,7 +5,7 @@ import type { MockupStore } from 'backstage-plugin-mockup-node';
 import createKnex, { type Knex } from 'knex';
 import { createMockups } from '../__testUtils__/mockupStores';
 import { ALICE } from '../__testUtils__/startMockupBackend';
-import { openMockupStores } from '../database/openMockupStores';
+import { storesOpener } from '../__testUtils__/mockupStores';
 import { applyRetention } from './applyRetention';
 import { readRetention } from './readRetention';
 
@@ -50,16 +50,13 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     '00000000-0000-4000-8000-00000000000b',
   ];
   const logger = mockServices.logger.mock();
+  const open = storesOpener();
   let knex: Knex;
   let stores: MockupStore[];
 
   beforeAll(async () => {
     knex = await databases.init(id);
-    const opened = await openMockupStores({
-      database: mockServices.database({ knex }),
-      logger,
-      multiTenant: true,
-    });
+    const opened = await open(knex, { logger });
     stores = TENANTS.map(tenant => opened.forTenant(tenant));
   });
 

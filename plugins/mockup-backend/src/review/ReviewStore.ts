@@ -1,4 +1,3 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
 import {
   type CreateCommentRequest,
   MOCKUP_LIMITS,
@@ -8,10 +7,9 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
-import { withMappedErrors } from '../database/errors';
 import { conditionOf } from '../database/filter';
 import { isUuid } from '../database/isUuid';
-import type { Statements } from '../database/TenantStatements';
+import type { TenantStatements } from '../database/TenantStatements';
 import * as statements from './statements';
 
 /** The mockups for which a caller has a permission; all if undefined. */
@@ -49,17 +47,11 @@ interface ReadyRow {
 /** The comments and ready versions of a tenant on PostgreSQL. It checks no permissions. */
 export class ReviewStore {
   readonly #tenantId: string;
-  readonly #statements: Statements;
-  readonly #logger: LoggerService;
+  readonly #statements: TenantStatements;
 
-  constructor(options: {
-    tenantId: string;
-    statements: Statements;
-    logger: LoggerService;
-  }) {
+  constructor(options: { tenantId: string; statements: TenantStatements }) {
     this.#tenantId = options.tenantId;
     this.#statements = options.statements;
-    this.#logger = options.logger;
   }
 
   /** Whether an allowed mockup exists. */
@@ -220,7 +212,7 @@ export class ReviewStore {
   }
 
   /** Runs a statement about one mockup. Returns no rows for an invalid id. */
-  async #query<TRow>(
+  async #query<TRow extends object>(
     sql: string,
     bindings: Knex.ValueDict & { mockupId: string },
     allowed: Allowed,
@@ -232,11 +224,15 @@ export class ReviewStore {
     return this.#run(sql, { ...bindings, allowed: this.#condition(allowed) });
   }
 
-  #run<TRow>(sql: string, bindings: Knex.ValueDict): Promise<TRow[]> {
+  #run<TRow extends object>(
+    sql: string,
+    bindings: Knex.ValueDict,
+  ): Promise<TRow[]> {
     const { knex } = this.#statements;
     const tenantId = this.#tenantId;
-    return withMappedErrors(this.#logger, () =>
-      this.#statements.run(tenantId, knex.raw(sql, { ...bindings, tenantId })),
+    return this.#statements.run(
+      tenantId,
+      knex.raw(sql, { ...bindings, tenantId }),
     );
   }
 }
