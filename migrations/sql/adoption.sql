@@ -563,15 +563,6 @@ begin
    where tenant_id = p_tenant and source <> 'refresh_state_references';
 end $$;
 
--- Deletes a tenant's relations when the engine's are truncated.
-create or replace function adoption_clear_relations(p_tenant uuid)
-returns void language plpgsql
-set search_path = pg_catalog, :"schema", pg_temp set row_security = on set plan_cache_mode = force_custom_plan
-as $$
-begin
-  delete from relations where tenant_id = p_tenant;
-end $$;
-
 -- Makes one entity, its relations and its refresh state equal to the engine's. It waits for the
 -- engine's rows before it locks any of ours.
 create or replace function adoption_put(p_tenant uuid, p_engine text, p_id text)
@@ -811,7 +802,7 @@ declare
   v_id text;
 begin
   if tg_op = 'TRUNCATE' then
-    perform adoption_clear_relations(v_tenant);
+    delete from relations where tenant_id = v_tenant;
     return null;
   end if;
   if tg_op = 'INSERT' then

@@ -5,7 +5,7 @@ import type { TenantTable } from './schema/tables';
 // preflight, the phases and verify compare the database with it.
 
 /** A column that the specification names. */
-export interface LayoutColumn {
+interface LayoutColumn {
   type: string;
   /** NOT NULL from phase 3 on. */
   required?: true;
@@ -24,7 +24,7 @@ export interface LayoutIndex {
   optional?: true;
 }
 
-export interface TableLayout {
+interface TableLayout {
   columns: Readonly<Record<string, LayoutColumn>>;
   indexes: readonly LayoutIndex[];
   /** As pg_get_constraintdef puts them. */
@@ -148,14 +148,6 @@ function entityKey(table: TenantTable, column: string) {
     name: `${table}_entity_fkey`,
     definition: `FOREIGN KEY (tenant_id, ${column}) REFERENCES entities(tenant_id, entity_id) ON DELETE CASCADE`,
   };
-}
-
-/** Whether a type is that of the layout: `character varying` is stored as `text` is. */
-export function isOfType(found: string, expected: string): boolean {
-  return (
-    found === expected ||
-    (expected === 'text' && /^character varying(\(\d+\))?$/.test(found))
-  );
 }
 
 /** What an index or a foreign key is on the single-tenant table. */

@@ -64,7 +64,7 @@ export async function adopt(
     await requireLayout(migration);
   }
   await refuseAnother(context, engine);
-  await refuseEntities(context, engine);
+  await refuseLosses(context, engine);
   await refuseMissingRights(context, engine);
   await install(context, engine);
   // Behind the triggers, until both sides are equal.
@@ -110,20 +110,19 @@ async function refuseAnother(
   }
 }
 
-/** An adoption removes the entities of the tenant that the engine lacks. */
-async function refuseEntities(
+/** @throws {@link RefusedError} for entities that would be removed, unless `--force` was given */
+async function refuseLosses(
   context: StepContext,
-  engine: Engine,
+  tenant: AdoptedTenant,
 ): Promise<void> {
-  const others = context.settings.force
-    ? 0
-    : await countOtherEntities(context, engine);
-  if (others > 0) {
-    const entities = formatThings(others, 'entity', 'entities');
+  const losses = context.settings.force
+    ? []
+    : await readAdoptionLosses(context, tenant);
+  if (losses.length > 0) {
     throw new RefusedError(
-      `In ${describeTenant(
-        engine,
-      )}, ${entities} would be removed that the catalog does not have. Delete them, or give --force.`,
+      `These would be removed: ${losses.join(
+        ', ',
+      )}. Delete them, or give --force.`,
     );
   }
 }

@@ -41,7 +41,6 @@ const FUNCTION_SIGNATURES = [
   'adoption_forget_entity(uuid, text, uuid)',
   'adoption_drop_entity(uuid, text, text)',
   'adoption_clear(uuid, text)',
-  'adoption_clear_relations(uuid)',
   'adoption_put(uuid, text, text)',
   'adoption_copy(uuid, text, text, integer)',
   'adoption_put_parents(uuid, text, text[], text[])',
@@ -63,6 +62,7 @@ const FORMER_SIGNATURES = [
   'adoption_put_entity(uuid, text, text, text, text, text, timestamptz)',
   'adoption_put_relations(uuid, text, text)',
   'adoption_put_parent(uuid, text, text, text)',
+  'adoption_clear_relations(uuid)',
 ];
 
 /** The functions that may be there. */

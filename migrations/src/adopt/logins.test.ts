@@ -174,7 +174,7 @@ describe.each(databases.eachSupportedId())(
       await changeRole(client, `grant portal_admin to ${ENGINE_LOGIN}`);
       const login = await connectionOf(catalog, ENGINE_LOGIN);
       await expect(adopt({ connection: login })).rejects.toThrow(
-        'In the default tenant, 1 entity would be removed',
+        'These would be removed: entities: 1 entity of the default tenant',
       );
       expect(await refsOf(catalog)).toEqual(['component:default/own']);
       const refusal: Error = await adopt({

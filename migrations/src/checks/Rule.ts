@@ -1,4 +1,5 @@
 import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
 import { TENANT_TABLES } from '../schema/tables';
 import { escapeLiteral } from '../sql';
 import { enumerate, script } from '../text';
@@ -104,6 +105,23 @@ export async function examineRules(
     }
   }
   return findings;
+}
+
+/**
+ * Refuses what breaks rules; the migration has begun by default.
+ *
+ * @throws {@link RefusedError} with each difference, and the statements that end it
+ */
+export async function refuseRules(
+  context: Pick<StepContext, 'executor' | 'settings'>,
+  what: string,
+  rules: readonly Rule[],
+  begun?: boolean,
+): Promise<void> {
+  const found = await examineRules(context, rules, begun);
+  if (found.length > 0) {
+    throw new RefusedError(`${what}:\n${found.map(renderFinding).join('\n')}`);
+  }
 }
 
 function describe(

@@ -1,10 +1,8 @@
 import { readCompletedSteps } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
-import { RefusedError } from '../errors';
 import { TENANT_TABLES } from '../schema/tables';
 import { SHAPE_RULES } from './shape';
-import { examineRules, renderFinding } from './Rule';
-import type { Rule } from './Rule';
+import { refuseRules } from './Rule';
 
 type Context = Pick<StepContext, 'executor' | 'settings'>;
 
@@ -20,23 +18,6 @@ export async function refuseShape(
 ): Promise<void> {
   const begun = (await readCompletedSteps(context.executor)).length > 0;
   await refuseRules(context, what, SHAPE_RULES, begun);
-}
-
-/**
- * Refuses what breaks rules; the migration has begun by default.
- *
- * @throws {@link RefusedError} with each difference, and the statements that end it
- */
-export async function refuseRules(
-  context: Context,
-  what: string,
-  rules: readonly Rule[],
-  begun?: boolean,
-): Promise<void> {
-  const found = await examineRules(context, rules, begun);
-  if (found.length > 0) {
-    throw new RefusedError(`${what}:\n${found.map(renderFinding).join('\n')}`);
-  }
 }
 
 /**

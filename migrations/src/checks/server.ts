@@ -41,6 +41,26 @@ export const extensions: Rule = {
                                      and has_database_privilege(current_database(), 'create')))`,
 };
 
+/**
+ * The server takes writes. The session of a command does not override
+ * default_transaction_read_only: operators, and providers whose disk is filling up, set it to
+ * stop writes.
+ */
+export const writable: Rule = {
+  name: 'writable',
+  level: 'failure',
+  message: 'The server takes no writes',
+  advice:
+    'Connect to the primary server, or turn the setting off where it was set.',
+  sql: `
+  select 'it is a standby' as name, null as fix, null as again where pg_is_in_recovery()
+   union all
+  select 'default_transaction_read_only is on',
+         format('alter database %I reset default_transaction_read_only; alter role %I reset default_transaction_read_only',
+                current_database(), session_user), null
+   where not pg_is_in_recovery() and current_setting('default_transaction_read_only')::boolean`,
+};
+
 /** What the migration needs of the server, the database and the login. */
 export const SERVER_RULES: readonly Rule[] = [
   {
@@ -52,20 +72,7 @@ export const SERVER_RULES: readonly Rule[] = [
     select 'PostgreSQL ' || current_setting('server_version') as name, null as fix, null as again
      where ${VERSION} < 140000`,
   },
-  {
-    name: 'writable',
-    level: 'failure',
-    message: 'The server takes no writes',
-    advice:
-      'Connect to the primary server, or turn the setting off where it was set.',
-    sql: `
-    select 'it is a standby' as name, null as fix, null as again where pg_is_in_recovery()
-     union all
-    select 'default_transaction_read_only is on',
-           format('alter database %I reset default_transaction_read_only; alter role %I reset default_transaction_read_only',
-                  current_database(), session_user), null
-     where not pg_is_in_recovery() and current_setting('default_transaction_read_only')::boolean`,
-  },
+  writable,
   encoding,
   extensions,
   {

@@ -3,7 +3,6 @@ import {
   acceptedConstraints,
   acceptedIndexes,
   comparable,
-  isOfType,
   LAYOUT,
   requiredColumns,
 } from '../layout';
@@ -65,7 +64,7 @@ export const columns: Rule = {
         table,
         name,
         type,
-        isOfType('character varying', type),
+        type === 'text',
       ]),
     ),
   )}

@@ -1,4 +1,6 @@
 import type { ClientConfig } from 'pg';
+import { refuseRules } from '../checks/Rule';
+import { writable } from '../checks/server';
 import { RefusedError } from '../errors';
 import {
   applicationName,
@@ -82,15 +84,19 @@ export class TenancyMigration {
       applicationName: name,
     });
     try {
+      const executor = executorOf(session, settings, reporter);
       if (mode === 'change') {
-        await session.requireWritable();
+        await refuseRules(
+          { executor, settings },
+          'The command cannot change anything',
+          [writable],
+        );
         await takeOperatorLock(session, settings.schema);
       }
       refuseTaken(
         await foreignBookkeeping((sql, values) => session.query(sql, values)),
       );
       await actAsOwner(session, settings.schema);
-      const executor = executorOf(session, settings, reporter);
       const context = {
         executor,
         state: new MigrationState(executor),

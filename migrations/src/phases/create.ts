@@ -1,7 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import { LAST_BEFORE_CUTOVER } from '../engine/TenancyMigration';
 import type { TenancyMigration } from '../engine/TenancyMigration';
-import { refuseRules } from '../checks/examineShape';
+import { refuseRules } from '../checks/Rule';
 import { publications } from '../checks/shape';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';

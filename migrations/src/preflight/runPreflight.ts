@@ -10,12 +10,7 @@ import { recordedBy } from '../engine/ProductMigration';
 import type { StepContext } from '../engine/Step';
 import { CancelledError, ConnectionLostError, namesTaken } from '../errors';
 import { phases } from '../phases';
-import { ADMIN_ROLE, APP_ROLE } from '../roles';
-import {
-  leftToSuperuserStatements,
-  othersRoles,
-  readRoleAccess,
-} from '../schema/roleAccess';
+import { findRoleObstacle } from '../schema/roleAccess';
 import { missingTables, readTableFacts } from '../schema/tableFacts';
 import type { TableFacts } from '../schema/tableFacts';
 import { TENANT_TABLES } from '../schema/tables';
@@ -94,23 +89,10 @@ async function findRoles(
   context: StepContext,
   { schemaExists }: Facts,
 ): Promise<Outcome[]> {
-  const access = await readRoleAccess(context);
-  const others = othersRoles(access);
-  if (others) {
-    return failure(
-      others.problem,
-      'Rename them, or run this if they are meant for this product.',
-      script(others.statements),
-    );
-  }
-  const left = await leftToSuperuserStatements(context, access, schemaExists);
-  return left.length === 0
-    ? []
-    : failure(
-        `The login may not set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`,
-        'Let a superuser run this.',
-        script(left),
-      );
+  const found = await findRoleObstacle(context, schemaExists);
+  return found
+    ? failure(found.message, found.advice, script(found.statements))
+    : [];
 }
 
 /** A backup, for what no undo can repair. */

@@ -144,7 +144,7 @@ const LISTED = 5;
  * Counts the rows of the other tenants in a table, those with most rows first. The
  * partition of the default tenant is left out by PostgreSQL.
  */
-export async function readRowsOfOtherTenants(
+async function readRowsOfOtherTenants(
   executor: Executor,
   table: string,
 ): Promise<TenantRows[]> {
@@ -164,7 +164,7 @@ export async function readRowsOfOtherTenants(
 }
 
 /** `2,000 rows of 2 other tenants (acme 1,500, globex 500)`. */
-export function describeRows(tenants: TenantRows[]): string {
+function describeRows(tenants: TenantRows[]): string {
   const total = tenants.reduce((sum, { rows }) => sum + rows, 0);
   const named = tenants
     .slice(0, LISTED)

@@ -9,7 +9,7 @@ import { APP_ROLE } from '../roles';
 import { escapeLiteral } from '../sql';
 
 /** Statements to try in a transaction that is rolled back. */
-export interface Trial {
+interface Trial {
   /** For the log. Its locks: ACCESS SHARE, which conflicts with no read or write. */
   title: string;
   /** Statements, the last of which act as the application. */

@@ -17,7 +17,7 @@ export interface IndexDefinition {
  * neither, and waits for older transactions. An interrupted build leaves an invalid index,
  * which this drops first.
  */
-export async function createIndexConcurrently(
+async function createIndexConcurrently(
   { executor }: StepContext,
   { name, table, on }: IndexDefinition,
 ): Promise<void> {

@@ -43,7 +43,7 @@ export async function columnExists(
   return rows.length > 0;
 }
 
-export type Validity = 'missing' | 'invalid' | 'valid';
+type Validity = 'missing' | 'invalid' | 'valid';
 
 /** An index that a CREATE INDEX CONCURRENTLY left unfinished is invalid. */
 export async function indexValidity(

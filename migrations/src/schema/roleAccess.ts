@@ -2,12 +2,13 @@ import { RefusedError } from '../errors';
 import type { StepContext } from '../engine/Step';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { escapeIdentifier, escapeLiteral } from '../sql';
+import { script } from '../text';
 
 /** Since this version GRANT of a role has the options INHERIT and SET. */
 const GRANT_OPTIONS_SINCE = 160000;
 
 /** The state of one of the two roles. */
-export interface RoleFacts {
+interface RoleFacts {
   exists: boolean;
   canLogin: boolean;
   superuser: boolean;
@@ -101,9 +102,15 @@ export async function readRoleAccess({
   };
 }
 
+/** What keeps the two roles from being set up. */
+interface RoleObstacle {
+  message: string;
+  advice: string;
+  statements: string[];
+}
+
 /**
- * Refuses the phase if the login can neither create the roles nor act as them, with the
- * statements that a superuser has to run.
+ * Refuses the phase if the roles cannot be set up, with the statements that a superuser has to run.
  *
  * @param schemaExists - if not, the login creates it and can grant rights on it
  */
@@ -111,23 +118,35 @@ export async function checkRoleAccess(
   context: StepContext,
   schemaExists = true,
 ): Promise<void> {
+  const obstacle = await findRoleObstacle(context, schemaExists);
+  if (obstacle) {
+    const { message, advice, statements } = obstacle;
+    throw new RefusedError(`${message} ${advice}\n${script(statements)}`);
+  }
+}
+
+/** Somebody else's roles of these names, or rights that the login lacks. */
+export async function findRoleObstacle(
+  context: Pick<StepContext, 'executor' | 'settings'>,
+  schemaExists: boolean,
+): Promise<RoleObstacle | undefined> {
   const access = await readRoleAccess(context);
   const others = othersRoles(access);
   if (others) {
-    throw new RefusedError(`${others.problem} ${others.advice}`);
+    return others;
   }
   const statements = await leftToSuperuserStatements(
     context,
     access,
     schemaExists,
   );
-  if (statements.length > 0) {
-    throw new RefusedError(
-      `The login ${access.login} may not set up the roles ${ADMIN_ROLE} and ` +
-        `${APP_ROLE}. Let a superuser run this, and run the command again:\n` +
-        `${statements.join(';\n')};`,
-    );
-  }
+  return statements.length === 0
+    ? undefined
+    : {
+        message: `The login ${access.login} may not set up the roles ${ADMIN_ROLE} and ${APP_ROLE}.`,
+        advice: 'Let a superuser run this, and run the command again:',
+        statements,
+      };
 }
 
 /**
@@ -136,10 +155,10 @@ export async function checkRoleAccess(
  *
  * @param schemaExists - if not, the login creates it and can grant rights on it
  */
-export async function leftToSuperuserStatements(
+async function leftToSuperuserStatements(
   context: Pick<StepContext, 'executor' | 'settings'>,
   access: RoleAccess,
-  schemaExists = true,
+  schemaExists: boolean,
 ): Promise<string[]> {
   const { schema, adminGrant } = context.settings;
   const { admin, app } = access;
@@ -213,12 +232,10 @@ export function mayGiveBypassRls({
  * How roles with the names of ours differ from them: they belong to somebody else. One without
  * BYPASSRLS passes by a policy.
  */
-export function othersRoles({
+function othersRoles({
   admin,
   app,
-}: Pick<RoleAccess, 'admin' | 'app'>):
-  | { problem: string; advice: string; statements: string[] }
-  | undefined {
+}: Pick<RoleAccess, 'admin' | 'app'>): RoleObstacle | undefined {
   const wrong = [
     [ADMIN_ROLE, admin.canLogin, 'may log in', 'nologin'],
     [ADMIN_ROLE, admin.superuser, 'is a superuser', 'nosuperuser'],
@@ -245,12 +262,10 @@ export function othersRoles({
     ),
   ];
   return {
-    problem: `${what.join(
+    message: `${what.join(
       ', ',
     )}: the roles ${ADMIN_ROLE} and ${APP_ROLE} seem to be somebody else's.`,
-    advice: `Rename them, or run this if they are meant for this product:\n${statements.join(
-      ';\n',
-    )};`,
+    advice: 'Rename them, or run this if they are meant for this product:',
     statements,
   };
 }

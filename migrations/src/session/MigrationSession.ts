@@ -138,33 +138,6 @@ export class MigrationSession {
   }
 
   /**
-   * Refuses a standby, and if default_transaction_read_only is on. The session does not override
-   * it: operators, and providers whose disk is filling up, set it to stop writes.
-   *
-   * @throws {@link RefusedError} which says where to look for the setting
-   */
-  async requireWritable(): Promise<void> {
-    const [{ isStandby, readOnly }] = await this.query<{
-      isStandby: boolean;
-      readOnly: boolean;
-    }>(
-      `select pg_is_in_recovery() as "isStandby",
-              current_setting('default_transaction_read_only')::boolean as "readOnly"`,
-    );
-    if (isStandby) {
-      throw new RefusedError(
-        'The server is a standby, which takes no writes. Connect to the primary server.',
-      );
-    }
-    if (readOnly) {
-      throw new RefusedError(
-        'default_transaction_read_only is on for this login in this database. Turn it off ' +
-          'where it was set (some providers set it when the disk is nearly full).',
-      );
-    }
-  }
-
-  /**
    * The server process that the greeting named. A pooler may name another number there.
    */
   get serverPid(): number | undefined {

@@ -5,7 +5,7 @@ import { escapeLiteral } from '../sql';
  * database and the login: what a statement means, and how PostgreSQL spells values and
  * definitions.
  */
-export const MEANING: Readonly<Record<string, string>> = {
+const MEANING: Readonly<Record<string, string>> = {
   // Above it a change that has waited for another one fails with 40001.
   default_transaction_isolation: 'read committed',
   default_transaction_deferrable: 'off',

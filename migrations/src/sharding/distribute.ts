@@ -101,7 +101,7 @@ const CALLED = [
  * the nodes by itself. Superusers, who move shards, keep both, and the administrator keeps the
  * second, by which the start of a backend looks at the nodes. They belong to a database.
  */
-export const CLOSE_WAYS_AROUND = {
+const CLOSE_WAYS_AROUND = {
   /** On each node beside the coordinator, which sets the context of transactions by it. */
   onNodes:
     'revoke execute on function pg_catalog.set_config(text, text, boolean) from public',

@@ -3,7 +3,7 @@ import { TENANT_TABLES } from '../../schema/tables';
 import type { TenantTable } from '../../schema/tables';
 
 /** The index on the rows of a table that have no tenant yet. */
-export function temporaryIndex(table: TenantTable): string {
+function temporaryIndex(table: TenantTable): string {
   return `${table}_without_tenant_idx`;
 }
 

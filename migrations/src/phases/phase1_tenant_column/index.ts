@@ -1,5 +1,6 @@
 import type { Phase } from '../../engine/Step';
-import { refuseRules, refuseShape } from '../../checks/examineShape';
+import { refuseShape } from '../../checks/examineShape';
+import { refuseRules } from '../../checks/Rule';
 import { encoding, extensions as needed } from '../../checks/server';
 import { extensions } from './05_extensions';
 import { tenantsTable } from './10_tenants_table';

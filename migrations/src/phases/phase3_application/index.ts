@@ -5,7 +5,8 @@ import { entityIndexes } from './15_entity_indexes';
 import { entityRules } from './20_entity_rules';
 import { entityKeys } from './30_entity_keys';
 import { roles } from './40_roles';
-import { refuseRules, refuseShape } from '../../checks/examineShape';
+import { refuseShape } from '../../checks/examineShape';
+import { refuseRules } from '../../checks/Rule';
 import { ONE_TENANT_RULES, ROW_RULES } from '../../checks/rows';
 
 export const phase3: Phase = {

@@ -4,7 +4,7 @@ import { revokeAllOnFunctionStatement } from '../../../schema/grants';
 import { FITS, TERMS, WRITE_NUMBER } from './terms';
 
 /** The function that syncs the terms of some entities of a tenant. */
-export const SYNC = 'entity_terms_sync';
+const SYNC = 'entity_terms_sync';
 
 /** The function of the triggers on `entities`. */
 export const FOLLOW = 'entity_terms_follow';
