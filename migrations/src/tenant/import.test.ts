@@ -1,6 +1,13 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { createHash } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
@@ -12,7 +19,7 @@ import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
 import { Clones } from '../resumption/__testUtils__/Clones';
 import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
 import { HEX, PLUGINS, tablesIn } from './__testUtils__/plugins';
-import { exportTenant } from './export';
+import { exportAll } from './exportAll';
 import { importTenant } from './import';
 import { purgeTenant } from './purge';
 import type { MakeTables } from './tables';
@@ -336,10 +343,10 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
   });
 
-  it('leave no half file and nothing in the database, wherever the export is killed', async () => {
+  it('of all tenants leave no half file, lose no old one and change nothing, wherever they are killed', async () => {
     const name = await clones.clone(template);
     const { admin } = clones;
-    const path = join(folder, 'killed.gz');
+    const slugs = ['my-team', 'other'];
     const objects = () =>
       query(
         name,
@@ -347,11 +354,19 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
            join pg_namespace n on n.oid = c.relnamespace
           where n.nspname !~ '^pg_' order by 1, 2`,
       );
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
     const before = await objects();
+    const to = await mkdtemp(join(folder, 'killed-'));
     const run = () =>
       clones.migrate(name, ({ context }) =>
-        exportTenant(context, { slug: 'my-team', file: path, portal: {} }),
+        exportAll(context, { folder: to, keep: 2, portal: {} }),
       );
+    const filesOf = async (slug: string) =>
+      (await readdir(to)).filter(each => each.startsWith(`${slug}-`)).sort();
+    const old = (slug: string) => `${slug}-20010101T000000Z.gz`;
     const counter = new SessionKiller({
       after: Infinity,
       admin,
@@ -359,32 +374,48 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     });
     await run();
     await counter.stop();
-    const whole = await linesOf(path);
+    const whole = new Map<string, number>();
+    for (const slug of slugs) {
+      const [written] = await filesOf(slug);
+      whole.set(slug, (await linesOf(join(to, written))).length);
+      await rename(join(to, written), join(to, old(slug)));
+    }
     for (let after = 3; after < counter.sent; after += every) {
-      await rm(path, { force: true });
       const killer = new SessionKiller({ after, admin, database: name });
       await run().catch(() => undefined);
       await killer.stop();
       expect(killer.failure).toBeUndefined();
-      const written = await linesOf(path).catch(() => undefined);
-      expect([undefined, whole.length]).toContain(written?.length);
-      expect(await readdir(folder)).not.toContain('killed.gz.partial');
+      for (const slug of slugs) {
+        const files = await filesOf(slug);
+        expect(files).toContain(old(slug));
+        expect(files.length).toBeLessThanOrEqual(2);
+        for (const file of files) {
+          const { length } = await linesOf(join(to, file));
+          expect(length).toBe(whole.get(slug));
+        }
+        await Promise.all(files.slice(1).map(file => rm(join(to, file))));
+      }
       await expect(objects()).resolves.toEqual(before);
     }
-    await expect(exportTo(name, 'my-team', path)).resolves.toMatchObject({
-      exitCode: 0,
-    });
+    await run();
+    for (const slug of slugs) {
+      const [first, second, ...more] = await filesOf(slug);
+      expect([first, more]).toEqual([old(slug), []]);
+      await expect(linesOf(join(to, second))).resolves.toHaveLength(
+        whole.get(slug)!,
+      );
+    }
   });
 
   it('are written of all tenants, of which so many are kept', async () => {
     const name = await clones.clone(template);
     const to = join(folder, 'all');
-    const exportAll = () =>
+    const exportEach = () =>
       runInProcess(
         { ...connection, database: name },
         ...['tenant', 'export', '--all', '--to', to, '--keep', '2'],
       );
-    await expect(exportAll()).resolves.toMatchObject({
+    await expect(exportEach()).resolves.toMatchObject({
       exitCode: 0,
       stdout: `1 tenant exported to ${to}.\n`,
     });
@@ -397,7 +428,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       await writeFile(join(to, each), '');
     }
     await rm(join(to, first));
-    await exportAll();
+    await exportEach();
     const files = await readdir(to);
     const kept = files.filter(each => !ofOthers.includes(each)).sort();
     expect(kept).toEqual([old[1], expect.stringMatching(/^other-2\d{3}/)]);
@@ -410,7 +441,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
        drop table tenant_${HEX}.knex_migrations;
        create view tenant_${HEX}.knex_migrations as select 1 / 0 as id, '' as name`,
     );
-    const { exitCode, stderr } = await exportAll();
+    const { exitCode, stderr } = await exportEach();
     expect(stderr).toContain(
       '1 of 2 tenants could not be exported:\nmy-team: ',
     );

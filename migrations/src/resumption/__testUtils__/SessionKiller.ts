@@ -86,12 +86,17 @@ export class SessionKiller {
   async #end(): Promise<void> {
     const { client, text } = this.#last!;
     const { processID: pid } = client as Client & { processID: number };
+    let hasEnded = false;
     const shown = await waitUntil(`the end of "${text}"`, async () => {
       const sessions = await this.#sessions();
       const session = sessions.find(each => each.pid === pid);
+      if (!session) {
+        hasEnded = true;
+        return text;
+      }
       // The server may not have read it yet: it shows the one before.
-      return session?.state !== 'active' &&
-        session?.query.trim().startsWith(text.trim().slice(0, SHOWN))
+      return session.state !== 'active' &&
+        session.query.trim().startsWith(text.trim().slice(0, SHOWN))
         ? session.query
         : undefined;
     });
@@ -106,7 +111,7 @@ export class SessionKiller {
       async () => (await this.#sessions()).length === 0,
     );
     const pids = rows.filter(({ ended }) => ended).map(row => row.pid);
-    if (!pids.includes(pid)) {
+    if (!hasEnded && !pids.includes(pid)) {
       throw new Error(`The session ${pid} was not terminated`);
     }
     this.kill = { after: this.sent, statement: shown, pids };
