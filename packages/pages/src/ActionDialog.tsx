@@ -122,7 +122,11 @@ function ActionForm(props: Action & { onClose: () => void }) {
   }, [corrections]);
 
   // The dialog itself has the focus where it has no field.
-  useEffect(() => form.current?.querySelector('input')?.focus(), []);
+  useEffect(() => {
+    const field = form.current?.querySelector('input');
+    field?.focus();
+    field?.select();
+  }, []);
 
   async function onFormSubmit(event: FormEvent) {
     event.preventDefault();

@@ -1,5 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Skeleton, Text, VisuallyHidden } from '@backstage/ui';
+import { Text, VisuallyHidden } from '@backstage/ui';
+import { Skeleton } from './Skeleton';
 import { pagesTranslationRef } from './translation';
 import { useIsSlow } from './useIsSlow';
 
@@ -16,13 +17,7 @@ export function Loading(props: {
     <div role="status" aria-label={label ?? t('loading')}>
       <VisuallyHidden>{label ?? t('loading')}</VisuallyHidden>
       {isSlow && <Text as="p">{t('slow.loading')}</Text>}
-      <Skeleton
-        aria-hidden
-        width="100%"
-        height={height}
-        // The default is that of the page in the light theme.
-        style={{ backgroundColor: 'var(--bui-border-1)' }}
-      />
+      <Skeleton width="100%" height={height} />
     </div>
   );
 }

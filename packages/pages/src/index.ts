@@ -10,6 +10,7 @@ export { EmptyState } from './EmptyState';
 export { Failure, messageOf, statusOf, useFailureText } from './Failure';
 export { LeaveDialog } from './LeaveDialog';
 export { ListFrame, Pages, SearchInput } from './ListFrame';
+export { Loaded } from './Loaded';
 export { Loading } from './Loading';
 export { Moment, useDay, useExactTime } from './Moment';
 export { PageHeader } from './PageHeader';
@@ -23,4 +24,7 @@ export {
   SelectedActions,
   useSelection,
 } from './Selection';
+export { Skeleton } from './Skeleton';
+export { UnreadPage } from './UnreadPage';
 export { type Search, useSearch } from './useSearch';
+export { useTask } from './useTask';

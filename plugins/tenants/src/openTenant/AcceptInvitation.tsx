@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { Failure, statusOf } from '@internal/pages';
+import { Failure, statusOf, useTask } from '@internal/pages';
 import type { Membership } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsApiRef } from '../api';
@@ -23,15 +23,12 @@ export function AcceptInvitation() {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const openOther = useOpenOther(undefined);
-  const [isPending, setPending] = useState(false);
-  const [error, setError] = useState<unknown>();
+  const { isPending, failure, run } = useTask();
   const [joined, setJoined] = useState<Membership>();
   const [isKept, setKept] = useState(true);
 
-  async function accept() {
-    setPending(true);
-    setError(undefined);
-    try {
+  const accept = () =>
+    run(t('openTenant.invitation.failed'), async () => {
       setJoined(
         await tenantsApi.acceptInvitation(
           { token: window.location.hash.slice(1) },
@@ -39,12 +36,7 @@ export function AcceptInvitation() {
           { tenantSlug: DEFAULT_TENANT_SLUG },
         ),
       );
-    } catch (failure) {
-      setError(failure);
-    } finally {
-      setPending(false);
-    }
-  }
+    });
 
   if (joined) {
     const { tenant_name: name, tenant_slug: slug } = joined;
@@ -67,14 +59,14 @@ export function AcceptInvitation() {
   return (
     <Notice title={t('openTenant.invitation.title')}>
       <Text as="p">{t('openTenant.invitation.text')}</Text>
-      {error !== undefined && (
+      {failure && (
         <Failure
-          title={t(
-            statusOf(error) === 404
-              ? 'openTenant.invitation.over'
-              : 'openTenant.invitation.failed',
-          )}
-          error={error}
+          {...failure}
+          title={
+            statusOf(failure.error) === 404
+              ? t('openTenant.invitation.over')
+              : failure.title
+          }
         />
       )}
       <div>

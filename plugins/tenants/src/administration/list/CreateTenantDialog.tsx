@@ -26,8 +26,7 @@ export function CreateTenantDialog(props: {
   const [name, setName] = useState('');
   // Until it is typed, it follows the name.
   const [typedSlug, setTypedSlug] = useState<string>();
-  const [maxEntities, setMaxEntities] = useState(DEFAULT_LIMITS.max_entities);
-  const [ttlDays, setTtlDays] = useState(DEFAULT_LIMITS.entity_ttl_days);
+  const [limits, setLimits] = useState(DEFAULT_LIMITS);
   const [isTried, setTried] = useState(false);
   const [refused, setRefused] = useState<Partial<Record<Field, string>>>({});
 
@@ -52,8 +51,9 @@ export function CreateTenantDialog(props: {
         tenant_name: name,
         tenant_slug: slug,
         // An empty field is not a number: the backend's default holds.
-        ...(Number.isFinite(maxEntities) && { max_entities: maxEntities }),
-        ...(Number.isFinite(ttlDays) && { entity_ttl_days: ttlDays }),
+        ...Object.fromEntries(
+          Object.entries(limits).filter(([, limit]) => Number.isFinite(limit)),
+        ),
       });
     } catch (thrown) {
       const error = toError(thrown);
@@ -104,22 +104,19 @@ export function CreateTenantDialog(props: {
         value={slug}
         {...field('tenant_slug', setTypedSlug)}
       />
-      <NumberField
-        label={t('list.create.maxEntities.label')}
-        description={t('list.create.maxEntities.description')}
-        minValue={0}
-        maxValue={MOST}
-        value={maxEntities}
-        {...field('max_entities', setMaxEntities)}
-      />
-      <NumberField
-        label={t('list.create.ttlDays.label')}
-        description={t('list.create.ttlDays.description')}
-        minValue={1}
-        maxValue={MOST}
-        value={ttlDays}
-        {...field('entity_ttl_days', setTtlDays)}
-      />
+      {(['max_entities', 'entity_ttl_days'] as const).map(limit => (
+        <NumberField
+          key={limit}
+          label={t(`tenant.edit.${limit}.label`)}
+          description={t(`list.create.${limit}`)}
+          minValue={limit === 'max_entities' ? 0 : 1}
+          maxValue={MOST}
+          value={limits[limit]}
+          {...field(limit, (value: number) =>
+            setLimits({ ...limits, [limit]: value }),
+          )}
+        />
+      ))}
     </ActionDialog>
   );
 }

@@ -81,13 +81,7 @@ export const listMessages = {
       form: 'A slug has 1 to 63 characters of a-z, 0-9 and -.',
       reserved: '“{{slug}}” is reserved. Choose another slug.',
     },
-    maxEntities: {
-      label: 'Maximum number of entities',
-      description: 'Further entities are refused. 50,000 by default.',
-    },
-    ttlDays: {
-      label: 'Days to keep deleted entities',
-      description: 'After this, they are deleted for good. 365 by default.',
-    },
+    max_entities: 'Further entities are refused. 50,000 by default.',
+    entity_ttl_days: 'After this, they are deleted for good. 365 by default.',
   },
 } as const;

@@ -6,6 +6,7 @@ import {
   NOTHING_PICKED,
   type Picked,
   statusOf,
+  useTask,
 } from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { type FormEvent, useState } from 'react';
@@ -17,8 +18,6 @@ import { PrincipalPicker } from './PrincipalPicker';
 import { RoleSelect } from './RoleSelect';
 import { isPlainSubject } from './useMembers';
 
-class MissingPrincipal extends Error {}
-
 /** Adds a person, a group or a service to a tenant. */
 export function AddMember(props: {
   slug: string;
@@ -29,10 +28,10 @@ export function AddMember(props: {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [picked, setPicked] = useState(NOTHING_PICKED);
   const [role, setRole] = useState<TenantRole>('member');
-  const [isPending, setIsPending] = useState(false);
-  const [error, setError] = useState<Error>();
-
-  const isOfPrincipal = error && isAboutPrincipal(error);
+  const [problem, setProblem] = useState<string>();
+  const { isPending, failure, forget, run } = useTask();
+  // The backend says of each principal what is wrong with it; it is the field's then.
+  const isOfField = statusOf(failure?.error) === 400;
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -41,27 +40,19 @@ export function AddMember(props: {
     }
     const principal = picked.id ?? picked.text.trim();
     if (!principal) {
-      setError(new MissingPrincipal(t('members.add.missing')));
+      setProblem(t('members.add.missing'));
       return;
     }
     if (picked.id === undefined && isPlainSubject(principal)) {
       // A name that somebody has typed would become a service of that name.
-      setError(
-        new MissingPrincipal(t('members.add.unclear', { text: principal })),
-      );
+      setProblem(t('members.add.unclear', { text: principal }));
       return;
     }
-    setIsPending(true);
-    setError(undefined);
-    try {
+    await run(t('members.add.failed'), async () => {
       const member = await tenantsApi.putMember(slug, principal, { role });
       setPicked(NOTHING_PICKED);
       onAdded(member, picked);
-    } catch (failure) {
-      setError(failure as Error);
-    } finally {
-      setIsPending(false);
-    }
+    });
   };
 
   return (
@@ -77,9 +68,12 @@ export function AddMember(props: {
             value={picked}
             onChange={next => {
               setPicked(next);
-              setError(undefined);
+              setProblem(undefined);
+              forget();
             }}
-            error={isOfPrincipal ? messageOf(error) : undefined}
+            error={
+              problem ?? (isOfField ? messageOf(failure?.error) : undefined)
+            }
           />
         </div>
         <RoleSelect role={role} onChange={setRole} size="medium" />
@@ -87,16 +81,11 @@ export function AddMember(props: {
           {t('members.add.submit')}
         </Button>
       </form>
-      {error && !isOfPrincipal && (
+      {failure && !isOfField && (
         <Box mt="4">
-          <Failure title={t('members.add.failed')} error={error} />
+          <Failure {...failure} />
         </Box>
       )}
     </section>
   );
-}
-
-/** The backend says of each principal what is wrong with it; it is the field's then. */
-function isAboutPrincipal(error: Error): boolean {
-  return error instanceof MissingPrincipal || statusOf(error) === 400;
 }

@@ -13,7 +13,7 @@ import {
   ActionDialog,
   Alert,
   EmptyState,
-  Failure,
+  Loaded,
   Moment,
 } from '@internal/pages';
 import type {
@@ -25,8 +25,8 @@ import { useRef, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import { PlainTable } from '../PlainTable';
 import styles from './members.module.css';
-import { MembersTable } from './MembersTable';
 import { Part } from './Part';
 import { RoleSelect } from './RoleSelect';
 
@@ -37,7 +37,7 @@ const DAYS = ['1', '7', '30', '90'];
 export function Invitations({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const { value, error, retry } = useAsyncRetry(
+  const read = useAsyncRetry(
     () => tenantsApi.listInvitations(slug, { limit: SHOWN }),
     [tenantsApi, slug],
   );
@@ -48,7 +48,7 @@ export function Invitations({ slug }: { slug: string }) {
   const revoke = async ({ id }: TenantInvitation) => {
     await tenantsApi.revokeInvitation(slug, id);
     setCreated(last => (last?.id === id ? undefined : last));
-    retry();
+    read.retry();
     // The button that asked for it goes with its row.
     heading.current?.focus();
   };
@@ -58,7 +58,7 @@ export function Invitations({ slug }: { slug: string }) {
       slug={slug}
       onCreated={invitation => {
         setCreated(invitation);
-        retry();
+        read.retry();
       }}
     />
   );
@@ -68,29 +68,29 @@ export function Invitations({ slug }: { slug: string }) {
       title={t('members.invitations.title')}
       explanation={t('members.invitations.explanation')}
     >
-      {value?.totalItems !== 0 && <div>{invite}</div>}
+      {read.value?.totalItems !== 0 && <div>{invite}</div>}
       <div role="status">{created && <CreatedLink invitation={created} />}</div>
-      {error && (
-        <Failure
-          title={t('members.invitations.failed')}
-          error={error}
-          onRetry={retry}
-        />
-      )}
-      {value?.totalItems === 0 && (
-        <EmptyState text={t('members.invitations.none')} action={invite} />
-      )}
-      {value && value.totalItems > 0 && (
-        <Table items={value.items} onRevoke={setRevoked} />
-      )}
-      {value && value.totalItems > value.items.length && (
-        <Text as="p" color="secondary">
-          {t('members.invitations.more', {
-            shown: String(value.items.length),
-            total: String(value.totalItems),
-          })}
-        </Text>
-      )}
+      <Loaded state={read} failed={t('members.invitations.failed')} height={80}>
+        {({ items, totalItems }) => (
+          <>
+            {totalItems === 0 && (
+              <EmptyState
+                text={t('members.invitations.none')}
+                action={invite}
+              />
+            )}
+            {totalItems > 0 && <Table items={items} onRevoke={setRevoked} />}
+            {totalItems > items.length && (
+              <Text as="p" color="secondary">
+                {t('members.invitations.more', {
+                  shown: String(items.length),
+                  total: String(totalItems),
+                })}
+              </Text>
+            )}
+          </>
+        )}
+      </Loaded>
       {revoked && (
         <ActionDialog
           title={t('members.invitations.revoke.title')}
@@ -210,9 +210,14 @@ function Table(props: {
   const nameOf = ({ email }: TenantInvitation) =>
     email ?? t('members.invitations.anybody');
   return (
-    <MembersTable
-      who={t('members.invitations.columns.for')}
-      state={t('members.invitations.columns.state')}
+    <PlainTable
+      className={styles.table}
+      columns={[
+        t('members.invitations.columns.for'),
+        t('members.columns.role'),
+        t('members.invitations.columns.state'),
+        t('members.columns.actions'),
+      ]}
     >
       {items.map(invitation => (
         <tr key={invitation.id} className={styles.row}>
@@ -247,6 +252,6 @@ function Table(props: {
           </td>
         </tr>
       ))}
-    </MembersTable>
+    </PlainTable>
   );
 }

@@ -11,16 +11,18 @@ import {
   Loading,
   Pages,
   statusOf,
+  useTask,
 } from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
 import { useCallback, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import { PlainTable } from '../PlainTable';
 import { AddMember } from './AddMember';
 import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
-import { MembersTable } from './MembersTable';
+import styles from './members.module.css';
 import { Part } from './Part';
 import { SignIn } from './signIn/SignIn';
 import { kindOf, PAGE_SIZE, useMembers } from './useMembers';
@@ -47,7 +49,7 @@ export function MembersTab({ slug }: { slug: string }) {
   );
   const [question, setQuestion] = useState<Question>();
   const [pending, setPending] = useState<string>();
-  const [failure, setFailure] = useState<{ title: string; error: unknown }>();
+  const { failure, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
   const heading = useRef<HTMLHeadingElement>(null);
   const adding = useRef<HTMLDivElement>(null);
@@ -69,22 +71,15 @@ export function MembersTab({ slug }: { slug: string }) {
 
   const putRole = async ({ principal }: TenantMember, role: TenantRole) => {
     const name = nameOf(principal);
-    setFailure(undefined);
     setPending(principal);
-    try {
+    await run(t('members.roles.failed', { name }), async () => {
       await tenantsApi.putMember(slug, principal, { role });
       setAnnouncement(
         t('members.roles.changed', { name, role: roleText(role) }),
       );
       retry();
-    } catch (cause) {
-      setFailure({
-        title: t('members.roles.failed', { name }),
-        error: cause,
-      });
-    } finally {
-      setPending(undefined);
-    }
+    });
+    setPending(undefined);
   };
 
   const changeRole = (member: TenantMember, role: TenantRole) => {
@@ -136,12 +131,9 @@ export function MembersTab({ slug }: { slug: string }) {
         <div role="status">
           {announcement && <Text color="secondary">{announcement}</Text>}
         </div>
-        {(failure || error) && (
-          <Failure
-            title={failure?.title ?? t('members.failed')}
-            error={failure?.error ?? error}
-            onRetry={failure ? undefined : retry}
-          />
+        {failure && <Failure {...failure} />}
+        {!failure && error && (
+          <Failure title={t('members.failed')} error={error} onRetry={retry} />
         )}
         {!value && loading && <Loading label={t('members.loading')} />}
         {value && total === 0 && (
@@ -158,10 +150,15 @@ export function MembersTab({ slug }: { slug: string }) {
           />
         )}
         {items.length > 0 && (
-          <MembersTable
-            who={t('members.columns.member')}
-            state={t('members.columns.added')}
+          <PlainTable
+            className={styles.table}
             isBusy={loading}
+            columns={[
+              t('members.columns.member'),
+              t('members.columns.role'),
+              t('members.columns.added'),
+              t('members.columns.actions'),
+            ]}
           >
             {items.map(member => (
               <MemberRow
@@ -174,7 +171,7 @@ export function MembersTab({ slug }: { slug: string }) {
                 onRemove={() => setQuestion({ about: 'removal', member })}
               />
             ))}
-          </MembersTable>
+          </PlainTable>
         )}
         {total > PAGE_SIZE && (
           <Pages

@@ -3,19 +3,12 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import {
-  ButtonIcon,
-  Flex,
-  Text,
-  TextField,
-  VisuallyHidden,
-} from '@backstage/ui';
+import { ButtonIcon, Flex, Text, TextField } from '@backstage/ui';
 import {
   ActionButton,
   ActionDialog,
   EmptyState,
-  Failure,
-  Loading,
+  Loaded,
 } from '@internal/pages';
 import { RiDeleteBinLine } from '@remixicon/react';
 import type {
@@ -27,6 +20,7 @@ import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
 import { tenantsTranslationRef } from '../../translation';
+import { PlainTable } from '../PlainTable';
 import styles from './shares.module.css';
 
 const NEW_SHARE = { filter: '', targets: 'all', owner: '' };
@@ -46,11 +40,11 @@ export function SharesTab({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const mayShare = useOpenTenant()?.administers_tenants === true;
   const [ended, setEnded] = useState<TenantShare>();
-  const { value, error, loading, retry } = useAsyncRetry(
+  const read = useAsyncRetry(
     () => tenantsApi.listShares(slug),
     [tenantsApi, slug],
   );
-  const create = mayShare && <CreateShare slug={slug} onCreated={retry} />;
+  const create = mayShare && <CreateShare slug={slug} onCreated={read.retry} />;
   return (
     <Flex direction="column" gap="4" pb="6">
       <div>
@@ -59,21 +53,19 @@ export function SharesTab({ slug }: { slug: string }) {
           {t('shares.explanation')}
         </Text>
       </div>
-      {value?.shares.length !== 0 && create}
-      {error && !loading && (
-        <Failure title={t('shares.failed')} error={error} onRetry={retry} />
-      )}
-      {loading && !value && <Loading height={160} />}
-      {value && (
-        <>
-          <Given
-            shares={value.shares}
-            create={create}
-            onEnd={mayShare ? setEnded : undefined}
-          />
-          <Received received={value.received} />
-        </>
-      )}
+      {read.value?.shares.length !== 0 && create}
+      <Loaded state={read} failed={t('shares.failed')} height={160}>
+        {({ shares, received }) => (
+          <>
+            <Given
+              shares={shares}
+              create={create}
+              onEnd={mayShare ? setEnded : undefined}
+            />
+            <Received received={received} />
+          </>
+        )}
+      </Loaded>
       {ended && (
         <ActionDialog
           title={t('shares.end.title')}
@@ -83,7 +75,7 @@ export function SharesTab({ slug }: { slug: string }) {
           failed={t('shares.end.failed')}
           onSubmit={async () => {
             await tenantsApi.deleteShare(slug, ended.share_id);
-            retry();
+            read.retry();
           }}
           onClose={() => setEnded(undefined)}
         />
@@ -147,53 +139,45 @@ function Given(props: {
         <EmptyState text={t('shares.given.none')} action={create} />
       )}
       {shares.length > 0 && (
-        <table className={styles.table}>
-          <thead>
-            <tr>
-              <th scope="col">{t('shares.given.columns.filter')}</th>
-              <th scope="col">{t('shares.given.columns.targets')}</th>
-              <th scope="col">{t('shares.given.columns.copies')}</th>
+        <PlainTable
+          className={styles.table}
+          columns={[
+            t('shares.given.columns.filter'),
+            t('shares.given.columns.targets'),
+            t('shares.given.columns.copies'),
+            ...(onEnd ? [t('shares.given.columns.actions')] : []),
+          ]}
+        >
+          {shares.map(share => (
+            <tr key={share.share_id}>
+              <th scope="row">
+                {share.filter.map(text => (
+                  <div key={text}>{text}</div>
+                ))}
+              </th>
+              <td>
+                {share.targets === 'all'
+                  ? t('shares.given.all')
+                  : share.targets.join(', ')}
+              </td>
+              <td>
+                <Counts {...share} />
+              </td>
               {onEnd && (
-                <th scope="col">
-                  <VisuallyHidden>
-                    {t('shares.given.columns.actions')}
-                  </VisuallyHidden>
-                </th>
+                <td>
+                  <ButtonIcon
+                    variant="tertiary"
+                    icon={<RiDeleteBinLine />}
+                    aria-label={t('shares.end.action', {
+                      filter: textOf(share),
+                    })}
+                    onPress={() => onEnd(share)}
+                  />
+                </td>
               )}
             </tr>
-          </thead>
-          <tbody>
-            {shares.map(share => (
-              <tr key={share.share_id}>
-                <th scope="row">
-                  {share.filter.map(text => (
-                    <div key={text}>{text}</div>
-                  ))}
-                </th>
-                <td>
-                  {share.targets === 'all'
-                    ? t('shares.given.all')
-                    : share.targets.join(', ')}
-                </td>
-                <td>
-                  <Counts {...share} />
-                </td>
-                {onEnd && (
-                  <td>
-                    <ButtonIcon
-                      variant="tertiary"
-                      icon={<RiDeleteBinLine />}
-                      aria-label={t('shares.end.action', {
-                        filter: textOf(share),
-                      })}
-                      onPress={() => onEnd(share)}
-                    />
-                  </td>
-                )}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       )}
     </section>
   );
@@ -206,24 +190,22 @@ function Received({ received }: { received: ReceivedShare[] }) {
       <h3 className={styles.heading}>{t('shares.received.title')}</h3>
       {received.length === 0 && <EmptyState text={t('shares.received.none')} />}
       {received.length > 0 && (
-        <table className={styles.table}>
-          <thead>
-            <tr>
-              <th scope="col">{t('shares.received.columns.from')}</th>
-              <th scope="col">{t('shares.received.columns.copies')}</th>
+        <PlainTable
+          className={styles.table}
+          columns={[
+            t('shares.received.columns.from'),
+            t('shares.received.columns.copies'),
+          ]}
+        >
+          {received.map(share => (
+            <tr key={share.share_id}>
+              <th scope="row">{share.tenant_slug}</th>
+              <td>
+                <Counts {...share} />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {received.map(share => (
-              <tr key={share.share_id}>
-                <th scope="row">{share.tenant_slug}</th>
-                <td>
-                  <Counts {...share} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       )}
     </section>
   );

@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { Moment, useFailureText } from '@internal/pages';
+import { Moment, useFailureText, useTask } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsTranslationRef } from '../../translation';
@@ -18,25 +18,20 @@ export function SourceErrors(props: {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const catalog = useCatalogOf(slug);
   const textOf = useFailureText();
-  const [isPending, setPending] = useState(false);
-  const [said, setSaid] = useState('');
+  const [isDone, setDone] = useState(false);
+  const { isPending, failure, run } = useTask();
   if (errors.length === 0) {
     return null;
   }
 
-  const tryNow = async () => {
-    setPending(true);
-    try {
+  const tryNow = () =>
+    run('', async () => {
+      setDone(false);
       for (const { entity_ref } of errors) {
         await catalog.refresh(entity_ref);
       }
-      setSaid(t('sources.errors.trying'));
-    } catch (error) {
-      setSaid(t('sources.errors.notTried', { message: textOf(error) }));
-    } finally {
-      setPending(false);
-    }
-  };
+      setDone(true);
+    });
 
   return (
     <div className={styles.errors}>
@@ -64,7 +59,9 @@ export function SourceErrors(props: {
       </Button>
       <span role="status">
         <Text variant="body-small" color="secondary">
-          {said}
+          {isDone && t('sources.errors.trying')}
+          {failure &&
+            t('sources.errors.notTried', { message: textOf(failure.error) })}
         </Text>
       </span>
     </div>

@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Flex, Text } from '@backstage/ui';
-import { Alert, Failure, Loading } from '@internal/pages';
+import { Alert, Failure, Loaded, Loading } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   SourceError,
@@ -46,36 +46,31 @@ export function SourcesTab(props: {
         <Failure
           title={t('sources.failed')}
           error={state.error}
-          onRetry={state.refresh}
+          onRetry={state.retry}
         />
       )}
     </Flex>
   );
 
   function renderSources(current: TenantStatus) {
-    switch (current.state) {
-      case 'catalog_plugin':
-        return (
-          <>
-            <Alert
-              status="info"
-              icon
-              title={t('sources.catalogPlugin.title')}
-              description={t('sources.catalogPlugin.description')}
-            />
-            <Registered slug={slug} />
-          </>
-        );
-      default:
-        return (
-          <EngineSources
-            slug={slug}
-            status={current}
-            error={state.error}
-            onSaved={state.refresh}
-          />
-        );
-    }
+    return current.state === 'catalog_plugin' ? (
+      <>
+        <Alert
+          status="info"
+          icon
+          title={t('sources.catalogPlugin.title')}
+          description={t('sources.catalogPlugin.description')}
+        />
+        <Registered slug={slug} />
+      </>
+    ) : (
+      <EngineSources
+        slug={slug}
+        status={current}
+        error={state.error}
+        onSaved={state.retry}
+      />
+    );
   }
 }
 
@@ -138,44 +133,42 @@ function Configuration(props: {
   onSaved: (saved: ReadCatalogConfig) => void;
 }) {
   const { slug, hasEngines, config, errors, onSaved } = props;
-  const { value, error, retry } = config;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  if (error) {
-    return (
-      <Failure title={t('sources.failed')} error={error} onRetry={retry} />
-    );
-  }
-  if (!value) {
-    return <Loading label={t('sources.loading')} />;
-  }
-  if (value.configured_by === 'operator') {
-    return (
-      <Alert
-        status="info"
-        icon
-        title={t('sources.operator.title')}
-        description={t('sources.operator.description', { slug })}
-      />
-    );
-  }
   return (
-    <>
-      {!hasEngines && (
-        <Alert
-          status="info"
-          icon
-          title={t('sources.noEngines.title')}
-          description={t('sources.noEngines.description')}
-        />
-      )}
-      <ConfigEditor
-        key={slug}
-        slug={slug}
-        config={value}
-        errors={errors}
-        isReadOnly={!hasEngines}
-        onSaved={onSaved}
-      />
-    </>
+    <Loaded
+      state={config}
+      failed={t('sources.failed')}
+      label={t('sources.loading')}
+    >
+      {value =>
+        value.configured_by === 'operator' ? (
+          <Alert
+            status="info"
+            icon
+            title={t('sources.operator.title')}
+            description={t('sources.operator.description', { slug })}
+          />
+        ) : (
+          <>
+            {!hasEngines && (
+              <Alert
+                status="info"
+                icon
+                title={t('sources.noEngines.title')}
+                description={t('sources.noEngines.description')}
+              />
+            )}
+            <ConfigEditor
+              key={slug}
+              slug={slug}
+              config={value}
+              errors={errors}
+              isReadOnly={!hasEngines}
+              onSaved={onSaved}
+            />
+          </>
+        )
+      }
+    </Loaded>
   );
 }

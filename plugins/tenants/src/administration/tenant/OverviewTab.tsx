@@ -31,7 +31,7 @@ export function OverviewTab(props: {
   onChanged: () => void;
 }) {
   const { tenant, state, notice: given, onChanged } = props;
-  const { value, error, loading, refresh } = state;
+  const { value, error, loading, retry } = state;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [notice, setNotice] = useState(given);
   const status = useRef<HTMLDivElement>(null);
@@ -50,7 +50,7 @@ export function OverviewTab(props: {
         <Failure
           title={t('tenant.engine.failed')}
           error={error}
-          onRetry={refresh}
+          onRetry={retry}
         />
       )}
       {!value && loading && <Loading />}
@@ -59,10 +59,10 @@ export function OverviewTab(props: {
         <EngineSection
           tenant={tenant}
           state={value}
-          onRefresh={refresh}
+          onRefresh={retry}
           onDone={text => {
             setNotice(text);
-            refresh();
+            retry();
           }}
         />
       )}
@@ -73,7 +73,7 @@ export function OverviewTab(props: {
           onSaved={() => {
             setNotice(t('tenant.edit.done'));
             onChanged();
-            refresh();
+            retry();
           }}
         />
       )}

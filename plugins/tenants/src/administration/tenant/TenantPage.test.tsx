@@ -191,8 +191,14 @@ describe('the page of a tenant', () => {
     await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
     expect(name).toBeInvalid();
     expect(dialog).toHaveTextContent('Enter a name.');
-    expect(api.updateTenant).not.toHaveBeenCalled();
     await userEvent.type(name, 'Acme Ltd');
+    const limit = within(dialog).getByRole('textbox', { name: /^Maximum/ });
+    await userEvent.clear(limit);
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
+    expect(limit).toBeInvalid();
+    expect(dialog).toHaveTextContent('Enter a number.');
+    expect(api.updateTenant).not.toHaveBeenCalled();
+    await userEvent.type(limit, '50000');
     api.updateTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
     await within(dialog).findByRole('alert');

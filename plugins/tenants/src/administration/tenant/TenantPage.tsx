@@ -4,9 +4,15 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { toError } from '@backstage/errors';
-import { Button, ButtonLink, Container, Flex, Text } from '@backstage/ui';
-import { Alert, Failure, Loading, Moment, PageHeader } from '@internal/pages';
+import { Button, Container, Flex, Text } from '@backstage/ui';
+import {
+  Alert,
+  Failure,
+  Moment,
+  PageHeader,
+  UnreadPage,
+  useTask,
+} from '@internal/pages';
 import type { Tenant } from 'backstage-plugin-tenants-common';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { Route, Routes, useParams } from 'react-router-dom';
@@ -42,10 +48,10 @@ export function TenantPage() {
 function PageOf({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const listHref = useRouteRef(rootRouteRef)?.() ?? '';
-  const { value: tenant, error, loading, retry } = useTenant(slug);
+  const read = useTenant(slug);
+  const { value: tenant, retry } = read;
   const [notice, setNotice] = useState('');
   const [hasChanged, setChanged] = useState(false);
-  const isFirst = !tenant && loading;
   return (
     <BreadcrumbEntry
       entry={{ label: tenant?.name ?? slug, href: `${listHref}/${slug}` }}
@@ -72,33 +78,17 @@ function PageOf({ slug }: { slug: string }) {
         />
       )}
       {!tenant && (
-        <>
-          <PageHeader title={slug} isLoading={isFirst} />
-          <Container>
-            {isFirst && <Loading />}
-            {error && !loading && (
-              <Failure
-                title={t('tenant.failed')}
-                error={error}
-                onRetry={retry}
-              />
-            )}
-            {!error && !loading && (
-              <Alert
-                role="alert"
-                status="warning"
-                icon
-                title={t('tenant.missing.title', { slug })}
-                description={t('tenant.missing.description')}
-                customActions={
-                  <ButtonLink size="small" href={listHref}>
-                    {t('tenant.missing.list')}
-                  </ButtonLink>
-                }
-              />
-            )}
-          </Container>
-        </>
+        <UnreadPage
+          title={slug}
+          state={read}
+          failed={t('tenant.failed')}
+          missing={{
+            title: t('tenant.missing.title', { slug }),
+            description: t('tenant.missing.description'),
+            href: listHref,
+            link: t('tenant.missing.list'),
+          }}
+        />
       )}
     </BreadcrumbEntry>
   );
@@ -111,6 +101,8 @@ function isExpected({ status }: TenantState): boolean {
     (status.entities === 0 && status.state !== 'paused')
   );
 }
+
+const TABS = ['overview', 'members', 'sources', 'shares', 'activity'] as const;
 
 function ActiveTenant(props: {
   tenant: VisibleTenant;
@@ -156,29 +148,11 @@ function ActiveTenant(props: {
             : []),
         ]}
         customActions={<OpenTenantButton slug={slug} />}
-        tabs={[
-          { id: 'overview', label: t('tenant.tabs.overview'), href },
-          {
-            id: 'members',
-            label: t('tenant.tabs.members'),
-            href: `${href}/members`,
-          },
-          {
-            id: 'sources',
-            label: t('tenant.tabs.sources'),
-            href: `${href}/sources`,
-          },
-          {
-            id: 'shares',
-            label: t('tenant.tabs.shares'),
-            href: `${href}/shares`,
-          },
-          {
-            id: 'activity',
-            label: t('tenant.tabs.activity'),
-            href: `${href}/activity`,
-          },
-        ]}
+        tabs={TABS.map(id => ({
+          id,
+          label: t(`tenant.tabs.${id}`),
+          href: id === 'overview' ? href : `${href}/${id}`,
+        }))}
       />
       <Container>
         <Routes>
@@ -236,8 +210,7 @@ function DeletedTenant(props: {
   const { tenant_slug: slug, tenant_name: name, deleted_at } = row;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const [isPending, setPending] = useState(false);
-  const [error, setError] = useState<Error>();
+  const { isPending, failure, run } = useTask();
   const button = useRef<HTMLButtonElement>(null);
   useEffect(() => {
     if (takesFocus) {
@@ -245,17 +218,11 @@ function DeletedTenant(props: {
     }
   }, [takesFocus]);
 
-  async function restore() {
-    setPending(true);
-    setError(undefined);
-    try {
+  const restore = () =>
+    run(t('tenant.deleted.failed'), async () => {
       await tenantsApi.restoreTenant(slug);
       onRestored();
-    } catch (thrown) {
-      setError(toError(thrown));
-      setPending(false);
-    }
-  }
+    });
 
   return (
     <>
@@ -293,9 +260,7 @@ function DeletedTenant(props: {
               }
             />
           </div>
-          {error && (
-            <Failure title={t('tenant.deleted.failed')} error={error} />
-          )}
+          {failure && <Failure {...failure} />}
         </Flex>
       </Container>
     </>

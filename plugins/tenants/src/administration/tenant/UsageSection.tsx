@@ -4,7 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Select } from '@backstage/ui';
-import { EmptyState, Failure, Loading, useDay } from '@internal/pages';
+import { EmptyState, Loaded, useDay } from '@internal/pages';
 import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -29,44 +29,39 @@ export function UsageSection({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [measure, setMeasure] = useState<Measure>('requests');
-  const {
-    value: days,
-    error,
-    loading,
-    retry,
-  } = useAsyncRetry(() => tenantsApi.listUsage(slug), [tenantsApi, slug]);
+  const usage = useAsyncRetry(
+    () => tenantsApi.listUsage(slug),
+    [tenantsApi, slug],
+  );
   return (
     <Section title={t('tenant.usage.title')}>
-      {error && !loading && (
-        <Failure
-          title={t('tenant.usage.failed')}
-          error={error}
-          onRetry={retry}
-        />
-      )}
-      {loading && !days && <Loading height={160} />}
-      {days && days.length > 0 && (
-        <Select
-          label={t('tenant.usage.measure')}
-          options={Object.keys(MEASURES).map(id => ({
-            id,
-            label: t(`tenant.usage.measures.${id as Measure}`),
-          }))}
-          value={measure}
-          onChange={next => setMeasure(next as Measure)}
-          style={{ maxWidth: 320 }}
-        />
-      )}
-      {days?.some(MEASURES[measure]) && (
-        <Bars
-          days={withGaps(days)}
-          of={MEASURES[measure]}
-          label={t(`tenant.usage.measures.${measure}`)}
-        />
-      )}
-      {days && !days.some(MEASURES[measure]) && (
-        <EmptyState text={t('tenant.usage.none')} />
-      )}
+      <Loaded state={usage} failed={t('tenant.usage.failed')} height={160}>
+        {days => (
+          <>
+            {days.length > 0 && (
+              <Select
+                label={t('tenant.usage.measure')}
+                options={Object.keys(MEASURES).map(id => ({
+                  id,
+                  label: t(`tenant.usage.measures.${id as Measure}`),
+                }))}
+                value={measure}
+                onChange={next => setMeasure(next as Measure)}
+                style={{ maxWidth: 320 }}
+              />
+            )}
+            {days.some(MEASURES[measure]) ? (
+              <Bars
+                days={withGaps(days)}
+                of={MEASURES[measure]}
+                label={t(`tenant.usage.measures.${measure}`)}
+              />
+            ) : (
+              <EmptyState text={t('tenant.usage.none')} />
+            )}
+          </>
+        )}
+      </Loaded>
     </Section>
   );
 }

@@ -5,7 +5,11 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { Flex, NumberField, Text, TextField } from '@backstage/ui';
 import { ActionButton, Moment } from '@internal/pages';
-import type { Tenant, TenantUsage } from 'backstage-plugin-tenants-common';
+import type {
+  Tenant,
+  TenantUsage,
+  UpdateTenant,
+} from 'backstage-plugin-tenants-common';
 import { useId, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
@@ -125,42 +129,67 @@ function Meter({ live, limit }: { live: number; limit: number | null }) {
   );
 }
 
+/** The limits in the order of the form, with what each is at least and at most. */
+const LIMITS = {
+  max_entities: [0, 2_147_483_647],
+  entity_ttl_days: [1, 2_147_483_647],
+  concurrency: [1, 10_000],
+  requests_per_second: [1, 1_000_000],
+  burst: [1, 1_000_000],
+} as const;
+
+type Limit = keyof typeof LIMITS;
+
+const LIMIT_NAMES = Object.keys(LIMITS) as Limit[];
+
 /** Asks for another name and other limits. What is typed stays when saving fails. */
 function EditDialog(props: { row: Tenant; onSaved: () => void }) {
   const { row, onSaved } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const tenantsApi = useApi(tenantsApiRef);
   const [name, setName] = useState('');
-  const [maxEntities, setMaxEntities] = useState(NaN);
-  const [ttlDays, setTtlDays] = useState(NaN);
-  const [concurrency, setConcurrency] = useState(NaN);
-  const [rate, setRate] = useState(NaN);
-  const [burst, setBurst] = useState(NaN);
+  const [limits, setLimits] = useState<Pick<Tenant, Limit>>(row);
   const [isTried, setTried] = useState(false);
 
-  const hasName = name.trim() !== '';
   // What only SQL can set, no limit at all, stays as it is until there is a number.
-  const isNumber = (value: number, before: number | null) =>
-    before === null || Number.isFinite(value);
-  const areNumbers =
-    isNumber(maxEntities, row.max_entities) &&
-    isNumber(ttlDays, row.entity_ttl_days);
-  // An empty field is not a number: what is configured for all tenants holds.
-  const own = {
-    concurrency: orNull(concurrency),
-    requests_per_second: orNull(rate),
-    burst: orNull(burst),
+  const isEmptyNumber = (field: Limit | 'name') =>
+    (field === 'max_entities' || field === 'entity_ttl_days') &&
+    limits[field] === null &&
+    row[field] !== null;
+  const problems: Partial<Record<Limit | 'name', string>> = {
+    ...(!name.trim() && { name: t('tenant.edit.nameMissing') }),
+    ...(limits.burst !== null &&
+      limits.requests_per_second === null && {
+        burst: t('tenant.edit.burstAlone'),
+      }),
   };
-  const hasRateOfBurst = own.burst === null || own.requests_per_second !== null;
-  const check = (isRight: boolean, problem: string) => ({
+  const check = (field: Limit | 'name') => ({
     validationBehavior: 'aria' as const,
-    validate: () => (isTried && !isRight ? problem : null),
-  });
-  const checkNumber = (value: number, before: number | null) => ({
-    ...check(isNumber(value, before), t('tenant.edit.number')),
+    validate: () => (isTried && problems[field]) || null,
     // For an empty number the check of the field itself is not asked.
-    isInvalid: (isTried && !isNumber(value, before)) || undefined,
+    isInvalid: (isTried && isEmptyNumber(field)) || undefined,
   });
+
+  async function save() {
+    setTried(true);
+    if (Object.keys(problems).length > 0 || LIMIT_NAMES.some(isEmptyNumber)) {
+      return false;
+    }
+    const changed = LIMIT_NAMES.filter(limit => limits[limit] !== row[limit]);
+    const changes: UpdateTenant = {
+      ...(name !== row.tenant_name && { tenant_name: name }),
+      ...Object.fromEntries(changed.map(limit => [limit, limits[limit]])),
+      // The registry takes a burst only with its rate.
+      ...(changed.includes('burst') && {
+        requests_per_second: limits.requests_per_second,
+      }),
+      ...(changed.includes('requests_per_second') && { burst: limits.burst }),
+    };
+    if (Object.keys(changes).length > 0) {
+      await tenantsApi.updateTenant(row.tenant_slug, changes);
+    }
+    return true;
+  }
 
   return (
     <ActionButton
@@ -171,39 +200,10 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
       failed={t('tenant.edit.failed')}
       onOpen={() => {
         setName(row.tenant_name);
-        setMaxEntities(row.max_entities ?? NaN);
-        setTtlDays(row.entity_ttl_days ?? NaN);
-        setConcurrency(row.concurrency ?? NaN);
-        setRate(row.requests_per_second ?? NaN);
-        setBurst(row.burst ?? NaN);
+        setLimits(row);
         setTried(false);
       }}
-      onSubmit={async () => {
-        setTried(true);
-        if (!hasName || !areNumbers || !hasRateOfBurst) {
-          return false;
-        }
-        const changes = {
-          ...(name !== row.tenant_name && { tenant_name: name }),
-          ...(Number.isFinite(maxEntities) &&
-            maxEntities !== row.max_entities && { max_entities: maxEntities }),
-          ...(Number.isFinite(ttlDays) &&
-            ttlDays !== row.entity_ttl_days && { entity_ttl_days: ttlDays }),
-          ...(own.concurrency !== row.concurrency && {
-            concurrency: own.concurrency,
-          }),
-          // The registry takes a burst only with its rate.
-          ...((own.requests_per_second !== row.requests_per_second ||
-            own.burst !== row.burst) && {
-            requests_per_second: own.requests_per_second,
-            burst: own.burst,
-          }),
-        };
-        if (Object.keys(changes).length > 0) {
-          await tenantsApi.updateTenant(row.tenant_slug, changes);
-        }
-        return true;
-      }}
+      onSubmit={save}
       onDone={onSaved}
     >
       <TextField
@@ -212,56 +212,30 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
         maxLength={255}
         value={name}
         onChange={setName}
-        {...check(hasName, t('tenant.edit.nameMissing'))}
+        {...check('name')}
       />
-      <NumberField
-        label={t('tenant.edit.maxEntities')}
-        description={t('tenant.edit.maxEntitiesDescription')}
-        minValue={0}
-        maxValue={2_147_483_647}
-        value={maxEntities}
-        onChange={setMaxEntities}
-        {...checkNumber(maxEntities, row.max_entities)}
-      />
-      <NumberField
-        label={t('tenant.edit.ttlDays')}
-        description={t('tenant.edit.ttlDaysDescription')}
-        minValue={1}
-        maxValue={2_147_483_647}
-        value={ttlDays}
-        onChange={setTtlDays}
-        {...checkNumber(ttlDays, row.entity_ttl_days)}
-      />
-      <NumberField
-        label={t('tenant.edit.concurrency')}
-        description={t('tenant.edit.concurrencyDescription')}
-        minValue={1}
-        maxValue={10_000}
-        value={concurrency}
-        onChange={setConcurrency}
-      />
-      <NumberField
-        label={t('tenant.edit.rate')}
-        description={t('tenant.edit.rateDescription')}
-        minValue={1}
-        maxValue={1_000_000}
-        value={rate}
-        onChange={setRate}
-      />
-      <NumberField
-        label={t('tenant.edit.burst')}
-        description={t('tenant.edit.burstDescription')}
-        minValue={1}
-        maxValue={1_000_000}
-        value={burst}
-        onChange={setBurst}
-        {...check(hasRateOfBurst, t('tenant.edit.burstAlone'))}
-      />
+      {LIMIT_NAMES.map(limit => (
+        <NumberField
+          key={limit}
+          label={t(`tenant.edit.${limit}.label`)}
+          description={
+            isTried && isEmptyNumber(limit)
+              ? t('tenant.edit.number')
+              : t(`tenant.edit.${limit}.description`)
+          }
+          minValue={LIMITS[limit][0]}
+          maxValue={LIMITS[limit][1]}
+          value={limits[limit] ?? NaN}
+          // An empty field is not a number: what is configured for all tenants holds.
+          onChange={value =>
+            setLimits({
+              ...limits,
+              [limit]: Number.isFinite(value) ? value : null,
+            })
+          }
+          {...check(limit)}
+        />
+      ))}
     </ActionButton>
   );
-}
-
-/** What an empty field stands for. */
-function orNull(value: number): number | null {
-  return Number.isFinite(value) ? value : null;
 }

@@ -64,21 +64,31 @@ export const tenantMessages = {
     title: 'Edit name and limits',
     name: 'Name',
     nameMissing: 'Enter a name.',
-    maxEntities: 'Maximum number of entities',
-    maxEntitiesDescription:
-      'Further entities are refused. Lowering the limit deletes none.',
-    ttlDays: 'Days to keep deleted entities',
-    ttlDaysDescription: 'Applies to already deleted entities too.',
+    max_entities: {
+      label: 'Maximum number of entities',
+      description:
+        'Further entities are refused. Lowering the limit deletes none.',
+    },
+    entity_ttl_days: {
+      label: 'Days to keep deleted entities',
+      description: 'Applies to already deleted entities too.',
+    },
+    concurrency: {
+      label: 'Operations at once',
+      description:
+        'The most that run in the database for each process; others wait. Leave it empty for the default of the portal.',
+    },
+    requests_per_second: {
+      label: 'Requests a second',
+      description:
+        'For each process; others are refused. Leave it empty for the default of the portal.',
+    },
+    burst: {
+      label: 'Requests at once',
+      description:
+        'How many may arrive at once. Leave it empty for as many as in a second.',
+    },
     number: 'Enter a number.',
-    concurrency: 'Operations at once',
-    concurrencyDescription:
-      'The most that run in the database for each process; others wait. Leave it empty for the default of the portal.',
-    rate: 'Requests a second',
-    rateDescription:
-      'For each process; others are refused. Leave it empty for the default of the portal.',
-    burst: 'Requests at once',
-    burstDescription:
-      'How many may arrive at once. Leave it empty for as many as in a second.',
     burstAlone: 'Set the requests a second too, or leave this empty.',
     submit: 'Save',
     failed: 'Nothing was saved',

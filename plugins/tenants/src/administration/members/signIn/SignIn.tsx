@@ -5,7 +5,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Text } from '@backstage/ui';
-import { ActionDialog, Alert, Failure, Loading, Moment } from '@internal/pages';
+import { ActionDialog, Alert, Loaded, Moment } from '@internal/pages';
 import type { TenantSignIn } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
@@ -22,13 +22,13 @@ export function SignIn({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const isOn = useApi(configApiRef).has('auth.providers.tenant');
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const { value, error, loading, retry } = useAsyncRetry(
+  const read = useAsyncRetry(
     async () => ({ provider: await tenantsApi.getSignIn(slug) }),
     [tenantsApi, slug],
   );
   const [asked, setAsked] = useState<'edit' | 'remove'>();
   const [heading, focusHeading] = useFocusableHeading();
-  const provider = value?.provider;
+  const provider = read.value?.provider;
   const close = () => setAsked(undefined);
   return (
     <Part
@@ -44,36 +44,35 @@ export function SignIn({ slug }: { slug: string }) {
           description={t('members.signIn.off.description')}
         />
       )}
-      {error && !loading && (
-        <Failure
-          title={t('members.signIn.failed')}
-          error={error}
-          onRetry={retry}
-        />
-      )}
-      {!value && loading && <Loading height={80} />}
-      {value && !provider && <Text as="p">{t('members.signIn.none')}</Text>}
-      {provider && <Provider slug={slug} provider={provider} />}
-      {value && (
-        <Flex gap="2" style={{ flexWrap: 'wrap' }}>
-          {isOn && (
-            <Button variant="secondary" onPress={() => setAsked('edit')}>
-              {t(provider ? 'members.signIn.change' : 'members.signIn.add')}
-            </Button>
-          )}
-          {provider && (
-            <Button variant="secondary" onPress={() => setAsked('remove')}>
-              {t('members.signIn.remove.open')}
-            </Button>
-          )}
-        </Flex>
-      )}
+      <Loaded state={read} failed={t('members.signIn.failed')} height={80}>
+        {() => (
+          <>
+            {provider ? (
+              <Provider slug={slug} provider={provider} />
+            ) : (
+              <Text as="p">{t('members.signIn.none')}</Text>
+            )}
+            <Flex gap="2" style={{ flexWrap: 'wrap' }}>
+              {isOn && (
+                <Button variant="secondary" onPress={() => setAsked('edit')}>
+                  {t(provider ? 'members.signIn.change' : 'members.signIn.add')}
+                </Button>
+              )}
+              {provider && (
+                <Button variant="secondary" onPress={() => setAsked('remove')}>
+                  {t('members.signIn.remove.open')}
+                </Button>
+              )}
+            </Flex>
+          </>
+        )}
+      </Loaded>
       {asked === 'edit' && (
         <SignInDialog
           slug={slug}
           provider={provider}
           redirectUrl={<RedirectUrl slug={slug} />}
-          onSaved={retry}
+          onSaved={read.retry}
           onClose={close}
         />
       )}
@@ -86,7 +85,7 @@ export function SignIn({ slug }: { slug: string }) {
           failed={t('members.signIn.remove.failed')}
           onSubmit={async () => {
             await tenantsApi.removeSignIn(slug);
-            retry();
+            read.retry();
           }}
           // The button that asked for it goes with the provider.
           onDone={focusHeading}
