@@ -102,7 +102,7 @@ export function testMockups(): void {
           .click();
         const dialog = second.page.getByRole('dialog');
         await dialog.getByText('Somebody has changed').waitFor();
-        await dialog.getByText(/Text.*was added/).waitFor();
+        await dialog.getByText(/Text.*: Added at/).waitFor();
         await second.expectAccessibleAsIs();
         await dialog.getByRole('button', { name: 'Merge' }).click();
         await dialog.waitFor({ state: 'detached' });
@@ -159,7 +159,7 @@ export function testMockups(): void {
 
       await visitor.page.goto(path);
       const dialog = visitor.page.getByRole('dialog');
-      await dialog.getByText(/Text.*was added/).waitFor();
+      await dialog.getByText(/Text.*: Added at/).waitFor();
       await visitor.expectAccessibleAsIs();
       await dialog
         .getByRole('button', { name: 'Continue with the draft' })
@@ -293,8 +293,8 @@ export function testMockups(): void {
       ] as const) {
         await tab.reload();
         const dialog = tab.getByRole('dialog');
-        await dialog.getByText(/was added/).waitFor();
-        expect(await dialog.getByText(/was added/).allInnerTexts()).toEqual([
+        await dialog.getByText(/: Added at/).waitFor();
+        expect(await dialog.getByText(/: Added at/).allInnerTexts()).toEqual([
           expect.stringMatching(`^${component}`),
         ]);
         await dialog

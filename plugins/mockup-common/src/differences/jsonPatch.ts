@@ -137,7 +137,12 @@ function compareLists(
   }
 }
 
-/** Whether two JSON values are equal; the order of members does not count. */
+/**
+ * Whether two JSON values are equal. The order of members does not count, and one that is
+ * `undefined` counts as missing.
+ *
+ * @public
+ */
 export function isEqualJson(one: unknown, other: unknown): boolean {
   if (one === other) {
     return true;

@@ -1,5 +1,5 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Skeleton } from '@backstage/ui';
+import { Skeleton } from '@internal/pages';
 import {
   type LayoutItem,
   withoutPhonePlace,

@@ -1,7 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button } from '@backstage/ui';
-import { Failure } from '@internal/pages';
-import { type RefObject, useState } from 'react';
+import { Failure, useTask } from '@internal/pages';
+import type { RefObject } from 'react';
 import { download } from '../list/files';
 import { mockupTranslationRef } from '../translation';
 
@@ -13,32 +13,22 @@ export function PngButton(props: {
 }) {
   const { of, name } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [isPending, setPending] = useState(false);
-  const [error, setError] = useState<unknown>();
-  const save = async () => {
-    setPending(true);
-    setError(undefined);
-    try {
+  const { isPending, failure, run } = useTask();
+  const save = () =>
+    run(t('components.png.failed'), async () => {
       if (of.current) {
         await download(
           new Response(await toPng(of.current)),
           `${name.replace(/[^\p{Letter}\p{Number}]+/gu, '-').slice(0, 80)}.png`,
         );
       }
-    } catch (thrown) {
-      setError(thrown);
-    } finally {
-      setPending(false);
-    }
-  };
+    });
   return (
     <>
       <Button variant="secondary" isPending={isPending} onPress={save}>
         {t('components.png.save')}
       </Button>
-      {error !== undefined && (
-        <Failure title={t('components.png.failed')} error={error} />
-      )}
+      {failure && <Failure {...failure} />}
     </>
   );
 }

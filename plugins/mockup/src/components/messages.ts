@@ -5,6 +5,10 @@ export const componentsMessages = {
     done: 'Copied',
     failed: 'The browser did not let the page copy.',
   },
+  text: {
+    missing: '{{label}} is missing.',
+    long: 'At most {{most}} characters, and these are {{length}}.',
+  },
   containers: {
     tabs: 'Tabs',
     tab: 'Tab {{number}}',

@@ -668,7 +668,9 @@ describe('two people in one mockup', () => {
 
   it('see what has changed, and take it', async () => {
     const { backend, dialog } = await meet([item('a', 0, 0, 'Hello')]);
-    expect(dialog).toHaveTextContent('Text “World” was removed');
+    expect(dialog).toHaveTextContent(
+      'Text “World”: Removed from column 5, row 1',
+    );
     const [mine, theirs] = ['Yours', 'Theirs'].map(name =>
       within(within(dialog).getByRole('region', { name })),
     );
@@ -817,7 +819,7 @@ describe('a draft', () => {
     const dialog = await screen.findByRole('dialog', {
       name: 'There is a draft that was never saved',
     });
-    expect(dialog).toHaveTextContent('Text “Hello”: moved');
+    expect(dialog).toHaveTextContent('Text “Hello”: Moved');
     await expectAccessible();
     await press('{Escape}');
     expect(dialog).toBeInTheDocument();
@@ -850,9 +852,9 @@ describe('a draft', () => {
     });
     expect(
       within(dialog)
-        .getAllByText(/was added|: moved/)
+        .getAllByText(/: (Added|Moved)/)
         .map(({ textContent }) => textContent),
-    ).toEqual(['Text “New” was added']);
+    ).toEqual([expect.stringMatching(/^Text “New”: Added at/)]);
   });
 });
 
@@ -908,13 +910,13 @@ describe('a mockup that is not there', () => {
   it('is said to be missing', async () => {
     const backend = new Backend();
     backend.api.getMockup.mockResolvedValue(undefined);
-    backend.mockup = {
-      ...backend.mockup,
-      name: 'There is no such mockup, or you may not see it',
-    };
+    // What the title says instead of a name.
+    backend.mockup = { ...backend.mockup, name: 'Mockup' };
     await open(backend, { mayUpdate: false });
+    const alert = await screen.findByRole('alert');
+    expect(alert).toHaveTextContent('There is no such mockup');
     expect(
-      screen.getByRole('link', { name: 'All mockups' }),
+      within(alert).getByRole('link', { name: 'All mockups' }),
     ).toBeInTheDocument();
   });
 });

@@ -8,6 +8,7 @@ import {
   type MockupComponent,
   mockupComponentsApiRef,
 } from '../components/registry/MockupComponentBlueprint';
+import { useWords } from '../history/difference/useWords';
 import { PageDataProvider } from '../components/live/PageData';
 import { mockupTranslationRef } from '../translation';
 import { Canvas, type FocusRequest } from './canvas/Canvas';
@@ -60,7 +61,7 @@ export function Editor(props: {
   const { mockupId, opened, drafts, isReadOnly } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const components = useApi(mockupComponentsApiRef).list();
-  const titleOf = useTitleOf(components);
+  const { nameOfItem: titleOf } = useWords();
   const labelOf = useLabelOf(titleOf);
   const { state, dispatch, said, announce } = useEditor(
     () => opened.content,
@@ -356,7 +357,6 @@ export function Editor(props: {
         <DraftDialog
           draft={draft}
           saved={saved}
-          titleOf={titleOf}
           onUse={() => {
             // Where it can't be written, the next change says so.
             drafts.adopt(mockupId, draft.tab).catch(() => {});
@@ -411,24 +411,6 @@ export function Editor(props: {
         </div>
       </VisuallyHidden>
     </div>
-  );
-}
-
-/** What an item is called: its component, and what it says. */
-function useTitleOf(components: readonly MockupComponent[]) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  return useCallback(
-    ({ component, props }: LayoutItem) => {
-      const title =
-        components.find(({ name }) => name === component)?.title ?? component;
-      const text = [props.title, props.text, props.label].find(
-        value => typeof value === 'string' && value.trim() !== '',
-      );
-      return typeof text === 'string'
-        ? t('editor.canvas.named', { title, text: text.slice(0, 40) })
-        : title;
-    },
-    [components, t],
   );
 }
 

@@ -4,8 +4,6 @@ import {
   ButtonIcon,
   ButtonLink,
   Flex,
-  TextAreaField,
-  TextField,
   Tooltip,
   TooltipTrigger,
 } from '@backstage/ui';
@@ -13,6 +11,8 @@ import { RiEditLine, RiPriceTag3Line } from '@remixicon/react';
 import { ActionDialog, PageHeader } from '@internal/pages';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { type Dispatch, type ReactNode, useState } from 'react';
+import { isWithin, LimitedField } from '../components/LimitedField';
+import { DetailsDialog } from '../list/DetailsDialog';
 import { versionsRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import type { SharedChange } from '../sharing/useSharing';
@@ -84,8 +84,10 @@ export function EditorHeader(props: {
       />
       {dialog === 'details' && (
         <DetailsDialog
-          content={content}
-          onChange={details => dispatch({ type: 'describe', ...details })}
+          of="draft"
+          name={content.name}
+          description={content.description}
+          onSubmit={async details => dispatch({ type: 'describe', ...details })}
           onClose={() => setDialog(undefined)}
         />
       )}
@@ -104,66 +106,8 @@ export function EditorHeader(props: {
   );
 }
 
-function DetailsDialog(props: {
-  content: Content;
-  onChange: (details: { name: string; description: string }) => void;
-  onClose: () => void;
-}) {
-  const { content, onChange, onClose } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const [name, setName] = useState(content.name);
-  const [description, setDescription] = useState(content.description);
-  const [isAsked, setAsked] = useState(false);
-  const tooLong = useTooLong();
-  const nameError =
-    name.trim() === ''
-      ? t('editor.details.nameMissing')
-      : tooLong(name, MOCKUP_LIMITS.name);
-  const descriptionError = tooLong(description, MOCKUP_LIMITS.description);
-
-  return (
-    <ActionDialog
-      title={t('editor.details.title')}
-      texts={[t('editor.details.text')]}
-      submit={t('editor.details.done')}
-      failed=""
-      onClose={onClose}
-      onSubmit={async () => {
-        setAsked(true);
-        if (nameError || descriptionError) {
-          return false;
-        }
-        onChange({ name, description });
-        return true;
-      }}
-    >
-      <TextField
-        label={t('editor.details.name')}
-        value={name}
-        onChange={setName}
-        isRequired
-        validationBehavior="aria"
-        validate={() => (isAsked && nameError) || null}
-      />
-      <TextAreaField
-        label={t('editor.details.description')}
-        value={description}
-        onChange={setDescription}
-        validationBehavior="aria"
-        validate={() => (isAsked && descriptionError) || null}
-      />
-    </ActionDialog>
-  );
-}
-
-/** Says of a text whether it is longer than the portal takes. */
-function useTooLong() {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  return (text: string, most: number) =>
-    [...text].length > most
-      ? t('editor.details.tooLong', { most: String(most) })
-      : undefined;
-}
+const TAG = { most: MOCKUP_LIMITS.versionTag };
+const MESSAGE = { most: MOCKUP_LIMITS.message };
 
 function NoteDialog(props: {
   onSave: (note: VersionNote) => void;
@@ -173,9 +117,6 @@ function NoteDialog(props: {
   const { t } = useTranslationRef(mockupTranslationRef);
   const [tag, setTag] = useState('');
   const [message, setMessage] = useState('');
-  const tooLong = useTooLong();
-  const tagError = tooLong(tag, MOCKUP_LIMITS.versionTag);
-  const messageError = tooLong(message, MOCKUP_LIMITS.message);
   return (
     <ActionDialog
       title={t('editor.note.title')}
@@ -183,7 +124,7 @@ function NoteDialog(props: {
       submit={t('editor.toolbar.save')}
       failed=""
       onClose={onClose}
-      onSubmit={async () => !tagError && !messageError}
+      onSubmit={async () => isWithin(tag, TAG) && isWithin(message, MESSAGE)}
       onDone={() =>
         onSave({
           ...(tag.trim() && { versionTag: tag.trim() }),
@@ -191,21 +132,20 @@ function NoteDialog(props: {
         })
       }
     >
-      <TextField
+      <LimitedField
+        {...TAG}
         label={t('editor.note.tag')}
         description={t('editor.note.tagHelp')}
         value={tag}
         onChange={setTag}
-        validationBehavior="aria"
-        validate={() => tagError ?? null}
       />
-      <TextAreaField
+      <LimitedField
+        {...MESSAGE}
         label={t('editor.note.message')}
         description={t('editor.note.messageHelp')}
+        isLong
         value={message}
         onChange={setMessage}
-        validationBehavior="aria"
-        validate={() => messageError ?? null}
       />
     </ActionDialog>
   );

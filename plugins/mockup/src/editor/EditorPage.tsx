@@ -6,8 +6,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
-import { Container, Flex, Text } from '@backstage/ui';
-import { Failure, Loading, PageHeader, TextLink } from '@internal/pages';
+import { UnreadPage } from '@internal/pages';
 import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -25,7 +24,7 @@ export function EditorPage() {
   const api = useApi(mockupApiRef);
   const storageApi = useApi(storageApiRef);
   const identityApi = useApi(identityApiRef);
-  const listPath = useRouteRef(rootRouteRef)?.();
+  const listPath = useRouteRef(rootRouteRef)?.() ?? '';
   const permission = usePermission({
     permission: mockupUpdatePermission,
     resourceRef: id,
@@ -36,7 +35,7 @@ export function EditorPage() {
       identityApi.getBackstageIdentity(),
     ]);
     if (!answer) {
-      return 'missing';
+      return undefined;
     }
     const saved = savedOf(answer);
     const drafts = new DraftStore(storageApi, userEntityRef);
@@ -73,21 +72,6 @@ export function EditorPage() {
     };
   }
 
-  if (opened.value === 'missing') {
-    return (
-      <>
-        <PageHeader title={t('editor.missing.title')} />
-        <Container>
-          <Flex direction="column" gap="3">
-            <Text as="p">{t('editor.missing.text')}</Text>
-            {listPath !== undefined && (
-              <TextLink href={listPath}>{t('editor.missing.list')}</TextLink>
-            )}
-          </Flex>
-        </Container>
-      </>
-    );
-  }
   // A page that was opened stays: what is asked again is not to replace what was edited.
   if (opened.value && !permission.loading) {
     return (
@@ -103,19 +87,16 @@ export function EditorPage() {
     );
   }
   return (
-    <>
-      <PageHeader title={t('editor.untitled')} isLoading={!opened.error} />
-      <Container>
-        {opened.error && !opened.loading ? (
-          <Failure
-            title={t('editor.loadFailed')}
-            error={opened.error}
-            onRetry={opened.retry}
-          />
-        ) : (
-          <Loading label={t('editor.loading')} />
-        )}
-      </Container>
-    </>
+    <UnreadPage
+      title={t('editor.untitled')}
+      state={{ ...opened, loading: opened.loading || Boolean(opened.value) }}
+      failed={t('editor.loadFailed')}
+      missing={{
+        title: t('editor.missing.title'),
+        description: t('editor.missing.text'),
+        href: listPath,
+        link: t('editor.missing.list'),
+      }}
+    />
   );
 }

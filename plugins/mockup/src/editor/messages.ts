@@ -14,13 +14,7 @@ export const editorMessages = {
   },
   details: {
     edit: 'Name and description',
-    title: 'Name and description',
-    text: 'They are saved with the rest, and undo takes them back.',
-    name: 'Name',
     nameMissing: 'A mockup needs a name.',
-    description: 'Description',
-    tooLong: 'At most {{most}} characters.',
-    done: 'Done',
   },
   note: {
     title: 'Save a version with a tag or message',
@@ -71,7 +65,6 @@ export const editorMessages = {
     empty:
       'Nothing here yet. Drag a component to this place, or press one in the list.',
     item: '{{title}}, column {{x}}, row {{y}}, {{w}} wide, {{h}} high',
-    named: '{{title}} “{{text}}”',
   },
   said: {
     added: 'Added {{item}}.',
@@ -207,14 +200,6 @@ export const editorMessages = {
     applied: 'This is both together, and not saved yet. Undo takes it back.',
   },
   differences: {
-    added: '{{item}} was added',
-    removed: '{{item}} was removed',
-    changed: '{{item}}: {{changes}}',
-    moved: 'moved',
-    resized: 'resized',
-    component: 'another component',
-    props: 'other properties',
-    other: 'other settings',
     name: 'The name is “{{name}}”',
     description: 'The description is “{{description}}”',
     noDescription: 'There is no description',

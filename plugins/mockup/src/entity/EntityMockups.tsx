@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntity } from '@backstage/plugin-catalog-react';
 import { Flex } from '@backstage/ui';
-import { Alert, EmptyState, Failure, Loading } from '@internal/pages';
+import { Alert, EmptyState, Loaded } from '@internal/pages';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
@@ -46,40 +46,33 @@ export function EntityMockups() {
 function NamedMockup({ id }: { id: string }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const mockupApi = useApi(mockupApiRef);
-  const found = useAsyncRetry(() => mockupApi.getMockup(id), [mockupApi, id]);
+  const found = useAsyncRetry(
+    async () => (await mockupApi.getMockup(id))?.mockup ?? null,
+    [mockupApi, id],
+  );
   if (found.value) {
-    const { mockup } = found.value;
     return (
       <MockupCard
-        mockup={mockup}
+        mockup={found.value}
         thumbnail={
-          <LayoutThumbnail items={mockup.latestVersion?.layoutData ?? []} />
+          <LayoutThumbnail
+            items={found.value.latestVersion?.layoutData ?? []}
+          />
         }
       />
     );
   }
-  if (found.loading) {
-    return (
-      <li>
-        <Loading />
-      </li>
-    );
-  }
   return (
     <li>
-      {found.error ? (
-        <Failure
-          title={t('entity.failed', { id })}
-          error={found.error}
-          onRetry={found.retry}
-        />
-      ) : (
-        <Alert
-          status="warning"
-          icon
-          description={t('entity.missing', { id })}
-        />
-      )}
+      <Loaded state={found} failed={t('entity.failed', { id })}>
+        {() => (
+          <Alert
+            status="warning"
+            icon
+            description={t('entity.missing', { id })}
+          />
+        )}
+      </Loaded>
     </li>
   );
 }

@@ -1,7 +1,7 @@
 import { stringifyEntityRef } from '@backstage/catalog-model';
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntity } from '@backstage/plugin-catalog-react';
-import { EmptyState, Failure, Loading } from '@internal/pages';
+import { EmptyState, Loaded } from '@internal/pages';
 import { useMemo } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
@@ -16,27 +16,24 @@ export function EntityPage() {
   const { entity } = useEntity();
   const path = entity.kind.toLocaleLowerCase('en-US');
   const ref = stringifyEntityRef(entity);
-  const found = useAsyncRetry(() => mockupApi.getPage(path), [mockupApi, path]);
+  const found = useAsyncRetry(
+    async () => (await mockupApi.getPage(path)) ?? null,
+    [mockupApi, path],
+  );
   const page = found.value;
   const items = useMemo(
     () => fillIn(page?.layoutData ?? [], new URLSearchParams({ entity: ref })),
     [page, ref],
   );
-  if (found.loading) {
-    return <Loading />;
-  }
-  if (found.error) {
-    return (
-      <Failure
-        title={t('pages.failed')}
-        error={found.error}
-        onRetry={found.retry}
-      />
-    );
-  }
-  return page ? (
-    <LayoutView items={items} isStacked />
-  ) : (
-    <EmptyState text={t('entity.noPage', { path })} />
+  return (
+    <Loaded state={found} failed={t('pages.failed')}>
+      {there =>
+        there ? (
+          <LayoutView items={items} isStacked />
+        ) : (
+          <EmptyState text={t('entity.noPage', { path })} />
+        )
+      }
+    </Loaded>
   );
 }

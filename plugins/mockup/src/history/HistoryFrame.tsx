@@ -4,8 +4,7 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { ButtonLink, Container } from '@backstage/ui';
-import { Alert, Failure, Loading, PageHeader } from '@internal/pages';
+import { UnreadPage } from '@internal/pages';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -39,13 +38,13 @@ export function HistoryFrame<TValue>(props: {
     href: versionsHref,
     failed: t('history.failed'),
   };
-  const { value, error, loading, retry } = useAsyncRetry(async () => {
+  const state = useAsyncRetry(async () => {
     const [read, more] = await Promise.all([api.getMockup(mockupId), load()]);
     return { read, more };
   }, [api, mockupId]);
-  const { read, more } = value ?? {};
+  const { read, more } = state.value ?? {};
 
-  if (read && more !== undefined && !error) {
+  if (read && more !== undefined && !state.error) {
     return (
       <BreadcrumbEntry entry={{ label: read.mockup.name, href: mockupHref }}>
         <BreadcrumbEntry entry={{ label: about.title, href: about.href }}>
@@ -55,30 +54,15 @@ export function HistoryFrame<TValue>(props: {
     );
   }
   return (
-    <>
-      <PageHeader
-        title={read?.mockup.name ?? about.title}
-        isLoading={loading}
-      />
-      <Container>
-        {loading && <Loading />}
-        {error && !loading && (
-          <Failure title={about.failed} error={error} onRetry={retry} />
-        )}
-        {!error && !loading && (
-          <Alert
-            role="alert"
-            status="warning"
-            icon
-            title={t(read ? 'history.missing' : 'history.missingMockup')}
-            customActions={
-              <ButtonLink size="small" href={read ? versionsHref : listHref}>
-                {t(read ? 'history.toVersions' : 'history.toList')}
-              </ButtonLink>
-            }
-          />
-        )}
-      </Container>
-    </>
+    <UnreadPage
+      title={read?.mockup.name ?? about.title}
+      state={state}
+      failed={about.failed}
+      missing={{
+        title: t(read ? 'history.missing' : 'history.missingMockup'),
+        href: read ? versionsHref : listHref,
+        link: t(read ? 'history.toVersions' : 'history.toList'),
+      }}
+    />
   );
 }

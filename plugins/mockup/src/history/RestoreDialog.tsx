@@ -3,7 +3,7 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { ButtonLink, TextField } from '@backstage/ui';
+import { ButtonLink } from '@backstage/ui';
 import {
   Alert,
   ActionDialog,
@@ -14,11 +14,15 @@ import {
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
+import { isWithin, LimitedField } from '../components/LimitedField';
 import { Person } from '../components/Person';
 import { compareRouteRef, mockupRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import type { ReadMockup } from './HistoryFrame';
 import { useVersionTitle } from './useVersionTitle';
+
+/** The bounds of a tag. */
+export const TAG = { most: MOCKUP_LIMITS.versionTag };
 
 /**
  * Asks, and makes a new version of an older one. Where somebody has saved since the page was
@@ -43,10 +47,9 @@ export function RestoreDialog(props: {
   const [shown] = useState(read);
   const [current, setCurrent] = useState<ReadMockup>();
   const newest = current?.mockup.latestVersion;
-  const isTooLong = [...tag].length > MOCKUP_LIMITS.versionTag;
 
   async function restore() {
-    if (isTooLong) {
+    if (!isWithin(tag, TAG)) {
       return false;
     }
     try {
@@ -81,19 +84,11 @@ export function RestoreDialog(props: {
       onSubmit={restore}
       onClose={onClose}
     >
-      <TextField
+      <LimitedField
+        {...TAG}
         label={t('history.tag.optional')}
         value={tag}
         onChange={setTag}
-        isInvalid={isTooLong}
-        autoComplete="off"
-        description={
-          isTooLong
-            ? t('history.tag.tooLong', {
-                most: String(MOCKUP_LIMITS.versionTag),
-              })
-            : undefined
-        }
       />
       {newest && (
         <Alert

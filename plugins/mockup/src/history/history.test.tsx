@@ -208,10 +208,12 @@ describe('the versions of a mockup', () => {
       { versionTag: 'second' },
       { ifMatch: '"1"' },
     );
-    expect(await button('Change the tag of second')).toHaveFocus();
+    const again = await button('Change the tag of second');
+    await waitFor(() => expect(again).toHaveFocus());
 
     await userEvent.click(await button('Change the tag of second'));
-    await userEvent.click(await button('Remove tag'));
+    await userEvent.clear(await screen.findByRole('textbox', { name: 'Tag' }));
+    await userEvent.click(await button('Save tag'));
     expect(await screen.findByText('The tag was removed.')).toBeInTheDocument();
     expect(api.updateVersion).toHaveBeenLastCalledWith(
       'm',

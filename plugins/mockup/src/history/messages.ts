@@ -27,14 +27,13 @@ export const historyMessages = {
     open: 'Change the tag of {{title}}',
     label: 'Tag',
     optional: 'Tag of the new version (optional)',
-    tooLong: 'A tag has at most {{most}} characters.',
+    text: 'Leave it empty to have no tag.',
     save: 'Save tag',
-    remove: 'Remove tag',
     saved: 'The tag {{tag}} was saved.',
     removed: 'The tag was removed.',
     failed: 'The tag was not changed',
     conflict:
-      'Somebody has saved meanwhile. The versions below are up to date now: save again if the tag still fits.',
+      'Somebody has saved meanwhile. The list of versions is up to date now: save again if the tag still fits.',
   },
   restore: {
     button: 'Restore',

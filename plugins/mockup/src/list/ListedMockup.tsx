@@ -6,9 +6,9 @@ import {
   Menu,
   MenuItem,
   MenuTrigger,
-  Skeleton,
 } from '@backstage/ui';
 import { RiMore2Line } from '@remixicon/react';
+import { Skeleton } from '@internal/pages';
 import {
   type Mockup,
   mockupCreatePermission,

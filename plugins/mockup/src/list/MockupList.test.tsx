@@ -133,7 +133,7 @@ describe('creating a mockup', () => {
     await screen.findByText(/There are no mockups yet\./);
     const { dialog, field } = await create('');
     expect(field).toBeInvalid();
-    expect(dialog).toHaveTextContent('Enter a name.');
+    expect(dialog).toHaveTextContent('Name is missing.');
     expect(api.createMockup).not.toHaveBeenCalled();
     await userEvent.type(field, 'Team page');
     await userEvent.type(

@@ -25,6 +25,7 @@ import {
   SearchInput,
   SelectedActions,
   useSelection,
+  useTask,
 } from '@internal/pages';
 import {
   type Mockup,
@@ -62,7 +63,8 @@ export function MockupList() {
   >();
   const close = () => setAsked(undefined);
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
-  const [failure, setFailure] = useState<Attempt & { error: unknown }>();
+  const { failure, run } = useTask();
+  const [tried, setTried] = useState<Attempt>();
   const trashHref = useRouteRef(trashRouteRef)?.();
   const creating = usePermission({ permission: mockupCreatePermission });
   const createButton = (
@@ -85,14 +87,10 @@ export function MockupList() {
   }
 
   /** Does something, and offers to try it again where it fails. */
-  async function attempt(what: Attempt) {
+  function attempt(what: Attempt) {
     setNotice(undefined);
-    setFailure(undefined);
-    try {
-      await what.does();
-    } catch (error) {
-      setFailure({ ...what, error });
-    }
+    setTried(what);
+    return run(what.failed, what.does);
   }
 
   function trash({ id, name }: Mockup) {
@@ -197,12 +195,8 @@ export function MockupList() {
             />
           </Flex>
           <div role="status">{notice && <Notice {...notice} />}</div>
-          {failure && (
-            <Failure
-              title={failure.failed}
-              error={failure.error}
-              onRetry={() => attempt(failure)}
-            />
+          {failure && tried && (
+            <Failure {...failure} onRetry={() => attempt(tried)} />
           )}
           <SelectedActions
             selection={selection}

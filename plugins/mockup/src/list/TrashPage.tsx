@@ -23,6 +23,7 @@ import {
   statusOf,
   useListQuery,
   useSelection,
+  useTask,
 } from '@internal/pages';
 import type { TrashedMockup } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
@@ -53,10 +54,8 @@ export function TrashPage() {
   );
   const [purging, setPurging] = useState<TrashedMockup>();
   const [notice, setNotice] = useState('');
-  const [failure, setFailure] = useState<{
-    mockup: TrashedMockup;
-    error: unknown;
-  }>();
+  const { failure, run } = useTask();
+  const [tried, setTried] = useState<TrashedMockup>();
 
   const selection = useSelection(trash.value?.items ?? [], ({ id }) => id);
   const chosen = selection.chosen.length;
@@ -70,17 +69,15 @@ export function TrashPage() {
     }
   }
 
-  async function restore(mockup: TrashedMockup) {
-    setFailure(undefined);
+  function restore(mockup: TrashedMockup) {
+    const { id, name } = mockup;
     setNotice('');
-    try {
-      await mockupApi.restoreMockup(mockup.id);
-    } catch (error) {
-      setFailure({ mockup, error });
-      return;
-    }
-    setNotice(t('list.done.restored', { name: mockup.name }));
-    refresh();
+    setTried(mockup);
+    return run(t('list.trash.restoreFailed', { name }), async () => {
+      await mockupApi.restoreMockup(id);
+      setNotice(t('list.done.restored', { name }));
+      refresh();
+    });
   }
 
   return (
@@ -107,14 +104,8 @@ export function TrashPage() {
           <div role="status">
             {notice && <Alert status="success" icon title={notice} />}
           </div>
-          {failure && (
-            <Failure
-              title={t('list.trash.restoreFailed', {
-                name: failure.mockup.name,
-              })}
-              error={failure.error}
-              onRetry={() => restore(failure.mockup)}
-            />
+          {failure && tried && (
+            <Failure {...failure} onRetry={() => restore(tried)} />
           )}
           <SelectedActions
             selection={selection}
@@ -161,8 +152,7 @@ export function TrashPage() {
                     mockup={mockup}
                     choice={selection.choiceOf(mockup)}
                     isRefused={
-                      failure?.mockup === mockup &&
-                      statusOf(failure.error) === 403
+                      tried === mockup && statusOf(failure?.error) === 403
                     }
                     onRestore={() => restore(mockup)}
                     onPurge={() => setPurging(mockup)}

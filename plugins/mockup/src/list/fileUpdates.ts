@@ -1,13 +1,13 @@
 import {
-  MOCKUP_FILE,
+  isEqualJson,
   type Mockup,
+  MOCKUP_FILE,
   type MockupApi,
   type MockupFileMockup,
   mockupFileMockupSchema,
   type MockupFileVersion,
   mockupFileVersionSchema,
 } from 'backstage-plugin-mockup-common';
-import { isSameLayout } from '../editor/model/content';
 import { type Dashboard, toDashboard, toFileMockup } from './grafana';
 
 type FileMockup = MockupFileMockup & { versions: MockupFileVersion[] };
@@ -92,7 +92,7 @@ export async function update(
   const newest = inFile.versions.at(-1);
   const read = await api.getMockup(here.id);
   const before = read?.mockup.latestVersion?.layoutData ?? [];
-  if (!read || !newest || isSameLayout(newest.layoutData, before)) {
+  if (!read || !newest || isEqualJson(newest.layoutData, before)) {
     return;
   }
   const { layoutData, versionTag, message } = newest;

@@ -132,15 +132,14 @@ export const listMessages = {
       submit: 'Save',
       failed: 'The mockup was not changed',
     },
-    name: {
-      label: 'Name',
-      missing: 'Enter a name.',
-      long: 'A name has at most {{most}} characters, and this one {{length}}.',
+    draft: {
+      title: 'Name and description',
+      text: 'They are saved with the rest, and undo takes them back.',
+      submit: 'Done',
+      failed: 'The mockup was not changed',
     },
-    description: {
-      label: 'Description',
-      hint: 'What the page is for.',
-      long: 'A description has at most {{most}} characters, and this one {{length}}.',
-    },
+    name: 'Name',
+    description: 'Description',
+    descriptionHint: 'What the page is for.',
   },
 } as const;

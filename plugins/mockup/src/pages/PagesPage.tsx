@@ -4,13 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { ButtonLink, Container, Link, Text } from '@backstage/ui';
-import {
-  Alert,
-  EmptyState,
-  Failure,
-  Loading,
-  PageHeader,
-} from '@internal/pages';
+import { EmptyState, Loaded, PageHeader, UnreadPage } from '@internal/pages';
 import { Route, Routes, useParams } from 'react-router-dom';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
@@ -36,46 +30,38 @@ function PageList() {
   const api = useApi(mockupApiRef);
   const toPage = useRouteRef(pageRouteRef);
   const mockupsHref = useRouteRef(rootRouteRef)?.() ?? '';
-  const {
-    value: pages,
-    error,
-    loading,
-    retry,
-  } = useAsyncRetry(() => api.listPages(), [api]);
+  const read = useAsyncRetry(() => api.listPages(), [api]);
   return (
     <>
       <PageHeader title={t('pages.title')} />
       <Container>
-        {loading && <Loading />}
-        {error && !loading && (
-          <Failure
-            title={t('pages.listFailed')}
-            error={error}
-            onRetry={retry}
-          />
-        )}
-        {pages?.length === 0 && (
-          <EmptyState
-            text={t('pages.none')}
-            action={
-              <ButtonLink href={mockupsHref}>{t('pages.toMockups')}</ButtonLink>
-            }
-          />
-        )}
-        {pages && pages.length > 0 && (
-          <ul className={styles.list} aria-label={t('pages.title')}>
-            {pages.map(({ path, title }) => (
-              <li key={path}>
-                <Link href={toPage?.({ path }) ?? ''} weight="bold">
-                  {title}
-                </Link>
-                <Text as="p" variant="body-small" color="secondary">
-                  {toPage?.({ path })}
-                </Text>
-              </li>
-            ))}
-          </ul>
-        )}
+        <Loaded state={read} failed={t('pages.listFailed')}>
+          {pages =>
+            pages.length > 0 ? (
+              <ul className={styles.list} aria-label={t('pages.title')}>
+                {pages.map(({ path, title }) => (
+                  <li key={path}>
+                    <Link href={toPage?.({ path }) ?? ''} weight="bold">
+                      {title}
+                    </Link>
+                    <Text as="p" variant="body-small" color="secondary">
+                      {toPage?.({ path })}
+                    </Text>
+                  </li>
+                ))}
+              </ul>
+            ) : (
+              <EmptyState
+                text={t('pages.none')}
+                action={
+                  <ButtonLink href={mockupsHref}>
+                    {t('pages.toMockups')}
+                  </ButtonLink>
+                }
+              />
+            )
+          }
+        </Loaded>
         <ReviewSetting />
       </Container>
     </>
@@ -87,37 +73,20 @@ function PublishedPage() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
   const listHref = useRouteRef(pagesRouteRef)?.() ?? '';
-  const {
-    value: page,
-    error,
-    loading,
-    retry,
-  } = useAsyncRetry(() => api.getPage(path), [api, path]);
-  if (page && !loading && !error) {
-    return <PageContent key={path} page={page} />;
+  const read = useAsyncRetry(() => api.getPage(path), [api, path]);
+  if (read.value && !read.loading && !read.error) {
+    return <PageContent key={path} page={read.value} />;
   }
   return (
-    <>
-      <PageHeader title={t('pages.title')} isLoading={loading} />
-      <Container>
-        {loading && <Loading />}
-        {error && !loading && (
-          <Failure title={t('pages.failed')} error={error} onRetry={retry} />
-        )}
-        {!error && !loading && (
-          <Alert
-            role="alert"
-            status="warning"
-            icon
-            title={t('pages.missing')}
-            customActions={
-              <ButtonLink size="small" href={listHref}>
-                {t('pages.toList')}
-              </ButtonLink>
-            }
-          />
-        )}
-      </Container>
-    </>
+    <UnreadPage
+      title={t('pages.title')}
+      state={read}
+      failed={t('pages.failed')}
+      missing={{
+        title: t('pages.missing'),
+        href: listHref,
+        link: t('pages.toList'),
+      }}
+    />
   );
 }

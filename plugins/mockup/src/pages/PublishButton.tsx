@@ -5,6 +5,7 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Button, ButtonLink } from '@backstage/ui';
+import { useTask } from '@internal/pages';
 import {
   mockupPagePublishPermission,
   type PublishedPage,
@@ -32,25 +33,21 @@ export function PublishButton(props: {
     permission: mockupPagePublishPermission,
     resourceRef: mockup.id,
   });
-  const [isPending, setPending] = useState(false);
+  const { isPending, run } = useTask();
   const [asked, setAsked] = useState<{ page?: PublishedPage }>();
   const [published, setPublished] = useState<PublishedPage>();
   if (!allowed) {
     return null;
   }
 
-  const open = async () => {
-    setPending(true);
-    try {
+  const open = () =>
+    run('', async () => {
       if (await onOpen()) {
         // Those that there are can only help: the dialog works without.
         const pages = await api.listPagesOf(mockup.id).catch(() => []);
         setAsked({ page: pages.find(({ publication }) => publication) });
       }
-    } finally {
-      setPending(false);
-    }
-  };
+    });
   return (
     <>
       {published && (

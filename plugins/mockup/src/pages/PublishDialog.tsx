@@ -11,6 +11,8 @@ import {
 } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
+import { isWithin, LimitedField } from '../components/LimitedField';
+import { NAME } from '../list/DetailsDialog';
 import { GroupPicker } from '../sharing/GroupPicker';
 import { parseGroup } from '../sharing/groups';
 import { mockupTranslationRef } from '../translation';
@@ -50,8 +52,6 @@ export function PublishDialog(props: {
   const audience = useAudience(page?.publication?.audience);
 
   const isPath = pagePathSchema.safeParse(path).success;
-  const isTitle =
-    title.trim() !== '' && [...title].length <= MOCKUP_LIMITS.name;
 
   return (
     <ActionDialog
@@ -63,7 +63,7 @@ export function PublishDialog(props: {
       onSubmit={async () => {
         setAsked(true);
         const chosen = audience.read();
-        if (!isPath || !isTitle || !chosen) {
+        if (!isPath || !isWithin(title, NAME) || !chosen) {
           return false;
         }
         onPublished(
@@ -95,18 +95,12 @@ export function PublishDialog(props: {
             : null
         }
       />
-      <TextField
+      <LimitedField
+        {...NAME}
         label={t('pages.publish.name')}
         value={title}
         onChange={setTitle}
-        isRequired
-        autoComplete="off"
-        validationBehavior="aria"
-        validate={() =>
-          isAsked && !isTitle
-            ? t('pages.publish.nameWrong', { most: String(MOCKUP_LIMITS.name) })
-            : null
-        }
+        isTried={isAsked}
       />
       <Select
         label={t('pages.audience.label')}

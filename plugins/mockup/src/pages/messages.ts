@@ -39,7 +39,6 @@ export const pagesMessages = {
     pathWrong:
       'Use 1 to {{most}} lower-case letters, digits and single hyphens, such as team-start.',
     name: 'Title',
-    nameWrong: 'Use 1 to {{most}} characters.',
     home: 'Make it the home page of these people',
     template: 'Let these people begin mockups with it, as a template',
     submit: 'Publish',

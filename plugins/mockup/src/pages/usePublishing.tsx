@@ -5,7 +5,7 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Link, Text } from '@backstage/ui';
-import { Failure, Moment } from '@internal/pages';
+import { Failure, Moment, useTask } from '@internal/pages';
 import {
   mockupPagePublishPermission,
   type PublishedPage,
@@ -44,21 +44,12 @@ export function usePublishing(
     version: Named;
     page?: PublishedPage;
   }>();
-  const [failed, setFailed] = useState<{ title: string; error: unknown }>();
-  const [isPending, setPending] = useState(false);
+  const { isPending, failure, run } = useTask();
   const pages = (read.value ?? []).filter(({ publication }) => publication);
 
-  const change = async (title: string, work: () => Promise<string>) => {
-    setPending(true);
-    setFailed(undefined);
-    try {
-      onSaid(await work());
-    } catch (error) {
-      setFailed({ title, error });
-    } finally {
-      setPending(false);
-      read.retry();
-    }
+  const change = async (failed: string, work: () => Promise<string>) => {
+    await run(failed, async () => onSaid(await work()));
+    read.retry();
   };
   const putOn = (version: Named, page: PublishedPage) =>
     change(t('pages.publish.failed'), async () => {
@@ -117,7 +108,7 @@ export function usePublishing(
     /** The pages that the mockup has. */
     overview: (
       <>
-        {failed && <Failure {...failed} />}
+        {failure && <Failure {...failure} />}
         {read.error && !read.loading && (
           <Failure
             title={t('pages.publishedFailed')}

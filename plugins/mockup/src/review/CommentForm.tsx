@@ -1,12 +1,15 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, Select, TextAreaField } from '@backstage/ui';
+import { Button, Select } from '@backstage/ui';
 import { type LayoutItem, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
+import { isWithin, LimitedField } from '../components/LimitedField';
 import { mockupTranslationRef } from '../translation';
 import styles from './review.module.css';
 
 // No item is called so: it is longer than an item that can be commented on.
 const WHOLE = '-'.repeat(MOCKUP_LIMITS.commentItem + 1);
+
+const TEXT = { most: MOCKUP_LIMITS.comment, isRequired: true };
 
 /** What the user says, of what they choose. */
 export function CommentForm(props: {
@@ -31,25 +34,13 @@ export function CommentForm(props: {
     ],
     [items, nameOf, t],
   );
-  const { length } = [...text];
-  const problem = () => {
-    if (text.trim() === '') {
-      return t('review.textMissing');
-    }
-    return length > MOCKUP_LIMITS.comment
-      ? t('review.textLong', {
-          most: String(MOCKUP_LIMITS.comment),
-          length: String(length),
-        })
-      : undefined;
-  };
   return (
     <form
       className={styles.form}
       onSubmit={async event => {
         event.preventDefault();
         setAsked(true);
-        if (!problem() && (await onSubmit(text))) {
+        if (isWithin(text, TEXT) && (await onSubmit(text))) {
           setText('');
           setAsked(false);
         }
@@ -63,14 +54,14 @@ export function CommentForm(props: {
           onChoose(next === WHOLE ? undefined : (next as string))
         }
       />
-      <TextAreaField
+      <LimitedField
+        {...TEXT}
         label={t('review.text')}
         description={t('review.textHelp')}
+        isLong
         value={text}
         onChange={setText}
-        isRequired
-        validationBehavior="aria"
-        validate={() => (isAsked && problem()) || null}
+        isTried={isAsked}
         style={{ width: '100%' }}
       />
       <Button type="submit" isPending={isPending}>

@@ -6,7 +6,7 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
-import { Failure, PageHeader } from '@internal/pages';
+import { Failure, PageHeader, useTask } from '@internal/pages';
 import {
   allItems,
   type LayoutItem,
@@ -66,8 +66,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   /** The item that is commented on; the whole where there is none. */
   const [chosen, setChosen] = useState<string>();
   const [said, setSaid] = useState('');
-  const [failed, setFailed] = useState<{ title: string; error: unknown }>();
-  const [isPending, setPending] = useState(false);
+  const { isPending, failure, run } = useTask();
   const layout = mockup.latestVersion?.layoutData ?? NO_ITEMS;
   const items = useMemo(
     () => allItems(layout).map(({ item }) => item),
@@ -75,24 +74,15 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   );
 
   /** @returns whether it was done; the page says so either way */
-  const change = async (
-    failure: string,
+  const change = (
+    failed: string,
     done: string,
     work: () => Promise<(before: MockupComment[]) => MockupComment[]>,
-  ): Promise<boolean> => {
-    setPending(true);
-    setFailed(undefined);
-    try {
+  ): Promise<boolean> =>
+    run(failed, async () => {
       setComments(await work());
       setSaid(done);
-      return true;
-    } catch (error) {
-      setFailed({ title: failure, error });
-      return false;
-    } finally {
-      setPending(false);
-    }
-  };
+    });
   const say = (text: string) =>
     change(t('review.failedTo.say'), t('review.said'), async () => {
       const comment = await api.createComment(mockup.id, {
@@ -171,7 +161,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
         <div className={styles.page}>
           <div className={styles.talk}>
             <div role="status">{said && <Text as="p">{said}</Text>}</div>
-            {failed && <Failure {...failed} />}
+            {failure && <Failure {...failure} />}
             <CommentForm
               items={items}
               nameOf={nameOfItem}
@@ -193,7 +183,13 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
           </div>
           <section className={styles.drawing} aria-label={t('review.drawing')}>
             {layout.length > 0 ? (
-              <LayoutView items={layout} overlayOf={overlayOf} />
+              // Also what a phone leaves out is there to be talked about.
+              <LayoutView
+                items={layout}
+                overlayOf={overlayOf}
+                isStacked
+                isPhone={false}
+              />
             ) : (
               <Text as="p" color="secondary">
                 {t(mockup.latestVersion ? 'history.empty' : 'review.noVersion')}

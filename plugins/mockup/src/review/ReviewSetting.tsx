@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Checkbox, Text } from '@backstage/ui';
-import { Failure } from '@internal/pages';
+import { Failure, useTask } from '@internal/pages';
 import { mockupReviewRequirePermission } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
@@ -19,19 +19,16 @@ export function ReviewSetting() {
     async () => (allowed ? api.getSettings() : undefined),
     [api, allowed],
   );
-  const [error, setError] = useState<unknown>();
+  const { failure, run } = useTask();
   const [said, setSaid] = useState('');
   if (!allowed || !settings) {
     return null;
   }
   const decide = async (reviewRequired: boolean) => {
-    setError(undefined);
-    try {
+    await run(t('review.failedTo.settings'), async () => {
       await api.updateSettings({ reviewRequired });
       setSaid(t(reviewRequired ? 'review.require.on' : 'review.require.off'));
-    } catch (thrown) {
-      setError(thrown);
-    }
+    });
     retry();
   };
   return (
@@ -40,9 +37,7 @@ export function ReviewSetting() {
         {t('review.require.label')}
       </Checkbox>
       <div role="status">{said && <Text as="p">{said}</Text>}</div>
-      {error !== undefined && (
-        <Failure title={t('review.failedTo.settings')} error={error} />
-      )}
+      {failure && <Failure {...failure} />}
     </>
   );
 }

@@ -25,9 +25,6 @@ export const reviewMessages = {
   choose_other: 'Comment on {{item}}: {{count}} open comments',
   text: 'Comment',
   textHelp: 'Mention people by @name, and they are notified.',
-  textMissing: 'Enter a comment.',
-  textLong:
-    'A comment has at most {{most}} characters, and this one {{length}}.',
   submit: 'Comment',
   said: 'Your comment is saved.',
   resolve: 'Resolve',

@@ -152,7 +152,7 @@ describe('the comments of a mockup', () => {
     await backend.renderComments();
     expect(await screen.findByText('There are no comments yet.')).toBeVisible();
     await userEvent.click(await button('Comment'));
-    expect(await screen.findByText('Enter a comment.')).toBeVisible();
+    expect(await screen.findByText('Comment is missing.')).toBeVisible();
     const field = screen.getByRole('textbox', { name: /^Comment/ });
     await userEvent.type(field, 'Too wide');
     await userEvent.click(await button('Comment'));
@@ -175,6 +175,17 @@ describe('the comments of a mockup', () => {
       backend.api.createComment.mock.calls.map(([, request]) => request),
     ).toEqual([{ text: 'Too wide' }, { text: 'No date', item: 'h' }]);
     expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('are said on a phone too, of items that stand one below the other', async () => {
+    const backend = new Backend();
+    backend.version.layoutData = [
+      itemOf('header', { title: 'Welcome', $phone: { hidden: true } }),
+    ];
+    await backend.renderComments();
+    // A phone leaves the item out, but not here.
+    const item = await button(/^Comment on Header/);
+    expect(item.closest('.stacked')).toBeInTheDocument();
   });
 
   it('are resolved, and then behind the open ones', async () => {

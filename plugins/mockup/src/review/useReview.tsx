@@ -1,12 +1,12 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Text } from '@backstage/ui';
-import { Failure } from '@internal/pages';
+import { Failure, useTask } from '@internal/pages';
 import {
   mockupReviewPermission,
   type Version,
 } from 'backstage-plugin-mockup-common';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
@@ -26,26 +26,19 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
     async () => api.getReview(mockupId),
     [api, mockupId],
   );
-  const [error, setError] = useState<unknown>();
-  const [isPending, setPending] = useState(false);
+  const { isPending, failure, run } = useTask();
 
   const mark = async (version: Version, isReady: boolean) => {
     const title = titleOf(version);
-    setPending(true);
-    setError(undefined);
-    try {
+    await run(t('review.failedTo.ready'), async () => {
       if (isReady) {
         await api.markReady(mockupId, version.id);
       } else {
         await api.unmarkReady(mockupId, version.id);
       }
       onSaid(t(`review.ready.${isReady ? 'marked' : 'unmarked'}`, { title }));
-    } catch (thrown) {
-      setError(thrown);
-    } finally {
-      setPending(false);
-      read.retry();
-    }
+    });
+    read.retry();
   };
 
   /** Whether a version is ready, and what changes that. The backend refuses its author. */
@@ -90,9 +83,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
             {t('review.ready.required')}
           </Text>
         )}
-        {error !== undefined && (
-          <Failure title={t('review.failedTo.ready')} error={error} />
-        )}
+        {failure && <Failure {...failure} />}
       </>
     ),
   };

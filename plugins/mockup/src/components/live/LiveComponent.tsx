@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, Skeleton, Text } from '@backstage/ui';
-import { useFailureText } from '@internal/pages';
+import { Button, Text } from '@backstage/ui';
+import { Skeleton, useFailureText } from '@internal/pages';
 import { type ComponentType, useEffect, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useDebounce from 'react-use/esm/useDebounce';

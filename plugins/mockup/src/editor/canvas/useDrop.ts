@@ -1,8 +1,7 @@
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { isEqualJson, type LayoutItem } from 'backstage-plugin-mockup-common';
 import { type DragEvent, useState } from 'react';
 import { calcGridItemPosition, calcXY } from 'react-grid-layout';
 import { type Box, boxOf } from '../../components/grid';
-import { isSameValue } from '../model/content';
 import { type EditorState, levelItems } from '../model/editorReducer';
 import { insertItems } from '../model/grid';
 import { containerAt } from './dropTarget';
@@ -65,7 +64,7 @@ export function useDrop(options: {
         event.preventDefault();
         event.dataTransfer.dropEffect = 'copy';
         const found = targetOf(event, dragged);
-        setTarget(last => (isSameValue(last, found) ? last : found));
+        setTarget(last => (isEqualJson(last, found) ? last : found));
       },
       onDragLeave(event: DragEvent<HTMLElement>) {
         const { currentTarget, relatedTarget } = event;

@@ -1,4 +1,4 @@
-import type { ResizeHandle } from 'backstage-plugin-mockup-common';
+import { isEqualJson, type ResizeHandle } from 'backstage-plugin-mockup-common';
 import { type Dispatch, useMemo, useRef, useState } from 'react';
 import { type Box, boxOf } from '../../components/grid';
 import {
@@ -6,7 +6,6 @@ import {
   type EditorState,
   levelItems,
 } from '../model/editorReducer';
-import { isSameValue } from '../model/content';
 import { type Items, moveItems, resizeItems } from '../model/grid';
 
 /** What is pressed while something is clicked. */
@@ -118,7 +117,7 @@ export function useGestures(options: {
         const items = levelItems(latest.current.state);
         const drop = latest.current.dropAt(event, ids);
         const action = drop ?? { type: 'move', dx, dy };
-        if (!isSameValue(action, last)) {
+        if (!isEqualJson(action, last)) {
           show({
             ...current,
             items: drop ? items : moveItems(items, ids, dx, dy),

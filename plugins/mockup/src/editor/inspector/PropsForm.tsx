@@ -23,25 +23,6 @@ import styles from '../editor.module.css';
 
 const UI: UiSchema = { 'ui:submitButtonOptions': { norender: true } };
 
-function FormButton(props: {
-  icon: ReactElement;
-  label: string;
-  button: IconButtonProps;
-}) {
-  const { icon, label, button } = props;
-  return (
-    <ButtonIcon
-      id={button.id}
-      size="small"
-      variant="tertiary"
-      icon={icon}
-      aria-label={label}
-      isDisabled={button.disabled}
-      onPress={() => press(button)}
-    />
-  );
-}
-
 /** The form takes clicks, and looks at nothing of them. */
 function press({ onClick }: IconButtonProps) {
   (onClick as (() => void) | undefined)?.();
@@ -62,32 +43,25 @@ function AddButton(button: IconButtonProps) {
   );
 }
 
-function CopyButton(button: IconButtonProps) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const label = t('editor.inspector.copyEntry');
-  return <FormButton icon={<RiFileCopyLine />} label={label} button={button} />;
-}
-
-function MoveUpButton(button: IconButtonProps) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const label = t('editor.inspector.moveUp');
-  return <FormButton icon={<RiArrowUpLine />} label={label} button={button} />;
-}
-
-function MoveDownButton(button: IconButtonProps) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const label = t('editor.inspector.moveDown');
-  return (
-    <FormButton icon={<RiArrowDownLine />} label={label} button={button} />
-  );
-}
-
-function RemoveButton(button: IconButtonProps) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const label = t('editor.inspector.removeEntry');
-  return (
-    <FormButton icon={<RiDeleteBinLine />} label={label} button={button} />
-  );
+/** A button of an entry. */
+function buttonOf(
+  icon: ReactElement,
+  name: 'copyEntry' | 'moveUp' | 'moveDown' | 'removeEntry',
+) {
+  return function FormButton(button: IconButtonProps) {
+    const { t } = useTranslationRef(mockupTranslationRef);
+    return (
+      <ButtonIcon
+        id={button.id}
+        size="small"
+        variant="tertiary"
+        icon={icon}
+        aria-label={t(`editor.inspector.${name}`)}
+        isDisabled={button.disabled}
+        onPress={() => press(button)}
+      />
+    );
+  };
 }
 
 function ArrayFieldItemTemplate(props: ArrayFieldItemTemplateProps) {
@@ -111,10 +85,10 @@ const TEMPLATES: Partial<Omit<TemplatesType, 'ButtonTemplates'>> & {
   ArrayFieldItemTemplate,
   ButtonTemplates: {
     AddButton,
-    CopyButton,
-    MoveUpButton,
-    MoveDownButton,
-    RemoveButton,
+    CopyButton: buttonOf(<RiFileCopyLine />, 'copyEntry'),
+    MoveUpButton: buttonOf(<RiArrowUpLine />, 'moveUp'),
+    MoveDownButton: buttonOf(<RiArrowDownLine />, 'moveDown'),
+    RemoveButton: buttonOf(<RiDeleteBinLine />, 'removeEntry'),
   },
 };
 

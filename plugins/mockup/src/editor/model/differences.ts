@@ -1,6 +1,7 @@
 import {
   allItems,
   compareLayouts,
+  isEqualJson,
   type ItemDifference,
   type LayoutItem,
   type PlacedItem,
@@ -8,7 +9,6 @@ import {
 } from 'backstage-plugin-mockup-common';
 import { boxOf } from '../../components/grid';
 import type { Content } from './editorReducer';
-import { isSameValue } from './content';
 import type { Items } from './grid';
 import { treeOf } from './treeOf';
 
@@ -99,12 +99,12 @@ function isSameChange(mine: ItemDifference, theirs: ItemDifference): boolean {
   const [my, their] = [mine.after, theirs.after].map(
     item => item && withoutItems(item),
   );
-  return mine.within === theirs.within && isSameValue(my, their);
+  return mine.within === theirs.within && isEqualJson(my, their);
 }
 
 function isSamePlace(a?: PlacedItem, b?: PlacedItem): boolean {
   return (
     a?.within === b?.within &&
-    isSameValue(a && boxOf(a.item), b && boxOf(b.item))
+    isEqualJson(a && boxOf(a.item), b && boxOf(b.item))
   );
 }

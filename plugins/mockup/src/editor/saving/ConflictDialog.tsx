@@ -11,13 +11,13 @@ import {
   Text,
 } from '@backstage/ui';
 import { Moment } from '@internal/pages';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
+import { isEqualJson, type LayoutItem } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
 import { Person } from '../../components/Person';
 import { LayoutDifferenceView } from '../../history/difference/LayoutDifferenceView';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
-import { isSameContent, isSameLayout, type Saved } from '../model/content';
+import { isSameContent, type Saved } from '../model/content';
 import { DESCRIPTION, itemKey, merge, NAME } from '../model/differences';
 import type { Content } from '../model/editorReducer';
 import { Differences } from './Differences';
@@ -92,11 +92,7 @@ export function ConflictDialog(props: {
               ) : (
                 <>
                   <Text as="p">{t('editor.conflict.differences')}</Text>
-                  <Differences
-                    before={base}
-                    after={theirs.content}
-                    titleOf={titleOf}
-                  />
+                  <Differences before={base} after={theirs.content} />
                 </>
               )}
               <ul>
@@ -105,7 +101,7 @@ export function ConflictDialog(props: {
                 <li>{t('editor.conflict.explainTheirs')}</li>
               </ul>
               {!isOnlyTime &&
-                !isSameLayout(mine.items, theirs.content.items) && (
+                !isEqualJson(mine.items, theirs.content.items) && (
                   <>
                     <Text as="p">{t('editor.conflict.drawn')}</Text>
                     <div className={styles.conflict}>
@@ -189,13 +185,13 @@ function Decisions(props: {
   };
   const choices = [
     ...(merging.clashesInName
-      ? [choice(NAME, t('editor.details.name'), mine.name, theirs.name)]
+      ? [choice(NAME, t('list.details.name'), mine.name, theirs.name)]
       : []),
     ...(merging.clashesInDescription
       ? [
           choice(
             DESCRIPTION,
-            t('editor.details.description'),
+            t('list.details.description'),
             mine.description,
             theirs.description,
           ),

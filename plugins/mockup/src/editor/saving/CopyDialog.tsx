@@ -3,12 +3,13 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { TextField } from '@backstage/ui';
 import { ActionDialog } from '@internal/pages';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../../api';
+import { isWithin, LimitedField } from '../../components/LimitedField';
+import { NAME } from '../../list/DetailsDialog';
 import { mockupRouteRef } from '../../routes';
 import { mockupTranslationRef } from '../../translation';
 import type { Content } from '../model/editorReducer';
@@ -32,10 +33,9 @@ export function CopyDialog(props: {
   );
   // Where the second request fails, it is tried again for the same mockup.
   const created = useRef<{ id: string; name: string; etag: string }>();
-  const problem = problemOf();
 
   const submit = async () => {
-    if (problem) {
+    if (!isWithin(name, NAME)) {
       return false;
     }
     if (!created.current) {
@@ -65,23 +65,13 @@ export function CopyDialog(props: {
         }
       }}
     >
-      <TextField
+      <LimitedField
+        {...NAME}
         label={t('editor.copy.name')}
         value={name}
         onChange={setName}
-        isRequired
-        validationBehavior="aria"
-        validate={() => problem ?? null}
+        isTried
       />
     </ActionDialog>
   );
-
-  function problemOf() {
-    if (name.trim() === '') {
-      return t('editor.details.nameMissing');
-    }
-    return [...name].length > MOCKUP_LIMITS.name
-      ? t('editor.details.tooLong', { most: String(MOCKUP_LIMITS.name) })
-      : undefined;
-  }
 }

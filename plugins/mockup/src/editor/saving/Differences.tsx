@@ -1,8 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import type {
-  ItemDifference,
-  LayoutItem,
-} from 'backstage-plugin-mockup-common';
+import { useWords } from '../../history/difference/useWords';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import { differencesOf } from '../model/differences';
@@ -11,17 +8,11 @@ import type { Content } from '../model/editorReducer';
 /** How many differences are listed; all are many where a layout is another one. */
 const MOST = 50;
 
-const FLAGS = ['moved', 'resized', 'component', 'props', 'other'] as const;
-
 /** How two contents of a mockup differ, in words. */
-export function Differences(props: {
-  before: Content;
-  after: Content;
-  titleOf: (item: LayoutItem) => string;
-}) {
+export function Differences(props: { before: Content; after: Content }) {
   const { before, after } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const sentenceOf = useSentence(props.titleOf);
+  const words = useWords();
   const items = differencesOf(before.items, after.items);
   const lines: string[] = [
     ...(before.name === after.name
@@ -36,7 +27,9 @@ export function Differences(props: {
               })
             : t('editor.differences.noDescription'),
         ]),
-    ...items.map(sentenceOf),
+    ...items.map(
+      each => `${words.nameOf(each)}: ${words.sentencesOf(each).join(' ')}`,
+    ),
   ];
   if (lines.length === 0) {
     lines.push(t('editor.differences.order'));
@@ -57,25 +50,4 @@ export function Differences(props: {
       )}
     </ul>
   );
-}
-
-function useSentence(titleOf: (item: LayoutItem) => string) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  return (difference: ItemDifference) => {
-    const { change, after, before } = difference;
-    const known = after ?? before;
-    const item = known ? titleOf(known) : difference.i;
-    switch (change) {
-      case 'added':
-        return t('editor.differences.added', { item });
-      case 'removed':
-        return t('editor.differences.removed', { item });
-      default: {
-        const changes = FLAGS.filter(flag => difference[flag])
-          .map(flag => t(`editor.differences.${flag}`))
-          .join(', ');
-        return t('editor.differences.changed', { item, changes });
-      }
-    }
-  };
 }

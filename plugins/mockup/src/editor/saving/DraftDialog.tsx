@@ -9,7 +9,6 @@ import {
   Text,
 } from '@backstage/ui';
 import { Alert, Moment } from '@internal/pages';
-import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import type { Saved } from '../model/content';
@@ -23,11 +22,10 @@ export type OpenedDraft = Omit<KeptDraft, 'base'> & { base: Saved };
 export function DraftDialog(props: {
   draft: OpenedDraft;
   saved: Saved;
-  titleOf: (item: LayoutItem) => string;
   onUse: () => void;
   onDiscard: () => void;
 }) {
-  const { draft, saved, titleOf, onUse, onDiscard } = props;
+  const { draft, saved, onUse, onDiscard } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Dialog
@@ -43,11 +41,7 @@ export function DraftDialog(props: {
             {t('editor.draft.kept')} <Moment at={draft.at} />
           </Text>
           <Text as="p">{t('editor.draft.text')}</Text>
-          <Differences
-            before={saved.content}
-            after={draft.content}
-            titleOf={titleOf}
-          />
+          <Differences before={saved.content} after={draft.content} />
           {draft.etag !== saved.etag && (
             <Alert
               status="warning"

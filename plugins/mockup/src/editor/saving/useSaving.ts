@@ -1,15 +1,13 @@
 import { useApi } from '@backstage/frontend-plugin-api';
 import { statusOf } from '@internal/pages';
-import type { SaveVersionRequest } from 'backstage-plugin-mockup-common';
+import {
+  isEqualJson,
+  type SaveVersionRequest,
+} from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { mockupApiRef, MOST_TRIES } from '../../api';
 import type { SharedChange } from '../../sharing/useSharing';
-import {
-  isSameContent,
-  isSameLayout,
-  type Saved,
-  savedOf,
-} from '../model/content';
+import { isSameContent, type Saved, savedOf } from '../model/content';
 import type { Content } from '../model/editorReducer';
 
 /** What the user says of the version that they save. */
@@ -72,7 +70,7 @@ export function useSaving(mockupId: string, opened: Saved) {
     if (
       Object.keys(note).length > 0 ||
       next.versionId === undefined ||
-      !isSameLayout(items, next.content.items)
+      !isEqualJson(items, next.content.items)
     ) {
       const { version, etag } = await api.saveVersion(
         mockupId,
