@@ -34,6 +34,13 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
     return directory;
   };
 
+  /** As somebody does who changes the table by hand: nobody is notified. */
+  const deleteSilently = (slug: string) =>
+    database.client.query(
+      'update tenants set deleted_at = now() where tenant_slug = $1',
+      [slug],
+    );
+
   describe('a look-up', () => {
     it('finds active tenants alone', async () => {
       const { directory } = open(database.pool);
@@ -100,6 +107,19 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       await expect(
         tested.directory.findActive('nobody'),
       ).resolves.toBeDefined();
+    });
+
+    it('forgets in the end what changed without a notification', async () => {
+      const tested = open(database.pool, { timing: { ttlMs: 20 } });
+      await registry.createTenant('acme');
+      await tested.begin('acme');
+      await tested.directory.findActive('acme');
+      await deleteSilently('acme');
+      await waitUntil(
+        'the directory to forget the tenant',
+        async () => !(await tested.directory.findActive('acme')),
+      );
+      await expect(tested.remembers('acme')).resolves.toBe(false);
     });
   });
 

@@ -163,6 +163,27 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     );
   });
 
+  it('go on beyond a page of mockups and of versions', async () => {
+    await knex('mockups').insert(
+      Array.from({ length: 203 }, (_, n) => ({ name: `${n}`, owner: ALICE })),
+    );
+    const { body } = await backend.alice.post('/mockups', { name: 'last' });
+    const large = [item({ props: { text: 'x'.repeat(900_000) } })];
+    for (let n = 0; n < 6; n += 1) {
+      await backend.alice.post(`/mockups/${body.id}/versions`, {
+        layoutData: large,
+        versionTag: `${n}`,
+      });
+    }
+    const { mockups } = await exportAll();
+    expect(mockups).toHaveLength(204);
+    expect(
+      mockups
+        .at(-1)
+        .versions.map((each: { versionTag: string }) => each.versionTag),
+    ).toEqual(['0', '1', '2', '3', '4', '5']);
+  });
+
   /** More than lies between a backend and a caller who does not read. */
   const createLargeMockup = async () => {
     const { body } = await backend.alice.post('/mockups', { name: 'large' });
@@ -240,6 +261,29 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     });
     const { body: after } = await backend.alice.get(`/mockups/${imported}`);
     expect(after.latestVersion.layoutData).toEqual([]);
+  });
+
+  it('keep no time that is in the future, and the order of their versions', async () => {
+    const future = '2999-01-01T00:00:00.000Z';
+    const [imported] = await client.importMockups(
+      JSON.stringify(
+        file(
+          mockup({
+            createdAt: future,
+            updatedAt: future,
+            versions: ['a', 'b', 'c'].map((versionTag, n) =>
+              version({ versionTag, createdAt: [future, TIME, future][n] }),
+            ),
+          }),
+        ),
+      ),
+      alice,
+    );
+    expect(new Date(imported.updatedAt).getTime()).toBeLessThan(
+      Date.now() + 60_000,
+    );
+    const { items } = await client.listVersions(imported.id, {}, alice);
+    expect(items.map(({ versionTag }) => versionTag)).toEqual(['c', 'b', 'a']);
   });
 
   const text = fc

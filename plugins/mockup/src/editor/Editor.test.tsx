@@ -552,6 +552,23 @@ describe('saving', () => {
     ]);
   });
 
+  it('saves the name and description beside the layout', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await userEvent.click(button('Name and description'));
+    const name = screen.getByRole('textbox', { name: /^Name/ });
+    await userEvent.clear(name);
+    await userEvent.click(button('Done'));
+    expect(screen.getByText('A mockup needs a name.')).toBeInTheDocument();
+    await userEvent.type(name, 'Home');
+    await userEvent.click(button('Done'));
+    await screen.findByRole('heading', { name: 'Home' });
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.mockup.name).toBe('Home');
+    expect(backend.api.saveVersion).not.toHaveBeenCalled();
+  });
+
   it.each([
     [403, /You may not change this mockup. What you did is kept as a draft/],
     [404, /was deleted, or is no longer shared/],

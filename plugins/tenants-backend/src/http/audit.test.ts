@@ -78,4 +78,17 @@ describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
     const lines = (asked.body as string).trimEnd().split('\n');
     expect(new Set(lines.map(line => JSON.parse(line).id)).size).toBe(700);
   });
+
+  it('is read by the client', async () => {
+    const { client } = backend;
+    const page = await client.listAudit(
+      'acme',
+      { actor: 'jane', limit: 1 },
+      { token: jane().replace('Bearer ', '') },
+    );
+    expect(page).toMatchObject({
+      items: [{ event: 'of-acme', outcome: 'succeeded' }],
+      next_cursor: expect.any(String),
+    });
+  });
 });

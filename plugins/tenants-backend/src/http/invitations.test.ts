@@ -206,6 +206,17 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     expect(await members()).toHaveLength(1);
   });
 
+  it('lowers no role, and raises a lower one', async () => {
+    const first = await invite({ role: 'admin' });
+    await accept(by(JANE), first.token);
+    const lower = await invite({ role: 'viewer' });
+    const { body } = await accept(by(JANE), lower.token);
+    expect(body.role).toBe('admin');
+    await accept(by(JOHN), (await invite({ role: 'viewer' })).token);
+    await accept(by(JOHN), (await invite({ role: 'member' })).token);
+    expect(await members()).toEqual([`${JANE}: admin`, `${JOHN}: member`]);
+  });
+
   it('with an address, only the user accepts who has it in the identity catalog', async () => {
     const { token } = await invite({
       role: 'member',

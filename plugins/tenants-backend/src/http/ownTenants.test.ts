@@ -196,6 +196,17 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(body.base_domain).toBe('portal.example');
     });
 
+    it('is in the typed client, for the tenant that the caller names', async () => {
+      const { client } = backend;
+      const token = mockCredentials.user.token(JANE);
+      await expect(
+        client.getOpenTenant({ token, tenantSlug: 'acme' }),
+      ).resolves.toMatchObject({ tenant_slug: 'acme', role: 'admin' });
+      await expect(client.getOpenTenant({ token })).resolves.toMatchObject({
+        tenant_slug: 'default',
+      });
+    });
+
     it('needs no tables where multi-tenancy is off', async () => {
       const empty = await TenancyDatabase.create(databases, id, 0);
       try {

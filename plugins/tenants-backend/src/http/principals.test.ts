@@ -132,6 +132,25 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect((await find('?principal=ci')).body).toEqual([]);
     });
 
+    it('is what the client calls, with many references too', async () => {
+      const { client } = backend;
+      const asAlice = { token: mockCredentials.user.token(ALICE) };
+      const principals = Array.from(
+        { length: 50 },
+        (_, i) => `user:default/many-${i}`,
+      );
+      const named = await client.findPrincipals(
+        'acme',
+        { principals },
+        asAlice,
+      );
+      expect(named.totalItems).toBe(50);
+      const search = { search: 'crew', limit: 5 };
+      await expect(
+        client.findPrincipals('acme', search, asAlice),
+      ).resolves.toEqual({ items: [CREW], totalItems: 1 });
+    });
+
     it('is for those who may change the members, before it asks any catalog', async () => {
       const asked = jest.spyOn(catalog, 'queryEntities');
       expect((await find('', 'acme', backend.admin)).status).toBe(200);
