@@ -107,16 +107,5 @@ describe.each(databases.eachSupportedId())(
         tested.directory.findActive('acme'),
       ).resolves.toBeUndefined();
     });
-
-    it('goes on to find where it may not listen at all', async () => {
-      tested = new DirectoryUnderTest(database.pool, {
-        connection: { ...database.appConnection, password: 'wrong', port: 1 },
-      });
-      const deaf = tested.deaf();
-      await expect(tested.directory.findActive('acme')).resolves.toBeDefined();
-      await deaf;
-      await expect(tested.directory.findActive('acme')).resolves.toBeDefined();
-      await expect(tested.remembers('acme')).resolves.toBe(false);
-    });
   },
 );

@@ -238,15 +238,6 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     });
   });
 
-  it.each(['Start', 'a--b', '-a', 'a%2Fb', 'a'.repeat(101)])(
-    'refuse the path %s',
-    async path => {
-      const { status, body } = await publish({}, path);
-      expect(status).toBe(400);
-      expect(body.error.message).toContain('lower-case letters');
-    },
-  );
-
   it('refuse a version that asks for too much, however it was saved', async () => {
     const layout = Array.from({ length: 101 }, (_, n) =>
       item({ i: `${n}`, component: 'markdown', props: { text: `${n}` } }),
