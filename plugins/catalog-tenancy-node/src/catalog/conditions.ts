@@ -140,7 +140,7 @@ export function storedKeys(anyCaseKey: string): string[] {
 
 /** PostgreSQL stores neither NUL nor lone surrogates. */
 export function isStorable(text: string): boolean {
-  return !text.includes('\0') && Buffer.from(text).toString() === text;
+  return !/[\0\p{Surrogate}]/u.test(text);
 }
 
 // PostgreSQL plans all conditions together and searches an index for each; too deep a nesting
