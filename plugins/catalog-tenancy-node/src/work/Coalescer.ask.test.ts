@@ -108,6 +108,25 @@ describe('What several callers ask a Coalescer', () => {
     );
   });
 
+  it('sends look-ups that come meanwhile together, in batches, and large ones alone', async () => {
+    const sent: string[][] = [];
+    const lookUp = (name: string, count: number) => {
+      const refs = Array.from({ length: count }, (_, i) => `${name}${i}`);
+      return reads.lookUp(TENANT, QUESTION, refs, async asked => {
+        sent.push(asked);
+        return new Map(asked.map(ref => [ref, `the text of ${ref}`]));
+      });
+    };
+    const found = await Promise.all([
+      ...['a', 'b', 'c', 'd'].map(name => lookUp(name, 50)),
+      ...['e', 'f', 'g'].map(name => lookUp(name, 50)),
+      lookUp('h', 101),
+    ]);
+    // The first one alone, the next four as a full batch, and what is left.
+    expect(sent.map(refs => refs.length).sort()).toEqual([100, 101, 200, 50]);
+    expect(found[6].get('g49')).toBe('the text of g49');
+  });
+
   describe('with callers that go', () => {
     const gone = new Error('gone');
     let sent: Array<{ signal?: AbortSignal; continues?: boolean }>;

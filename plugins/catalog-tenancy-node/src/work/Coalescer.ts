@@ -19,10 +19,10 @@ interface Waiting {
 }
 
 /** Larger look-ups are sent alone: sharing would delay others without a gain. */
-const MOST_REFS_SHARED = 20;
+const MOST_REFS_SHARED = 100;
 
 /** A batch of this size is sent at once. */
-const MOST_REFS = 100;
+const MOST_REFS = 200;
 
 /** A query shared by several callers. It is cancelled when all of them have left. */
 class Batch<T> {
