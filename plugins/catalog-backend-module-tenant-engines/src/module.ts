@@ -64,20 +64,14 @@ class Engines implements TenantEngines {
   readonly packages = readEnginePackages();
   readonly leases: ProcessLeases;
   readonly works: WorkByTenant;
-  readonly #configs: EngineConfigs;
   #manager?: EngineManager;
   #status?: EngineStatusStore;
   #forward?: RequestHandler;
   #mutations?: CodeMutations;
 
-  constructor(configs: EngineConfigs) {
-    this.#configs = configs;
+  constructor(readonly configs: EngineConfigs) {
     this.leases = new ProcessLeases(configs.leases);
     this.works = new WorkByTenant({ leases: this.leases });
-  }
-
-  get configs(): EngineConfigs {
-    return this.#configs;
   }
 
   open(parts: {
@@ -119,11 +113,11 @@ class Engines implements TenantEngines {
   }
 
   validateConfig(tenant: ActiveTenant, config: JsonObject): Promise<void> {
-    return this.#configs.validate(tenant, config);
+    return this.configs.validate(tenant, config);
   }
 
   isConfiguredByOperator(tenantSlug: string): boolean {
-    return this.#configs.isConfiguredByOperator(tenantSlug);
+    return this.configs.isConfiguredByOperator(tenantSlug);
   }
 
   statusOf(tenantId: string) {

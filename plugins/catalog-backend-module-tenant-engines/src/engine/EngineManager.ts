@@ -21,7 +21,7 @@ import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
 import { CoalescedRefresh } from '../work/CoalescedRefresh';
 import { SleepingEngines } from '../work/SleepingEngines';
 import type { EnginePool } from '../work/EnginePool';
-import type { TenantLeases } from '../leases/TenantLeases';
+import type { TenantLeases } from '../leases/ProcessLeases';
 import type { WakeTimes } from '../leases/WakeTimes';
 import type {
   EngineStatusRecorder,

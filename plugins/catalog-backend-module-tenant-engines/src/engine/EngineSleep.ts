@@ -1,6 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
-import type { TenantLeases } from '../leases/TenantLeases';
+import type { TenantLeases } from '../leases/ProcessLeases';
 import type { WakeTimes } from '../leases/WakeTimes';
 import type { MembersOfTenants } from '../members/MembersOfTenants';
 import { CoalescedRefresh } from '../work/CoalescedRefresh';

@@ -2,7 +2,6 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { applicationNameOf, type Fence, type LeaseStore } from './LeaseStore';
-import type { TenantLeases } from './TenantLeases';
 
 /** The role of a process in its deployment: all work, or only requests of users. */
 export type EngineRole = 'all' | 'none';
@@ -35,7 +34,8 @@ const now = (): Moment => ({
 });
 
 /**
- * The leases of this process.
+ * Which tenants' background work this process does. The tenants of a deployment are divided among
+ * its processes: each has at most one process that holds its lease.
  *
  * It renews one row of its own, each third of the time of a lease. By the clock of the
  * database the leases are others' to take when a whole such time has passed since the database
@@ -43,7 +43,7 @@ const now = (): Moment => ({
  * passed since it *sent* the renewal. Both measure a length of time, and need not agree on
  * what time it is.
  */
-export class ProcessLeases implements TenantLeases {
+export class ProcessLeases {
   readonly processId = randomUUID();
   /** The name of each session of background work, by which a fence finds it. */
   readonly applicationName = applicationNameOf(this.processId);
@@ -85,18 +85,32 @@ export class ProcessLeases implements TenantLeases {
     this.#leaseMs = options.leaseMs;
   }
 
-  /** {@inheritDoc TenantLeases.isHeld} */
+  /**
+   * Whether this process holds the lease of a tenant at this moment, by its own monotonic
+   * clock: `false` as soon as another process may have taken it.
+   */
   isHeld(tenantId: string): boolean {
     return this.#held.has(tenantId) && this.#isValid();
   }
 
-  /** {@inheritDoc TenantLeases.onChange} */
+  /**
+   * Calls a listener whenever the result of {@link ProcessLeases.isHeld} may have changed.
+   *
+   * @param listener - must not throw
+   * @returns a function that removes the listener
+   */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** {@inheritDoc TenantLeases.beforeRelease} */
+  /**
+   * Adds a hook that runs before this process gives a lease up for another process. The lease
+   * is held until all hooks have resolved, unless it is lost meanwhile.
+   *
+   * @param hook - must not reject
+   * @returns a function that removes the hook
+   */
   beforeRelease(hook: (tenantId: string) => Promise<void>): () => void {
     this.#hooks.add(hook);
     return () => this.#hooks.delete(hook);
@@ -415,6 +429,12 @@ export class ProcessLeases implements TenantLeases {
     }
   }
 }
+
+/** What users of the leases need of them. */
+export type TenantLeases = Pick<
+  ProcessLeases,
+  'isHeld' | 'onChange' | 'beforeRelease'
+>;
 
 /** An error as a sentence, with what an operator can do about it. */
 function explain(error: unknown): string {

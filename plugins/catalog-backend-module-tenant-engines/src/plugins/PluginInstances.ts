@@ -9,7 +9,7 @@ import {
   quiet,
   TenantEngine,
 } from '../engine/TenantEngine';
-import type { TenantLeases } from '../leases/TenantLeases';
+import type { TenantLeases } from '../leases/ProcessLeases';
 import { StartQueue } from '../work/StartQueue';
 import {
   SupervisedEngine,

@@ -1,7 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { TenantEngineStatus } from 'backstage-plugin-catalog-tenancy-node';
 import { describeFailure } from '../engine/failures';
-import type { TenantLeases } from '../leases/TenantLeases';
+import type { TenantLeases } from '../leases/ProcessLeases';
 import type {
   DeploymentFacts,
   EngineNote,

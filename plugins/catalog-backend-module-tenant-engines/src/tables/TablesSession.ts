@@ -141,14 +141,13 @@ export class TablesSession {
     name: string,
     options: WaitOptions & {
       scope: 'transaction' | 'session';
-      shared?: boolean;
     },
   ): Promise<void> {
-    const { scope, shared, patienceMs, signal } = options;
+    const { scope, patienceMs, signal } = options;
     const end = performance.now() + patienceMs;
     const take = `pg_try_advisory_${
       scope === 'transaction' ? 'xact_' : ''
-    }lock${shared ? '_shared' : ''}`;
+    }lock`;
     for (;;) {
       signal?.throwIfAborted();
       const [{ taken }] = await this.query<{ taken: boolean }>(

@@ -1,6 +1,6 @@
 import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { TenantLeases } from '../leases/TenantLeases';
+import type { TenantLeases } from '../leases/ProcessLeases';
 import { BackgroundWork } from './BackgroundWork';
 import { WorkByTenant } from './WorkByTenant';
 

@@ -1,5 +1,5 @@
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
-import type { TenantLeases } from '../leases/TenantLeases';
+import type { TenantLeases } from '../leases/ProcessLeases';
 import { BackgroundWork, type FINISH_TIMING } from './BackgroundWork';
 
 /**

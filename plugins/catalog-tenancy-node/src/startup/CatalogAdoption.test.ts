@@ -7,7 +7,7 @@ import {
   readAdoptedTenants,
 } from 'backstage-catalog-tenancy-migrations';
 import { Client } from 'pg';
-import { CompleteAdoption } from './CatalogAdoption';
+import { BackendAdoption } from './CatalogAdoption';
 
 const databases = createTestDatabases();
 
@@ -73,7 +73,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const database = { connection, schema: 'tenancy' };
       return {
         logger,
-        adoption: new CompleteAdoption({ database, logger }),
+        adoption: new BackendAdoption({ database, logger, isComplete: true }),
         faults: async () =>
           Object.fromEntries(
             (await readAdoptedTenants(database)).map(({ slug, faults }) => [

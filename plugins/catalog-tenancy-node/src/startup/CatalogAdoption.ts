@@ -65,26 +65,49 @@ export const NO_ADOPTION: CatalogAdoption = {
   retryFaults: async () => {},
 };
 
-/**
- * Retries the adoption faults of each tenant, and logs how many were resolved.
- */
-class Retries {
+/** The adoption of the stock catalog by this backend. */
+export class BackendAdoption implements CatalogAdoption {
   readonly #database: CatalogDatabase;
   readonly #logger: LoggerService;
   /** The tenants without engine tables that were logged already. */
   readonly #warned = new Set<string>();
+  #isComplete: boolean;
 
-  constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
+  /** @param options - `isComplete`: there is nothing to adopt, or it was adopted before */
+  constructor(options: {
+    database: CatalogDatabase;
+    logger: LoggerService;
+    isComplete: boolean;
+  }) {
     this.#database = options.database;
     this.#logger = options.logger;
+    this.#isComplete = options.isComplete;
   }
 
-  /**
-   * Continues with the other tenants if one fails.
-   *
-   * @throws the first `MigrationError`, at the end
-   */
-  async run({ withDefaultTenant = true } = {}): Promise<void> {
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  async complete(signal?: AbortSignal): Promise<void> {
+    let isWaiting = false;
+    while (!this.#isComplete) {
+      try {
+        await this.#attempt();
+      } catch (error) {
+        if (!(error instanceof OtherOperatorError)) {
+          throw error;
+        }
+        if (!isWaiting) {
+          this.#logger.info(`The adoption waits: ${error.message}`);
+          isWaiting = true;
+        }
+        await delay(POLL_MS, undefined, { signal });
+      }
+    }
+  }
+
+  /** Continues with the other tenants if one fails. */
+  async retryFaults(): Promise<void> {
     const tenants = await readAdoptedTenants(this.#database);
     const errors: unknown[] = [];
     for (const tenant of tenants) {
@@ -97,7 +120,7 @@ class Retries {
       if (
         tenant.engineTables &&
         (isDefault
-          ? withDefaultTenant && tenant.isComplete && tenant.faults > 0
+          ? this.#isComplete && tenant.isComplete && tenant.faults > 0
           : !tenant.isComplete || tenant.faults > 0)
       ) {
         await this.#retry(tenant).catch(error => errors.push(error));
@@ -106,6 +129,20 @@ class Retries {
     if (errors.length > 0) {
       throw errors[0];
     }
+  }
+
+  async #attempt(): Promise<void> {
+    const database = this.#database;
+    let status = await readAdoption(database);
+    if (!status.adopted) {
+      status = await adopt({ ...database, reporter: reporterOf(this.#logger) });
+      this.#logger.info(
+        'The catalog is adopted: the default tenant has what its engine ingests',
+      );
+    }
+    this.#isComplete = true;
+    await forgetIntent(database);
+    warnOfFaults(status, this.#logger);
   }
 
   async #retry(tenant: AdoptedTenantStatus): Promise<void> {
@@ -151,79 +188,8 @@ function describe({ tenantId, slug }: AdoptedTenantStatus): string {
     : `tenant "${slug ?? tenantId}"`;
 }
 
-/**
- * The adoption was complete when this backend started, or there is no catalog to adopt.
- */
-export class CompleteAdoption implements CatalogAdoption {
-  readonly isComplete = true;
-  readonly #retries: Retries;
-
-  constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
-    this.#retries = new Retries(options);
-  }
-
-  async complete(): Promise<void> {}
-
-  async retryFaults(): Promise<void> {
-    await this.#retries.run();
-  }
-}
-
-/** An adoption that this backend has to complete. */
-export class PendingAdoption implements CatalogAdoption {
-  readonly #database: CatalogDatabase;
-  readonly #logger: LoggerService;
-  readonly #retries: Retries;
-  #isComplete = false;
-
-  constructor(options: { database: CatalogDatabase; logger: LoggerService }) {
-    this.#database = options.database;
-    this.#logger = options.logger;
-    this.#retries = new Retries(options);
-  }
-
-  get isComplete(): boolean {
-    return this.#isComplete;
-  }
-
-  async complete(signal?: AbortSignal): Promise<void> {
-    let isWaiting = false;
-    while (!this.#isComplete) {
-      try {
-        await this.#attempt();
-      } catch (error) {
-        if (!(error instanceof OtherOperatorError)) {
-          throw error;
-        }
-        if (!isWaiting) {
-          this.#logger.info(`The adoption waits: ${error.message}`);
-          isWaiting = true;
-        }
-        await delay(POLL_MS, undefined, { signal });
-      }
-    }
-  }
-
-  async retryFaults(): Promise<void> {
-    await this.#retries.run({ withDefaultTenant: this.#isComplete });
-  }
-
-  async #attempt(): Promise<void> {
-    const database = this.#database;
-    let status = await readAdoption(database);
-    if (!status.adopted) {
-      status = await adopt({ ...database, reporter: reporterOf(this.#logger) });
-      this.#logger.info(
-        'The catalog is adopted: the default tenant has what its engine ingests',
-      );
-    }
-    this.#isComplete = true;
-    await forgetIntent(database);
-    warnOfFaults(status, this.#logger);
-  }
-}
-
-function reporterOf(logger: LoggerService): Reporter {
+/** What a migration reports, in the log of the backend. */
+export function reporterOf(logger: LoggerService): Reporter {
   return {
     info: message => logger.debug(message),
     warn: message => logger.warn(message),

@@ -7,12 +7,11 @@ import {
 import type { TenancyPool } from '../pool/TenancyPool';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
+  BackendAdoption,
   type CatalogAdoption,
   type CatalogDatabase,
-  CompleteAdoption,
   hasIntent,
   noteIntent,
-  PendingAdoption,
   warnOfFaults,
 } from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
@@ -30,13 +29,14 @@ export async function decideAdoption(options: {
 }): Promise<CatalogAdoption> {
   const { database, logger } = options;
   const state = await judgeAdoption(options);
-  if (state === 'complete') {
-    return new CompleteAdoption({ database, logger });
-  }
   if (state === 'new') {
     await noteIntent(database);
   }
-  return new PendingAdoption({ database, logger });
+  return new BackendAdoption({
+    database,
+    logger,
+    isComplete: state === 'complete',
+  });
 }
 
 /**

@@ -11,7 +11,11 @@ import {
 } from 'backstage-catalog-tenancy-migrations';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, ClientConfig } from 'pg';
-import { type CatalogDatabase, noteIntent } from './CatalogAdoption';
+import {
+  type CatalogDatabase,
+  noteIntent,
+  reporterOf,
+} from './CatalogAdoption';
 import { TenancyStartupError } from './TenancyStartupError';
 import { refuseToAdopt } from './decideAdoption';
 import { hasTable, LAST_PHASE, readLayout } from './layout';
@@ -96,7 +100,7 @@ async function setUp(options: {
       connection,
       schema,
       createTables: true,
-      reporter: reporterOf(logger),
+      reporter: quietReporter(logger),
     }),
   );
 }
@@ -117,7 +121,7 @@ async function bringUpToDate(
       const added = await upgrade({
         connection,
         schema,
-        reporter: reporterOf(logger),
+        reporter: quietReporter(logger),
       });
       if (added.length > 0) {
         logger.info(
@@ -152,15 +156,9 @@ async function inTurn(migrate: () => Promise<unknown>): Promise<void> {
   }
 }
 
-function reporterOf(logger: LoggerService): Reporter {
-  return {
-    info: message => logger.debug(message),
-    // Its warnings concern tables that were in use before.
-    warn: message => logger.debug(message),
-    waiting: (what, attempts) =>
-      logger.info(`Waiting for a lock (attempt ${attempts}): ${what}`),
-    progress: () => ({ advance: () => {}, finish: () => {} }),
-  };
+/** Without warnings, which concern tables that were in use before. */
+function quietReporter(logger: LoggerService): Reporter {
+  return { ...reporterOf(logger), warn: message => logger.debug(message) };
 }
 
 const UNREADABLE =
