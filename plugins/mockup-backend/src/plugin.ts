@@ -23,6 +23,7 @@ import {
   type KeysOf,
   readTenancyConfig,
   refuseUnknownKeys,
+  requestsUnderWayServiceRef,
   tenantGateServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -86,6 +87,7 @@ function createPlugin(handover: StoreHandover) {
           metrics: metricsServiceRef,
           permissions: coreServices.permissions,
           permissionsRegistry: coreServices.permissionsRegistry,
+          requests: requestsUnderWayServiceRef,
           scheduler: coreServices.scheduler,
           tenantGate: tenantGateServiceRef,
           userInfo: coreServices.userInfo,
@@ -104,6 +106,7 @@ function createPlugin(handover: StoreHandover) {
           metrics,
           permissions,
           permissionsRegistry,
+          requests,
           scheduler,
           tenantGate,
           userInfo,
@@ -120,7 +123,10 @@ function createPlugin(handover: StoreHandover) {
               trashRetentionMs: retention.trashMs,
             }),
           );
-          lifecycle.addShutdownHook(() => stores.close());
+          lifecycle.addShutdownHook(async () => {
+            await requests.answered();
+            await stores.close();
+          });
           const ofRequest = () => {
             if (!multiTenant) {
               return stores.forDefaultTenant();
