@@ -1,5 +1,8 @@
 import { ResponseError } from '@backstage/errors';
 
+export { describeIssues } from './describeIssues';
+export { isStorableText, isWithin } from './texts';
+
 /** How a client finds its plugin and reaches it. */
 export interface HttpClientOptions {
   /** The frontend's discovery API, or the backend's discovery service. */

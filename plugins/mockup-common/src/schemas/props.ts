@@ -1,6 +1,6 @@
+import { isStorableText } from '@internal/http-client';
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
-import { isStorableText } from './text';
 
 const EXPECTED = 'an object of component properties';
 

@@ -1,15 +1,5 @@
+import { isStorableText, isWithin } from '@internal/http-client';
 import { z } from 'zod';
-
-// A lone surrogate matches \p{Surrogate} under the u flag, a pair does not.
-const UNSTORABLE = /[\0\p{Surrogate}]/u;
-
-/**
- * Whether PostgreSQL can store a string unchanged: it has no NUL character, and a
- * lone surrogate has no UTF-8 form.
- */
-export function isStorableText(text: string): boolean {
-  return !UNSTORABLE.test(text);
-}
 
 /**
  * A string of `minimum` to `maximum` characters, counted in code points as
@@ -36,13 +26,4 @@ export function storableText(expected: string) {
     error: `${expected} without NUL characters and lone surrogates`,
     abort: true,
   });
-}
-
-function isWithin(text: string, minimum: number, maximum: number): boolean {
-  // A code point takes one or two UTF-16 units, so `length` decides most strings.
-  if (text.length > 2 * maximum) {
-    return false;
-  }
-  const length = text.length > maximum ? Array.from(text).length : text.length;
-  return length >= minimum && length <= maximum;
 }

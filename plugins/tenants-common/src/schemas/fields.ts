@@ -1,3 +1,4 @@
+import { isStorableText, isWithin } from '@internal/http-client';
 import { z } from 'zod';
 import { TENANT_ROLES } from '../roles';
 
@@ -5,9 +6,6 @@ const LONGEST_SLUG = 63;
 const LARGEST_PAGE = 500;
 const DEFAULT_PAGE = 100;
 const SLUG = `1 to ${LONGEST_SLUG} characters of a-z, 0-9 and -`;
-
-// PostgreSQL keeps no NUL character, and a lone surrogate has no UTF-8 form.
-const UNSTORABLE = /[\0\p{Surrogate}]/u;
 
 /** The slug of a tenant that there is. */
 export const slug = z
@@ -41,7 +39,7 @@ export function integer(minimum: number, maximum: number) {
 export function text(expected: string, minimum: number, maximum: number) {
   return z
     .string({ error: expected })
-    .refine(value => !UNSTORABLE.test(value), {
+    .refine(isStorableText, {
       error: `${expected} without NUL characters and lone surrogates`,
       abort: true,
     })
@@ -56,12 +54,3 @@ export const pageFields = {
   /** How many entries to pass over first; none by default. */
   offset: integer(0, Number.MAX_SAFE_INTEGER).default(0),
 };
-
-function isWithin(value: string, minimum: number, maximum: number): boolean {
-  // A code point takes one or two UTF-16 units.
-  if (value.length > 2 * maximum) {
-    return false;
-  }
-  const { length } = Array.from(value);
-  return length >= minimum && length <= maximum;
-}
