@@ -161,6 +161,12 @@ const ONCE: Picture[] = [
     path: mockup => `/mockups/${mockup}/versions`,
     then: press(/^Restore/),
   },
+  {
+    name: 'tag',
+    ...anna,
+    path: mockup => `/mockups/${mockup}/versions`,
+    then: press(/^Change the tag/),
+  },
   // From here on, the browser has a draft.
   {
     name: 'leave-editor',
