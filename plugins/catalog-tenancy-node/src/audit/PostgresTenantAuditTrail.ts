@@ -127,6 +127,11 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
         }
       },
       storeWith: describe => {
+        // While the queue writes the begun event, an INSERT with the same id would wait for it. The
+        // queue's write may in turn wait for the tenant's row, which the transaction locks. Taken
+        // at once, the event of a slow change is written only with it: a process that is killed
+        // before has changed nothing.
+        const isTaken = this.#queue.take(event.event_id);
         let sent = '';
         return {
           build: async () => {
@@ -134,10 +139,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
               outcome: 'succeeded',
               meta: await describe(),
             };
-            // While the queue writes the begun event, an INSERT with the same id would wait for
-            // it. The queue's write may in turn wait for the tenant's row, which this
-            // transaction has locked.
-            if (stored || !this.#queue.take(event.event_id)) {
+            if (stored || !isTaken) {
               return undefined;
             }
             sent = JSON.stringify(ended);
