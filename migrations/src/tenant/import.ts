@@ -6,16 +6,11 @@ import { RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive } from './archive';
 import { BATCH, loadPart, type Target } from './loadPart';
-import { withPlaces } from './places';
+import { placeOf, whereIs, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { digestOf, removeLeftovers } from './purge';
 import { allowWrites } from './refusedWrites';
-import {
-  isKnown,
-  mockupSections,
-  registrySections,
-  schemaOfPart,
-} from './sections';
+import { isKnown, registrySections, schemaOfPart } from './sections';
 import type { MakeTables } from './tables';
 
 export interface ImportOptions {
@@ -134,16 +129,6 @@ function partsOf({ migrations, sections }: Header): string[] {
       ...sections.map(({ part }) => part),
     ]),
   ].filter(part => part === 'engine' || part.startsWith('plugin '));
-}
-
-/** The database of a plugin, where each has its own. */
-export function placeOf(places: Place[], part: string): Place {
-  const plugin = part.replace('plugin ', '');
-  return (
-    places.find(
-      ({ database }) => part !== 'engine' && database.endsWith(`_${plugin}`),
-    ) ?? places[0]
-  );
 }
 
 /** Whether a purge has retired the slug $1, which was not of the tenant with the digest $2. */
@@ -266,34 +251,11 @@ async function load(
   header: Header,
   target: Target,
 ): Promise<void> {
-  const mockups = await mockupPlace(places);
-  const loads = new Map<string, Load>();
-  const loadOf = (part: string): Load => {
-    if (part === 'registry') {
-      return {
-        part,
-        executor: context.executor,
-        schema: context.settings.schema,
-      };
-    }
-    if (part !== 'mockups') {
-      return {
-        part,
-        executor: placeOf(places, part).executor,
-        schema: schemaOfPart(part, target.tenantId),
-      };
-    }
-    if (!mockups) {
-      throw new RefusedError(
-        'The file has mockups, and no database of the portal has the tables of the mockup plugin. Start the backend once, or give --config or --database.',
-      );
-    }
-    return { part, ...mockups };
-  };
-  for (const { part } of header.sections) {
-    loads.set(part, loads.get(part) ?? loadOf(part));
+  const loads: Load[] = [];
+  for (const part of new Set(header.sections.map(each => each.part))) {
+    loads.push({ part, ...(await whereIs(context, places, part, target)) });
   }
-  const { registry, others } = bySession([...loads.values()]);
+  const { registry, others } = bySession(loads);
   const run = (some: Load[], inside: () => Promise<void>) => {
     const { session } = some[0].executor;
     return session.transaction('begin', async () => {
@@ -331,16 +293,4 @@ function bySession(loads: Load[]): { registry: Load[]; others: Load[][] } {
       others.filter(each => each.executor === executor),
     ),
   };
-}
-
-export async function mockupPlace(
-  places: Place[],
-): Promise<{ executor: Executor; schema: string } | undefined> {
-  for (const { executor } of places) {
-    const [found] = await mockupSections(executor);
-    if (found) {
-      return { executor, schema: found.schema };
-    }
-  }
-  return undefined;
 }

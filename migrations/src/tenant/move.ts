@@ -7,15 +7,10 @@ import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeLiteral } from '../sql';
 import { copyDifference } from './copyDifference';
 import { migrationsOf } from './export';
-import {
-  makeMissingTables,
-  mockupPlace,
-  placeOf,
-  RETIRED_OF_ANOTHER,
-} from './import';
+import { makeMissingTables, RETIRED_OF_ANOTHER } from './import';
 import { requireTable, type Target } from './loadPart';
 import { announce, fillOwnTables } from './partTables';
-import { type Place, type Portal, withPlaces } from './places';
+import { type Place, type Portal, whereIs, withPlaces } from './places';
 import { digestOf } from './purge';
 import { allowWrites, refuseLonger, refuseWrites } from './refusedWrites';
 import {
@@ -23,7 +18,6 @@ import {
   isOwnSchema,
   mockupSections,
   registrySections,
-  schemaOfPart,
   schemaSections,
 } from './sections';
 import type { MakeTables } from './tables';
@@ -183,7 +177,12 @@ class Move {
   async #copyPart(reader: Executor, sections: FoundSection[]): Promise<void> {
     const { target } = this;
     const [{ part }] = sections;
-    const { executor, schema } = await destinationOf(this.into, part, target);
+    const { executor, schema } = await whereIs(
+      this.into.context,
+      this.into.places,
+      part,
+      target,
+    );
     const copied = sections.map(source => ({
       source,
       destination: { ...source, schema },
@@ -373,25 +372,4 @@ async function ownParts({ places }: Side, tenantId: string): Promise<string[]> {
     sections.forEach(({ part }) => parts.add(part));
   }
   return [...parts];
-}
-
-async function destinationOf(
-  { context, places }: Side,
-  part: string,
-  { tenantId }: Target,
-): Promise<{ executor: Executor; schema: string }> {
-  if (part === 'registry') {
-    return { executor: context.executor, schema: context.settings.schema };
-  }
-  if (part !== 'mockups') {
-    const { executor } = placeOf(places, part);
-    return { executor, schema: schemaOfPart(part, tenantId) };
-  }
-  const mockups = await mockupPlace(places);
-  if (!mockups) {
-    throw new RefusedError(
-      'The destination has no tables of the mockup plugin. Start its backend once, or give --to-config or --database.',
-    );
-  }
-  return mockups;
 }

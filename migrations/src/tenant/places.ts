@@ -3,9 +3,11 @@ import type { ClientConfig } from 'pg';
 import { executorOf } from '../engine/Executor';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
 import { locatePlugins } from '../session/catalogLocation';
 import { MigrationSession } from '../session/MigrationSession';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
+import { mockupSections, schemaOfPart } from './sections';
 
 /** What tells which databases the portal has beside that of the catalog. */
 export interface Portal {
@@ -104,4 +106,45 @@ function openAs(
     schema: settings.schema,
     applicationName: `${APPLICATION_PREFIX} tenant`,
   });
+}
+
+/** The database of a plugin, where each has its own. */
+export function placeOf(places: Place[], part: string): Place {
+  const plugin = part.replace('plugin ', '');
+  return (
+    places.find(
+      ({ database }) => part !== 'engine' && database.endsWith(`_${plugin}`),
+    ) ?? places[0]
+  );
+}
+
+/**
+ * Where the rows of a part of a tenant stand, or are to stand.
+ *
+ * @throws {@link RefusedError} for mockups, where their plugin has no tables
+ */
+export async function whereIs(
+  { executor, settings }: StepContext,
+  places: Place[],
+  part: string,
+  { tenantId }: { tenantId: string },
+): Promise<{ executor: Executor; schema: string }> {
+  if (part === 'registry') {
+    return { executor, schema: settings.schema };
+  }
+  if (part !== 'mockups') {
+    return {
+      executor: placeOf(places, part).executor,
+      schema: schemaOfPart(part, tenantId),
+    };
+  }
+  for (const place of places) {
+    const [found] = await mockupSections(place.executor);
+    if (found) {
+      return { executor: place.executor, schema: found.schema };
+    }
+  }
+  throw new RefusedError(
+    'There are no tables of the mockup plugin for the mockups of the tenant. Start the backend once, or give its configuration (--config, --to-config) or --database.',
+  );
 }

@@ -21,7 +21,8 @@ import { emptyBucket } from './emptyBucket';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { allowWrites } from './refusedWrites';
-import { schemaPattern, searchTraces } from './traces';
+import { schemasOf } from './sections';
+import { searchTraces } from './traces';
 import type { Trace, Traces } from './traces';
 
 /** The tenant that goes. */
@@ -219,11 +220,7 @@ async function dropSchemas(
   tenantId: string,
   report: PurgeReport,
 ): Promise<void> {
-  const schemas = await executor.read<{ name: string }>(
-    'select nspname as name from pg_namespace where nspname ~ $1 order by 1',
-    [schemaPattern(tenantId)],
-  );
-  for (const { name } of schemas) {
+  for (const name of await schemasOf(executor, tenantId)) {
     await executor.transaction({
       title: `Drop the schema "${name}"`,
       locks:

@@ -101,13 +101,8 @@ export async function schemaSections(
   executor: Executor,
   tenantId: string,
 ): Promise<FoundSection[]> {
-  const engine = engineSchemaOf(tenantId);
-  const schemas = await executor.read<{ schema: string }>(
-    `select nspname as schema from pg_namespace where nspname ~ $1 order by 1`,
-    [`^${engine}(_|$)`],
-  );
   const found: FoundSection[] = [];
-  for (const { schema } of schemas) {
+  for (const schema of await schemasOf(executor, tenantId)) {
     found.push(
       ...(await sectionsOf(
         executor,
@@ -124,6 +119,18 @@ export async function schemaSections(
     );
   }
   return found;
+}
+
+/** The schemas of a tenant's engine and instances in a database. */
+export async function schemasOf(
+  executor: Pick<Executor, 'read'>,
+  tenantId: string,
+): Promise<string[]> {
+  const schemas = await executor.read<{ name: string }>(
+    'select nspname as name from pg_namespace where nspname ~ $1 order by 1',
+    [`^${engineSchemaOf(tenantId)}(_|$)`],
+  );
+  return schemas.map(({ name }) => name);
 }
 
 /** The part of a tenant that a schema has. */

@@ -2,7 +2,6 @@ import { DatabaseError } from 'pg';
 import type { Executor } from '../engine/Executor';
 import { RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import { engineSchemaOf } from '../adopt/engine';
 
 /** Where something of a tenant stands. */
 export interface Trace {
@@ -145,9 +144,4 @@ function countStatement(
   });
   return `select ${counts.join(', ')}
     from ${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
-}
-
-/** The schemas of a tenant's engine and instances. */
-export function schemaPattern(tenantId: string): string {
-  return `^${engineSchemaOf(tenantId)}(_|$)`;
 }
