@@ -101,6 +101,7 @@ describe('the variables', () => {
 describe('the secrets', () => {
   it('are in place of each secret of the other configuration', () => {
     expect(SECRETS.map(([key]) => key)).toEqual([
+      'backend.auth.externalAccess.0.options.token',
       'backend.database.connection.password',
       'auth.session.secret',
       'auth.providers.oidc.production.clientSecret',
@@ -124,6 +125,11 @@ describe('the secrets', () => {
 });
 
 describe('compose.yaml', () => {
+  it('asks for health with a command, of which YAML makes nothing else', () => {
+    const { test } = compose.services.backend.healthcheck;
+    expect(test).toEqual(test.map(String));
+  });
+
   it('names files that are there', () => {
     const mounted = Object.values<{ volumes?: string[] }>(compose.services)
       .flatMap(({ volumes = [] }) => volumes)
