@@ -94,9 +94,11 @@ const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 export function stopRequest(): Promise<void> {
   return new Promise(resolve => {
     SIGNALS.forEach(signal => process.on(signal, () => resolve()));
-    if (process.env.npm_lifecycle_event) {
-      const parent = process.ppid;
-      setInterval(() => process.ppid !== parent && resolve(), POLL_MS).unref();
+    // Of rememberParent.cjs.
+    const parent = process.env.PARENT_OF_START;
+    if (parent) {
+      const isGone = () => String(process.ppid) !== parent;
+      setInterval(() => isGone() && resolve(), POLL_MS).unref();
     }
   });
 }

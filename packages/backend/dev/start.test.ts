@@ -224,8 +224,9 @@ describe('the data folder of npm start', () => {
       headers: { 'x-tenant-slug': 'acme' },
     });
     expect(gone.status).toBe(403);
-    third.child.kill('SIGINT');
-    await third.exited;
+    third.child.kill('SIGTERM');
+    expect(await third.exited).toBe(0);
+    expect(await clone.isQuiet()).toBe(true);
   });
 });
 
@@ -237,6 +238,12 @@ describe('npm start without what it needs', () => {
   });
 
   afterAll(() => clone.remove());
+
+  it('ends where npm has ended before it is loaded', async () => {
+    const { output } = await clone.startOrphaned(READY);
+    expect(output).not.toContain(READY);
+    expect(await clone.isQuiet()).toBe(true);
+  });
 
   it('does not start with a user whom row-level security does not bind', async () => {
     const local = join(clone.folder, 'app-config.local.yaml');

@@ -27,6 +27,17 @@ type Started = {
   exited: Promise<number>;
 };
 
+/** The arguments of Node.js that `npm start` has, which loads these modules first. */
+function commandLine(first: string[]): string[] {
+  const loaded = [...first, '@backstage/cli/config/nodeTransform.cjs'];
+  return [
+    ...loaded.flatMap(name => ['--require', require.resolve(name)]),
+    require.resolve('../start.ts'),
+    // It has no sources of pages.
+    '--no-app',
+  ];
+}
+
 /**
  * What looks like a clone of this repository to `npm start`, with a data folder
  * and a port of its own, and without the developer's local configuration.
@@ -60,33 +71,36 @@ export class Clone {
   }
 
   /** @param env - on top of this process's own environment, without its flag */
-  async start(
+  start(untilText: string, env: Record<string, string> = {}) {
+    return this.#start(untilText, [process.execPath, ...commandLine([])], env);
+  }
+
+  /** The same by a shell, as npm does, which is killed before `start.ts` is loaded. */
+  startOrphaned(untilText: string) {
+    const args = commandLine(['../rememberParent.cjs', './endParent.cjs']);
+    // With a command to come, the shell does not become the first one.
+    const shell = ['sh', '-c', '"$@"; exit', 'sh', process.execPath];
+    return this.#start(untilText, [...shell, ...args], {});
+  }
+
+  async #start(
     untilText: string,
-    env: Record<string, string> = {},
+    [command, ...args]: string[],
+    env: Record<string, string>,
   ): Promise<Started> {
-    const child = spawn(
-      process.execPath,
-      [
-        '--require',
-        require.resolve('@backstage/cli/config/nodeTransform.cjs'),
-        require.resolve('../start.ts'),
-        // It has no sources of pages.
-        '--no-app',
-      ],
-      {
-        cwd: this.folder,
-        env: {
-          ...process.env,
-          NODE_ENV: 'development',
-          POSTGRES_HOST: undefined,
-          MULTI_TENANCY_ENABLED: undefined,
-          TENANCY_POSTGRES_USER: undefined,
-          APP_CONFIG_backend_listen_port: String(this.port),
-          APP_CONFIG_backend_baseUrl: JSON.stringify(this.url),
-          ...env,
-        },
+    const child = spawn(command, args, {
+      cwd: this.folder,
+      env: {
+        ...process.env,
+        NODE_ENV: 'development',
+        POSTGRES_HOST: undefined,
+        MULTI_TENANCY_ENABLED: undefined,
+        TENANCY_POSTGRES_USER: undefined,
+        APP_CONFIG_backend_listen_port: String(this.port),
+        APP_CONFIG_backend_baseUrl: JSON.stringify(this.url),
+        ...env,
       },
-    );
+    });
     this.#children.push(child);
     const exited = once(child, 'exit').then(([code]) => code as number);
     let printed = '';
