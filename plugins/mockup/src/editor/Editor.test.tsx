@@ -559,7 +559,7 @@ describe('saving', () => {
     const name = screen.getByRole('textbox', { name: /^Name/ });
     await userEvent.clear(name);
     await userEvent.click(button('Done'));
-    expect(screen.getByText('A mockup needs a name.')).toBeInTheDocument();
+    expect(screen.getByText('Name is missing.')).toBeInTheDocument();
     await userEvent.type(name, 'Home');
     await userEvent.click(button('Done'));
     await screen.findByRole('heading', { name: 'Home' });
