@@ -24,7 +24,7 @@ import {
 /**
  * {@link TenantEngineStore} on PostgreSQL.
  *
- * A change locks the tenant's row until the commit: {@link changeTenant}.
+ * A change locks the tenant's row until the commit: `changeTenant`.
  *
  * @public
  */

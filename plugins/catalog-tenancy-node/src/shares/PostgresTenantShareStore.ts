@@ -40,7 +40,7 @@ interface ShareRow {
 /**
  * {@link TenantShareStore} on PostgreSQL.
  *
- * A change locks the row of the sharing tenant until the commit: {@link changeTenant}.
+ * A change locks the row of the sharing tenant until the commit: `changeTenant`.
  *
  * @public
  */

@@ -25,7 +25,7 @@ interface Row {
 
 /**
  * {@link TenantSignInStore} on PostgreSQL. Without a cache, because signing in and refreshing a
- * session are rare. A change locks the tenant's row: {@link changeTenant}.
+ * session are rare. A change locks the tenant's row: `changeTenant`.
  *
  * @public
  */
