@@ -84,10 +84,8 @@ export async function vacuum(database: Database): Promise<void> {
     // No row of a transaction that is not yet on the disk counts as visible.
     await client.query('checkpoint');
     await client.query('set synchronous_commit = on');
-    await client.query('vacuum (analyze)');
-    // It passes over pages that are written to the disk at that moment.
-    await client.query('checkpoint');
-    await client.query('vacuum');
+    // By default it leaves dead rows where they are on less than a fiftieth of the pages.
+    await client.query('vacuum (analyze, index_cleanup on)');
     const { rows } = await client.query<{ names: string | null }>(
       `select string_agg(c.relname, ', ') as names
          from pg_class c join pg_stat_user_tables s on s.relid = c.oid
