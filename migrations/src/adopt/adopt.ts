@@ -60,8 +60,8 @@ export async function adopt(
   }
   const engine = { ...(await requireEngine(context, tenantId)), slug };
   await refuseOthersTables(context, engine);
-  if (tenantId === DEFAULT_TENANT_ID) {
-    await requireLayout(migration);
+  if (tenantId === DEFAULT_TENANT_ID && !(await requireLayout(migration))) {
+    return engine;
   }
   await refuseAnother(context, engine);
   await refuseLosses(context, engine);

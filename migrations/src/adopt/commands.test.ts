@@ -2,8 +2,10 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 import { migrateTo } from '../migrateTo';
+import { refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
+import { adopt } from './library';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -13,6 +15,47 @@ describe('the commands', () => {
     catalog = await createStockCatalog(databases, 'POSTGRES_18');
   });
   afterEach(() => catalog.close());
+
+  it('print what they would do, and change nothing', async () => {
+    const { connection, engine, client } = catalog;
+    await engine.ingest({ ref: 'component:default/a' });
+    const dryRun = async (command: string, stdout: RegExp) =>
+      expect(
+        runInProcess(connection, ...command.split(' '), '--dry-run'),
+      ).resolves.toMatchObject({
+        exitCode: 0,
+        stdout: expect.stringMatching(stdout),
+      });
+    const triggers = async () => {
+      const { rows } = await client.query(
+        `select count(*)::int as count from pg_trigger where tgname ~ '^tenancy_adoption'`,
+      );
+      return rows[0].count;
+    };
+    await dryRun('adopt', /create table .*tenants \([^]*tenant_id/);
+    const { rows } = await client.query(
+      `select to_regnamespace('tenancy') is null as nothing`,
+    );
+    expect(rows).toEqual([{ nothing: true }]);
+    await migrateTo(5, { connection, createTables: true });
+    await dryRun(
+      'adopt',
+      /^-- Carry the changes of .* SHARE ROW EXCLUSIVE [^]*trigger tenancy_adoption[^]*adoption_copy\(/m,
+    );
+    expect(await triggers()).toBe(0);
+    await adopt({ connection });
+    const installed = await triggers();
+    for (const command of ['unadopt', 'rollback --to 0']) {
+      await dryRun(
+        command,
+        /^-- Carry the changes of .* no more\. ACCESS EXCLUSIVE [^]*drop trigger if exists tenancy_adoption/m,
+      );
+    }
+    // No application is there, which a request would notice.
+    await dryRun('phase6 --base-url http://127.0.0.1:1', /^-- Send GET /m);
+    expect(await triggers()).toBe(installed);
+    expect(await refsOf(catalog)).toEqual(['component:default/a']);
+  });
 
   it('adopt, tell how it stands, verify, and undo', async () => {
     const { connection, engine, client } = catalog;

@@ -37,11 +37,22 @@ select last, rows from batch`;
 /**
  * The first copy, in the order of the ids. The triggers exist already, so a batch may meet an
  * entity that a trigger has carried: it carries the present row again.
- *
- * Locks: FOR SHARE on a few rows of final_entities and refresh_state at a time, for 20 ms or so.
  * What the engine has locked is left for later.
  */
 export async function copyEntities(
+  context: StepContext,
+  engine: Engine,
+): Promise<void> {
+  await context.executor.work({
+    title:
+      `${ENTITIES_TITLE}, each batch behind the last id of the one before. FOR SHARE on a few ` +
+      `rows of the engine, for ${TARGET_MS} ms or so.`,
+    script: [copyStatement(engine, '', FIRST_ROWS)],
+    run: () => copyBatches(context, engine),
+  });
+}
+
+async function copyBatches(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
@@ -89,26 +100,34 @@ const EDGE_ROWS = 500;
 
 /**
  * Copies the edges between entities from an engine's table to ours while the engine writes.
- * The triggers exist. It copies in ranges, each edge under a lock of the engine's row (FOR KEY
- * SHARE, for milliseconds): a transaction that deletes that row waits, and its trigger finds ours.
+ * The triggers exist. It copies in ranges, each edge under a lock of the engine's row: a
+ * transaction that deletes that row waits, and its trigger finds ours.
  */
 export async function fillParents(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  let after: string | null = '0';
-  while (after !== null) {
-    const [batch]: { last: string | null }[] = await runBriefly(
-      context,
+  const title = 'Carry the edges between entities';
+  const statementAfter = (last: string) =>
+    `select adoption_copy_parents(${engineArguments(
       engine,
-      {
-        title: 'Carry the edges between entities',
-        statement: `select adoption_copy_parents(${engineArguments(
+    )}, ${last}, ${EDGE_ROWS})::text as last`;
+  await context.executor.work({
+    title:
+      `${title}, each batch behind the last id of the one before. FOR KEY SHARE on ` +
+      `${EDGE_ROWS} rows of the engine, for milliseconds.`,
+    script: [statementAfter('0')],
+    async run() {
+      let after: string | null = '0';
+      while (after !== null) {
+        const [batch]: { last: string | null }[] = await runBriefly(
+          context,
           engine,
-        )}, ${after}, ${EDGE_ROWS})::text as last`,
-      },
-    );
-    after = batch.last;
-  }
+          { title, statement: statementAfter(after) },
+        );
+        after = batch.last;
+      }
+    },
+  });
   await reconcileParents(context, engine);
 }

@@ -21,8 +21,7 @@ const ROUNDS = 20;
 
 /**
  * Carries, one by one, the entities that differ from the engine's: those that a batch
- * skipped, adoption faults, and changes from before the triggers. Locks: FOR SHARE on the rows of
- * one entity, for a moment.
+ * skipped, adoption faults, and changes from before the triggers.
  *
  * @throws {@link VerificationError} if entities still differ after 20 rounds
  */
@@ -32,6 +31,7 @@ export async function reconcileEntities(
 ): Promise<void> {
   await reconcile(context, engine, {
     title: 'Carry what differs',
+    locks: 'FOR SHARE on the rows of one entity, for a moment.',
     query: `select key from (${differingEntities(engine)}) differing
    union
   select key from ${faultsOf(engine)}
@@ -42,10 +42,7 @@ export async function reconcileEntities(
   });
 }
 
-/**
- * Carries the edges between entities that differ from the engine's. Locks: FOR KEY SHARE on the
- * rows of an edge, for a moment.
- */
+/** Carries the edges between entities that differ from the engine's. */
 export async function reconcileParents(
   context: StepContext,
   engine: Engine,
@@ -53,6 +50,7 @@ export async function reconcileParents(
   const edges = engineTable(engine, EDGES);
   await reconcile<Edge>(context, engine, {
     title: 'Carry the edges that differ',
+    locks: 'FOR KEY SHARE on the rows of an edge, for a moment.',
     query: differingParents(engine),
     // A transaction that deletes one of them is waited for, or waits and its trigger then
     // finds our row.
@@ -75,8 +73,12 @@ interface Edge extends Differing {
   ref: string;
 }
 
+/** In place of a row, for a dry run. */
+const EXAMPLE = { key: '<key>', parent: '<parent>', ref: '<ref>' };
+
 interface Reconciliation<Row> {
   title: string;
+  locks: string;
   /** The rows that differ. */
   query: string;
   /** The statement that carries one of them. */
@@ -86,6 +88,19 @@ interface Reconciliation<Row> {
 }
 
 async function reconcile<Row extends Differing>(
+  context: StepContext,
+  engine: Engine,
+  reconciliation: Reconciliation<Row>,
+): Promise<void> {
+  const { title, locks, query, put, forget } = reconciliation;
+  await context.executor.work({
+    title: `${title}, row by row of what the first statement finds. ${locks}`,
+    script: [query, put(EXAMPLE as Differing as Row), forget],
+    run: () => reconcileInRounds(context, engine, reconciliation),
+  });
+}
+
+async function reconcileInRounds<Row extends Differing>(
   context: StepContext,
   engine: Engine,
   { title, query, put, forget }: Reconciliation<Row>,

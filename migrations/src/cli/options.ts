@@ -6,6 +6,7 @@ import { TO_URL_VARIABLE, URL_VARIABLE } from './connection';
 
 /** The options of all commands, as commander names them. */
 export interface CommandOptions {
+  dryRun?: boolean;
   schema: string;
   maxPause?: number;
   batchSize: number;
@@ -88,6 +89,11 @@ export function commonOptions(): Option[] {
     ),
   ];
 }
+
+export const dryRunOption = option(
+  '--dry-run',
+  'print the SQL and the locks, and change nothing',
+);
 
 /** The option of all commands that change something. */
 export const maxPauseOption = option(

@@ -2,8 +2,10 @@ import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { EXIT_CODES } from '../errors';
 import { phase1 } from '../phases/phase1_tenant_column';
+import { phase5 } from '../phases/phase5_partitions';
 import {
   runCli,
   runInProcess,
@@ -123,6 +125,54 @@ describe.each(databases.eachSupportedId().slice(-1))(
         done: [],
         error: { name: 'RefusedError', exitCode: EXIT_CODES.refused },
       });
+    });
+
+    it('print what a dry run would do, of batches one, and change nothing', async () => {
+      const dryRun = async (...args: string[]) => {
+        const before = await catalogSnapshot(database.client);
+        const text = await run(...args, '--dry-run');
+        expect(text).toMatchObject({
+          exitCode: 0,
+          stdout: expect.stringMatching(/\n-- .* nothing was changed\.\n$/),
+        });
+        const json = await run(...args, '--dry-run', '--json');
+        const { sql, ...document } = JSON.parse(json.stdout);
+        expect(document).toMatchObject({ done: [], dryRun: true });
+        expect(text.stdout).toContain(sql);
+        expect(await catalogSnapshot(database.client)).toEqual(before);
+        return text.stdout;
+      };
+      await expect(run('phase1', '--dry-run')).resolves.toMatchObject({
+        exitCode: EXIT_CODES.refused,
+        stdout: expect.not.stringContaining('create table'),
+      });
+      const first = await dryRun('phase1', ...PREFLIGHT);
+      expect(first).toMatch(/^-- What .*\n\\quit\n/);
+      expect(first).toMatch(/^create table.* tenants /m);
+      await dryRun('all', ...PREFLIGHT);
+      await database.client.query('create extension pg_trgm schema public');
+      await database.migrate(migration => migration.runPhase(1));
+      expect(await dryRun('phase2')).toMatch(
+        /-- Fill entities: each range of blocks of entities in a batch\n[^]*update entities set tenant_id/,
+      );
+      for (const number of [2, 3, 4] as const) {
+        if (number > 2) {
+          await dryRun(`phase${number}`);
+        }
+        await database.migrate(migration => migration.runPhase(number));
+      }
+      const fifth = await dryRun('phase5');
+      for (const { title } of phase5.steps) {
+        expect(fifth).toContain(`-- ${title}\n`);
+      }
+      expect(fifth).toMatch(
+        /-- Copy entities: each range .*\n[^]*insert into "?entities_partitioned/,
+      );
+      expect(fifth).toMatch(
+        /^-- Swap the tables\. ACCESS EXCLUSIVE on all [^]*lock table entities in access exclusive mode/m,
+      );
+      const back = await dryRun('rollback', '--to', '0');
+      expect(back).toMatch(/^-- Drop .* ACCESS EXCLUSIVE on /m);
     });
 
     it('refuse a second operator by name, and tell who only looks', async () => {

@@ -1,5 +1,6 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { connectionOf } from '../__testUtils__/roles';
 import { EXIT_CODES } from '../errors';
@@ -84,6 +85,17 @@ describe.each(databases.eachSupportedId().slice(-1))(
           expect(error.message).toContain('--force');
           await expect(rowsOf('entities')).resolves.toBe(24);
 
+          const before = await catalogSnapshot(database.client);
+          await expect(run('rollback', '--dry-run')).resolves.toMatchObject({
+            exitCode: 0,
+            stdout: expect.stringMatching(
+              /^-- Swap the tables\. ACCESS EXCLUSIVE on all /m,
+            ),
+            stderr: expect.stringContaining(`process ${pid} of the server`),
+          });
+          expect(await catalogSnapshot(database.client)).toEqual(before);
+          await expect(rowsOf('entities')).resolves.toBe(24);
+
           const forced = await run('rollback', '--force');
           expect(forced).toMatchObject({
             exitCode: 0,
@@ -132,6 +144,12 @@ describe.each(databases.eachSupportedId().slice(-1))(
           expect(refused.stderr).toContain(loss);
         }
         expect(refused.stderr).toContain('--yes');
+        await expect(
+          run('rollback', '--to', '0', '--force', '--dry-run'),
+        ).resolves.toMatchObject({
+          exitCode: 0,
+          stderr: expect.stringContaining(LOSSES[0]),
+        });
         await expect(rowsOf('entities')).resolves.toBe(24);
 
         await expect(

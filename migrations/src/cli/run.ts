@@ -34,7 +34,8 @@ export interface Invocation {
   /** Adds to the JSON document, which a failed command prints too. */
   report(fields: Record<string, unknown>): void;
   /**
-   * Shows what is about to be deleted, and asks whether to go on, unless `--yes` is given.
+   * Shows what is about to be deleted, and asks whether to go on, unless `--yes` is given
+   * or it is a dry run.
    *
    * @param answer - what has to be typed; "yes" by default
    * @throws {@link RefusedError} unless the answer is yes, and where there is no
@@ -116,13 +117,15 @@ export async function runCommand(
 ): Promise<number> {
   const { name, subcommand, access } = definition;
   const command = [name, subcommand].filter(Boolean).join(' ');
+  const dryRun = options.dryRun ?? false;
+  const printed: string[] = [];
   const output = new Output(
     streams,
     { json: options.json },
     { command, schema: options.schema, phase: null, done: null },
   );
   const reporter = createReporter(streams.stderr);
-  const interruption = listenForSignals(access === 'change');
+  const interruption = listenForSignals(access === 'change' && !dryRun);
   let connection: ClientConfig | undefined;
   try {
     const { config, secrets, catalogSchema, backstage, fault } =
@@ -144,14 +147,18 @@ export async function runCommand(
         command,
         settings,
         reporter,
-        mode: access,
+        mode: dryRun ? 'dryRun' : access,
+        print: text => {
+          printed.push(text);
+          output.print(text);
+        },
       }),
     );
     let summary: string;
     try {
       await refuseOnCitus(definition, migration);
       const before = await migration.completedSteps();
-      if (access === 'read') {
+      if (access === 'read' || dryRun) {
         await warnOfOperator(migration);
       }
       const work = definition.run({
@@ -162,9 +169,16 @@ export async function runCommand(
         backstage,
         reporter,
         conceal: more => output.conceal(more),
-        report: fields => output.add(fields),
+        // Of what was done, which a dry run does not do.
+        report: fields => (dryRun ? undefined : output.add(fields)),
         confirm: (losses, answer) =>
-          confirmLosses(losses, options, streams, output, answer),
+          confirmLosses(
+            losses,
+            { ...options, yes: options.yes || dryRun },
+            streams,
+            output,
+            answer,
+          ),
         print: text => output.print(text),
       });
       try {
@@ -181,7 +195,12 @@ export async function runCommand(
     } finally {
       await atMost(STOP_PATIENCE_MS, [migration.close()]);
     }
-    output.succeed(summary);
+    if (dryRun) {
+      output.add({ dryRun, sql: printed.join('\n') });
+    }
+    output.succeed(
+      dryRun ? '-- These were printed, and nothing was changed.' : summary,
+    );
     return EXIT_CODES.done;
   } catch (error) {
     const failure = explainFailure(error, connection);

@@ -34,7 +34,15 @@ export async function replayOnce(session: MigrationSession): Promise<number> {
  * written during the one before, so that the rounds get shorter as long as
  * replaying is faster than writing.
  */
-export async function catchUp({
+export async function catchUp(context: StepContext): Promise<void> {
+  await context.executor.work({
+    title: 'Replay the change log, until it is short',
+    script: [SNAPSHOT, `select ${REPLAY}()`, 'commit'],
+    run: () => replayRounds(context),
+  });
+}
+
+async function replayRounds({
   executor: { session },
   reporter,
 }: StepContext): Promise<void> {

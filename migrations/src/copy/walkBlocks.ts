@@ -40,6 +40,14 @@ export async function walkBlocks(
   context: StepContext,
   walk: Walk,
 ): Promise<void> {
+  await context.executor.work({
+    title: `${walk.title}: each range of blocks of ${walk.table} in a batch`,
+    script: [walk.batch(inBlocks(0, 1))],
+    run: () => runBatches(context, walk),
+  });
+}
+
+async function runBatches(context: StepContext, walk: Walk): Promise<void> {
   const { session } = context.executor;
   const { title, stateKey } = walk;
   const { settings, reporter, state } = context;

@@ -7,15 +7,28 @@ import type { MigrationSession } from '../session/MigrationSession';
 export interface BriefTransaction extends TableLocks {
   /** For the log: `Add the column tenant_id`. */
   title: string;
-  /** Which locks it takes, for how long, and why that is safe. */
+  /** Which locks it takes, for how long, and why that is safe. A dry run prints it. */
   locks: string;
   statements: string[];
   /** For how long it retries for its locks; 10 minutes by default. */
   patienceMs?: number;
 }
 
-/** The access of steps to the database. */
+/** Work that is more than a list of statements. */
+interface Work {
+  /** What it does, with its locks. */
+  title: string;
+  /** What a dry run prints: its statements, and of a loop one batch. */
+  script: string[];
+  run(): Promise<void>;
+}
+
+/**
+ * The access of steps to the database. In a dry run it reads, and prints what changes
+ * something.
+ */
 export interface Executor {
+  readonly dryRun: boolean;
   /** For work in batches of separate transactions. */
   readonly session: MigrationSession;
   /** Rows of a query that changes nothing. */
@@ -32,6 +45,8 @@ export interface Executor {
    * Runs statements in one transaction, which it repeats after each lock timeout.
    */
   transaction(transaction: BriefTransaction): Promise<void>;
+  /** Runs work that uses {@link session}. */
+  work(work: Work): Promise<void>;
 }
 
 /** The executor of a session. */
@@ -41,6 +56,7 @@ export function executorOf(
   reporter: Reporter,
 ): Executor {
   return {
+    dryRun: false,
     session,
     read: (sql, values) => session.query(sql, values),
     async execute(statement) {
@@ -65,5 +81,6 @@ export function executorOf(
           }
         },
       ),
+    work: ({ run }) => run(),
   };
 }

@@ -17,6 +17,7 @@ import {
   Journal,
   recordStatement,
 } from './journal';
+import { asComment, dryRunExecutor } from './dryRunExecutor';
 import { executorOf } from './Executor';
 import { MigrationState } from './MigrationState';
 import {
@@ -59,8 +60,13 @@ export interface OpenOptions {
   phases: readonly Phase[];
   settings: MigrationSettings;
   reporter?: Reporter;
-  /** `change` takes the operator's lock; `read` takes none. */
-  mode: 'change' | 'read';
+  /**
+   * `change` takes the operator's lock; `read` takes none; `dryRun` takes none, and prints the
+   * statements.
+   */
+  mode: 'change' | 'read' | 'dryRun';
+  /** Prints statements of a dry run, or a comment. */
+  print?: (text: string) => void;
 }
 
 /** The phases up to this one build the tables of tenants. */
@@ -76,7 +82,13 @@ export class TenancyMigration {
    */
   static async open(options: OpenOptions): Promise<TenancyMigration> {
     const { connection, settings, mode, command } = options;
-    const reporter = options.reporter ?? silentReporter;
+    const { reporter: given = silentReporter, print = () => undefined } =
+      options;
+    const dryRun = mode === 'dryRun';
+    // The titles of the steps stand above their statements.
+    const reporter = dryRun
+      ? { ...given, info: (text: string) => print(asComment(text)) }
+      : given;
     const name = applicationName(command);
     const session = await MigrationSession.open({
       connection,
@@ -84,7 +96,9 @@ export class TenancyMigration {
       applicationName: name,
     });
     try {
-      const executor = executorOf(session, settings, reporter);
+      const executor = dryRun
+        ? dryRunExecutor(session, settings, print)
+        : executorOf(session, settings, reporter);
       if (mode === 'change') {
         await refuseRules(
           { executor, settings },
@@ -117,6 +131,9 @@ export class TenancyMigration {
       throw error;
     }
   }
+
+  /** Whether {@link beginCreation} was called, which a dry run does not record. */
+  private isCreating = false;
 
   private constructor(
     private readonly session: MigrationSession,
@@ -205,24 +222,30 @@ export class TenancyMigration {
     return true;
   }
 
-  /** Runs what is left of the phases up to one. */
+  /** Runs what is left of the phases up to one; in a dry run, of the first of them. */
   async runPhases(last: PhaseNumber): Promise<void> {
     const completed = await this.completedPhase();
     for (const { number } of this.options.phases) {
       if (number > completed && number <= last) {
         await this.runPhase(number);
+        if (this.context.executor.dryRun) {
+          return;
+        }
       }
     }
   }
 
   /** Whether the phases create the tables of tenants, in place of changing those of a catalog. */
   async creates(): Promise<boolean> {
-    return (await readCreatedCatalog(this.context)) !== undefined;
+    return (
+      this.isCreating || (await readCreatedCatalog(this.context)) !== undefined
+    );
   }
 
   /** Lets the phases create the tables, and remembers that the way back drops them. */
   async beginCreation(created: CreatedCatalog): Promise<void> {
     const { executor, state, settings } = this.context;
+    this.isCreating = true;
     await executor.transaction({
       title: 'Begin the record of the migration',
       locks: 'New tables, which no session uses yet.',
@@ -265,14 +288,19 @@ export class TenancyMigration {
    */
   async upgrade(): Promise<string[]> {
     const { home } = this;
+    const { executor } = this.context;
     if (await this.creates()) {
       await this.runPhases(home.number);
     }
     const missing = await this.missingMigrations(home);
-    if (missing.length === 0) {
+    const completed = await this.completedPhase();
+    if (
+      missing.length === 0 ||
+      // A dry run has printed the next phase of a creation.
+      (completed < home.number && executor.dryRun && (await this.creates()))
+    ) {
       return [];
     }
-    const completed = await this.completedPhase();
     if (completed < home.number) {
       throw new RefusedError(
         `Phase ${home.number} is not complete, which brings these tables. Run ` +
@@ -350,7 +378,7 @@ export class TenancyMigration {
     await step.up(recording(context, creates));
     if (creates.length > 0) {
       // What was created outside of transactions.
-      await context.executor.execute(recordCreations(creates));
+      await this.write(recordCreations(creates));
     }
   }
 
@@ -389,9 +417,12 @@ export class TenancyMigration {
     await this.write(forgetStatement(step));
   }
 
-  /** Keeps the record of the migration. */
+  /** Keeps the record of the migration, which a dry run does not print. */
   private async write(statement: string): Promise<void> {
-    await this.context.executor.execute(statement);
+    const { executor } = this.context;
+    if (!executor.dryRun) {
+      await executor.execute(statement);
+    }
   }
 
   private async readJournal(): Promise<Journal> {

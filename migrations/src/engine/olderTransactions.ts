@@ -16,6 +16,17 @@ const older = (next: string) =>
  * earlier commits. It takes no lock.
  */
 export async function waitForOlderSnapshots(
+  context: StepContext,
+  why: string,
+): Promise<void> {
+  await context.executor.work({
+    title: `Wait for transactions that began before now: ${why}.`,
+    script: [],
+    run: () => wait(context, why),
+  });
+}
+
+async function wait(
   { executor: { session }, reporter }: StepContext,
   why: string,
 ): Promise<void> {

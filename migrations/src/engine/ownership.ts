@@ -186,7 +186,7 @@ on conflict (key) do update set value = jsonb_set(s.value, '{known}', (
  */
 export function recording(context: StepContext, names: Names): StepContext {
   const { executor } = context;
-  if (names.length === 0) {
+  if (executor.dryRun || names.length === 0) {
     return context;
   }
   const check = refuseStatement(names);

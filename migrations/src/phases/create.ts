@@ -66,18 +66,20 @@ async function schemaExists({
 
 /**
  * Takes a database to the end of phase 5 by creating the tables, which takes seconds and locks
- * nothing that an application uses, or brings those of an earlier version up to date.
+ * nothing that an application uses, or brings those of an earlier version up to date. A dry run
+ * prints the first phase that is missing.
  *
+ * @returns whether the tables are there
  * @throws {@link RefusedError} if the schema has a catalog of its own that is not migrated
  */
 export async function requireLayout(
   migration: TenancyMigration,
-): Promise<void> {
+): Promise<boolean> {
   const { context } = migration;
   const phase = await migration.completedPhase();
   if (phase >= LAST_BEFORE_CUTOVER) {
     await migration.upgrade();
-    return;
+    return true;
   }
   // Before anything is created.
   await checkRoleAccess(context, await schemaExists(context));
@@ -90,4 +92,5 @@ export async function requireLayout(
     );
   }
   await migration.runPhases(LAST_BEFORE_CUTOVER);
+  return !context.executor.dryRun;
 }

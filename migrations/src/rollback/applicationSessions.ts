@@ -18,7 +18,7 @@ export function readApplicationSessions({
 
 /**
  * Refuses an undo while the application is connected that it takes something from.
- * With `--force` that is a warning.
+ * With `--force`, and in a dry run, that is a warning.
  *
  * An idle application may have no session at this moment, and one that was just stopped
  * may still have some: this check finds forgotten instances, and the drop of
@@ -30,7 +30,7 @@ export async function refuseApplicationSessions(
   context: StepContext,
   { takes, advice }: Interference,
 ): Promise<void> {
-  const { settings, reporter } = context;
+  const { executor, settings, reporter } = context;
   const sessions = await readApplicationSessions(context);
   if (sessions.length === 0) {
     return;
@@ -39,7 +39,7 @@ export async function refuseApplicationSessions(
     `Sessions of ${APP_ROLE} are connected to this database, and this rollback takes ${takes} from them:`,
     listSessions(sessions),
   ].join('\n');
-  if (settings.force) {
+  if (settings.force || executor.dryRun) {
     reporter.warn(finding);
     return;
   }

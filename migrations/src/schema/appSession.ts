@@ -8,9 +8,11 @@ import { grantAppToLogin, readRoleAccess } from './roleAccess';
 import { APP_ROLE } from '../roles';
 import { escapeLiteral } from '../sql';
 
+const BEGIN = 'begin isolation level repeatable read';
+
 /** Statements to try in a transaction that is rolled back. */
 interface Trial {
-  /** For the log. Its locks: ACCESS SHARE, which conflicts with no read or write. */
+  /** For the log. */
   title: string;
   /** Statements, the last of which act as the application. */
   statements: string[];
@@ -24,6 +26,17 @@ interface Trial {
  * @throws {@link VerificationError} if it fails, unless for want of a lock
  */
 export async function tryOut(
+  context: StepContext,
+  trial: Trial,
+): Promise<void> {
+  await context.executor.work({
+    title: `${trial.title}. ACCESS SHARE, which conflicts with no read or write.`,
+    script: [BEGIN, ...trial.statements, 'rollback'],
+    run: () => runTrial(context, trial),
+  });
+}
+
+async function runTrial(
   { executor, settings, reporter }: StepContext,
   { title, statements, failure }: Trial,
 ): Promise<void> {
@@ -36,7 +49,7 @@ export async function tryOut(
       { title, session, reporter, maxPauseMs },
       async timeoutMs => {
         const text = [
-          'begin isolation level repeatable read',
+          BEGIN,
           `set local lock_timeout = ${timeoutMs}`,
           ...statements,
         ];

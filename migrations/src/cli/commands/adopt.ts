@@ -12,6 +12,7 @@ import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
 import { describeNext, readNext } from '../../status/next';
 import {
   catalogSchemaOption,
+  dryRunOption,
   forceOption,
   noAdminGrantOption,
   tenantNameOption,
@@ -52,6 +53,7 @@ export const adopt: CommandDefinition = {
     'retries what could not be carried. The login has to own the tables of the catalog.',
   access: 'change',
   options: [
+    dryRunOption,
     tenantOption,
     catalogSchemaOption,
     forceOption(
@@ -96,7 +98,7 @@ export const unadopt: CommandDefinition = {
     )}).\n` +
     'With --tenant, stop its engine first.',
   access: 'change',
-  options: [tenantOption],
+  options: [dryRunOption, tenantOption],
   async run(invocation) {
     const { migration, report } = invocation;
     const tenant = await adoptedTenantOf(invocation);

@@ -6,7 +6,12 @@ import { RETENTION_HOURS } from '../../schema/tables';
 import { readStatus } from '../../status/readStatus';
 import { formatThings } from '../../text';
 import { assertVerified, verify as runChecks } from '../../verify/verify';
-import { forceOption, rollbackToOption, yesOption } from '../options';
+import {
+  dryRunOption,
+  forceOption,
+  rollbackToOption,
+  yesOption,
+} from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 import { renderHeadline } from './status';
 
@@ -41,7 +46,10 @@ export const cleanup: CommandDefinition = {
     'Drop the tables of before the swap, the change log and the temporary indexes. After that there is no way back.',
   details: `It refuses to within ${RETENTION_HOURS} hours of the swap.`,
   access: 'change',
-  options: [forceOption(`do it within ${RETENTION_HOURS} hours of the swap`)],
+  options: [
+    dryRunOption,
+    forceOption(`do it within ${RETENTION_HOURS} hours of the swap`),
+  ],
   async run({ migration, report }) {
     const dropped = await dropOldTables(migration.context);
     report({ dropped });
@@ -63,6 +71,7 @@ export const rollback: CommandDefinition = {
   access: 'change',
   refusedOnCitus: 'of which the tables of before know nothing',
   options: [
+    dryRunOption,
     rollbackToOption,
     forceOption(
       'go on although the application is connected, or rows of other tenants will be deleted',

@@ -1,5 +1,5 @@
 import { givePartition, takeBackPartition } from '../../partitions/move';
-import { maxBlockOption } from '../options';
+import { dryRunOption, maxBlockOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
@@ -15,7 +15,7 @@ export const partition: CommandDefinition = {
   details: HOW,
   access: 'change',
   refusedOnCitus: 'where a shard does what a partition does: see move-tenant',
-  options: [maxBlockOption],
+  options: [dryRunOption, maxBlockOption],
   async run(invocation) {
     const { changed, partitions } = await move(invocation, givePartition);
     const names = Object.values(partitions ?? {}).join(', ');
@@ -36,7 +36,7 @@ export const unpartition: CommandDefinition = {
   details: `${HOW}\n\nThe tenant may be deleted.`,
   access: 'change',
   refusedOnCitus: 'where a shard does what a partition does: see move-tenant',
-  options: [maxBlockOption],
+  options: [dryRunOption, maxBlockOption],
   async run(invocation) {
     const { changed } = await move(invocation, takeBackPartition);
     const [slug] = invocation.args;

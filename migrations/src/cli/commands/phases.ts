@@ -8,6 +8,7 @@ import { formatThings } from '../../text';
 import {
   backupOption,
   baseUrlOption,
+  dryRunOption,
   forceOption,
   noAdminGrantOption,
   preflightForceOption,
@@ -38,7 +39,7 @@ export const phaseCommands: CommandDefinition[] = phases.map(
       'A command that was stopped goes on where it was when it is run again.',
     ].join('\n'),
     access: 'change',
-    options: OPTIONS[number] ?? [],
+    options: [dryRunOption, ...(OPTIONS[number] ?? [])],
     async run(invocation) {
       const { migration } = invocation;
       if (number === 1 && (await migration.completedPhase()) === 0) {
@@ -66,7 +67,7 @@ export const upgrade: CommandDefinition = {
   description:
     "Bring the product's own tables up to date. A backend that starts does it, too.",
   access: 'change',
-  options: [],
+  options: [dryRunOption],
   async run({ migration }) {
     const titles = await migration.upgrade();
     if (titles.length === 0) {
@@ -81,9 +82,12 @@ export const all: CommandDefinition = {
   name: 'all',
   description:
     'All phases in one go (6 only with --base-url), for a database that is fresh or small and has no old application to wait for.',
-  details: 'Where none of the three tables exists, they are created empty.',
+  details:
+    'Where none of the three tables exists, they are created empty. A dry run prints the\n' +
+    'first phase that is not complete: what the later ones do depends on its outcome.',
   access: 'change',
   options: [
+    dryRunOption,
     tenantNameOption,
     noAdminGrantOption,
     backupOption,
@@ -105,7 +109,7 @@ async function runAll(invocation: Invocation): Promise<string> {
   if (completed < 5 && (await beginCreation(migration))) {
     reporter.info('The three tables are created, empty.');
   }
-  for (const number of missing) {
+  for (const number of options.dryRun ? missing.slice(0, 1) : missing) {
     await runPhase(invocation, number);
   }
   const phase = await migration.completedPhase();

@@ -11,9 +11,15 @@ import { formatCount, formatThings } from '../../text';
  * @throws {@link VerificationError} which says how many rows have none
  */
 export async function checkCounts({ executor }: StepContext): Promise<void> {
-  for (const table of TENANT_TABLES) {
-    await checkCount(executor, table);
-  }
+  await executor.work({
+    title: 'Every row must have a tenant.',
+    script: [],
+    async run() {
+      for (const table of TENANT_TABLES) {
+        await checkCount(executor, table);
+      }
+    },
+  });
 }
 
 async function checkCount(

@@ -94,7 +94,12 @@ async function exchange(
   await catchUp(context);
   await verify(context, copies);
   await catchUp(context);
-  await swapOnce(context, statements);
+  await executor.work({
+    title:
+      'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
+    script: ['begin', ...statements(context.settings.maxPauseMs), 'commit'],
+    run: () => swapOnce(context, statements),
+  });
 }
 
 /**
@@ -102,21 +107,28 @@ async function exchange(
  * it writes, so the copies are equal when they are swapped.
  */
 async function verify(
-  { executor: { session }, reporter }: StepContext,
+  { executor, reporter }: StepContext,
   copies: TableCopy[],
 ): Promise<void> {
-  reporter.info('Compare the tables with their copies');
-  await session.transaction(SNAPSHOT, async () => {
-    assertEqual(
-      await findCopyProblems(
-        (sql, values) => session.query(sql, values),
-        copies,
-      ),
-    );
+  const { session } = executor;
+  const title = 'Compare the tables with their copies';
+  await executor.work({
+    title,
+    script: [],
+    async run() {
+      reporter.info(title);
+      await session.transaction(SNAPSHOT, async () => {
+        assertEqual(
+          await findCopyProblems(
+            (sql, values) => session.query(sql, values),
+            copies,
+          ),
+        );
+      });
+    },
   });
 }
 
-/** Locks: ACCESS EXCLUSIVE on all of the tables, for milliseconds. */
 async function swapOnce(
   { executor: { session }, reporter, settings }: StepContext,
   statements: (timeoutMs: number) => string[],

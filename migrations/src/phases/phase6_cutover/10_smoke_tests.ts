@@ -27,7 +27,12 @@ export const smokeTests: Step = {
   title: 'Run the smoke tests against the application',
 
   async up(context) {
-    await runSmokeTests(context, new Application(context.settings));
+    const application = new Application(context.settings);
+    await context.executor.work({
+      title: `Send GET /api/catalog/entities, POST and DELETE /api/tenants to ${application.baseUrl}`,
+      script: [],
+      run: () => runSmokeTests(context, application),
+    });
   },
 
   async down() {
