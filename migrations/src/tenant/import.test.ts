@@ -389,11 +389,11 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         const files = await filesOf(slug);
         expect(files).toContain(old(slug));
         expect(files.length).toBeLessThanOrEqual(2);
-        for (const file of files) {
-          const { length } = await linesOf(join(to, file));
+        for (const entry of files) {
+          const { length } = await linesOf(join(to, entry));
           expect(length).toBe(whole.get(slug));
         }
-        await Promise.all(files.slice(1).map(file => rm(join(to, file))));
+        await Promise.all(files.slice(1).map(entry => rm(join(to, entry))));
       }
       await expect(objects()).resolves.toEqual(before);
     }
