@@ -1,5 +1,6 @@
 import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { asLogin, connectionOf } from '../__testUtils__/roles';
+import { runInProcess } from '../cli/__testUtils__/runCli';
 import { RefusedError } from '../errors';
 import { migrateTo } from '../migrateTo';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
@@ -142,7 +143,15 @@ describe.each(databases.eachSupportedId())(
       await migrateTo(5, { connection, createTables: true });
       await changeRole(client, `grant portal_admin to ${ENGINE_LOGIN}`);
       await client.query('grant usage on schema public to portal_admin');
-      await adopt({ connection: await connectionOf(catalog, ENGINE_LOGIN) });
+      const login = await connectionOf(catalog, ENGINE_LOGIN);
+      const dryRun = async (command: string) =>
+        expect(
+          runInProcess(login, command, '--dry-run'),
+        ).resolves.toMatchObject({ exitCode: 0 });
+      await dryRun('adopt');
+      expect(await refsOf(catalog)).toEqual([]);
+      await adopt({ connection: login });
+      await dryRun('unadopt');
       await write('adopted');
       expect(await refsOf(catalog)).toHaveLength(2);
     });

@@ -24,7 +24,7 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
   });
   afterEach(() => catalog.close());
 
-  /** Runs a command that must succeed. */
+  /** Runs a command that must succeed, after its dry run where it has one. */
   const run = async (...args: string[]) => {
     const texts = { stdout: '', stderr: '' };
     const collect = (name: keyof typeof texts) =>
@@ -46,13 +46,17 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
     ]);
     return JSON.parse(texts.stdout);
   };
+  const change = async (...args: string[]) => {
+    await run(...args, '--dry-run');
+    return run(...args);
+  };
 
   it('is served by every command, all the way and back', async () => {
     const { client } = catalog;
     await run('preflight', ...PREFLIGHT);
-    await run('phase1', ...PREFLIGHT);
+    await change('phase1', ...PREFLIGHT);
     for (const command of ['phase2', 'phase3', 'phase4', 'phase5', 'adopt']) {
-      await run(command);
+      await change(command);
     }
     await client.query(
       `set search_path = ${escapeIdentifier(schema)};
@@ -61,13 +65,13 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
        select tenant_id, 'component:default/b', 'component', 'default', 'b', '{}', '' from tenants
         where tenant_slug = 'acme'`,
     );
-    await run('partition', 'acme');
+    await change('partition', 'acme');
     expect(await run('verify')).toMatchObject({ phase: 5 });
-    await run('unpartition', 'acme');
+    await change('unpartition', 'acme');
     const application = new TestApplication(client);
     try {
       const baseUrl = await application.start();
-      await run('phase6', '--base-url', baseUrl);
+      await change('phase6', '--base-url', baseUrl);
     } finally {
       await application.stop();
     }
@@ -76,7 +80,7 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
       adoption: { adopted: true },
     });
     await run('verify');
-    await run('rollback', '--to', '0', '--force', '--yes');
+    await change('rollback', '--to', '0', '--force', '--yes');
     const { rows } = await client.query(
       'select 1 from pg_namespace where nspname = $1',
       [schema],
@@ -88,9 +92,9 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
     await catalog.client.query(
       'drop schema public cascade; create schema public',
     );
-    await run('all');
+    await change('all');
     await run('verify');
-    await run('rollback', '--to', '0');
+    await change('rollback', '--to', '0');
     expect(await run('status')).toMatchObject({ phase: 0 });
   });
 });

@@ -41,7 +41,9 @@ export async function walkBlocks(
   walk: Walk,
 ): Promise<void> {
   await context.executor.work({
-    title: `${walk.title}: each range of blocks of ${walk.table} in a batch`,
+    title:
+      `${walk.title}: each range of blocks of ${walk.table} in a batch. ACCESS SHARE on it, ` +
+      'and the locks of rows that are changed, until the batch ends.',
     script: [walk.batch(inBlocks(0, 1))],
     run: () => runBatches(context, walk),
   });
