@@ -83,8 +83,8 @@ export interface Config {
     limits?: {
       /**
        * Operations in the database; a twentieth of `tenancy.database.pool.max` by default, and
-       * two at least. Further ones wait, for ten seconds and a hundred times as many at most,
-       * until they are answered with status 429.
+       * two at least. Further ones wait for ten seconds at most, until they are answered with
+       * status 429.
        */
       concurrency?: number | string;
       /**
@@ -92,6 +92,11 @@ export interface Config {
        * least.
        */
       concurrencyBesideOthers?: number | string;
+      /**
+       * How many wait, before others are answered with status 429; a hundred times
+       * `concurrency` by default.
+       */
+      queue?: number | string;
       /**
        * How many requests a tenant may send, until others are answered with status 429; any
        * number by default. What plugins ask of each other is not counted.

@@ -88,6 +88,7 @@ describe('The configuration of tenancy', () => {
         limits: {
           concurrency: '3',
           concurrencyBesideOthers: '2',
+          queue: 0,
         },
         permissions: { maxDecisionAgeMs: '0' },
         audit: {
@@ -115,7 +116,7 @@ describe('The configuration of tenancy', () => {
       limits: {
         concurrency: 3,
         concurrencyBesideOthers: 2,
-        queue: 300,
+        queue: 0,
         queueTimeoutMs: 10_000,
       },
       maxDecisionAgeMs: 0,

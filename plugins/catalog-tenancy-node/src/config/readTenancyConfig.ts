@@ -67,7 +67,7 @@ export interface OperationLimits {
    * longer than 250 ms do not count.
    */
   concurrencyBesideOthers: number;
-  /** How many more operations wait before the next is refused; 100 times `concurrency`. */
+  /** How many more operations wait before the next is refused; 100 times `concurrency` by default. */
   queue: number;
   /** How long an operation waits before it is refused, in milliseconds; 10,000. */
   queueTimeoutMs: number;
@@ -201,6 +201,7 @@ const KNOWN_KEYS = {
   limits: {
     concurrency: true,
     concurrencyBesideOthers: true,
+    queue: true,
     requestsPerSecond: true,
     burst: true,
   },
@@ -338,6 +339,7 @@ function readLimits(
       `${key}.concurrencyBesideOthers`,
       bounds,
     ),
+    queue: read.integer(`${key}.queue`, { min: 0, max: 1_000_000 }),
   });
   const { concurrency, concurrencyBesideOthers } = limits;
   if (concurrencyBesideOthers > concurrency) {
@@ -380,9 +382,7 @@ function readMaxDecisionAge(read: ReturnType<typeof readers>): number {
 /** Fills in what is not configured. */
 export function defaultOperationLimits(
   { max }: Pick<TenancyPoolLimits, 'max'>,
-  given: Partial<
-    Pick<OperationLimits, 'concurrency' | 'concurrencyBesideOthers'>
-  > = {},
+  given: Partial<Omit<OperationLimits, 'queueTimeoutMs'>> = {},
 ): OperationLimits {
   const concurrency =
     given.concurrency ??
@@ -391,7 +391,7 @@ export function defaultOperationLimits(
     concurrency,
     concurrencyBesideOthers:
       given.concurrencyBesideOthers ?? Math.max(1, Math.floor(concurrency / 2)),
-    queue: QUEUE_FACTOR * concurrency,
+    queue: given.queue ?? QUEUE_FACTOR * concurrency,
     queueTimeoutMs: QUEUE_TIMEOUT_MS,
   };
 }

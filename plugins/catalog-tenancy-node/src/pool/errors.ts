@@ -146,6 +146,9 @@ const EXPECTED = /^(22...|23...|40...|42501|55P03|57014)$/;
 // A table or function of the migration is missing, or was rolled back.
 const UNDEFINED = ['42P01', '3F000'];
 const UNDEFINED_FUNCTION = '42883';
+const UNDEFINED_COLUMN = '42703';
+const OUR_COLUMNS =
+  /\b(concurrency|requests_per_second|burst|read_only_until)\b/;
 const OUR_FUNCTIONS = /\b(tenant_required|entity_terms_\w+|tenancy_\w+)\(/;
 
 // Citus appends the number of the shard, from 102008 on, to names of tables and constraints.
@@ -241,7 +244,7 @@ export function toCallerError(
   }
   if (isUndefined(error, sqlState)) {
     return notReady(
-      `A table of tenants is missing from the schema "${schema}" of the database: ` +
+      `A table of tenants, or a column of one, is missing from the schema "${schema}" of the database: ` +
         'the migration makes it. Where the catalog is not adopted yet, ' +
         `"${operatorCommand('adopt')}" comes first; ` +
         `"${operatorCommand('status')}" names what comes next.`,
@@ -293,10 +296,14 @@ function notReady(message: string): DatabaseUnavailableError {
   });
 }
 
-/** A table or function of the migration is missing, for example because of a rollback. */
+/**
+ * A table, column or function of the migration is missing, for example because of a rollback or
+ * before its end.
+ */
 function isUndefined({ message }: DatabaseError, sqlState: string): boolean {
   return (
     UNDEFINED.includes(sqlState) ||
+    (sqlState === UNDEFINED_COLUMN && OUR_COLUMNS.test(message)) ||
     (sqlState === UNDEFINED_FUNCTION && OUR_FUNCTIONS.test(message))
   );
 }
