@@ -227,7 +227,8 @@ export function testMockups(): void {
         const expectMissing = async () => {
           await member.open(path);
           await member.page
-            .getByRole('heading', { name: /There is no such mockup/ })
+            .getByRole('alert')
+            .filter({ hasText: 'There is no such mockup' })
             .waitFor();
         };
         member.expectProblem(/status of 404 .*\/mockups\//);
