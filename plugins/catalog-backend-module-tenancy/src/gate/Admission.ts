@@ -103,7 +103,8 @@ export class Admission {
    * The role of a caller in a tenant, which bounds the decisions of the portal's policy;
    * undefined if the caller may not enter it.
    *
-   * @param req - the current request, if any: its token is the cache key of the user's groups
+   * @param req - the current request, if any: a tenant's token in it makes its caller a member, and
+   * a user's token is the cache key of the user's groups
    * @throws an error with status 503 if membership cannot be read
    */
   async roleOf(
@@ -113,7 +114,7 @@ export class Admission {
   ): Promise<TenantRole | undefined> {
     const role = areOfUser(credentials)
       ? await this.#roleOfUser(credentials, tenant, req)
-      : await this.#roleOfService(credentials.principal, tenant);
+      : await this.#roleOfService(credentials.principal, tenant, req);
     return role ?? (this.#tenancy.membership === 'open' ? 'member' : undefined);
   }
 
@@ -148,12 +149,14 @@ export class Admission {
   async #roleOfService(
     { subject }: BackstageServicePrincipal,
     tenant: ActiveTenant,
+    req?: Request,
   ): Promise<TenantRole | undefined> {
     if (PLUGIN.test(subject) || this.#administrators.services.has(subject)) {
       // Calls of plugins in their own name are not restricted by roles.
       return 'admin';
     }
-    if (subject === `tenant:${tenant.tenantSlug}`) {
+    // By the token, because the prefix of its subject is configurable.
+    if (this.#tokens.fromHeader(req?.headers.authorization)) {
       return 'member';
     }
     return USER_OR_GROUP.test(subject)

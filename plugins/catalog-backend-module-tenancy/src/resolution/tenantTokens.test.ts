@@ -1,7 +1,6 @@
 import { authServiceFactory } from '@backstage/backend-defaults/auth';
 import { httpAuthServiceFactory } from '@backstage/backend-defaults/httpAuth';
 import { permissionsServiceFactory } from '@backstage/backend-defaults/permissions';
-import { type BackendFeature } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
@@ -42,7 +41,8 @@ describe.each(databases.eachSupportedId().slice(-1))(
     /** A backend whose entry of type `tenant` is restricted to that. */
     const start = async (
       accessRestrictions: JsonObject[],
-      features: BackendFeature[] = [],
+      options: JsonObject = {},
+      tenancy: JsonObject = {},
     ) => {
       const backend = await startCatalogBackend({
         connection,
@@ -52,18 +52,19 @@ describe.each(databases.eachSupportedId().slice(-1))(
           httpAuthServiceFactory,
           permissionsServiceFactory,
           tenantsPlugin,
-          ...features,
         ],
         config: {
           backend: {
             auth: {
-              externalAccess: [
-                { type: 'tenant', options: {}, accessRestrictions },
-              ],
+              externalAccess: [{ type: 'tenant', options, accessRestrictions }],
             },
           },
           // Another service, by the same name.
-          tenancy: { jwtSecret: SECRET, admins: ['external:acme'] },
+          tenancy: {
+            jwtSecret: SECRET,
+            admins: ['external:acme'],
+            ...tenancy,
+          },
         },
       });
       const tenant =
@@ -131,6 +132,20 @@ describe.each(databases.eachSupportedId().slice(-1))(
         location: 403,
       });
       await registers.stop();
+    });
+
+    it('reads its tenant also by another subjectPrefix, where membership is required', async () => {
+      const backend = await start(
+        [{ plugin: 'catalog', permission: [READ] }],
+        { subjectPrefix: 'ci' },
+        { membership: 'required' },
+      );
+      await expect(rightsOf(backend, 'acme')).resolves.toEqual({
+        listed: 1,
+        entity: 200,
+        location: 403,
+      });
+      await backend.stop();
     });
 
     it.each<[string, JsonObject[], string]>([
