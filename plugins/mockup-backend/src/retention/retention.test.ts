@@ -147,6 +147,61 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     );
   });
 
+  it('goes on with other tenants where one is moved, and deletes its rows later', async () => {
+    for (const store of stores) {
+      const [old, live] = await createMockups(store, 'old', 'live');
+      await store.delete(old.id);
+      for (let saved = 0; saved < 3; saved += 1) {
+        await store.saveVersion(
+          live.id,
+          { layoutData: [] },
+          { createdBy: ALICE },
+        );
+      }
+    }
+    // As `tenant move` does.
+    await knex.raw(`
+      create function refuse() returns trigger language plpgsql as $$ begin
+        raise exception 'The tenant is read-only'
+          using errcode = 'read_only_sql_transaction', constraint = 'tenant_moves';
+      end $$`);
+    for (const table of ['mockup_trash', 'mockup_versions']) {
+      await knex.raw(`
+        create trigger refuse after delete on ${table} for each row
+          when (old.tenant_id = '${TENANTS[0]}') execute function refuse()`);
+    }
+    const left = () =>
+      Promise.all(
+        stores.map(async store => {
+          const { items } = await store.list();
+          const versions = await store.listVersions(items[0].id);
+          const trash = await store.listTrash();
+          return [trash.totalItems, versions?.totalItems];
+        }),
+      );
+    const retention = { trashMs: 1e-9, versions: 1 };
+    try {
+      await apply(retention);
+      await expect(left()).resolves.toEqual([
+        [1, 3],
+        [0, 1],
+      ]);
+      expect(logger.warn).toHaveBeenCalledTimes(2);
+      expect(logger.warn).toHaveBeenCalledWith(
+        expect.stringContaining(
+          `of the tenant ${TENANTS[0]} stay until the next run`,
+        ),
+      );
+    } finally {
+      await knex.raw('drop function refuse cascade');
+    }
+    await apply(retention);
+    await expect(left()).resolves.toEqual([
+      [0, 1],
+      [0, 1],
+    ]);
+  });
+
   it('says that policies which bind the database user keep tenants from it', async () => {
     await apply({});
     expect(logger.warn).not.toHaveBeenCalled();
