@@ -47,9 +47,13 @@ async function purge(
       logger.info(`Deleted ${old} old events of audit trails`);
     }
     for (const tenant of await purgeDeletedEntities(admin, { signal })) {
-      logger.info(
-        `Purged ${tenant.purged} deleted entities of the tenant '${tenant.tenant_slug}'`,
-      );
+      const { error, purged, tenant_slug: slug } = tenant;
+      logger.info(`Purged ${purged} deleted entities of the tenant '${slug}'`);
+      if (error) {
+        logger.warn(
+          `Deleted entities of the tenant '${slug}' stay until the next purge: ${error}`,
+        );
+      }
     }
   } catch (error) {
     if (!(error instanceof AdminAccessError)) {

@@ -105,6 +105,45 @@ describe('purgeDeletedEntities', () => {
     });
 
     itOnOneServer(
+      'goes on with other tenants where it is refused for one',
+      async () => {
+        const tenants = [await createTenant([31]), await createTenant([31])];
+        await catalog.client.query(
+          `create function refuse() returns trigger language plpgsql as
+             $$ begin raise 'not these'; end $$`,
+        );
+        // The first one that is purged may be either.
+        for (const [refused, other] of [tenants, [...tenants].reverse()]) {
+          await catalog.client.query(
+            `create or replace trigger refuse before delete on entities for each row
+               when (old.tenant_id = '${refused.tenantId}') execute function refuse()`,
+          );
+          await writeEntities(catalog.database, other.tenantId, {
+            type: 'full',
+            entities: [],
+          });
+          await catalog.client.query(
+            `update entities set deleted_at = now() - interval '31 days'`,
+          );
+          const purged = await purgeDeletedEntities(admin);
+          expect(purged).toContainEqual({
+            tenant_id: refused.tenantId,
+            tenant_slug: refused.slug,
+            purged: 0,
+            error: expect.objectContaining({ name: 'DatabaseStatementError' }),
+          });
+          await expect(namesOf(refused.tenantId)).resolves.toEqual(['d31']);
+          await expect(namesOf(other.tenantId)).resolves.toEqual([]);
+          await writeEntities(catalog.database, other.tenantId, {
+            type: 'full',
+            entities: [component('d31')],
+          });
+        }
+        await catalog.client.query('drop function refuse cascade');
+      },
+    );
+
+    itOnOneServer(
       'locks nothing of tenants that have nothing to purge, however many there are',
       async () => {
         const { tenantId } = await createTenant([31, 'live']);

@@ -2,6 +2,7 @@ import type {
   AdminDatabase,
   AdminTransaction,
 } from '../database/AdminDatabase';
+import { isAboutStatement } from '../pool/errors';
 
 /**
  * How many entities of a tenant a purge has removed.
@@ -15,6 +16,8 @@ export interface PurgedTenant {
   tenant_slug: string;
   /** How many entities were removed before the purge ended. */
   purged: number;
+  /** Why the purge of this tenant has ended, if PostgreSQL refused it. */
+  error?: Error;
 }
 
 const REASON = 'purge deleted entities';
@@ -29,8 +32,8 @@ const EXPIRED = `e.deleted_at < now() - make_interval(days => least(t.entity_ttl
  * Removes entities that were deleted more than `entity_ttl_days` of their tenant ago, with
  * their dependent rows. A tenant without `entity_ttl_days` keeps them.
  *
- * Each batch is one transaction on the administrator's path. If one fails, earlier batches stay
- * committed.
+ * Each batch is one transaction on the administrator's path. If PostgreSQL refuses one, earlier
+ * batches stay committed, and the next tenant follows.
  *
  * @param options - `batchSize`: 1000 by default; `signal`: stops it before the next
  * batch
@@ -46,20 +49,28 @@ export async function purgeDeletedEntities(
   const tenants = await findTenants(admin, signal);
   const purged: PurgedTenant[] = [];
   for (const tenant of tenants) {
-    let count = 0;
+    const result: PurgedTenant = { ...tenant, purged: 0 };
+    purged.push(result);
     let last = batchSize;
     while (last === batchSize && !signal?.aborted) {
-      last = await admin.run(REASON, transaction =>
-        purgeBatch(transaction, tenant.tenant_id, batchSize),
-      );
-      count += last;
+      try {
+        last = await admin.run(REASON, transaction =>
+          purgeBatch(transaction, tenant.tenant_id, batchSize),
+        );
+        result.purged += last;
+      } catch (error) {
+        if (!isAboutStatement(error)) {
+          throw error;
+        }
+        result.error = error;
+        break;
+      }
     }
-    purged.push({ ...tenant, purged: count });
   }
   return purged;
 }
 
-type Tenant = Omit<PurgedTenant, 'purged'>;
+type Tenant = Omit<PurgedTenant, 'purged' | 'error'>;
 
 /**
  * The tenants with expired entities. One query for all tenants would lock the partitions of all

@@ -136,6 +136,19 @@ export class DatabaseStatementError extends CustomErrorBase {
  */
 export class AdminAccessError extends NotImplementedError {}
 
+/**
+ * PostgreSQL refused or stopped this statement. Work that goes over all tenants continues with the
+ * next one; any other error, such as a lost connection, would end that too.
+ */
+export function isAboutStatement(
+  error: unknown,
+): error is DatabaseStatementError | DatabaseTimeoutError {
+  return (
+    error instanceof DatabaseStatementError ||
+    error instanceof DatabaseTimeoutError
+  );
+}
+
 // Out of resources, shutting down or starting, or read-only after a failover: a retry on
 // another connection may succeed.
 const UNAVAILABLE = /^(08...|53...|57P0.|25006|25P03)$/;

@@ -4,6 +4,7 @@ import type {
   TenantUsageDay,
 } from 'backstage-plugin-tenants-common';
 import type { TenantDatabase } from '../database/TenantDatabase';
+import { isAboutStatement } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { tenantIdOf } from '../tenants/activeTenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
@@ -124,6 +125,20 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
       if (signal?.aborted) {
         return;
       }
+      await this.#countEntitiesOf(tenant_id);
+    }
+    await this.#pool.query(
+      knex =>
+        knex.raw(
+          `delete from tenant_usage_people where day < (now() at time zone 'utc')::date - 1`,
+        ),
+      { asAdmin: true },
+    );
+  }
+
+  /** A tenant that is purged meanwhile, or takes too long, keeps the number of before. */
+  async #countEntitiesOf(tenantId: string): Promise<void> {
+    try {
       await this.#pool.query(
         knex =>
           knex.raw(
@@ -137,18 +152,18 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
                       group by entity_kind) k
              on conflict (tenant_id, day) do update
                set entities = excluded.entities, bytes = excluded.bytes`,
-            [tenant_id, tenant_id],
+            [tenantId, tenantId],
           ),
         { asAdmin: true },
       );
+    } catch (error) {
+      if (!isAboutStatement(error)) {
+        throw error;
+      }
+      this.#logger.warn(
+        `The entities of the tenant ${tenantId} could not be counted: ${error}`,
+      );
     }
-    await this.#pool.query(
-      knex =>
-        knex.raw(
-          `delete from tenant_usage_people where day < (now() at time zone 'utc')::date - 1`,
-        ),
-      { asAdmin: true },
-    );
   }
 
   #add(tenantId: string, { requests, databaseMs }: TenantUsageTotals): Counted {

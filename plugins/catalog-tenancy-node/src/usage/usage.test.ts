@@ -100,6 +100,29 @@ describe.each(databases.eachSupportedId())('what tenants use, on %s', id => {
     expect(rows).toEqual([{ count: 0 }]);
   });
 
+  it('has the entities of the others where those of a tenant can not be counted', async () => {
+    const { usage } = open();
+    const others = await database.client.query<{ id: string }>(
+      `select tenant_id as id from tenants where tenant_id <> $1`,
+      [acme.tenantId],
+    );
+    // The first tenant that is counted may be either.
+    for (const { id: refused } of [{ id: acme.tenantId }, ...others.rows]) {
+      await database.client.query(
+        `delete from tenant_usage;
+         alter table tenant_usage add constraint refused check (tenant_id <> '${refused}')`,
+      );
+      await usage.countEntities();
+      await database.client.query(
+        'alter table tenant_usage drop constraint refused',
+      );
+      const { rows } = await database.client.query(
+        'select count(*)::int as counted from tenant_usage',
+      );
+      expect(rows).toEqual([{ counted: others.rows.length }]);
+    }
+  });
+
   it('is stored later where it can not be stored', async () => {
     const { usage } = open();
     usage.count(acme, 'user:default/jane');
