@@ -1,16 +1,14 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from './__testUtils__/forEachTest';
 import { createCatalogDatabase } from './__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from './__testUtils__/catalogDatabase';
 import { migrateTo, OtherOperatorError, status } from './index';
 
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('the library on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { seed: false });
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { seed: false }),
+  );
 
   it('sets up a fresh database', async () => {
     const { connection, client } = database;

@@ -1,20 +1,18 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 import { migrateTo } from '../migrateTo';
 import { refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
-import type { StockCatalog } from './__testUtils__/stockCatalog';
 import { adopt } from './library';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe('the commands', () => {
-  let catalog: StockCatalog;
-  beforeEach(async () => {
-    catalog = await createStockCatalog(databases, 'POSTGRES_18');
-  });
-  afterEach(() => catalog.close());
+  const catalog = forEachTest(() =>
+    createStockCatalog(databases, 'POSTGRES_18'),
+  );
 
   it('print what they would do, and change nothing', async () => {
     const { connection, engine, client } = catalog;

@@ -5,11 +5,12 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { setTimeout as pause } from 'node:timers/promises';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { migrateTo } from '../migrateTo';
 import { silentReporter } from '../Reporter';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
-import type { EngineEntity, StockCatalog } from './__testUtils__/stockCatalog';
+import type { EngineEntity } from './__testUtils__/stockCatalog';
 import { adopt, retryFaults } from './library';
 
 const databases = createTestDatabases();
@@ -31,11 +32,7 @@ const PROCESSED: EngineEntity = {
 describe.each(databases.eachSupportedId())(
   'the engine and the adoption at the same time on %s',
   id => {
-    let catalog: StockCatalog;
-    beforeEach(async () => {
-      catalog = await createStockCatalog(databases, id);
-    });
-    afterEach(() => catalog.close());
+    const catalog = forEachTest(() => createStockCatalog(databases, id));
 
     /** Until so many sessions of the engine wait for a lock. */
     async function untilWaiting(sessions = 1): Promise<void> {

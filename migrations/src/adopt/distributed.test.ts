@@ -3,12 +3,12 @@ import {
   dissolveCluster,
   formCluster,
 } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import { migrateTo } from '../migrateTo';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { column, differences, faultsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
-import type { StockCatalog } from './__testUtils__/stockCatalog';
 import { ACME, createTenant, giveEngine } from './__testUtils__/tenantEngine';
 
 const databases = createTestDatabases({ versions: 'newest', citus: true });
@@ -19,11 +19,7 @@ const describeOnCitus = process.env.TENANCY_CITUS_URL
 const WITH_NUL = '{"metadata":{"description":"\\u0000"}}';
 
 describeOnCitus('adopting on tables that Citus has distributed', () => {
-  let catalog: StockCatalog;
-  beforeEach(async () => {
-    catalog = await createStockCatalog(databases, 'CITUS');
-  });
-  afterEach(() => catalog.close());
+  const catalog = forEachTest(() => createStockCatalog(databases, 'CITUS'));
 
   const migrate = () =>
     migrateTo(5, {

@@ -1,3 +1,4 @@
+import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
@@ -79,6 +80,18 @@ export function parseTenantId(tenantId: string): string {
  */
 export function engineSchemaOf(tenantId: string): string {
   return `tenant_${parseTenantId(tenantId).replaceAll('-', '')}`;
+}
+
+/** The schemas of a tenant's engine, and of its instances of plugins, in a database. */
+export async function findTenantSchemas(
+  { read }: Pick<Executor, 'read'>,
+  tenantId: string,
+): Promise<string[]> {
+  const schemas = await read<{ name: string }>(
+    'select nspname as name from pg_namespace where nspname ~ $1 order by 1',
+    [`^${engineSchemaOf(tenantId)}(_|$)`],
+  );
+  return schemas.map(({ name }) => name);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
-import type { StockCatalog } from './__testUtils__/stockCatalog';
 import { adopt, retryFaults } from './library';
 
 const databases = createTestDatabases();
@@ -12,11 +12,7 @@ const LONE_SURROGATE = '{"metadata":{"description":"\\ud83d"}}';
 describe.each(databases.eachSupportedId())(
   'what cannot be carried on %s',
   id => {
-    let catalog: StockCatalog;
-    beforeEach(async () => {
-      catalog = await createStockCatalog(databases, id);
-    });
-    afterEach(() => catalog.close());
+    const catalog = forEachTest(() => createStockCatalog(databases, id));
 
     const bad = [
       { ref: 'component:default/nul', json: WITH_NUL },

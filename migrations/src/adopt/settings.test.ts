@@ -3,9 +3,9 @@ import {
   createTestDatabases,
   HOSTILE_SETTINGS,
 } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
-import type { StockCatalog } from './__testUtils__/stockCatalog';
 import { adopt, retryFaults } from './library';
 
 const databases = createTestDatabases({ versions: 'every' });
@@ -19,11 +19,7 @@ const REFS = Array.from(
 describe.each(databases.eachSupportedId())(
   'a catalog whose database sets something else for its sessions on %s',
   id => {
-    let catalog: StockCatalog;
-    beforeEach(async () => {
-      catalog = await createStockCatalog(databases, id);
-    });
-    afterEach(() => catalog.close());
+    const catalog = forEachTest(() => createStockCatalog(databases, id));
 
     /** The first of them before the adoption, and the others at the same time afterwards. */
     async function ingestAll(isolation: string): Promise<void> {

@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { beginCreation } from '../phases/create';
 import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { silentReporter } from '../Reporter';
@@ -9,7 +10,6 @@ import {
   createStockCatalog,
   STOCK_MIGRATIONS,
 } from './__testUtils__/stockCatalog';
-import type { StockCatalog } from './__testUtils__/stockCatalog';
 import { ACME, createTenant, giveEngine } from './__testUtils__/tenantEngine';
 import { engineSchemaOf } from './engine';
 import { adopt, readAdoption } from './library';
@@ -42,15 +42,13 @@ const OBJECTS = `
    order by 1`;
 
 describe.each(databases.eachSupportedId())('the way back on %s', id => {
-  let catalog: StockCatalog;
+  const catalog = forEachTest(() => createStockCatalog(databases, id));
   beforeEach(async () => {
-    catalog = await createStockCatalog(databases, id);
     await catalog.engine.ingest({
       ref: 'component:default/a',
       relations: [['ownedBy', 'group:default/g']],
     });
   });
-  afterEach(() => catalog.close());
 
   const objects = () => column<string>(catalog, OBJECTS);
   const refs = () => column(catalog, 'select entity_ref from tenancy.entities');

@@ -1,4 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { adopt } from '../adopt/library';
 import { cleanup } from '../cleanup/cleanup';
@@ -81,11 +82,7 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
       entities: 20,
       phase: 5,
     });
-    let database: CatalogDatabase;
-    beforeEach(async () => {
-      database = await create();
-    });
-    afterEach(() => database.close());
+    const database = forEachTest(create);
 
     const change = (sql: string) => database.client.query(sql);
 

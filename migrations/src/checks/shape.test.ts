@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { runPhases } from '../__testUtils__/runPhases';
 import { findings, preflight } from '../preflight/__testUtils__/preflight';
@@ -227,11 +227,9 @@ const REFUSED: Record<string, Refusal> = {
 };
 
 describe.each(databases.eachSupportedId())('a catalog on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 20 });
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { entities: 20 }),
+  );
 
   const run = async (sql: string) => {
     for (const statement of sql.split(/;\n/)) {

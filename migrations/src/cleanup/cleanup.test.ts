@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forAllTests } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
 import { cleanup } from './cleanup';
@@ -8,14 +8,12 @@ import { cleanup } from './cleanup';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
-  let database: CatalogDatabase;
-  beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id, {
+  const database = forAllTests(() =>
+    createCatalogDatabase(databases, id, {
       entities: 40,
       phase: 4,
-    });
-  });
-  afterAll(() => database.close());
+    }),
+  );
 
   const query = async (sql: string) => (await database.client.query(sql)).rows;
 

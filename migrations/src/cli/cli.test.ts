@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { EXIT_CODES } from '../errors';
 import {
   runCli,
@@ -106,11 +106,7 @@ describe('wrong usage', () => {
 });
 
 describe.each(databases.eachSupportedId().slice(-1))('connecting to %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() => createCatalogDatabase(databases, id));
 
   it('takes the URL from the environment, or from an option', async () => {
     const results = await Promise.all([

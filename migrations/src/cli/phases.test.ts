@@ -1,7 +1,7 @@
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { EXIT_CODES } from '../errors';
 import { phase1 } from '../phases/phase1_tenant_column';
@@ -21,13 +21,11 @@ const STEPS = phase1.steps.map(({ name }) => name);
 describe.each(databases.eachSupportedId().slice(-1))(
   'the commands on %s',
   id => {
-    let database: CatalogDatabase;
+    const database = forEachTest(() => createCatalogDatabase(databases, id));
     let env: Record<string, string>;
-    beforeEach(async () => {
-      database = await createCatalogDatabase(databases, id);
+    beforeEach(() => {
       env = urlEnvironment(database.connection);
     });
-    afterEach(() => database.close());
 
     /** In this process; how a process prints and ends is the first test's subject. */
     const run = (...args: string[]) =>

@@ -1,5 +1,5 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { connectionOf } from '../__testUtils__/roles';
@@ -37,11 +37,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await prepared.client.query(TENANTS);
       },
     });
-    let database: CatalogDatabase;
-    beforeEach(async () => {
-      database = await create();
-    });
-    afterEach(() => database.close());
+    const database = forEachTest(create);
 
     const run = (...args: string[]) =>
       runInProcess(database.connection, ...args);

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Writable } from 'node:stream';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
-import type { StockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { TestApplication } from '../phases/phase6_cutover/__testUtils__/TestApplication';
 import { escapeIdentifier } from '../sql';
 import { urlOf } from './__testUtils__/runCli';
@@ -11,18 +11,15 @@ const databases = createTestDatabases({ versions: 'newest' });
 const PREFLIGHT = ['--backup-completed'];
 
 describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
-  let catalog: StockCatalog;
+  const catalog = forEachTest(() =>
+    createStockCatalog(databases, databases.eachSupportedId().slice(-1)[0][0]),
+  );
   beforeEach(async () => {
-    catalog = await createStockCatalog(
-      databases,
-      databases.eachSupportedId().slice(-1)[0][0],
-    );
     await catalog.engine.ingest({
       ref: 'component:default/a',
       relations: [['ownedBy', 'group:default/g']],
     });
   });
-  afterEach(() => catalog.close());
 
   /** Runs a command that must succeed, after its dry run where it has one. */
   const run = async (...args: string[]) => {

@@ -49,6 +49,13 @@ export interface Executor {
   work(work: Work): Promise<void>;
 }
 
+/** Lets a session read as an executor does. */
+export function readerOf(
+  session: Pick<MigrationSession, 'query'>,
+): Pick<Executor, 'read'> {
+  return { read: (sql, values) => session.query(sql, values) };
+}
+
 /** The executor of a session. */
 export function executorOf(
   session: MigrationSession,
@@ -58,7 +65,7 @@ export function executorOf(
   return {
     dryRun: false,
     session,
-    read: (sql, values) => session.query(sql, values),
+    ...readerOf(session),
     async execute(statement) {
       await session.query(statement);
     },

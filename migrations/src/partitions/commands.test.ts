@@ -49,8 +49,8 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
   const { database, give, takeBack, query } = describeTenants(databases, id);
 
   const state = async () => ({
-    rows: await contents(database()),
-    catalog: await catalogSnapshot(database().client),
+    rows: await contents(database),
+    catalog: await catalogSnapshot(database.client),
   });
 
   /** Acts while a command is in the middle of its move, which then goes on. */
@@ -59,11 +59,11 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     act: (pid: number, client: Client) => Promise<unknown>,
     maxBlockMs = 600_000,
   ): Promise<unknown> {
-    return withClient(database().connection, async client => {
+    return withClient(database.connection, async client => {
       await client.query(
         'set search_path = tenancy; select pg_advisory_lock(1)',
       );
-      const moving = database()
+      const moving = database
         .migrate(({ context }) =>
           COMMANDS[command](context, 'my-team', { maxBlockMs }),
         )
@@ -78,7 +78,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
         }
         const { rows } = await client.query(
           `select pid from pg_locks where locktype = 'advisory' and objid = 1 and not granted
-              and database = (select oid from pg_database where datname = current_database())`,
+              and database = (select oid from pg_database where datname = current_database)`,
         );
         return rows[0]?.pid;
       });
@@ -153,13 +153,13 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
         }
         const before = await state();
         // In its way: a move that began would wait for it.
-        const reader = new Client(database().connection);
+        const reader = new Client(database.connection);
         await reader.connect();
         await reader.query(
           'begin; lock table tenancy.entities in access share mode',
         );
         await expect(
-          database().migrate(({ context }) =>
+          database.migrate(({ context }) =>
             COMMANDS[direction](context, 'my-team', { maxBlockMs: 1 }),
           ),
         ).rejects.toThrow(/240 rows .* about \d.* --max-block \d+s/);
@@ -229,7 +229,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
       await expect(
         direction === 'give' ? give() : takeBack(),
       ).resolves.toMatchObject({ changed: true });
-      await expect(contents(database())).resolves.toEqual(before.rows);
+      await expect(contents(database)).resolves.toEqual(before.rows);
     });
   });
 
@@ -239,7 +239,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     await expect(give()).rejects.toThrow(/is deleted/);
     await expect(takeBack()).resolves.toMatchObject({ changed: true });
     await expect(
-      countIn(database(), 'entities_tenant_my_team', TEAM),
+      countIn(database, 'entities_tenant_my_team', TEAM),
     ).resolves.toBeNull();
   });
 

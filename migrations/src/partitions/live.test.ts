@@ -21,11 +21,11 @@ describe.each(databases.eachSupportedId())('live moves on %s', id => {
 
   it('lose no write, and let none fail', async () => {
     const login = {
-      ...(await connectionOf(database(), 'portal_app')),
+      ...(await connectionOf(database, 'portal_app')),
       options: '-c search_path=tenancy',
     };
     const traffic = await LiveTraffic.start(
-      database().client,
+      database.client,
       [TEAM, OTHER, DEFAULT_TENANT_ID].map(tenantId => ({
         name: 'new',
         ...{ login, tenantId },
@@ -39,13 +39,13 @@ describe.each(databases.eachSupportedId())('live moves on %s', id => {
         for (const command of [givePartition, takeBackPartition]) {
           await traffic.committed(5);
           await expect(
-            database().migrate(({ context }) =>
+            database.migrate(({ context }) =>
               command(context, 'my-team', { maxBlockMs: 60_000 }),
             ),
           ).resolves.toMatchObject({ changed: true });
         }
       }
-      const problems = await traffic.end(database().client);
+      const problems = await traffic.end(database.client);
       // The tenants' databases have no trigger on relations.
       expect(
         problems.filter(each => !/^(seed|the trigger on)/.test(each)),

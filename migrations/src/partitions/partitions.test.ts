@@ -18,34 +18,34 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
   const { database, give, takeBack, query } = describeTenants(databases, id);
 
   const problems = () =>
-    database().migrate(
+    database.migrate(
       async migration =>
         (await verify(migration)).checks.flatMap(check => check.problems),
       { mode: 'read' },
     );
 
   it('move the rows of a tenant, and nothing else, and leave nothing behind', async () => {
-    const before = await contents(database());
-    const catalog = await catalogSnapshot(database().client);
+    const before = await contents(database);
+    const catalog = await catalogSnapshot(database.client);
     const state = () =>
       query('select * from tenancy_migration_state order by 1');
     const kept = await state();
     await expect(give()).resolves.toMatchObject({ changed: true });
-    await expect(contents(database())).resolves.toEqual(before);
+    await expect(contents(database)).resolves.toEqual(before);
     await expect(
-      countIn(database(), 'relations_tenant_my_team', TEAM),
+      countIn(database, 'relations_tenant_my_team', TEAM),
     ).resolves.toBe(120);
-    await expect(
-      countIn(database(), 'relations_catch_all', TEAM),
-    ).resolves.toBe(0);
+    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
+      0,
+    );
     await expect(give()).resolves.toMatchObject({
       changed: false,
       partitions: { entities: 'entities_tenant_my_team' },
     });
     await expect(takeBack()).resolves.toMatchObject({ changed: true });
     await expect(takeBack()).resolves.toEqual({ changed: false });
-    await expect(contents(database())).resolves.toEqual(before);
-    await expect(catalogSnapshot(database().client)).resolves.toEqual(catalog);
+    await expect(contents(database)).resolves.toEqual(before);
+    await expect(catalogSnapshot(database.client)).resolves.toEqual(catalog);
     await expect(state()).resolves.toEqual(kept);
   });
 
@@ -70,12 +70,12 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
     const again = await terms();
     await takeBack();
     await expect(terms()).resolves.toEqual(again);
-    await expect(faultsOf(database())).resolves.toEqual([]);
+    await expect(faultsOf(database)).resolves.toEqual([]);
   });
 
   it('are like the one of the default tenant', async () => {
     await give();
-    const snapshot = await catalogSnapshot(database().client);
+    const snapshot = await catalogSnapshot(database.client);
     for (const table of TABLES) {
       const of = (name: string) => {
         const on = (row: { definition?: unknown }) =>
@@ -111,13 +111,13 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
       `delete from entities where tenant_id = '${TEAM}' and entity_name = 'part-7'`,
     );
     await expect(
-      countIn(database(), 'relations_tenant_my_team', TEAM),
+      countIn(database, 'relations_tenant_my_team', TEAM),
     ).resolves.toBe(118);
     await takeBack();
     await query(`delete from tenants where tenant_id = '${TEAM}'`);
-    await expect(
-      countIn(database(), 'relations_catch_all', TEAM),
-    ).resolves.toBe(0);
+    await expect(countIn(database, 'relations_catch_all', TEAM)).resolves.toBe(
+      0,
+    );
   });
 
   it('keep tenants apart, which verify sees', async () => {
@@ -153,14 +153,14 @@ describe.each(databases.eachSupportedId())('partitions on %s', id => {
   });
 
   it('stay while phase 5 is undone, and are there when it is done again', async () => {
-    const before = await contents(database());
+    const before = await contents(database);
     await give();
-    await database().migrate(migration => migration.undoFrom(swap));
+    await database.migrate(migration => migration.undoFrom(swap));
     await expect(give()).rejects.toThrow(/tables are not in use.*phase5/);
-    await database().migrate(migration => migration.runPhase(5));
-    await expect(contents(database())).resolves.toEqual(before);
+    await database.migrate(migration => migration.runPhase(5));
+    await expect(contents(database)).resolves.toEqual(before);
     await expect(give()).resolves.toMatchObject({ changed: false });
-    await database().migrate(migration => rollback(migration, 4), {
+    await database.migrate(migration => rollback(migration, 4), {
       settings: { force: true },
     });
     await expect(

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runPhases } from '../__testUtils__/runPhases';
@@ -97,7 +97,6 @@ const OF_TABLES: [check: string, ...Taken][] = [
 const PREFLIGHT = { backupCompleted: true };
 
 describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
-  let database: CatalogDatabase;
   const create = catalogTemplate(databases, id, {
     prepare: async prepared => {
       await prepared.client.query(
@@ -105,10 +104,7 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
       );
     },
   });
-  beforeEach(async () => {
-    database = await create();
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(create);
 
   /**
    * Takes names, and expects the preflight and a phase to refuse them, and the undo to

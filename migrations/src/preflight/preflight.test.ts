@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { createCatalogTables } from '../__testUtils__/seed';
 import { runPhases } from '../__testUtils__/runPhases';
 import { runPreflight } from './runPreflight';
@@ -9,11 +9,9 @@ import { findings, preflight } from './__testUtils__/preflight';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('the preflight on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 20 });
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { entities: 20 }),
+  );
 
   it('passes a seeded catalog', async () => {
     const report = await preflight(database);
@@ -77,11 +75,9 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
 });
 
 describe.each(databases.eachSupportedId())('without tables on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { seed: false });
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { seed: false }),
+  );
 
   it('the preflight passes, and asks for no backup', async () => {
     const report = await preflight(database, {

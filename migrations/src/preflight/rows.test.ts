@@ -1,16 +1,14 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { findings, preflight } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('rows on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 20 });
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { entities: 20 }),
+  );
 
   it('without their entity are refused, and deleted as it says', async () => {
     await database.client.query(

@@ -1,18 +1,16 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPreflight } from './runPreflight';
 import { findings, preflight } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('the preflight on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 20 });
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { entities: 20 }),
+  );
 
   const alterDatabase = async (change: string) => {
     const { database: name } = database.connection;

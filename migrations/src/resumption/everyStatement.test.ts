@@ -68,15 +68,9 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     direction: 'up' | 'down',
     phase: PhaseNumber,
   ): Promise<string> {
-    const { admin } = clones;
-    const counter = new SessionKiller({
-      after: Infinity,
-      admin,
-      database: name,
-    });
-    await clones.migrate(name, change(direction, phase));
-    await counter.stop();
-    statements[direction][phase] = counter.sent;
+    statements[direction][phase] = await clones.count(name, () =>
+      clones.migrate(name, change(direction, phase)),
+    );
     return name;
   }
 

@@ -1,4 +1,4 @@
-import { engineSchemaOf } from '../adopt/engine';
+import { findTenantSchemas } from '../adopt/engine';
 import { asLogin } from '../adopt/rights';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
@@ -36,11 +36,9 @@ export async function dropSchemasOf(
   tenantId: string,
 ): Promise<void> {
   const { executor } = context;
-  const rows = await executor.read<{ name: string }>(SCHEMAS, [
-    `^${engineSchemaOf(tenantId)}(_|$)`,
-  ]);
+  const names = await findTenantSchemas(executor, tenantId);
   await asLogin(context, async () => {
-    for (const { name } of rows) {
+    for (const name of names) {
       await executor.execute(dropSchema(name));
     }
   });

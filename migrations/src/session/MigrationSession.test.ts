@@ -5,8 +5,8 @@ import {
   HOSTILE_SETTINGS,
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { ConnectionLostError, EXIT_CODES } from '../errors';
 import { rollback } from '../rollback/rollback';
@@ -34,11 +34,7 @@ const HOSTILE: Record<string, string> = {
 const { xmloption: _, escape_string_warning: __, ...OVERRIDDEN } = HOSTILE;
 
 describe.each(databases.eachSupportedId())('a session on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() => createCatalogDatabase(databases, id));
 
   const alterDatabase = (change: string) =>
     database.client.query(

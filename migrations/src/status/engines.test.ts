@@ -1,5 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 
@@ -12,11 +12,7 @@ describe.each(databases.eachSupportedId())(
   'the status of engines on %s',
   id => {
     const migrated = catalogTemplate(databases, id, { phase: 5 });
-    let database: CatalogDatabase;
-    beforeEach(async () => {
-      database = await migrated();
-    });
-    afterEach(() => database.close());
+    const database = forEachTest(migrated);
 
     const query = async (sql: string) =>
       (await database.client.query(sql)).rows;

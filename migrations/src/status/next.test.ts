@@ -1,9 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { createCatalogTables } from '../__testUtils__/seed';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
-import type { StockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import { EXIT_CODES } from '../errors';
 import { migrateTo } from '../migrateTo';
@@ -17,13 +16,11 @@ const ADOPT = operatorCommand('adopt');
 describe.each(databases.eachSupportedId())(
   'beside a stock catalog that is not adopted, on %s',
   id => {
-    let catalog: StockCatalog;
+    const catalog = forEachTest(() => createStockCatalog(databases, id));
     beforeEach(async () => {
-      catalog = await createStockCatalog(databases, id);
       await catalog.engine.ingest({ ref: 'component:default/a' });
       await catalog.engine.ingest({ ref: 'component:default/b' });
     });
-    afterEach(() => catalog.close());
 
     const run = async (...args: string[]) => {
       const result = await runInProcess(catalog.connection, ...args);
@@ -147,11 +144,9 @@ describe.each(databases.eachSupportedId())(
 describe.each(databases.eachSupportedId())(
   'without a stock catalog, on %s',
   id => {
-    let database: CatalogDatabase;
-    beforeEach(async () => {
-      database = await createCatalogDatabase(databases, id, { seed: false });
-    });
-    afterEach(() => database.close());
+    const database = forEachTest(() =>
+      createCatalogDatabase(databases, id, { seed: false }),
+    );
 
     const run = (...args: string[]) =>
       runInProcess(database.connection, ...args);

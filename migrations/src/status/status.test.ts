@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { cleanup } from '../cleanup/cleanup';
 import { backfill } from '../phases/phase2_backfill/20_backfill';
 import { readStatus } from './readStatus';
@@ -11,11 +11,7 @@ const databases = createTestDatabases();
 const DAY_MS = 86_400_000;
 
 describe.each(databases.eachSupportedId())('the status on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() => createCatalogDatabase(databases, id));
 
   const read = (): Promise<StatusReport> =>
     database.migrate(readStatus, { mode: 'read' });

@@ -2,9 +2,10 @@ import { VerificationError } from '../errors';
 import type { Executor } from '../engine/Executor';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
+import { describeShared } from './description';
 import { batchesOf } from './export';
 import type { Target } from './loadPart';
-import { REWRITTEN, rowExpression } from './rewrite';
+import { rowExpression } from './rewrite';
 import {
   type FoundSection,
   isOwnSchema,
@@ -53,7 +54,7 @@ const ROUNDS = 4;
 const BATCH = 500;
 
 function isRewritten({ part, table }: FoundSection): boolean {
-  return part === 'registry' && REWRITTEN.includes(table);
+  return !isOwnSchema(part) && describeShared(table).isRewritten === true;
 }
 
 function notThose(different: Difference[]): VerificationError {

@@ -1,4 +1,4 @@
-import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
+import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createHash } from 'node:crypto';
 import {
   mkdtemp,
@@ -11,38 +11,26 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
-import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runInProcess } from '../cli/__testUtils__/runCli';
-import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
-import { Clones } from '../resumption/__testUtils__/Clones';
-import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
-import { HEX, PLUGINS, tablesIn } from './__testUtils__/plugins';
+import { TEAM } from '../partitions/__testUtils__/tenants';
+import type { Clones } from '../resumption/__testUtils__/Clones';
+import { HEX } from './__testUtils__/plugins';
+import {
+  contentsOf,
+  EVERY,
+  linesOf,
+  openTenantClones,
+  purgeTeam,
+  tableMaker,
+} from './__testUtils__/tenantClones';
 import { exportAll } from './exportAll';
 import { importTenant } from './import';
-import { purgeTenant } from './purge';
-import type { MakeTables } from './tables';
 
 // An import of what an export has written is killed between some of its statements; between all
 // of them with KILL_AFTER_EVERY=1.
 
-const every = Number(process.env.KILL_AFTER_EVERY ?? 47);
-
 const databases = createTestDatabases();
-
-const makers: Client[] = [];
-
-const makeTables: MakeTables = async ({ connection, part, schema }) => {
-  const client = new Client(connection);
-  // It stays open: a session can't be killed after the statement of one that has ended.
-  makers.push(client);
-  client.on('error', () => undefined);
-  await client.connect();
-  await client.query(
-    part === 'engine' ? tablesIn(schema) : `create schema "${schema}"`,
-  );
-};
 
 describe.each(databases.eachSupportedId())('export and import on %s', id => {
   let clones: Clones;
@@ -50,21 +38,13 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   let connection: ClientConfig;
   let folder: string;
   let file: string;
+  const makeTables = tableMaker();
 
   const exportTo = (database: string, slug: string, to: string) =>
     runInProcess({ ...connection, database }, 'tenant', 'export', slug, to);
 
   beforeAll(async () => {
-    const database = await createCatalogDatabase(databases, id, {
-      entities: 10,
-      phase: 5,
-    });
-    await addTenants(database);
-    await database.client.query(PLUGINS);
-    await database.close();
-    ({ connection } = database);
-    template = connection.database!;
-    clones = await Clones.open(connection);
+    ({ clones, template, connection } = await openTenantClones(databases, id));
     folder = await mkdtemp(join(tmpdir(), 'exports-'));
     file = join(folder, 'my-team.gz');
     await exportTo(template, 'my-team', file);
@@ -74,18 +54,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     await rm(folder, { recursive: true });
   });
 
-  afterEach(() =>
-    Promise.all(
-      makers.splice(0).map(maker => maker.end().catch(() => undefined)),
-    ),
-  );
-
-  const query = async (database: string, sql: string) => {
-    return withClient(
-      { ...connection, database },
-      async client => (await client.query(sql)).rows,
-    );
-  };
+  const query = (database: string, sql: string) => clones.query(database, sql);
 
   const importFrom = async (
     database: string,
@@ -104,14 +73,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     return result;
   };
 
-  const purge = (database: string) =>
-    clones.migrate(database, ({ context }) =>
-      purgeTenant(context, {
-        slug: 'my-team',
-        portal: {},
-        confirm: async () => undefined,
-      }),
-    );
+  const importFile = (database: string) => importFrom(database, file);
 
   const changed = async (change: (bytes: Buffer) => Buffer) => {
     const path = join(folder, 'changed.gz');
@@ -135,47 +97,23 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     return [...before, JSON.stringify({ sums, sha256 })];
   };
 
-  const linesOf = async (path: string) =>
-    gunzipSync(await readFile(path))
-      .toString()
-      .trimEnd()
-      .split('\n');
-
-  /** What an export has, but for when it was made, and with rows in one order. */
-  const contents = async (database: string, slug: string) => {
-    const path = join(folder, `${database}-${slug}.gz`);
-    await expect(exportTo(database, slug, path)).resolves.toMatchObject({
-      exitCode: 0,
-    });
-    const [header, ...lines] = await linesOf(path);
-    const { sums } = JSON.parse(lines.pop()!);
-    const { exported, ...head } = JSON.parse(header);
-    return { head, sums, rows: lines.sort() };
-  };
-
-  const active = (found: Awaited<ReturnType<typeof contents>>) => ({
-    head: found.head,
-    rows: found.rows.map(row =>
-      row.includes('"tenant_slug"')
-        ? row.replace(/"deleted_at": [^,]+/, '"deleted_at": null')
-        : row,
-    ),
-  });
+  const contents = (database: string, slug?: string) =>
+    contentsOf({ ...connection, database }, folder, slug);
 
   it('are equal, after a purge and in another database', async () => {
     await expect(exportTo(template, 'my-team', file)).resolves.toMatchObject({
       exitCode: 0,
       stdout: `The tenant "my-team" is in ${file}: 60 entities, 265 rows in all.\n`,
     });
-    const before = await contents(template, 'my-team');
+    const before = await contents(template);
     const name = await clones.clone(template);
-    await purge(name);
+    await purgeTeam(clones, name);
     await expect(importFrom(name, file)).resolves.toMatchObject({
       tenantId: TEAM,
     });
-    const after = await contents(name, 'my-team');
-    expect(active(after)).toEqual(active(before));
+    const after = await contents(name);
     // A deleted tenant comes back, and all but its row is the same.
+    expect(after).toEqual({ ...before, sums: after.sums });
     expect(after.sums.slice(1)).toEqual(before.sums.slice(1));
     await expect(
       query(name, 'select from tenancy.retired_slugs'),
@@ -236,9 +174,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       { slug: 'second', entities: 60, mockups: 3 },
     ]);
     // The first one is as it was.
-    await expect(contents(name, 'my-team')).resolves.toEqual(
-      await contents(template, 'my-team'),
-    );
+    await expect(contents(name)).resolves.toEqual(await contents(template));
   });
 
   it.each([
@@ -345,7 +281,6 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
 
   it('of all tenants leave no half file, lose no old one and change nothing, wherever they are killed', async () => {
     const name = await clones.clone(template);
-    const { admin } = clones;
     const slugs = ['my-team', 'other'];
     const objects = () =>
       query(
@@ -367,24 +302,15 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     const filesOf = async (slug: string) =>
       (await readdir(to)).filter(each => each.startsWith(`${slug}-`)).sort();
     const old = (slug: string) => `${slug}-20010101T000000Z.gz`;
-    const counter = new SessionKiller({
-      after: Infinity,
-      admin,
-      database: name,
-    });
-    await run();
-    await counter.stop();
+    const sent = await clones.count(name, run);
     const whole = new Map<string, number>();
     for (const slug of slugs) {
       const [written] = await filesOf(slug);
       whole.set(slug, (await linesOf(join(to, written))).length);
       await rename(join(to, written), join(to, old(slug)));
     }
-    for (let after = 3; after < counter.sent; after += every) {
-      const killer = new SessionKiller({ after, admin, database: name });
-      await run().catch(() => undefined);
-      await killer.stop();
-      expect(killer.failure).toBeUndefined();
+    for (let after = 3; after < sent; after += EVERY) {
+      await clones.kill(after, name, run);
       for (const slug of slugs) {
         const files = await filesOf(slug);
         expect(files).toContain(old(slug));
@@ -460,7 +386,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       whole,
       `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
     );
-    const expected = await contents(whole, 'my-team');
+    const expected = await contents(whole);
     const broken = await clones.clone(whole);
     await query(
       broken,
@@ -479,48 +405,28 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     };
     const before = await count(broken);
     const name = await clones.clone(broken);
-    const { admin } = clones;
-    const counter = new SessionKiller({
-      after: Infinity,
-      admin,
-      database: name,
-    });
-    await replace(name);
-    await counter.stop();
-    await expect(contents(name, 'my-team')).resolves.toEqual(expected);
-    for (let after = 30; after < counter.sent; after += every) {
+    const sent = await clones.count(name, replace);
+    await expect(contents(name)).resolves.toEqual(expected);
+    for (let after = 30; after < sent; after += EVERY) {
       const killed = await clones.clone(broken);
-      const killer = new SessionKiller({ after, admin, database: killed });
-      await replace(killed).catch(() => undefined);
-      await killer.stop();
-      expect(killer.failure).toBeUndefined();
+      await clones.kill(after, killed, replace);
       // Those of before, or those of the file.
       expect([before, { entities: 60 }]).toContainEqual(await count(killed));
       await replace(killed);
-      await expect(contents(killed, 'my-team')).resolves.toEqual(expected);
+      await expect(contents(killed)).resolves.toEqual(expected);
       await clones.drop(killed);
     }
   });
 
   it('go on from wherever the import was killed', async () => {
-    const { admin } = clones;
     const empty = await clones.clone(template);
-    await purge(empty);
+    await purgeTeam(clones, empty);
     const name = await clones.clone(empty);
-    const counter = new SessionKiller({
-      after: Infinity,
-      admin,
-      database: name,
-    });
-    await importFrom(name, file);
-    await counter.stop();
-    const expected = await contents(name, 'my-team');
-    for (let after = 3; after < counter.sent; after += every) {
+    const sent = await clones.count(name, importFile);
+    const expected = await contents(name);
+    for (let after = 3; after < sent; after += EVERY) {
       const killed = await clones.clone(empty);
-      const killer = new SessionKiller({ after, admin, database: killed });
-      await importFrom(killed, file).catch(() => undefined);
-      await killer.stop();
-      expect(killer.failure).toBeUndefined();
+      await clones.kill(after, killed, importFile);
       const there = await query(
         killed,
         `select from tenancy.tenants where tenant_slug = 'my-team'`,
@@ -529,7 +435,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       if (there.length === 0) {
         await importFrom(killed, file);
       }
-      await expect(contents(killed, 'my-team')).resolves.toEqual(expected);
+      await expect(contents(killed)).resolves.toEqual(expected);
       await clones.drop(killed);
     }
   });

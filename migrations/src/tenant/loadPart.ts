@@ -1,7 +1,8 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError, VerificationError } from '../errors';
 import type { MigrationSession } from '../session/MigrationSession';
-import { escapeIdentifier, escapeLiteral } from '../sql';
+import { readerOf } from '../engine/Executor';
+import { escapeIdentifier } from '../sql';
 import {
   type Header,
   readArchive,
@@ -15,20 +16,20 @@ import {
   fillOwnTables,
   fillWithoutIndexes,
 } from './partTables';
+import { describeShared } from './description';
 import { rowExpression } from './rewrite';
 import {
   type FoundSection,
   isOwnSchema,
   mockupSections,
+  nameOf,
+  ofTenant,
   registrySections,
   selectRows,
 } from './sections';
 
 /** Rows in one statement. */
 export const BATCH = 500;
-
-/** What a replacement leaves as it is: that there is the tenant, who did what, and what it used. */
-const KEPT = ['tenants', 'tenant_audit', 'tenant_usage', 'tenant_usage_people'];
 
 /** The tenant that is made, or replaced. */
 export interface Target {
@@ -54,7 +55,7 @@ export async function loadPart(
   target: Target,
 ): Promise<void> {
   const isTaken = ({ part: of, table }: Section) =>
-    of === part && !(replace && KEPT.includes(table));
+    of === part && !(replace && describeShared(table).isKept);
   const fill = async () => {
     const sums = await insertAll(session, file, schema, target, isTaken);
     await requireSums(session, sums, { part, schema }, target);
@@ -139,11 +140,11 @@ export async function requireTable(
 /** @returns the checksum of the rows, which are written as they are */
 async function insertAsGiven(
   session: MigrationSession,
-  { schema, table, columns }: FoundSection,
+  section: FoundSection,
   rows: string[],
 ): Promise<bigint> {
-  const name = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
-  const list = columns.map(escapeIdentifier).join(', ');
+  const name = nameOf(section);
+  const list = section.columns.map(escapeIdentifier).join(', ');
   await session.query(
     `insert into ${name} (${list}) overriding system value
      select ${list} from jsonb_populate_recordset(null::${name}, $1::jsonb)`,
@@ -161,18 +162,15 @@ async function insertRows(
   rows: string[],
   target: Target,
 ): Promise<bigint> {
-  const { schema, table, columns } = section;
-  const name = `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
-  const list = columns.map(escapeIdentifier).join(', ');
+  const name = nameOf(section);
+  const columns = section.columns.map(escapeIdentifier);
   const { row, where } = rowExpression(section, target);
   const [{ sum }] = await session.query<{ sum: string }>(
     `with given as (
        select ${row} as row from jsonb_array_elements($1::jsonb) each (row) where ${where}
      ), written as (
-       insert into ${name} (${list}) overriding system value
-       select ${columns
-         .map(column => `r.${escapeIdentifier(column)}`)
-         .join(', ')}
+       insert into ${name} (${columns.join(', ')}) overriding system value
+       select ${columns.map(column => `r.${column}`).join(', ')}
          from given, jsonb_populate_record(null::${name}, given.row) r
      )
      select ${ROW_SUM} as sum from (select row::text as row from given) rows`,
@@ -187,24 +185,15 @@ async function deleteRowsOf(
   { part, schema }: { part: string; schema: string },
   tenantId: string,
 ): Promise<void> {
-  const reader = {
-    read: <Row>(sql: string, values?: unknown[]) =>
-      session.query<Row>(sql, values),
-  };
+  const reader = readerOf(session);
   const sections =
     part === 'registry'
       ? await registrySections(reader, schema)
       : await mockupSections(reader);
-  // The trash last, where a trigger puts mockups that are deleted.
-  const [trash, others] = [true, false].map(wanted =>
-    sections.filter(({ table }) => table.includes('trash') === wanted),
-  );
-  for (const { table } of [...others.reverse(), ...trash.reverse()]) {
-    if (!KEPT.includes(table)) {
+  for (const section of sections.reverse()) {
+    if (!describeShared(section.table).isKept) {
       await session.query(
-        `delete from ${escapeIdentifier(schema)}.${escapeIdentifier(
-          table,
-        )} where tenant_id = ${escapeLiteral(tenantId)}`,
+        `delete from ${nameOf(section)} where ${ofTenant(part, tenantId)}`,
       );
     }
   }

@@ -1,30 +1,27 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
-import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
-import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runInProcess, urlOf } from '../cli/__testUtils__/runCli';
+import { OTHER, TEAM } from '../partitions/__testUtils__/tenants';
 import { type Reporter, silentReporter } from '../Reporter';
-import { addTenants, OTHER, TEAM } from '../partitions/__testUtils__/tenants';
-import { Clones } from '../resumption/__testUtils__/Clones';
-import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
-import { HEX, PLUGINS, tablesIn } from './__testUtils__/plugins';
+import type { Clones } from '../resumption/__testUtils__/Clones';
+import { HEX } from './__testUtils__/plugins';
+import {
+  contentsOf,
+  EVERY,
+  openTenantClones,
+  purgeTeam,
+  tableMaker,
+} from './__testUtils__/tenantClones';
 import { moveToDeployment } from './move';
-import { purgeTenant } from './purge';
-import type { MakeTables } from './tables';
 
 // A move between two databases is killed between some of its statements; between all of them with
 // KILL_AFTER_EVERY=1.
 
-const every = Number(process.env.KILL_AFTER_EVERY ?? 47);
-
 const databases = createTestDatabases();
-
-const makers: Client[] = [];
 
 /** Tables of an engine whose rows go with the row that they refer to. */
 const chainIn = (schema: string) => `
@@ -33,19 +30,6 @@ const chainIn = (schema: string) => `
     id int primary key, root int references "${schema}".roots on delete cascade);
   create table "${schema}".leaves (
     id int primary key, stem int references "${schema}".stems on delete cascade)`;
-
-const makeTables: MakeTables = async ({ connection, part, schema }) => {
-  const client = new Client(connection);
-  // It stays open: a session can't be killed after the statement of one that has ended.
-  makers.push(client);
-  client.on('error', () => undefined);
-  await client.connect();
-  await client.query(
-    part === 'engine'
-      ? `${tablesIn(schema)}; ${chainIn(schema)}`
-      : `create schema "${schema}"`,
-  );
-};
 
 /** What the engine writes while the tenant is copied. */
 const CHANGES_OF_ENGINE = `
@@ -110,12 +94,8 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   let connection: ClientConfig;
   let folder: string;
 
-  const query = async (database: string, sql: string) => {
-    return withClient(
-      { ...connection, database },
-      async client => (await client.query(sql)).rows,
-    );
-  };
+  const makeTables = tableMaker(chainIn);
+  const query = (database: string, sql: string) => clones.query(database, sql);
 
   /** The command goes on when they have ended. Returns why they have failed, if so. */
   const meanwhile = (database: string, sql: string): string =>
@@ -132,30 +112,19 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     });
 
   beforeAll(async () => {
-    const database = await createCatalogDatabase(databases, id, {
-      entities: 10,
-      phase: 5,
-    });
-    await addTenants(database);
-    await database.client.query(
-      `${PLUGINS}; ${chainIn(`tenant_${HEX}`)};
+    let template: string;
+    ({ clones, connection, template } = await openTenantClones(
+      databases,
+      id,
+      `${chainIn(`tenant_${HEX}`)};
        insert into tenant_${HEX}.roots values (1), (2);
        insert into tenant_${HEX}.stems values (1, 1);
        insert into tenant_${HEX}.leaves values (1, 1)`,
-    );
-    await database.close();
-    ({ connection } = database);
-    clones = await Clones.open(connection);
+    ));
     folder = await mkdtemp(join(tmpdir(), 'moves-'));
-    empty = await clones.clone(connection.database!);
-    await clones.migrate(empty, ({ context }) =>
-      purgeTenant(context, {
-        slug: 'my-team',
-        portal: {},
-        confirm: async () => undefined,
-      }),
-    );
-    full = await clones.clone(connection.database!);
+    empty = await clones.clone(template);
+    await purgeTeam(clones, empty);
+    full = await clones.clone(template);
     await query(
       full,
       `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
@@ -165,12 +134,6 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     await clones.close();
     await rm(folder, { recursive: true });
   });
-  afterEach(() =>
-    Promise.all(
-      makers.splice(0).map(maker => maker.end().catch(() => undefined)),
-    ),
-  );
-
   /** The command goes on when what it reports to has returned. */
   const move = async (
     from: string,
@@ -197,27 +160,15 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     return readOnlyMs !== undefined;
   };
 
-  /** What an export has, but for when it was made, and with rows in one order. */
   const contents = async (database: string) => {
-    const path = join(folder, `${database}.gz`);
-    const { exitCode } = await runInProcess(
+    const { head, rows } = await contentsOf(
       { ...connection, database },
-      ...['tenant', 'export', 'my-team', path],
+      folder,
     );
-    expect(exitCode).toBe(0);
-    const [header, ...lines] = gunzipSync(await readFile(path))
-      .toString()
-      .trimEnd()
-      .split('\n');
-    lines.pop();
-    const { exported, ...head } = JSON.parse(header);
-    const rows = lines.map(line =>
-      line.includes('"tenant_slug"')
-        ? line.replace(/"deleted_at": [^,]+/, '')
-        : line,
-    );
-    return { head, rows: rows.sort() };
+    return { head, rows };
   };
+
+  const movePair = ([from, to]: string[]) => move(from, to);
 
   const isActive = async (database: string): Promise<boolean> => {
     const rows = await query(
@@ -341,14 +292,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       LATE_CHANGES.map(() => ''),
     );
     expect(meanwhile(to, LATE_CHANGES[2])).toBe(REFUSED);
-    await clones.migrate(to, ({ context }) =>
-      purgeTenant(context, {
-        slug: 'my-team',
-        now: true,
-        portal: {},
-        confirm: async () => undefined,
-      }),
-    );
+    await purgeTeam(clones, to, true);
   });
 
   it('waits for a request of before that still writes mockups', async () => {
@@ -394,26 +338,12 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
   });
 
   it('goes on from wherever it was killed', async () => {
-    const { admin } = clones;
     const whole = await pair();
-    const counter = new SessionKiller({
-      after: Infinity,
-      admin,
-      database: [whole.from, whole.to],
-    });
-    await move(whole.from, whole.to);
-    await counter.stop();
+    const sent = await clones.count([whole.from, whole.to], movePair);
     const expected = await contents(whole.to);
-    for (let after = 6; after < counter.sent; after += every) {
+    for (let after = 6; after < sent; after += EVERY) {
       const { from, to } = await pair();
-      const killer = new SessionKiller({
-        after,
-        admin,
-        database: [from, to],
-      });
-      await move(from, to).catch(() => undefined);
-      await killer.stop();
-      expect(killer.failure).toBeUndefined();
+      await clones.kill(after, [from, to], movePair);
       // Never in use in both.
       expect((await isActive(from)) && (await isActive(to))).toBe(false);
       await move(from, to);

@@ -1,8 +1,9 @@
 import { notifyRegistryStatement } from '../registryChannel';
+import { readerOf } from '../engine/Executor';
 import { RETIRED_TABLE } from '../schema/tables';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import { tablesInOrder } from './sections';
+import { nameOf, tablesInOrder } from './sections';
 
 /**
  * Fills the tables of an engine or instance, in the caller's transaction, without their triggers:
@@ -44,15 +45,13 @@ export async function announce(
   );
 }
 
-/** The tables of an engine or instance as SQL, each after those that it refers to. */
-export async function tableNames(
+/** The tables of an engine or instance as SQL. */
+async function tableNames(
   session: Pick<MigrationSession, 'query'>,
   schema: string,
 ): Promise<string[]> {
-  const tables = await tablesInOrder(session, schema);
-  return tables.map(
-    table => `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`,
-  );
+  const tables = await tablesInOrder(readerOf(session), schema);
+  return tables.map(table => nameOf({ schema, table }));
 }
 
 /** Migrations may fill tables. */

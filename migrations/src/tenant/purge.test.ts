@@ -1,17 +1,18 @@
-import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
-import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import type { ClientConfig } from 'pg';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
-import { addTenants, TEAM } from '../partitions/__testUtils__/tenants';
+import { TEAM } from '../partitions/__testUtils__/tenants';
 import { givePartition } from '../partitions/move';
-import { Clones } from '../resumption/__testUtils__/Clones';
-import { SessionKiller } from '../resumption/__testUtils__/SessionKiller';
-import { HEX, PLUGINS } from './__testUtils__/plugins';
-import { purgeTenant } from './purge';
+import type { Clones } from '../resumption/__testUtils__/Clones';
+import { HEX } from './__testUtils__/plugins';
+import {
+  EVERY,
+  openTenantClones,
+  purgeTeam,
+} from './__testUtils__/tenantClones';
 
 // A purge of one tenant beside others, in a database with the tables of plugins. It is killed
 // between some of its statements; between all of them with KILL_AFTER_EVERY=1.
-
-const every = Number(process.env.KILL_AFTER_EVERY ?? 47);
 
 const databases = createTestDatabases();
 
@@ -32,39 +33,16 @@ const OTHERS = `
 describe.each(databases.eachSupportedId())('purge on %s', id => {
   let clones: Clones;
   let template: string;
-  let connection: Awaited<
-    ReturnType<typeof createCatalogDatabase>
-  >['connection'];
+  let connection: ClientConfig;
 
   beforeAll(async () => {
-    const database = await createCatalogDatabase(databases, id, {
-      entities: 10,
-      phase: 5,
-    });
-    await addTenants(database);
-    await database.client.query(PLUGINS);
-    await database.close();
-    ({ connection } = database);
-    template = database.connection.database!;
-    clones = await Clones.open(connection);
+    ({ clones, template, connection } = await openTenantClones(databases, id));
   });
   afterAll(() => clones.close());
 
-  const query = async (database: string, sql: string) => {
-    return withClient(
-      { ...connection, database },
-      async client => (await client.query(sql)).rows,
-    );
-  };
+  const query = (database: string, sql: string) => clones.query(database, sql);
 
-  const purge = (database: string) =>
-    clones.migrate(database, ({ context }) =>
-      purgeTenant(context, {
-        slug: 'my-team',
-        portal: {},
-        confirm: async () => undefined,
-      }),
-    );
+  const purge = (database: string) => purgeTeam(clones, database);
 
   const run = (database: string, ...args: string[]) =>
     runInProcess({ ...connection, database }, 'tenant', 'purge', ...args);
@@ -191,23 +169,12 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
   });
 
   it('goes on from wherever it was killed', async () => {
-    const { admin } = clones;
     const undisturbed = await clones.clone(template);
-    const counter = new SessionKiller({
-      after: Infinity,
-      admin,
-      database: undisturbed,
-    });
-    await purge(undisturbed);
-    await counter.stop();
+    const sent = await clones.count(undisturbed, purge);
     const others = await query(template, OTHERS);
-    for (let after = 3; after < counter.sent; after += every) {
+    for (let after = 3; after < sent; after += EVERY) {
       const name = await clones.clone(template);
-      const killer = new SessionKiller({ after, admin, database: name });
-      await purge(name).catch(() => undefined);
-      await killer.stop();
-      expect(killer.failure).toBeUndefined();
-      expect(killer.kill).toBeDefined();
+      await clones.kill(after, name, purge);
       await purge(name);
       await expect(leftOf(name, TEAM)).resolves.toEqual([]);
       await expect(query(name, OTHERS)).resolves.toEqual(others);

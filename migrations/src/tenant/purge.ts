@@ -1,27 +1,28 @@
 import { createHash } from 'node:crypto';
-import type { Executor } from '../engine/Executor';
+import { findTenantSchemas } from '../adopt/engine';
 import type { StepContext } from '../engine/Step';
 import { RefusedError, VerificationError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { notifyRegistryStatement } from '../registryChannel';
-import { OWN_TABLES } from '../ownTables';
 import { takeBackPartition } from '../partitions/move';
 import { tenantPartition } from '../partitions/Tenant';
 import { relationExists } from '../schema/lookups';
-import {
-  DEFAULT_TENANT_ID,
-  RETIRED_TABLE,
-  TENANT_TABLES,
-} from '../schema/tables';
+import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { formatTime } from '../text';
 import { deleteRows } from './deleteRows';
+import { PEOPLE_TABLES, TASKS } from './description';
 import { documentsOf, removeFolder } from './documents';
 import { emptyBucket } from './emptyBucket';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { allowWrites } from './refusedWrites';
-import { schemasOf } from './sections';
+import {
+  mockupSections,
+  ofTenant,
+  registrySections,
+  sharedSchemas,
+} from './sections';
 import { searchTraces } from './traces';
 import type { Trace, Traces } from './traces';
 
@@ -83,8 +84,8 @@ export async function purgeTenant(
       await deletePeople(context, place, subject.slug, report);
     }
     await endReferences(context, subject);
-    await deleteOwnRows(context, subject.tenantId, report);
-    await deleteFromRegistry(context, subject, report);
+    await deleteOwnRows(context, places, subject.tenantId, report);
+    await deleteFromRegistry(context, places, subject, report);
     await removeDocuments(context, portal, subject, report);
     Object.assign(report, await requireNothingLeft(context, places, subject));
     await context.executor.execute(
@@ -107,7 +108,7 @@ export async function removeLeftovers(
     await dropSchemas(place, tenantId, report);
     await deleteElsewhere(context, place, tenantId, report);
   }
-  await deleteOwnRows(context, tenantId, report);
+  await deleteOwnRows(context, places, tenantId, report);
 }
 
 function emptyReport(tenantId: string): PurgeReport {
@@ -220,7 +221,7 @@ async function dropSchemas(
   tenantId: string,
   report: PurgeReport,
 ): Promise<void> {
-  for (const name of await schemasOf(executor, tenantId)) {
+  for (const name of await findTenantSchemas(executor, tenantId)) {
     await executor.transaction({
       title: `Drop the schema "${name}"`,
       locks:
@@ -231,50 +232,6 @@ async function dropSchemas(
   }
 }
 
-/** Tables that name people, by the column. Their rows say nothing without the person. */
-const PEOPLE = [
-  ['user_info', 'user_entity_ref'],
-  ['offline_sessions', 'user_entity_ref'],
-  ['user_settings', 'user_entity_ref'],
-  ['notification', 'user'],
-];
-
-/** The tables of Backstage's scheduler, whose tasks have the tenant's id in theirs. */
-const TASKS = 'backstage_backend_tasks__tasks';
-
-/**
- * Layouts before their mockup, so that they do not go to the trash with it, and pages before the
- * layouts that they show; the trash last, where a trigger puts what is deleted.
- */
-const byMockupOrder = (name: string) =>
-  ['mockup_pages', 'mockup_versions', 'mockups', 'mockup_trash'].indexOf(name) +
-    1 || 3.5;
-
-/** A table of a plugin, and its columns. */
-interface PluginTable {
-  schema: string;
-  name: string;
-  columns: string[];
-}
-
-/** Outside of the schemas of tenants, whose tables may have any name. */
-async function pluginTables(
-  { settings }: StepContext,
-  { executor }: Place,
-  pattern: string,
-): Promise<PluginTable[]> {
-  return executor.read<PluginTable>(
-    `select n.nspname as schema, c.relname as name, array_agg(a.attname::text) as columns
-       from pg_class c
-       join pg_namespace n on n.oid = c.relnamespace
-       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
-      where c.relkind = 'r' and n.nspname <> $1 and n.nspname !~ '^(pg_|tenant_[0-9a-f]{32})'
-        and c.relname ~ $2
-      group by 1, 2 order by 1, 2`,
-    [settings.schema, pattern],
-  );
-}
-
 /** Deletes the tenant's mockups and scheduled tasks. */
 async function deleteElsewhere(
   context: StepContext,
@@ -282,25 +239,14 @@ async function deleteElsewhere(
   tenantId: string,
   report: PurgeReport,
 ): Promise<void> {
-  await allowWrites(place.executor, tenantId);
-  const mockups = await pluginTables(context, place, '^mockup');
-  const tasks = await pluginTables(context, place, `^${TASKS}$`);
-  const deletions = [
-    ...mockups
-      .filter(({ columns }) => columns.includes('tenant_id'))
-      .sort((one, other) => byMockupOrder(one.name) - byMockupOrder(other.name))
-      .map(table => ({
-        ...table,
-        where: `tenant_id = ${escapeLiteral(tenantId)}`,
-      })),
-    ...tasks.map(table => ({
-      ...table,
-      where: `starts_with(id, ${escapeLiteral(`tenant:${tenantId}:`)})`,
-    })),
-  ];
-  for (const { where, ...table } of deletions) {
-    await deleteOf(context, place, table, where, report);
+  const { executor } = place;
+  await allowWrites(executor, tenantId);
+  for (const section of (await mockupSections(executor, true)).reverse()) {
+    const where = ofTenant('mockups', tenantId);
+    await deleteRows(context, place, { ...section, where }, report.rows);
   }
+  const where = startsWith('id', `tenant:${tenantId}:`);
+  await deleteShared(context, place, TASKS, 'id', where, report);
 }
 
 /** Deletes what the tables of plugins have of the tenant's people. */
@@ -310,112 +256,75 @@ async function deletePeople(
   slug: string,
   report: PurgeReport,
 ): Promise<void> {
-  for (const [name, column] of PEOPLE) {
-    const tables = await pluginTables(context, place, `^${name}$`);
-    for (const table of tables.filter(each => each.columns.includes(column))) {
-      const where = `starts_with(${escapeIdentifier(column)}, ${escapeLiteral(
-        `user:${slug}/`,
-      )})`;
-      await deleteOf(context, place, table, where, report);
-    }
+  for (const [table, column] of PEOPLE_TABLES) {
+    const where = startsWith(column, `user:${slug}/`);
+    await deleteShared(context, place, table, column, where, report);
   }
 }
 
-async function deleteOf(
-  { reporter, settings }: StepContext,
-  { database, executor }: Pick<Place, 'database' | 'executor'>,
-  { schema, name }: Omit<PluginTable, 'columns'>,
+/** Deletes rows of a plugin's table, in each schema that has it. */
+async function deleteShared(
+  context: StepContext,
+  place: Place,
+  table: string,
+  column: string,
   where: string,
   report: PurgeReport,
 ): Promise<void> {
-  const table = `${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;
-  const title = `${database} ${table}`;
-  const deletion = { table, where, title };
-  note(
-    report,
-    title,
-    await deleteRows(executor, reporter, settings.batchSize, deletion),
-  );
-}
-
-/** Deletes rows in a table of this product, in the database of the catalog. */
-async function deleteOwn(
-  context: StepContext,
-  name: string,
-  where: string,
-  report: PurgeReport,
-): Promise<void> {
-  const { executor, settings } = context;
-  const [{ database }] = await executor.read<{ database: string }>(
-    'select current_database() as database',
-  );
-  const table = { schema: settings.schema, name };
-  await deleteOf(context, { database, executor }, table, where, report);
-}
-
-/** Deletes the tenant's rows in the tables of this product, but for those of the registry. */
-async function deleteOwnRows(
-  context: StepContext,
-  tenantId: string,
-  report: PurgeReport,
-): Promise<void> {
-  for (const table of await tablesOfTenants(context.executor)) {
-    const where = `tenant_id = ${escapeLiteral(tenantId)}`;
-    await deleteOwn(context, table, where, report);
+  for (const schema of await sharedSchemas(place.executor, table, column)) {
+    await deleteRows(context, place, { schema, table, where }, report.rows);
   }
 }
 
-async function deleteFromRegistry(
-  context: StepContext,
-  { tenantId, slug }: Subject,
-  report: PurgeReport,
-): Promise<void> {
-  const { executor, settings } = context;
-  const people = `starts_with(principal, ${escapeLiteral(`user:${slug}/`)})`;
-  const others = await executor.read<{ id: string }>(
-    `select distinct tenant_id as id from tenant_members where ${people}`,
-  );
-  await deleteOwn(context, 'tenant_members', people, report);
-  for (const { id } of others) {
-    await executor.execute(
-      notifyRegistryStatement(settings.schema, { membersOf: id }),
-    );
-  }
-  if (await relationExists(executor, tenantPartition('entities', slug))) {
-    await takeBackPartition(context, slug);
-  }
-  await deleteOwn(
-    context,
-    'tenants',
-    `tenant_id = ${escapeLiteral(tenantId)}`,
-    report,
-  );
-}
-
-function note(report: PurgeReport, title: string, rows: number): void {
-  if (rows > 0) {
-    report.rows[title] = (report.rows[title] ?? 0) + rows;
-  }
+function startsWith(column: string, text: string): string {
+  return `starts_with(${escapeIdentifier(column)}, ${escapeLiteral(text)})`;
 }
 
 /** What says that there is, or was, a tenant. */
 const LAST = ['tenants', RETIRED_TABLE];
 
-/** Those of this product that exist, referencing before referenced. */
-async function tablesOfTenants(executor: Executor): Promise<string[]> {
-  const rows = await executor.read<{ name: string }>(
-    `select c.relname as name from pg_class c
-      join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id'
-     where c.oid in (select to_regclass(quote_ident(name)) from unnest($1::text[]) name)
-       and c.relkind in ('r', 'p')`,
-    [OWN_TABLES.map(({ name }) => name)],
+/** Deletes the tenant's rows in the tables of this product, but for those of the registry. */
+async function deleteOwnRows(
+  context: StepContext,
+  [{ database }]: Place[],
+  tenantId: string,
+  report: PurgeReport,
+): Promise<void> {
+  const { executor, settings } = context;
+  const place = { database, executor };
+  const sections = await registrySections(executor, settings.schema, true);
+  for (const section of sections.reverse()) {
+    if (!LAST.includes(section.table)) {
+      const where = ofTenant('registry', tenantId);
+      await deleteRows(context, place, { ...section, where }, report.rows);
+    }
+  }
+}
+
+async function deleteFromRegistry(
+  context: StepContext,
+  [{ database }]: Place[],
+  { tenantId, slug }: Subject,
+  report: PurgeReport,
+): Promise<void> {
+  const { executor, settings } = context;
+  const { schema } = settings;
+  const place = { database, executor };
+  const people = startsWith('principal', `user:${slug}/`);
+  const others = await executor.read<{ id: string }>(
+    `select distinct tenant_id as id from tenant_members where ${people}`,
   );
-  const found = rows.map(({ name }) => name);
-  const first = [...TENANT_TABLES].reverse() as string[];
-  return [
-    ...first.filter(name => found.includes(name)),
-    ...found.filter(name => !first.includes(name)),
-  ].filter(name => !LAST.includes(name));
+  const members = { schema, table: 'tenant_members', where: people };
+  await deleteRows(context, place, members, report.rows);
+  for (const { id } of others) {
+    await executor.execute(notifyRegistryStatement(schema, { membersOf: id }));
+  }
+  if (await relationExists(executor, tenantPartition('entities', slug))) {
+    await takeBackPartition(context, slug);
+  }
+  const where = ofTenant('registry', tenantId);
+  const tenants = { schema, table: 'tenants', where };
+  await deleteRows(context, place, tenants, report.rows);
 }
 
 /** Takes the tenant out of the shares of others, and ends those that are for it alone. */
@@ -490,7 +399,7 @@ async function requireNothingLeft(
       ),
     );
   }
-  const left = found.flatMap(({ ofTenant }) => ofTenant);
+  const left = found.flatMap(each => each.ofTenant);
   if (left.length > 0) {
     throw new VerificationError(
       `The id ${tenantId} of the tenant "${slug}" is left in:\n${left

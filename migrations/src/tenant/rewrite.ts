@@ -1,37 +1,7 @@
 import { escapeLiteral } from '../sql';
 import type { Section } from './archive';
+import { describeShared, PEOPLE_COLUMNS } from './description';
 import { isOwnSchema } from './sections';
-
-/** Keys of tables that all tenants share. */
-const OWN_KEYS: Record<string, string[]> = {
-  mockups: ['id'],
-  mockup_versions: ['id', 'mockup_id', 'restored_from'],
-  mockup_pages: ['mockup_id', 'version_id'],
-  mockup_comments: ['id', 'mockup_id'],
-  mockup_ready_versions: ['version_id'],
-  mockup_trash: ['id'],
-  mockup_trash_versions: ['id', 'mockup_id', 'restored_from'],
-  tenant_shares: ['share_id'],
-};
-
-/** Columns with a reference of a person, who may be one of the tenant's own sign-in. */
-const PEOPLE = [
-  'accepted_by',
-  'author',
-  'config_updated_by',
-  'created_by',
-  'deleted_by',
-  'owner',
-  'paused_by',
-  'principal',
-  'published_by',
-  'ready_by',
-  'resolved_by',
-  'updated_by',
-];
-
-/** Tables of which rows become others, or are left out, also under the same id and slug. */
-export const REWRITTEN = ['tenants', 'tenant_shares', 'tenant_invitations'];
 
 /** Those that are tenants here. */
 const KNOWN_TARGETS = `(
@@ -73,15 +43,16 @@ export function rowExpression(
     );
   }
   if (tenantId !== from.id) {
-    for (const key of (OWN_KEYS[table] ?? []).filter(each =>
-      columns.includes(each),
-    )) {
+    const { keys = [] } = describeShared(table);
+    for (const key of keys.filter(each => columns.includes(each))) {
       changes.push(`'${key}', md5(${id} || (row ->> '${key}'))::uuid`);
     }
   }
   if (slug !== from.slug) {
     const old = escapeLiteral(`user:${from.slug}/`);
-    for (const column of PEOPLE.filter(each => columns.includes(each))) {
+    for (const column of PEOPLE_COLUMNS.filter(each =>
+      columns.includes(each),
+    )) {
       changes.push(
         `'${column}', case when starts_with(row ->> '${column}', ${old})
           then ${escapeLiteral(

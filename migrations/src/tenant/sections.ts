@@ -1,60 +1,15 @@
+import { engineSchemaOf, findTenantSchemas } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
-import { ADOPTION_STATE } from '../adopt/state';
-import { OWN_TABLES } from '../ownTables';
-import {
-  ENGINE_STATUS_TABLE,
-  LEASES_TABLE,
-  RETIRED_TABLE,
-  SEARCH_TABLES,
-} from '../schema/tables';
-import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import { engineSchemaOf } from '../adopt/engine';
 import type { Section } from './archive';
+import { BOOKKEEPING, MOCKUPS, REGISTRY } from './description';
+
+type Reader = Pick<Executor, 'read'>;
 
 /** A section in one database, and where its rows stand there. */
 export interface FoundSection extends Omit<Section, 'rows'> {
   schema: string;
 }
-
-/** Tables of this product that are made anew: what processes do, and what triggers derive. */
-const NOT_EXPORTED: readonly string[] = [
-  ADOPTION_STATE,
-  ENGINE_STATUS_TABLE,
-  LEASES_TABLE,
-  RETIRED_TABLE,
-  'tenant_share_copies',
-  SEARCH_TABLES[0],
-];
-
-/** Those of the product, referenced before referencing: the registry, and then the entities. */
-const REGISTRY = OWN_TABLES.filter(
-  ({ name, kind }) => kind !== 'side' && !NOT_EXPORTED.includes(name),
-)
-  .map(({ name }) => name)
-  .sort((one, other) => orderOf(one) - orderOf(other));
-
-function orderOf(table: string): number {
-  return ['tenants', 'entities'].indexOf(table) + 1 || 3;
-}
-
-/** Tables of the mockup plugin, without what a trigger keeps and who has an editor open. */
-const MOCKUPS = [
-  'mockups',
-  'mockup_versions',
-  'mockup_pages',
-  'mockup_comments',
-  'mockup_ready_versions',
-  'mockup_settings',
-  'mockup_trash',
-  'mockup_trash_versions',
-];
-
-/**
- * Where upstream's migrator keeps what has run, Backstage's scheduler its tasks, and an engine what
- * it reads at the moment.
- */
-const BOOKKEEPING = '^(knex_migrations|backstage_backend_tasks__|tenancy_)';
 
 /** Whether an import knows such a section. Each schema of a tenant may have tables of any name. */
 export function isKnown(
@@ -65,72 +20,74 @@ export function isKnown(
     case 'registry':
       return registry.some(each => each.table === table);
     case 'mockups':
-      return MOCKUPS.includes(table);
+      return namesOf(MOCKUPS).includes(table);
     default:
       return /^(engine|plugin [A-Za-z][A-Za-z0-9-]*)$/.test(part);
   }
 }
 
-/** The sections of the product's own tables. */
-export async function registrySections(
-  executor: Pick<Executor, 'read'>,
-  schema: string,
-): Promise<FoundSection[]> {
-  return sectionsOf(executor, 'registry', schema, REGISTRY);
+function namesOf(tables: typeof REGISTRY, withDerived = false): string[] {
+  return tables
+    .filter(({ isDerived }) => withDerived || !isDerived)
+    .map(({ name }) => name);
 }
 
-/** Those of a database with the mockup plugin's tables; none in another one. */
-export async function mockupSections(
-  executor: Pick<Executor, 'read'>,
+/**
+ * The sections of the product's own tables, referenced before referencing.
+ *
+ * @param withDerived - also those that no export has
+ */
+export async function registrySections(
+  reader: Reader,
+  schema: string,
+  withDerived?: boolean,
 ): Promise<FoundSection[]> {
-  const schemas = await executor.read<{ schema: string }>(
-    `select n.nspname as schema from pg_class c
-       join pg_namespace n on n.oid = c.relnamespace
-       join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id'
-      where c.relname = 'mockups' and c.relkind = 'r' and n.nspname !~ '^tenant_[0-9a-f]{32}'`,
-  );
+  const names = namesOf(REGISTRY, withDerived);
+  return sectionsOf(reader, 'registry', schema, names);
+}
+
+/** The same of the mockup plugin's tables; none in a database without them. */
+export async function mockupSections(
+  reader: Reader,
+  withDerived?: boolean,
+): Promise<FoundSection[]> {
+  const names = namesOf(MOCKUPS, withDerived);
   const found: FoundSection[] = [];
-  for (const { schema } of schemas) {
-    found.push(...(await sectionsOf(executor, 'mockups', schema, MOCKUPS)));
+  for (const schema of await sharedSchemas(reader, 'mockups', 'tenant_id')) {
+    found.push(...(await sectionsOf(reader, 'mockups', schema, names)));
   }
   return found;
+}
+
+/** The schemas with a table of a plugin, but for those of single tenants. */
+export async function sharedSchemas(
+  reader: Reader,
+  table: string,
+  column: string,
+): Promise<string[]> {
+  const rows = await reader.read<{ schema: string }>(
+    `select n.nspname as schema from pg_class c
+       join pg_namespace n on n.oid = c.relnamespace
+       join pg_attribute a on a.attrelid = c.oid and a.attname = $2
+      where c.relname = $1 and c.relkind = 'r' and n.nspname !~ '^(pg_|tenant_[0-9a-f]{32})'
+      order by 1`,
+    [table, column],
+  );
+  return rows.map(({ schema }) => schema);
 }
 
 /** Those of the tenant's engine and instances that are in a database. */
 export async function schemaSections(
-  executor: Executor,
+  reader: Reader,
   tenantId: string,
 ): Promise<FoundSection[]> {
   const found: FoundSection[] = [];
-  for (const schema of await schemasOf(executor, tenantId)) {
-    found.push(
-      ...(await sectionsOf(
-        executor,
-        partOf(schema, tenantId),
-        schema,
-        await tablesInOrder(
-          {
-            query: <Row>(sql: string, values?: unknown[]) =>
-              executor.read<Row>(sql, values),
-          },
-          schema,
-        ),
-      )),
-    );
+  for (const schema of await findTenantSchemas(reader, tenantId)) {
+    const part = partOf(schema, tenantId);
+    const tables = await tablesInOrder(reader, schema);
+    found.push(...(await sectionsOf(reader, part, schema, tables)));
   }
   return found;
-}
-
-/** The schemas of a tenant's engine and instances in a database. */
-export async function schemasOf(
-  executor: Pick<Executor, 'read'>,
-  tenantId: string,
-): Promise<string[]> {
-  const schemas = await executor.read<{ name: string }>(
-    'select nspname as name from pg_namespace where nspname ~ $1 order by 1',
-    [`^${engineSchemaOf(tenantId)}(_|$)`],
-  );
-  return schemas.map(({ name }) => name);
 }
 
 /** The part of a tenant that a schema has. */
@@ -150,12 +107,12 @@ export function schemaOfPart(part: string, tenantId: string): string {
 }
 
 async function sectionsOf(
-  executor: Pick<Executor, 'read'>,
+  reader: Reader,
   part: string,
   schema: string,
   tables: readonly string[],
 ): Promise<FoundSection[]> {
-  const rows = await executor.read<{ table: string; columns: string[] }>(
+  const rows = await reader.read<{ table: string; columns: string[] }>(
     `select c.relname as table, array_agg(a.attname::text order by a.attname collate "C") as columns
        from pg_class c
        join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
@@ -182,10 +139,10 @@ export function isOwnSchema(part: string): boolean {
 
 /** The tables of a schema, each after those that it refers to. */
 export async function tablesInOrder(
-  session: Pick<MigrationSession, 'query'>,
+  reader: Reader,
   schema: string,
 ): Promise<string[]> {
-  const tables = await session.query<{ name: string; refers: string[] }>(
+  const tables = await reader.read<{ name: string; refers: string[] }>(
     `select c.relname as name,
             coalesce(array_agg(f.relname::text) filter (where f.oid <> c.oid), '{}') as refers
        from pg_class c

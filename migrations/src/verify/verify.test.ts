@@ -1,5 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
+import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
@@ -9,11 +9,7 @@ const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('verify on %s', id => {
   const create = catalogTemplate(databases, id, { phase: 5 });
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await create();
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(create);
 
   const problems = () =>
     database.migrate(

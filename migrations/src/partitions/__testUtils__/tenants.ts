@@ -4,6 +4,7 @@ import type {
 } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { givePartition, takeBackPartition } from '../move';
 import type { PartitionResult } from '../move';
 
@@ -19,7 +20,7 @@ export const ENTITIES = 60;
 /** The databases of a suite: each test has one, after phase 5, with three tenants. */
 export interface TenantsSuite {
   /** The one of the test that runs. */
-  database(): CatalogDatabase;
+  database: CatalogDatabase;
   give(slug?: string): Promise<PartitionResult>;
   takeBack(slug?: string): Promise<PartitionResult>;
   query(sql: string): Promise<any[]>;
@@ -35,13 +36,9 @@ export function describeTenants(
     phase: 5,
     prepare: addTenants,
   });
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await create();
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(create);
   return {
-    database: () => database,
+    database,
     give: (slug = 'my-team') =>
       database.migrate(({ context }) => givePartition(context, slug)),
     takeBack: (slug = 'my-team') =>

@@ -1,17 +1,15 @@
 import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { connectionOf } from '../../__testUtils__/roles';
 import { extensions } from './05_extensions';
 
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('the extensions on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, { entities: 2 });
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { entities: 2 }),
+  );
 
   const installed = async () => {
     const { rows } = await database.client.query(

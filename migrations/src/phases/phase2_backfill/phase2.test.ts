@@ -1,4 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { DEFAULT_TENANT_ID } from '../../schema/tables';
@@ -55,12 +56,10 @@ const ROWS = [
 ];
 
 describe.each(databases.eachSupportedId())('phase 2 on %s', id => {
-  let database: CatalogDatabase;
+  const database = forEachTest(() => createCatalogDatabase(databases, id));
   beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
     await database.migrate(migration => migration.runPhase(1));
   });
-  afterEach(() => database.close());
 
   const runPhase2 = () => database.migrate(migration => migration.runPhase(2));
 

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { recordingReporter } from './__testUtils__/recordingReporter';
 import type { RecordingReporter } from './__testUtils__/recordingReporter';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
@@ -10,14 +10,14 @@ const databases = createTestDatabases();
 const ENTITIES = 1000;
 
 describe.each(databases.eachSupportedId())('the backfill on %s', id => {
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, {
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, {
       entities: ENTITIES,
-    });
+    }),
+  );
+  beforeEach(async () => {
     await database.migrate(migration => migration.runPhase(1));
   });
-  afterEach(() => database.close());
 
   const runPhase2 = (reporter: RecordingReporter, batchSize = 10) =>
     database.migrate(migration => migration.runPhase(2), {

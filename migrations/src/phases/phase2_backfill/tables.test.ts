@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { notNull } from './30_not_null';
 import { recordingReporter } from './__testUtils__/recordingReporter';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
@@ -8,12 +8,10 @@ import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('the backfill on %s', id => {
-  let database: CatalogDatabase;
+  const database = forEachTest(() => createCatalogDatabase(databases, id));
   beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id);
     await database.migrate(migration => migration.runPhase(1));
   });
-  afterEach(() => database.close());
 
   const runPhase2 = async (batchSize = 50) => {
     const reporter = recordingReporter();

@@ -1,21 +1,15 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { checkRoleAccess } from '../../schema/roleAccess';
 
 const databases = createTestDatabases({ versions: 'every' });
 
 describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
-  let database: CatalogDatabase;
-  let q: (sql: string) => Promise<unknown>;
-  beforeEach(async () => {
-    database = await createCatalogDatabase(databases, id, {
-      entities: 20,
-      phase: 2,
-    });
-    q = sql => database.client.query(sql);
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { entities: 20, phase: 2 }),
+  );
+  const q = (sql: string) => database.client.query(sql);
 
   const phase3 = () => database.migrate(migration => migration.runPhase(3));
 

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
+import { forAllTests } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { asLogin } from '../../__testUtils__/roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
@@ -21,9 +21,10 @@ const refusal = (table: string) => ({
 });
 
 describe.each(databases.eachSupportedId())('after phase 4 on %s', id => {
-  let database: CatalogDatabase;
+  const database = forAllTests(() =>
+    createCatalogDatabase(databases, id, { phase: 4 }),
+  );
   beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id, { phase: 4 });
     await database.client.query(
       `insert into tenants (tenant_id, tenant_slug, tenant_name)
        values ('${OTHER_TENANT}', 'other', 'Other');
@@ -33,7 +34,6 @@ describe.each(databases.eachSupportedId())('after phase 4 on %s', id => {
        alter table refresh_state drop constraint refresh_state_one_tenant_check`,
     );
   });
-  afterAll(() => database.close());
   const asApp = <T>(use: (client: Client) => Promise<T>) =>
     asLogin(database, 'portal_app', use);
 

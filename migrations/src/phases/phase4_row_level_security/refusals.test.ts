@@ -4,7 +4,7 @@ import {
   withClient,
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { asLogin, connectionOf } from '../../__testUtils__/roles';
@@ -17,13 +17,8 @@ const databases = createTestDatabases({ versions: 'every' });
 
 describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
   const create = catalogTemplate(databases, id, { phase: 3 });
-  let database: CatalogDatabase;
-  let q: (sql: string) => Promise<unknown>;
-  beforeEach(async () => {
-    database = await create();
-    q = sql => database.client.query(sql);
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(create);
+  const q = (sql: string) => database.client.query(sql);
 
   const phase4 = (settings: Partial<MigrationSettings> = {}) =>
     database.migrate(migration => migration.runPhase(4), { settings });

@@ -1,5 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { EXIT_CODES } from '../../errors';
@@ -15,11 +15,7 @@ describe.each(databases.eachSupportedId())('a broken copy on %s', id => {
       await stopBefore(prepared, 5, swap);
     },
   });
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await create();
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(create);
 
   const breakages: [what: string, sql: string, message: RegExp][] = [
     [

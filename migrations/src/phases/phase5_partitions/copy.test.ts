@@ -1,5 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
@@ -17,11 +17,7 @@ describe.each(databases.eachSupportedId())('the copy on %s', id => {
     entities: ENTITIES,
     phase: 4,
   });
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await create();
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(create);
 
   const query = async (sql: string) => (await database.client.query(sql)).rows;
   const runPhase5 = (

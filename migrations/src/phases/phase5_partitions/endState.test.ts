@@ -1,15 +1,13 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { forAllTests } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('after phase 5 on %s', id => {
-  let database: CatalogDatabase;
-  beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id, { phase: 5 });
-  });
-  afterAll(() => database.close());
+  const database = forAllTests(() =>
+    createCatalogDatabase(databases, id, { phase: 5 }),
+  );
 
   async function rows(sql: string): Promise<unknown[][]> {
     const result = await database.client.query({ text: sql, rowMode: 'array' });

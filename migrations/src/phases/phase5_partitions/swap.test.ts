@@ -4,7 +4,7 @@ import {
   withClient,
 } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { forEachTest } from '../../__testUtils__/forEachTest';
 import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
 import { asLogin, connectionOf } from '../../__testUtils__/roles';
 import { stopBefore } from '../../__testUtils__/stopBefore';
@@ -23,11 +23,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
     entities: 60,
     phase: 4,
   });
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await create();
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(create);
 
   const query = async (sql: string) => (await database.client.query(sql)).rows;
   const runPhase5 = () => database.migrate(migration => migration.runPhase(5));

@@ -1,10 +1,11 @@
-import { copyDatabase } from '@internal/postgres/testUtils';
+import { copyDatabase, withClient } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { testSettings } from '../../__testUtils__/catalogDatabase';
 import { TenancyMigration } from '../../engine/TenancyMigration';
 import { phases } from '../../phases';
+import { SessionKiller } from './SessionKiller';
 
 /** Copies of databases on one server, made in a moment from one another. */
 export class Clones {
@@ -27,6 +28,41 @@ export class Clones {
     this.names.push(name);
     await copyDatabase(this.admin, name, template);
     return name;
+  }
+
+  /** The rows of a query. */
+  async query(database: string, sql: string): Promise<any[]> {
+    return withClient(
+      { ...this.connection, database },
+      async client => (await client.query(sql)).rows,
+    );
+  }
+
+  /** How many statements a command sends that nobody kills. */
+  async count<T extends string | string[]>(
+    database: T,
+    run: (database: T) => Promise<unknown>,
+  ): Promise<number> {
+    const { admin } = this;
+    const counter = new SessionKiller({ after: Infinity, admin, database });
+    await run(database);
+    await counter.stop();
+    return counter.sent;
+  }
+
+  /** Kills a command behind so many statements. */
+  async kill<T extends string | string[]>(
+    after: number,
+    database: T,
+    run: (database: T) => Promise<unknown>,
+  ): Promise<void> {
+    const { admin } = this;
+    const killer = new SessionKiller({ after, admin, database });
+    await run(database).catch(() => undefined);
+    await killer.stop();
+    if (killer.failure || !killer.kill) {
+      throw killer.failure ?? new Error(`It ended within ${after} statements`);
+    }
   }
 
   async drop(name: string): Promise<void> {

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
+import { forAllTests } from '../../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';
-import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { asLogin } from '../../../__testUtils__/roles';
 import { runPhases } from '../../../__testUtils__/runPhases';
 import { APP_ROLE } from '../../../roles';
@@ -13,13 +13,13 @@ const TEAM = '00000000-0000-0000-0000-0000000000aa';
 const OTHER = '00000000-0000-0000-0000-0000000000bb';
 
 describe.each(databases.eachSupportedId())('entity_terms on %s', id => {
-  let database: CatalogDatabase;
+  const database = forAllTests(() =>
+    createCatalogDatabase(databases, id, { seed: false }),
+  );
   beforeAll(async () => {
-    database = await createCatalogDatabase(databases, id, { seed: false });
     await createCatalogTables(database.client);
     await runPhases(database, 5);
   });
-  afterAll(() => database.close());
 
   beforeEach(async () => {
     await database.client.query(`

@@ -1,5 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../../../__testUtils__/catalogDatabase';
+import { forEachTest } from '../../../__testUtils__/forEachTest';
 import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
 import { stopBefore } from '../../../__testUtils__/stopBefore';
 import { rollback } from '../../../rollback/rollback';
@@ -16,11 +16,7 @@ describe.each(databases.eachSupportedId())('search tables on %s', id => {
     phase: 4,
     prepare: prepared => stopBefore(prepared, 5, swap),
   });
-  let database: CatalogDatabase;
-  beforeEach(async () => {
-    database = await beforeSwap();
-  });
-  afterEach(() => database.close());
+  const database = forEachTest(beforeSwap);
 
   const runPhase5 = () => database.migrate(migration => migration.runPhase(5));
 

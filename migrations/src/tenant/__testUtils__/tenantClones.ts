@@ -1,0 +1,101 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@internal/postgres/testUtils';
+import { Client } from 'pg';
+import type { ClientConfig } from 'pg';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { runInProcess } from '../../cli/__testUtils__/runCli';
+import { addTenants } from '../../partitions/__testUtils__/tenants';
+import { purgeTenant } from '../purge';
+import type { MakeTables } from '../tables';
+import { Clones } from '../../resumption/__testUtils__/Clones';
+import { PLUGINS, tablesIn } from './plugins';
+
+/** Commands are killed between some of their statements; between all of them where it is 1. */
+export const EVERY = Number(process.env.KILL_AFTER_EVERY ?? 47);
+
+/** Clones of a database after phase 5 with tenants, and with what plugins keep of them. */
+export async function openTenantClones(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+  more = '',
+): Promise<{ clones: Clones; template: string; connection: ClientConfig }> {
+  const database = await createCatalogDatabase(databases, id, {
+    entities: 10,
+    phase: 5,
+  });
+  await addTenants(database);
+  await database.client.query(`${PLUGINS}; ${more}`);
+  await database.close();
+  const { connection } = database;
+  const clones = await Clones.open(connection);
+  return { clones, connection, template: connection.database! };
+}
+
+/** Purges the tenant of the tests. */
+export const purgeTeam = (clones: Clones, database: string, now?: boolean) =>
+  clones.migrate(database, ({ context }) =>
+    purgeTenant(context, {
+      slug: 'my-team',
+      now,
+      portal: {},
+      confirm: async () => undefined,
+    }),
+  );
+
+/** Makes the tables of an engine or instance, to be called where tests are described. */
+export function tableMaker(more = (_schema: string) => ''): MakeTables {
+  const makers: Client[] = [];
+  afterEach(() =>
+    Promise.all(
+      makers.splice(0).map(maker => maker.end().catch(() => undefined)),
+    ),
+  );
+  return async ({ connection, part, schema }) => {
+    const client = new Client(connection);
+    // It stays open: a session can't be killed after the statement of one that has ended.
+    makers.push(client);
+    client.on('error', () => undefined);
+    await client.connect();
+    await client.query(
+      part === 'engine'
+        ? `${tablesIn(schema)}; ${more(schema)}`
+        : `create schema "${schema}"`,
+    );
+  };
+}
+
+/** The lines of an export. */
+export async function linesOf(file: string): Promise<string[]> {
+  return gunzipSync(await readFile(file))
+    .toString()
+    .trimEnd()
+    .split('\n');
+}
+
+/** What an export has, but for when it was made and deleted, and with rows in one order. */
+export async function contentsOf(
+  connection: ClientConfig,
+  folder: string,
+  slug = 'my-team',
+) {
+  const file = join(folder, `${connection.database}-${slug}.gz`);
+  const { exitCode } = await runInProcess(
+    connection,
+    ...['tenant', 'export', slug, file],
+  );
+  expect(exitCode).toBe(0);
+  const [header, ...lines] = await linesOf(file);
+  const { sums } = JSON.parse(lines.pop()!);
+  const { exported, ...head } = JSON.parse(header);
+  const rows = lines.map(line =>
+    line.includes('"tenant_slug"')
+      ? line.replace(/"deleted_at": [^,]+/, '')
+      : line,
+  );
+  return { head, sums, rows: rows.sort() };
+}
