@@ -9,7 +9,7 @@ import { BATCH, loadPart, type Target } from './loadPart';
 import { placeOf, whereIs, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { digestOf, removeLeftovers } from './purge';
-import { allowWrites } from './refusedWrites';
+import { allowWrites, allowWritesOnCommit } from './refusedWrites';
 import { isKnown, registrySections, schemaOfPart } from './sections';
 import type { MakeTables } from './tables';
 
@@ -87,13 +87,23 @@ export async function importTenant(
       tenantId: target.tenantId,
     });
     await load(context, places, options, header, target);
+    await removeMarks(places, target.tenantId);
   });
   return report;
 }
 
+/** A tenant that was moved away from here, and is in use again, has no use for these triggers. */
+export async function removeMarks(
+  places: Place[],
+  tenantId: string,
+): Promise<void> {
+  for (const { executor } of places) {
+    await allowWrites(executor, tenantId);
+  }
+}
+
 /**
- * Makes the tables of an engine and of instances. A tenant that was moved away from here can be
- * written to again.
+ * Makes the tables of an engine and of instances.
  *
  * @param options - with `replace` those that are there stay
  */
@@ -107,9 +117,6 @@ export async function makeMissingTables(
     },
 ): Promise<void> {
   const { makeTables, replace, reporter, tenantId } = options;
-  for (const { executor } of places) {
-    await allowWrites(executor, tenantId);
-  }
   for (const part of parts) {
     const { connection, executor } = placeOf(places, part);
     const schema = schemaOfPart(part, tenantId);
@@ -259,6 +266,9 @@ async function load(
   const run = (some: Load[], inside: () => Promise<void>) => {
     const { session } = some[0].executor;
     return session.transaction('begin', async () => {
+      if (some !== registry) {
+        await allowWritesOnCommit(session, target.tenantId);
+      }
       for (const each of some) {
         await loadPart(context, session, options, each, target);
       }

@@ -16,7 +16,10 @@ import {
   purgeTeam,
   tableMaker,
 } from './__testUtils__/tenantClones';
+import { importTenant } from './import';
 import { moveToDeployment } from './move';
+import { refuseWrites } from './refusedWrites';
+import { mockupSections } from './sections';
 
 // A move between two databases is killed between some of its statements; between all of them with
 // KILL_AFTER_EVERY=1.
@@ -124,6 +127,14 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     folder = await mkdtemp(join(tmpdir(), 'moves-'));
     empty = await clones.clone(template);
     await purgeTeam(clones, empty);
+    // As after a move from there within the hour.
+    await clones.migrate(empty, async ({ context: { executor } }) =>
+      refuseWrites(
+        executor,
+        { tenantId: TEAM, slug: 'my-team', lasting: '1 hour' },
+        await mockupSections(executor),
+      ),
+    );
     full = await clones.clone(template);
     await query(
       full,
@@ -286,13 +297,60 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
         `insert into plugins.mockups (tenant_id) values ('${OTHER}') returning owner`,
       ),
     ).resolves.toHaveLength(1);
-    // It comes back, and can be written to. Where it was then, it is deleted and can be purged.
-    await move(to, from);
+    // It comes back, and can be written to from then on. Where it was, it can be purged.
+    const early: string[] = [];
+    await move(to, from, {
+      info(text) {
+        if (text === 'Copying mockups' || text === 'Copying registry') {
+          LATE_CHANGES.forEach(sql => early.push(meanwhile(from, sql)));
+        }
+      },
+    });
+    expect(early.length).toBeGreaterThanOrEqual(6 * LATE_CHANGES.length);
+    expect(new Set(early)).toEqual(new Set([REFUSED]));
     expect(LATE_CHANGES.map(sql => meanwhile(from, sql))).toEqual(
       LATE_CHANGES.map(() => ''),
     );
     expect(meanwhile(to, LATE_CHANGES[2])).toBe(REFUSED);
     await purgeTeam(clones, to, true);
+  });
+
+  it('refuses late writers until an import has brought it back', async () => {
+    const { from, to } = await pair();
+    const file = join(folder, 'back.gz');
+    const { exitCode } = await runInProcess(
+      { ...connection, database: from },
+      ...['tenant', 'export', 'my-team', file],
+    );
+    expect(exitCode).toBe(0);
+    const before = await contents(from);
+    await move(from, to);
+    await query(
+      from,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}';
+       drop schema tenant_${HEX} cascade`,
+    );
+    const early: string[] = [];
+    await clones.migrate(from, ({ context }) =>
+      importTenant(context, {
+        file,
+        replace: true,
+        portal: {},
+        async makeTables(tables) {
+          await makeTables(tables);
+          LATE_CHANGES.slice(2).forEach(sql =>
+            early.push(meanwhile(from, sql)),
+          );
+        },
+      }),
+    );
+    expect(early).toEqual([REFUSED, REFUSED, REFUSED]);
+    const { rows } = await contents(from);
+    const isMockup = (row: string) => row.includes('layout_data');
+    expect(rows.filter(isMockup)).toEqual(before.rows.filter(isMockup));
+    expect(LATE_CHANGES.map(sql => meanwhile(from, sql))).toEqual(
+      LATE_CHANGES.map(() => ''),
+    );
   });
 
   it('waits for a request of before that still writes mockups', async () => {
@@ -349,6 +407,9 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
       await move(from, to);
       await expect(contents(to)).resolves.toEqual(expected);
       expect([await isActive(from), await isActive(to)]).toEqual([false, true]);
+      expect(LATE_CHANGES.map(sql => meanwhile(to, sql))).toEqual(
+        LATE_CHANGES.map(() => ''),
+      );
       await clones.drop(from);
       await clones.drop(to);
     }

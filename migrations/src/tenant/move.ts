@@ -4,15 +4,21 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { notifyRegistryStatement } from '../registryChannel';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
+import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../sql';
 import { copyDifference } from './copyDifference';
 import { migrationsOf } from './export';
-import { makeMissingTables, RETIRED_OF_ANOTHER } from './import';
+import { makeMissingTables, removeMarks, RETIRED_OF_ANOTHER } from './import';
 import { requireTable, type Target } from './loadPart';
 import { announce, fillOwnTables } from './partTables';
 import { type Place, type Portal, whereIs, withPlaces } from './places';
 import { digestOf } from './purge';
-import { allowWrites, refuseLonger, refuseWrites } from './refusedWrites';
+import {
+  allowWrites,
+  allowWritesOnCommit,
+  refuseLonger,
+  refuseWrites,
+} from './refusedWrites';
 import {
   type FoundSection,
   isOwnSchema,
@@ -50,7 +56,7 @@ const READ_ONLY_FOR = '10 minutes';
 
 /**
  * For how long, once the tenant is in use there, a request is refused that was let in before. No
- * request waits that long. A tenant that is restored here can be written to after it.
+ * request waits that long. An import in its place, or a move back, ends it with its commit.
  */
 const REFUSED_FOR = '1 hour';
 
@@ -195,7 +201,14 @@ class Move {
       }
       const since = this.#since.get(reader);
       const copy = () => copyDifference(reader, session, copied, target, since);
+      if (part === 'registry') {
+        await copy();
+        return;
+      }
+      // Of a move from there to here that was within the hour.
+      const refuseAgain = await allowWritesOnCommit(session, target.tenantId);
       await (isOwnSchema(part) ? fillOwnTables(session, schema, copy) : copy());
+      await refuseAgain();
     });
   }
 
@@ -266,20 +279,46 @@ class Move {
     );
   }
 
-  /** From then on the tenant is in use there. */
+  /** From then on the tenant is in use there. Until then its late writers are refused there. */
   async #open(): Promise<void> {
-    const { executor, settings } = this.into.context;
+    const { context, places } = this.into;
     const { tenantId, slug } = this.target;
-    const { session } = executor;
-    await session.transaction('begin', async () => {
-      await session.query(
-        `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
-          tenantId,
-        )}`,
-      );
-      await announce(session, settings.schema, slug);
-    });
+    const { session } = context.executor;
+    const openRegistry = () =>
+      session.transaction('begin', async () => {
+        await asLogin(session, () => allowWritesOnCommit(session, tenantId));
+        await session.query(
+          `update tenants set deleted_at = null where tenant_id = ${escapeLiteral(
+            tenantId,
+          )}`,
+        );
+        await announce(session, context.settings.schema, slug);
+      });
+    const [, ...otherDatabases] = places;
+    // These commit a moment after the registry: a writer is refused rather than let in too early.
+    await otherDatabases.reduce(
+      (inside, { executor: other }) =>
+        () =>
+          other.session.transaction('begin', async () => {
+            await allowWritesOnCommit(other.session, tenantId);
+            await inside();
+          }),
+      openRegistry,
+    )();
+    await removeMarks(places, tenantId);
   }
+}
+
+/** In the caller's transaction, which acts as the owner of the registry. */
+async function asLogin(
+  session: MigrationSession,
+  work: () => Promise<unknown>,
+): Promise<void> {
+  const [{ role }] = await session.query<{ role: string }>(
+    `select current_setting('role') as role, set_config('role', 'none', true)`,
+  );
+  await work();
+  await session.query(`select set_config('role', $1, true)`, [role]);
 }
 
 /**
@@ -301,6 +340,10 @@ export async function moveToDeployment(
 ): Promise<number | undefined> {
   const { tenantId } = await requireTenant(context, slug);
   if (!(await isMovable(context, to.context, { tenantId, slug }))) {
+    // The command may have been killed before it did.
+    await withPlaces(to.context, to.portal, there =>
+      removeMarks(there, tenantId),
+    );
     return undefined;
   }
   const target: Target = {

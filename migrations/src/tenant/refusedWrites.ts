@@ -1,4 +1,5 @@
 import type { Executor } from '../engine/Executor';
+import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { type FoundSection, isOwnSchema, nameOf } from './sections';
 
@@ -60,6 +61,35 @@ export async function refuseLonger(
   )) {
     await executor.execute(statement);
   }
+}
+
+/**
+ * Lets the caller's transaction change the tenant's rows, as the login: others are refused until
+ * it commits, and from then on nobody is, unless it has called the result.
+ *
+ * Locks: none that a writer waits for. The functions are replaced, and the triggers stay.
+ *
+ * @returns refuses changes again, as before
+ */
+export async function allowWritesOnCommit(
+  session: MigrationSession,
+  tenantId: string,
+): Promise<() => Promise<void>> {
+  const functions = await session.query<{ name: string; definition: string }>(
+    `select format('%I.%I', n.nspname, p.proname) as name, pg_get_functiondef(p.oid) as definition
+       from pg_proc p join pg_namespace n on n.oid = p.pronamespace where p.proname = $1`,
+    [functionOf(tenantId)],
+  );
+  for (const { name } of functions) {
+    await session.query(
+      `create or replace function ${name}() returns trigger language plpgsql as 'begin return null; end'`,
+    );
+  }
+  return async () => {
+    for (const { definition } of functions) {
+      await session.query(definition);
+    }
+  };
 }
 
 /** Removes those triggers, if there are any. */
