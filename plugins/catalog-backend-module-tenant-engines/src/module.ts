@@ -58,47 +58,40 @@ import { EngineTables } from './tables/EngineTables';
 import { schedulePurge } from './tables/schedulePurge';
 import { WorkByTenant } from './work/WorkByTenant';
 
+interface StartedEngines {
+  manager: EngineManager;
+  forward: RequestHandler;
+  mutations: CodeMutations;
+  status: EngineStatusStore;
+}
+
 /** The engines, as other parts of the backend use them before and after their start. */
 class Engines implements TenantEngines {
   readonly isAvailable = true;
   readonly packages = readEnginePackages();
   readonly leases: ProcessLeases;
   readonly works: WorkByTenant;
-  #manager?: EngineManager;
-  #status?: EngineStatusStore;
-  #forward?: RequestHandler;
-  #mutations?: CodeMutations;
+  #started?: StartedEngines;
 
   constructor(readonly configs: EngineConfigs) {
     this.leases = new ProcessLeases(configs.leases);
     this.works = new WorkByTenant({ leases: this.leases });
   }
 
-  open(parts: {
-    manager: EngineManager;
-    forward: RequestHandler;
-    mutations: CodeMutations;
-    status: EngineStatusStore;
-  }): void {
-    this.#status = parts.status;
-    this.#manager = parts.manager;
-    this.#forward = parts.forward;
-    this.#mutations = parts.mutations;
+  open(started: StartedEngines): void {
+    this.#started = started;
   }
 
   readonly handler: RequestHandler = (req, res, next) => {
-    if (this.#forward) {
-      this.#forward(req, res, next);
+    if (this.#started) {
+      this.#started.forward(req, res, next);
     } else {
       next(notStarted());
     }
   };
 
   async applyMutation(tenantId: string, mutation: TenantMutation) {
-    if (!this.#mutations) {
-      throw notStarted();
-    }
-    await this.#mutations.apply(tenantId, mutation);
+    await this.#mutations().apply(tenantId, mutation);
   }
 
   async served(
@@ -106,10 +99,7 @@ class Engines implements TenantEngines {
     mutation: TenantMutation,
     options?: { signal?: AbortSignal },
   ) {
-    if (!this.#mutations) {
-      throw notStarted();
-    }
-    await this.#mutations.served(tenantId, mutation, options);
+    await this.#mutations().served(tenantId, mutation, options);
   }
 
   validateConfig(tenant: ActiveTenant, config: JsonObject): Promise<void> {
@@ -121,7 +111,9 @@ class Engines implements TenantEngines {
   }
 
   statusOf(tenantId: string) {
-    return this.#manager?.statusOf(tenantId) ?? { state: 'stopped' as const };
+    return (
+      this.#started?.manager.statusOf(tenantId) ?? { state: 'stopped' as const }
+    );
   }
 
   get catalogVersion(): string {
@@ -139,17 +131,27 @@ class Engines implements TenantEngines {
     return this.#readStatus(status => status.report(tenantIds));
   }
 
+  #mutations(): CodeMutations {
+    if (!this.#started) {
+      throw notStarted();
+    }
+    return this.#started.mutations;
+  }
+
   async #readStatus<TResult>(
     read: (status: EngineStatusStore) => Promise<TResult>,
   ): Promise<TResult> {
+    if (!this.#started) {
+      throw notStarted();
+    }
     try {
-      return await read(this.#status!);
+      return await read(this.#started.status);
     } catch (error) {
       // An error of the driver may quote a statement.
       throw new ServiceUnavailableError(
-        `The status of the engine can't be read at the moment: ${
-          this.#status ? describeFailure(error) : 'the engines have not started'
-        }`,
+        `The status of the engine can't be read at the moment: ${describeFailure(
+          error,
+        )}`,
       );
     }
   }

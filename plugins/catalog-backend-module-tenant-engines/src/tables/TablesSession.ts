@@ -59,7 +59,7 @@ const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 interface KnexOptions {
   warn: (message: string) => void;
   /** Changes a statement before it is sent, or leaves it out (`undefined`). */
-  change?: (sql: string) => Promise<string | undefined> | undefined;
+  change?: (sql: string) => string | undefined;
 }
 
 /** How long to wait for a lock that others hold. */
@@ -245,7 +245,7 @@ export class TablesSession {
    * the session that holds the lock: with a pool, a lost connection would be replaced by
    * one without it.
    */
-  knex({ warn, change }: KnexOptions): Knex {
+  knex({ warn, change = sql => sql }: KnexOptions): Knex {
     const quiet = () => undefined;
     const knex = knexFactory({
       client: 'pg',
@@ -263,18 +263,12 @@ export class TablesSession {
           }
           done(error, result);
         };
-        const changed = change?.(config.text);
-        if (!changed) {
-          client.query(config, end);
-          return;
+        const text = change(config.text);
+        if (text === undefined) {
+          end(null, { rows: [], rowCount: 0, command: '' });
+        } else {
+          client.query({ ...config, text }, end);
         }
-        changed.then(
-          text =>
-            text === undefined
-              ? end(null, { rows: [], rowCount: 0, command: '' })
-              : client.query({ ...config, text }, end),
-          end,
-        );
       },
     };
     knex.client.acquireConnection = async () => connection;

@@ -75,13 +75,15 @@ function refuseNewer(schema: string, all: string[], done: string[]): void {
   }
 }
 
-const TRANSACTION_BEGIN = /^\s*(begin|start\s+transaction)\b/i;
 const TRANSACTION_COMMIT = /^\s*commit\b/i;
-const TRANSACTION_ROLLBACK = /^\s*rollback\s*;?\s*$/i;
 const CONCURRENTLY =
   /^\s*(create\s+(?:unique\s+)?|drop\s+)index\s+concurrently\b/i;
-// Some of upstream's migrations wait for locks for longer than this session does.
-const LOCK_TIMEOUT = /^\s*set\s+(?:local\s+|session\s+)?lock_timeout\b/i;
+const LEFT_OUT = [
+  /^\s*(begin|start\s+transaction)\b/i,
+  /^\s*rollback\s*;?\s*$/i,
+  // Some of upstream's migrations wait for locks for longer than this session does.
+  /^\s*set\s+(?:local\s+|session\s+)?lock_timeout\b/i,
+];
 
 /**
  * Runs the migrations that the tables of a tenant lack, all of them in an empty schema. The
@@ -161,20 +163,14 @@ async function runMigration(
  * CONCURRENTLY is not possible. At the end of a migration its deferred constraints are checked,
  * as a commit would do it.
  */
-function asPartOfTransaction(
-  sql: string,
-): Promise<string | undefined> | undefined {
-  if (CONCURRENTLY.test(sql)) {
-    return Promise.resolve(sql.replace(/\sconcurrently\b/i, ''));
-  }
+function asPartOfTransaction(sql: string): string | undefined {
   if (TRANSACTION_COMMIT.test(sql)) {
-    return Promise.resolve('set constraints all immediate');
+    return 'set constraints all immediate';
   }
-  return [TRANSACTION_BEGIN, TRANSACTION_ROLLBACK, LOCK_TIMEOUT].some(each =>
-    each.test(sql),
-  )
-    ? Promise.resolve(undefined)
-    : undefined;
+  if (LEFT_OUT.some(each => each.test(sql))) {
+    return undefined;
+  }
+  return CONCURRENTLY.test(sql) ? sql.replace(/\sconcurrently\b/i, '') : sql;
 }
 
 async function nextBatch(session: TablesSession): Promise<number> {

@@ -59,28 +59,12 @@ export class Freshness {
     return this.#replayedTo >= this.#oldestAllowed();
   }
 
-  /** Whether the replica has yet to replay writes that a sample covers. */
-  get isCatchingUp(): boolean {
-    const sampledAt = this.primary?.askedAt ?? -Infinity;
-    return this.#hasWriteEndedIn(this.#replayedTo, sampledAt);
-  }
-
-  /** Whether a sample is due, by time or because a write has ended since the last one. */
-  get isSampleDue(): boolean {
-    const sampledAt = this.primary?.askedAt ?? -Infinity;
-    return (
-      performance.now() - sampledAt >= this.intervalMs ||
-      (this.#hasWriteEndedIn(sampledAt, Infinity) &&
-        this.pending.length <= MAX_PENDING)
-    );
-  }
-
   /** The samples to compare with the replica next, from the last replayed one on. */
   get pending(): Sample[] {
     const first = this.#samples.findIndex(
       ({ askedAt }) => askedAt >= this.#replayedTo,
     );
-    return this.#samples.slice(Math.max(first, 0)).slice(0, MAX_PENDING + 1);
+    return this.#samples.slice(Math.max(first, 0)).slice(0, MAX_PENDING);
   }
 
   /**
@@ -130,15 +114,7 @@ export class Freshness {
       this.#replayedTo = -Infinity;
     }
     const oldest = this.#oldestAllowed();
-    let keptAt = -Infinity;
-    this.#samples = this.#samples.filter(({ askedAt }) => {
-      // Writes cause extra samples, which are dropped once replayed.
-      const isSpare =
-        askedAt < this.#replayedTo && askedAt - keptAt < this.intervalMs / 2;
-      const isKept = askedAt >= oldest && !isSpare;
-      keptAt = isKept ? askedAt : keptAt;
-      return isKept;
-    });
+    this.#samples = this.#samples.filter(({ askedAt }) => askedAt >= oldest);
     this.#samples.push(sample);
     for (const [key, { underWay, endedAt }] of this.#writes) {
       if (underWay === 0 && endedAt <= oldest) {
@@ -159,13 +135,6 @@ export class Freshness {
   #lastWriteOf(tenantId: string): number {
     const writes = this.#writes.get(keyOf(tenantId));
     return writes?.underWay ? Infinity : writes?.endedAt ?? -Infinity;
-  }
-
-  #hasWriteEndedIn(after: number, until: number): boolean {
-    return [...this.#writes.values()].some(
-      ({ underWay, endedAt }) =>
-        underWay === 0 && endedAt > after && endedAt <= until,
-    );
   }
 }
 

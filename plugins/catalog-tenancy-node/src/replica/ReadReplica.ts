@@ -73,11 +73,7 @@ export class ReadReplica {
    * @returns a function to call at the end of the write, successful or not
    */
   writing(tenantId: string = ALL_TENANTS): () => void {
-    const end = this.#freshness.beginWrite(tenantId);
-    return () => {
-      end();
-      this.#watch.wake();
-    };
+    return this.#freshness.beginWrite(tenantId);
   }
 
   /**

@@ -27,10 +27,6 @@ export const WATCH = 'backstage catalog tenancy replica watch';
 
 // A server without an answer within this time counts as lost.
 const ANSWER_MS = 2_000;
-// The pause while the replica replays writes, which takes some milliseconds.
-const CATCHING_UP_MS = 25;
-// The least pause, even if writes end more often.
-const LEAST_PAUSE_MS = 10;
 const RETRY_MS = 1_000;
 // After a failed check, which is costly and which an operator has to resolve.
 const RETRY_REFUSED_MS = 30_000;
@@ -117,8 +113,7 @@ export class ReplicaWatch {
   #isSuspect = false;
   #reported: 'used' | 'lost' | undefined;
   #lastMessage: string | undefined;
-  #wake = new AbortController();
-  #isClosed = false;
+  readonly #closing = new AbortController();
 
   static start(options: ReplicaWatchOptions): ReplicaWatch {
     return new ReplicaWatch(options);
@@ -146,24 +141,14 @@ export class ReplicaWatch {
       : undefined;
   }
 
-  /** Asks both servers soon, after a write. */
-  wake(): void {
-    // Writes do not shorten the pause after the replica was lost.
-    if (this.#session) {
-      this.#wake.abort();
-    }
-  }
-
   /** Stops reads after an error of the replica, until it has answered again. */
   suspect(): void {
     this.#isSuspect = true;
-    this.wake();
   }
 
   /** Waits for running work. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#wake.abort();
+    this.#closing.abort();
     await this.#watching;
     await Promise.all([
       this.#primary.close(),
@@ -177,23 +162,15 @@ export class ReplicaWatch {
   }
 
   async #watch(): Promise<void> {
-    while (!this.#isClosed) {
-      this.#wake = new AbortController();
-      const { signal } = this.#wake;
+    const { signal } = this.#closing;
+    while (!signal.aborted) {
       await this.#samplePrimary();
       const pauseMs = await this.#lookAtReplica();
-      if (!this.#isClosed) {
-        await sleep(LEAST_PAUSE_MS, undefined, { ref: false });
-        // `wake` aborts the pause, also if it was called before.
-        await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
-      }
+      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => {});
     }
   }
 
   async #samplePrimary(): Promise<void> {
-    if (!this.#freshness.isSampleDue) {
-      return;
-    }
     const askedAt = performance.now();
     try {
       const [position] = await this.#primary.query<LogPosition>(selectPrimary);
@@ -234,7 +211,7 @@ export class ReplicaWatch {
     }
     this.#isSuspect = false;
     this.#report();
-    return freshness.isCatchingUp ? CATCHING_UP_MS : freshness.intervalMs;
+    return freshness.intervalMs;
   }
 
   async #open(): Promise<ReplicaSession> {

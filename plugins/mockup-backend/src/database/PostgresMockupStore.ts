@@ -42,7 +42,7 @@ import {
   type VersionRow,
 } from './columns';
 import { decodeVersionCursor, encodeCursor } from './cursor';
-import { applySearch, conditionOf, containing } from './filter';
+import { applySearch, containing } from './filter';
 import { isUuid } from './isUuid';
 import { type ImportsUnderWay, MockupImport } from './MockupImport';
 import { fetchPage, type ListOrder } from './paging';
@@ -62,19 +62,16 @@ const ORDERS: Record<string, Omit<ListOrder, 'direction'>> = {
  * Each statement has a predicate on the tenant.
  */
 export class PostgresMockupStore implements MockupStore {
-  readonly #tenantId: string;
   readonly #statements: TenantStatements;
   readonly #trashRetentionMs: number | undefined;
   readonly #imports: ImportsUnderWay;
 
   constructor(options: {
     imports: ImportsUnderWay;
-    tenantId: string;
     statements: TenantStatements;
     /** How long the trash keeps a mockup; for ever if undefined. */
     trashRetentionMs?: number;
   }) {
-    this.#tenantId = options.tenantId;
     this.#imports = options.imports;
     this.#statements = options.statements;
     this.#trashRetentionMs = options.trashRetentionMs;
@@ -92,10 +89,10 @@ export class PostgresMockupStore implements MockupStore {
     const { knex } = this.#statements;
     const matching = this.#select('mockups', { owner, filter });
     if (search) {
-      applySearch(matching, search, this.#tenantId);
+      applySearch(matching, search, this.#statements.tenantId);
     }
     const page = await fetchPage<MockupRow>({
-      run: statement => this.#statements.run(this.#tenantId, statement),
+      run: statement => this.#statements.run(statement),
       knex,
       matching,
       columns: MOCKUP_COLUMNS,
@@ -103,7 +100,7 @@ export class PostgresMockupStore implements MockupStore {
         ...ORDERS[field],
         direction: direction === 'asc' ? 'asc' : 'desc',
       },
-      scope: [this.#tenantId, 'mockups', owner, search, orderBy],
+      scope: [this.#statements.tenantId, 'mockups', owner, search, orderBy],
       page: paging,
     });
     return { ...page, items: page.items.map(toMockup) };
@@ -121,11 +118,14 @@ export class PostgresMockupStore implements MockupStore {
   }
 
   async create(request: CreateMockupRequest, options: { owner: string }) {
-    const [row] = await this.#query<MockupRow>(statements.INSERT_MOCKUP, {
-      name: request.name,
-      description: request.description ?? null,
-      owner: options.owner,
-    });
+    const [row] = await this.#statements.query<MockupRow>(
+      statements.INSERT_MOCKUP,
+      {
+        name: request.name,
+        description: request.description ?? null,
+        owner: options.owner,
+      },
+    );
     return { mockup: toMockup(row), revision: row.revision };
   }
 
@@ -229,7 +229,7 @@ export class PostgresMockupStore implements MockupStore {
       );
     }
     const page = await fetchPage<TrashRow>({
-      run: statement => this.#statements.run(this.#tenantId, statement),
+      run: statement => this.#statements.run(statement),
       knex,
       matching,
       columns: TRASH_COLUMNS,
@@ -239,7 +239,7 @@ export class PostgresMockupStore implements MockupStore {
         isFixed: true,
         direction: 'desc',
       },
-      scope: [this.#tenantId, 'trash', owner, search],
+      scope: [this.#statements.tenantId, 'trash', owner, search],
       page: paging,
     });
     return {
@@ -340,7 +340,7 @@ export class PostgresMockupStore implements MockupStore {
       'query',
     );
     const scope = [
-      this.#tenantId,
+      this.#statements.tenantId,
       'versions',
       mockupId.toLowerCase(),
       oldestFirst ? 'asc' : 'desc',
@@ -355,7 +355,7 @@ export class PostgresMockupStore implements MockupStore {
     if (!mockup) {
       return undefined;
     }
-    const rows = await this.#query<
+    const rows = await this.#statements.query<
       VersionRow & { position_key: string; has_more: boolean }
     >(
       oldestFirst
@@ -433,15 +433,16 @@ export class PostgresMockupStore implements MockupStore {
     options: { owner: string },
   ): Promise<Mockup[]> {
     const iterator = parts[Symbol.asyncIterator]();
-    const end = this.#imports.begin(this.#tenantId);
+    const end = this.#imports.begin(this.#statements.tenantId);
     try {
       // Awaited before the transaction begins, which must not wait for the client.
       const first = await iterator.next();
-      return await this.#statements.transaction(this.#tenantId, transaction =>
-        new MockupImport(transaction, this.#tenantId, options.owner).run(
-          first,
-          iterator,
-        ),
+      return await this.#statements.transaction(transaction =>
+        new MockupImport(
+          transaction,
+          this.#statements.tenantId,
+          options.owner,
+        ).run(first, iterator),
       );
     } finally {
       end();
@@ -455,12 +456,12 @@ export class PostgresMockupStore implements MockupStore {
     { owner, filter }: { owner?: string; filter?: MockupFilter },
   ): Knex.QueryBuilder {
     return this.#statements.knex(from).modify(builder => {
-      builder.where('mockups.tenant_id', this.#tenantId);
+      builder.where('mockups.tenant_id', this.#statements.tenantId);
       if (owner !== undefined) {
         builder.where('mockups.owner', owner);
       }
       if (filter) {
-        builder.where(conditionOf(this.#statements.knex, filter));
+        builder.where(this.#statements.condition(filter));
       }
     });
   }
@@ -525,27 +526,15 @@ export class PostgresMockupStore implements MockupStore {
   }
 
   #allowed({ filter }: MockupReadOptions = {}) {
-    return { allowed: conditionOf(this.#statements.knex, filter) };
+    return { allowed: this.#statements.condition(filter) };
   }
 
   async #queryOne<TRow extends object>(
     sql: string,
     bindings: Knex.ValueDict,
   ): Promise<TRow | undefined> {
-    const rows = await this.#query<TRow>(sql, bindings);
+    const rows = await this.#statements.query<TRow>(sql, bindings);
     return rows[0];
-  }
-
-  #query<TRow extends object>(
-    sql: string,
-    bindings: Knex.ValueDict,
-  ): Promise<TRow[]> {
-    const { knex } = this.#statements;
-    const tenantId = this.#tenantId;
-    return this.#statements.run(
-      tenantId,
-      knex.raw(sql, { ...bindings, tenantId }),
-    );
   }
 }
 

@@ -2,34 +2,52 @@ import type {
   PoolTransaction,
   TenancyPool,
 } from 'backstage-plugin-catalog-tenancy-node';
+import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import createKnex, { type Knex } from 'knex';
 import { withMappedErrors } from './errors';
+import { conditionOf } from './filter';
 
-/** Runs the statements of the stores, each in a transaction with its tenant. */
+/** Builds statements; has no connection. */
+const knex = createKnex({ client: 'pg' });
+
+/** Runs the statements of the stores of one tenant, each in a transaction with the tenant. */
 export class TenantStatements {
-  /** Builds statements; has no connection. */
-  readonly knex = createKnex({ client: 'pg' });
-  readonly #pool: Pick<TenancyPool, 'query' | 'transaction'>;
+  readonly knex = knex;
 
-  constructor(pool: Pick<TenancyPool, 'query' | 'transaction'>) {
-    this.#pool = pool;
-  }
+  constructor(
+    private readonly pool: Pick<TenancyPool, 'query' | 'transaction'>,
+    readonly tenantId: string,
+  ) {}
 
-  /** Runs a statement for a tenant, and returns its rows. */
+  /** Runs a statement, and returns its rows. */
   run<TRow extends object>(
-    tenantId: string,
     statement: Knex.Raw | Knex.QueryBuilder,
   ): Promise<TRow[]> {
+    const { tenantId } = this;
     return withMappedErrors(() =>
-      this.#pool.query<TRow>(() => statement, { tenantId }),
+      this.pool.query<TRow>(() => statement, { tenantId }),
     );
   }
 
-  /** Runs several statements for a tenant in one transaction. */
+  /** Runs SQL with these bindings and that of the tenant. */
+  query<TRow extends object>(
+    sql: string,
+    bindings: Knex.ValueDict,
+  ): Promise<TRow[]> {
+    const { tenantId } = this;
+    return this.run(knex.raw(sql, { ...bindings, tenantId }));
+  }
+
+  /** A condition on mockups; see {@link conditionOf}. */
+  condition(filter: MockupFilter | undefined): Knex.Raw {
+    return conditionOf(knex, filter);
+  }
+
+  /** Runs several statements in one transaction. */
   transaction<T>(
-    tenantId: string,
     work: (transaction: PoolTransaction) => Promise<T>,
   ): Promise<T> {
-    return withMappedErrors(() => this.#pool.transaction({ tenantId }, work));
+    const { tenantId } = this;
+    return withMappedErrors(() => this.pool.transaction({ tenantId }, work));
   }
 }

@@ -61,9 +61,8 @@ export async function openMockupStores(options: {
     return multiTenant ? await enableRowSecurity(knex, logger) : undefined;
   });
   const pool = await openPool(knex, { role, multiTenant, logger });
-  const statements = new TenantStatements(pool);
   const imports = new ImportsUnderWay();
-  const known = (tenantId: string) => {
+  const statementsOf = (tenantId: string) => {
     if (!isUuid(tenantId)) {
       throw new InputError(
         `The tenant id ${JSON.stringify(tenantId)?.slice(
@@ -78,22 +77,19 @@ export async function openMockupStores(options: {
           `and the default tenant (${DEFAULT_TENANT_ID}) is the only one`,
       );
     }
-    return tenantId.toLowerCase();
+    return new TenantStatements(pool, tenantId.toLowerCase());
   };
   const forTenant = (tenantId: string) =>
     new PostgresMockupStore({
       imports,
-      statements,
-      tenantId: known(tenantId),
+      statements: statementsOf(tenantId),
       trashRetentionMs,
     });
   return {
     forTenant,
     forDefaultTenant: () => forTenant(DEFAULT_TENANT_ID),
-    pagesOf: tenantId =>
-      new PageStore({ statements, tenantId: known(tenantId) }),
-    reviewsOf: tenantId =>
-      new ReviewStore({ statements, tenantId: known(tenantId) }),
+    pagesOf: tenantId => new PageStore(statementsOf(tenantId)),
+    reviewsOf: tenantId => new ReviewStore(statementsOf(tenantId)),
     close: () => pool.close(),
   };
 }

@@ -43,15 +43,15 @@ const open = (knex: Knex, options: { multiTenant?: boolean } = {}) =>
 const pools: TenancyPool[] = [];
 afterAll(() => Promise.all(pools.map(pool => pool.close())));
 
-/** Statements on the connections of a backend with tenants, as a role or as the owner. */
-async function statementsOf(knex: Knex, role?: string) {
-  return new TenantStatements(await poolOf(knex, role));
-}
-
+/** The connections of a backend with tenants, as a role or as the owner. */
 async function poolOf(knex: Knex, role?: string): Promise<TenancyPool> {
   const pool = await openPool(knex, { role, multiTenant: true, logger });
   pools.push(pool);
   return pool;
+}
+
+async function statementsOfAcme(knex: Knex): Promise<TenantStatements> {
+  return new TenantStatements(await poolOf(knex, TENANT_ROLE), ACME);
 }
 
 interface Theirs {
@@ -169,8 +169,10 @@ async function seenBy(own: MockupStore, others: MockupStore) {
   return seen;
 }
 
-/** Statements that do not say whose rows they are about. */
-function withoutPredicates(pool: TenancyPool): TenantStatements {
+type StatementPool = Pick<TenancyPool, 'query' | 'transaction'>;
+
+/** Removes from statements the predicate of their tenant. */
+function withoutPredicates(pool: TenancyPool): StatementPool {
   const names = new RegExp(
     `(["\\w]*\\b(?:${TABLES.join('|')})"?\\."?tenant_id"?) = \\?`,
     'g',
@@ -188,11 +190,11 @@ function withoutPredicates(pool: TenancyPool): TenantStatements {
       bindings as Knex.RawBinding[],
     );
   };
-  return new TenantStatements({
+  return {
     query: (build, settings) =>
       pool.query(knex => strip(knex, build(knex)), settings),
     transaction: (settings, work) => pool.transaction(settings, work),
-  });
+  };
 }
 
 /** What a tenant gets of a page of another, which stays as it is. */
@@ -340,11 +342,10 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
   });
 
   it('are kept apart by row-level security alone', async () => {
-    const statements = withoutPredicates(await poolOf(knex, TENANT_ROLE));
+    const pool = withoutPredicates(await poolOf(knex, TENANT_ROLE));
     const store = (tenantId: string) =>
       new PostgresMockupStore({
-        tenantId,
-        statements,
+        statements: new TenantStatements(pool, tenantId),
         imports: new ImportsUnderWay(),
       });
     expect(await seenBy(store(ACME), store(GLOBEX))).toEqual(NOTHING);
@@ -352,11 +353,11 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
 
   it('are on no pages of another tenant, by the predicates and by row-level security, each alone', async () => {
     // The owner of the tables, whom no policy binds.
-    const plain = await statementsOf(knex);
+    const plain = await poolOf(knex);
     const bound = withoutPredicates(await poolOf(knex, TENANT_ROLE));
-    for (const statements of [plain, bound]) {
+    for (const pool of [plain, bound]) {
       const pages = (tenantId: string) =>
-        new PageStore({ tenantId, statements });
+        new PageStore(new TenantStatements(pool, tenantId));
       const theirs = await create(stores.forTenant(GLOBEX));
       expect(await pagesSeenBy(pages(ACME), pages(GLOBEX), theirs)).toEqual(
         NO_PAGES,
@@ -366,11 +367,11 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
   });
 
   it('have no review in another tenant, by the predicates and by row-level security, each alone', async () => {
-    const plain = await statementsOf(knex);
+    const plain = await poolOf(knex);
     const bound = withoutPredicates(await poolOf(knex, TENANT_ROLE));
-    for (const statements of [plain, bound]) {
+    for (const pool of [plain, bound]) {
       const reviews = (tenantId: string) =>
-        new ReviewStore({ tenantId, statements });
+        new ReviewStore(new TenantStatements(pool, tenantId));
       const theirs = await create(stores.forTenant(GLOBEX));
       expect(
         await reviewSeenBy(reviews(ACME), reviews(GLOBEX), theirs),
@@ -382,9 +383,9 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
 
   it('are neither read nor written by a statement of another tenant, on any of the tables', async () => {
     const { mockup } = await create(stores.forTenant(GLOBEX));
-    const statements = await statementsOf(knex, TENANT_ROLE);
+    const statements = await statementsOfAcme(knex);
     const run = (sql: string, ...values: string[]) =>
-      statements.run(ACME, knex.raw(sql, values));
+      statements.run(knex.raw(sql, values));
     for (const table of ['mockups', 'mockup_versions', 'mockup_search']) {
       await expect(run(`select * from ${table}`)).resolves.toEqual([]);
     }
@@ -432,8 +433,8 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
   });
 
   it('carry the id of the transaction that writes them, which pages compare with snapshots', async () => {
-    const statements = await statementsOf(knex, TENANT_ROLE);
-    const [row] = await statements.transaction(ACME, async transaction => {
+    const statements = await statementsOfAcme(knex);
+    const [row] = await statements.transaction(async transaction => {
       const run = (sql: string, values: string[] = []) =>
         transaction.query<{ same: boolean }>(transaction.knex.raw(sql, values));
       await run(
@@ -607,8 +608,8 @@ describe.each(databases.eachSupportedId())(
         .forTenant(ACME)
         .create({ name: 'Deleted before' }, { owner: ALICE }))!;
       await (
-        await statementsOf(knex, TENANT_ROLE)
-      ).run(ACME, knex.raw('delete from mockups where id = ?', [mockup.id]));
+        await statementsOfAcme(knex)
+      ).run(knex.raw('delete from mockups where id = ?', [mockup.id]));
       // The next start gives the rights again.
       const { forTenant } = await open(knex);
       await expect(forTenant(ACME).restore(mockup.id)).resolves.toMatchObject({
@@ -627,8 +628,8 @@ describe.each(databases.eachSupportedId())(
         await seenBy(stores.forTenant(ACME), stores.forTenant(GLOBEX)),
       ).toEqual(NOTHING);
       const rows = await (
-        await statementsOf(knex, TENANT_ROLE)
-      ).run(ACME, knex.raw('select * from mockups'));
+        await statementsOfAcme(knex)
+      ).run(knex.raw('select * from mockups'));
       expect(rows).toEqual([]);
       await admin.raw(`revoke ${TENANT_ROLE} from ${login}`);
     });

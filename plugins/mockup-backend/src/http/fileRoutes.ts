@@ -1,10 +1,10 @@
 import type { Router } from 'express';
-import { noSuchMockup } from './mockupRoutes';
 import type { Operations } from './operations';
 import {
   createMockupFileReader,
   type ImportBounds,
 } from './request/mockupFile';
+import { foundMockup } from './response/found';
 import { allMockups, sendMockupFile } from './response/mockupFile';
 
 /**
@@ -29,18 +29,18 @@ export function addFileRoutes(
   router.get(
     '/mockups/:id/export',
     operations.read('export-mockup', async ({ req, res, mockups }) => {
-      const { id } = req.params;
-      const { items } = await mockups.list({ filter: { id: [id] } });
-      if (items.length === 0) {
-        throw noSuchMockup(id);
-      }
+      const { items } = await mockups.list({
+        filter: { id: [req.params.id] },
+      });
+      const [mockup] = items;
+      foundMockup(mockup, req);
       await sendMockupFile(
         res,
         mockups,
         (async function* one() {
           yield* items;
         })(),
-        `mockup-${items[0].id}.json`,
+        `mockup-${mockup.id}.json`,
       );
     }),
   );

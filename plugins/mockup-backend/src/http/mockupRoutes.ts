@@ -1,7 +1,7 @@
-import { NotFoundError } from '@backstage/errors';
 import {
   createMockupRequestSchema,
   duplicateMockupRequestSchema,
+  listMockupsQuerySchema,
   shareMockupRequestSchema,
   updateMockupRequestSchema,
 } from 'backstage-plugin-mockup-common';
@@ -9,7 +9,8 @@ import type { Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
 import { parseIfMatch } from './request/ifMatch';
-import { parseListMockupsQuery } from './request/query';
+import { parseQuery } from './request/query';
+import { foundMockup } from './response/found';
 import { setETag, setLocation } from './response/headers';
 import { sendPage } from './response/page';
 
@@ -18,7 +19,7 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
   router.get(
     '/mockups',
     operations.read('list-mockups', async ({ req, res, mockups }) => {
-      const query = parseListMockupsQuery(req);
+      const query = parseQuery(req, listMockupsQuerySchema);
       sendPage(req, res, await mockups.list(query), query);
     }),
   );
@@ -40,10 +41,7 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
   router.get(
     '/mockups/:id',
     operations.read('get-mockup', async ({ req, res, mockups }) => {
-      const found = await mockups.get(req.params.id);
-      if (!found) {
-        throw noSuchMockup(req.params.id);
-      }
+      const found = foundMockup(await mockups.get(req.params.id), req);
       setETag(res, found.revision);
       res.json(found.mockup);
     }),
@@ -54,10 +52,10 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
     operations.write('update-mockup', async ({ req, res, mockups }) => {
       const condition = parseIfMatch(req);
       const request = await parseBody(req, res, updateMockupRequestSchema);
-      const updated = await mockups.update(req.params.id, request, condition);
-      if (!updated) {
-        throw noSuchMockup(req.params.id);
-      }
+      const updated = foundMockup(
+        await mockups.update(req.params.id, request, condition),
+        req,
+      );
       setETag(res, updated.revision);
       res.json(updated.mockup);
     }),
@@ -68,10 +66,10 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
     operations.write('share-mockup', async ({ req, res, mockups }) => {
       const condition = parseIfMatch(req);
       const request = await parseBody(req, res, shareMockupRequestSchema);
-      const shared = await mockups.share(req.params.id, request, condition);
-      if (!shared) {
-        throw noSuchMockup(req.params.id);
-      }
+      const shared = foundMockup(
+        await mockups.share(req.params.id, request, condition),
+        req,
+      );
       setETag(res, shared.revision);
       res.json(shared.mockup);
       return {
@@ -84,9 +82,7 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
     '/mockups/:id',
     operations.write('delete-mockup', async ({ req, res, mockups, user }) => {
       const options = { ...parseIfMatch(req), deletedBy: user };
-      if (!(await mockups.delete(req.params.id, options))) {
-        throw noSuchMockup(req.params.id);
-      }
+      foundMockup(await mockups.delete(req.params.id, options), req);
       res.status(204).end();
     }),
   );
@@ -96,17 +92,17 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
     operations.write(
       'duplicate-mockup',
       async ({ req, res, mockups, user }) => {
-        const { id } = req.params;
         const request = await parseBody(
           req,
           res,
           duplicateMockupRequestSchema,
+          listMockupsQuerySchema,
           {},
         );
-        const copy = await mockups.duplicate(id, request, { owner: user });
-        if (!copy) {
-          throw noSuchMockup(id);
-        }
+        const copy = foundMockup(
+          await mockups.duplicate(req.params.id, request, { owner: user }),
+          req,
+        );
         setETag(res, copy.revision);
         setLocation(req, res, copy.mockup.id, 2);
         res.status(201).json(copy.mockup);
@@ -114,8 +110,4 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
       },
     ),
   );
-}
-
-export function noSuchMockup(id: string): NotFoundError {
-  return new NotFoundError(`No mockup with id '${id}'`);
 }

@@ -1,4 +1,3 @@
-import { NotFoundError } from '@backstage/errors';
 import {
   pagePathSchema,
   parseInput,
@@ -7,6 +6,7 @@ import {
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
+import { missing } from './response/found';
 
 /** Adds the operations on pages, which are published versions of mockups. */
 export function addPageRoutes(router: Router, operations: Operations): void {
@@ -20,11 +20,7 @@ export function addPageRoutes(router: Router, operations: Operations): void {
   router.get(
     '/pages/:path',
     operations.read('get-page', async ({ req, res, pages }) => {
-      const page = await pages.get(req.params.path);
-      if (!page) {
-        throw noSuchPage(req);
-      }
-      res.json(page);
+      res.json((await pages.get(req.params.path)) || noSuchPage(req));
     }),
   );
 
@@ -56,13 +52,10 @@ export function addPageRoutes(router: Router, operations: Operations): void {
       const request = await parseBody(req, res, publishPageRequestSchema);
       const { mockupId, versionId, audience } = request;
       const { home = false, template = false } = request;
-      const page = await pages.publish(path, request, user);
-      if (!page) {
-        throw new NotFoundError(
-          `No version '${versionId}' of a mockup '${mockupId}'`,
-        );
-      }
-      res.json(page);
+      res.json(
+        (await pages.publish(path, request, user)) ||
+          missing(`No version '${versionId}' of a mockup '${mockupId}'`),
+      );
       return { id: mockupId, vid: versionId, audience, home, template };
     }),
   );
@@ -71,13 +64,13 @@ export function addPageRoutes(router: Router, operations: Operations): void {
     '/pages/:path',
     operations.write('take-page-back', async ({ req, res, pages }) => {
       if (!(await pages.takeBack(req.params.path))) {
-        throw noSuchPage(req);
+        noSuchPage(req);
       }
       res.status(204).end();
     }),
   );
 }
 
-function noSuchPage(req: Request): NotFoundError {
-  return new NotFoundError(`No page at '${req.params.path}'`);
+function noSuchPage(req: Request): never {
+  missing(`No page at '${req.params.path}'`);
 }

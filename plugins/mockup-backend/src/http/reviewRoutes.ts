@@ -1,25 +1,19 @@
-import { NotFoundError } from '@backstage/errors';
 import {
   createCommentRequestSchema,
   mockupSettingsSchema,
   updateCommentRequestSchema,
 } from 'backstage-plugin-mockup-common';
 import type { Request, Router } from 'express';
-import { noSuchMockup } from './mockupRoutes';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
-import { noSuchVersion } from './versionRoutes';
+import { foundMockup, foundVersion, missing } from './response/found';
 
 /** Adds the operations of reviews before publication. */
 export function addReviewRoutes(router: Router, operations: Operations): void {
   router.get(
     '/mockups/:id/comments',
     operations.read('list-comments', async ({ req, res, review }) => {
-      const comments = await review.listComments(req.params.id);
-      if (!comments) {
-        throw noSuchMockup(req.params.id);
-      }
-      res.json(comments);
+      res.json(foundMockup(await review.listComments(req.params.id), req));
     }),
   );
 
@@ -29,14 +23,10 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
       'create-comment',
       async ({ req, res, review, user, notifyMentioned }) => {
         const request = await parseBody(req, res, createCommentRequestSchema);
-        const created = await review.createComment(
-          req.params.id,
-          request,
-          user,
+        const created = foundMockup(
+          await review.createComment(req.params.id, request, user),
+          req,
         );
-        if (!created) {
-          throw noSuchMockup(req.params.id);
-        }
         await notifyMentioned(created);
         res.status(201).json(created);
         return { cid: created.id };
@@ -52,15 +42,10 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
         res,
         updateCommentRequestSchema,
       );
-      const comment = await review.resolveComment(
-        commentOf(req),
-        resolved,
-        user,
+      res.json(
+        (await review.resolveComment(commentOf(req), resolved, user)) ||
+          noSuchComment(req),
       );
-      if (!comment) {
-        throw noSuchComment(req);
-      }
-      res.json(comment);
       return { resolved };
     }),
   );
@@ -69,7 +54,7 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
     '/mockups/:id/comments/:cid',
     operations.write('delete-comment', async ({ req, res, review, user }) => {
       if (!(await review.deleteComment(commentOf(req), user))) {
-        throw noSuchComment(req);
+        noSuchComment(req);
       }
       res.status(204).end();
     }),
@@ -78,11 +63,7 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
   router.get(
     '/mockups/:id/review',
     operations.read('get-review', async ({ req, res, review }) => {
-      const found = await review.getReview(req.params.id);
-      if (!found) {
-        throw noSuchMockup(req.params.id);
-      }
-      res.json(found);
+      res.json(foundMockup(await review.getReview(req.params.id), req));
     }),
   );
 
@@ -91,11 +72,7 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
     operations.write('mark-version', async ({ req, res, review, user }) => {
       const { id, vid } = req.params;
       const version = { mockupId: id, versionId: vid };
-      const ready = await review.markReady(version, user);
-      if (!ready) {
-        throw noSuchVersion(id, vid);
-      }
-      res.json(ready);
+      res.json(foundVersion(await review.markReady(version, user), req));
     }),
   );
 
@@ -105,9 +82,7 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
       const { id, vid } = req.params;
       const version = { mockupId: id, versionId: vid };
       if (!(await review.unmarkReady(version))) {
-        throw new NotFoundError(
-          `No version '${vid}' of a mockup '${id}' that is ready`,
-        );
+        missing(`No version '${vid}' of a mockup '${id}' that is ready`);
       }
       res.status(204).end();
     }),
@@ -133,11 +108,7 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
   router.post(
     '/mockups/:id/editors',
     operations.read('announce-editor', async ({ req, res, review }) => {
-      const others = await review.announceEditor(req.params.id);
-      if (!others) {
-        throw noSuchMockup(req.params.id);
-      }
-      res.json(others);
+      res.json(foundMockup(await review.announceEditor(req.params.id), req));
     }),
   );
 }
@@ -146,8 +117,6 @@ function commentOf({ params }: Request) {
   return { mockupId: params.id, id: params.cid };
 }
 
-function noSuchComment({ params }: Request): NotFoundError {
-  return new NotFoundError(
-    `No comment '${params.cid}' on a mockup '${params.id}'`,
-  );
+function noSuchComment({ params }: Request): never {
+  missing(`No comment '${params.cid}' on a mockup '${params.id}'`);
 }

@@ -1,7 +1,8 @@
-import { NotFoundError } from '@backstage/errors';
-import type { Router } from 'express';
+import { listTrashQuerySchema } from 'backstage-plugin-mockup-common';
+import type { Request, Router } from 'express';
 import type { Operations } from './operations';
-import { parseListTrashQuery } from './request/query';
+import { parseQuery } from './request/query';
+import { missing } from './response/found';
 import { setETag } from './response/headers';
 import { sendPage } from './response/page';
 
@@ -10,7 +11,7 @@ export function addTrashRoutes(router: Router, operations: Operations): void {
   router.get(
     '/trash',
     operations.read('list-trash', async ({ req, res, mockups }) => {
-      const query = parseListTrashQuery(req);
+      const query = parseQuery(req, listTrashQuerySchema);
       sendPage(req, res, await mockups.listTrash(query), query);
     }),
   );
@@ -18,10 +19,8 @@ export function addTrashRoutes(router: Router, operations: Operations): void {
   router.post(
     '/trash/:id/restore',
     operations.write('restore-mockup', async ({ req, res, mockups }) => {
-      const restored = await mockups.restore(req.params.id);
-      if (!restored) {
-        throw notInTrash(req.params.id);
-      }
+      const restored =
+        (await mockups.restore(req.params.id)) || notInTrash(req);
       setETag(res, restored.revision);
       res.json(restored.mockup);
     }),
@@ -31,13 +30,13 @@ export function addTrashRoutes(router: Router, operations: Operations): void {
     '/trash/:id',
     operations.write('purge-mockup', async ({ req, res, mockups }) => {
       if (!(await mockups.purge(req.params.id))) {
-        throw notInTrash(req.params.id);
+        notInTrash(req);
       }
       res.status(204).end();
     }),
   );
 }
 
-function notInTrash(id: string): NotFoundError {
-  return new NotFoundError(`No mockup with id '${id}' in the trash`);
+function notInTrash({ params }: Request): never {
+  missing(`No mockup with id '${params.id}' in the trash`);
 }

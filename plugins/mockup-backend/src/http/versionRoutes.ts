@@ -1,15 +1,16 @@
-import { NotFoundError } from '@backstage/errors';
 import {
+  compareVersionsQuerySchema,
+  paginationSchema,
   restoreVersionRequestSchema,
   saveVersionRequestSchema,
   updateVersionRequestSchema,
 } from 'backstage-plugin-mockup-common';
 import type { Router } from 'express';
-import { noSuchMockup } from './mockupRoutes';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
 import { parseIfMatch } from './request/ifMatch';
-import { parseCompareVersionsQuery, parsePagination } from './request/query';
+import { parseQuery } from './request/query';
+import { foundMockup, foundVersion, missing } from './response/found';
 import { setETag, setLocation } from './response/headers';
 import { sendPage } from './response/page';
 
@@ -18,16 +19,15 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
   router.post(
     '/mockups/:id/versions',
     operations.write('save-version', async ({ req, res, mockups, user }) => {
-      const { id } = req.params;
       const condition = parseIfMatch(req);
       const request = await parseBody(req, res, saveVersionRequestSchema);
-      const saved = await mockups.saveVersion(id, request, {
-        ...condition,
-        createdBy: user,
-      });
-      if (!saved) {
-        throw noSuchMockup(id);
-      }
+      const saved = foundMockup(
+        await mockups.saveVersion(req.params.id, request, {
+          ...condition,
+          createdBy: user,
+        }),
+        req,
+      );
       setETag(res, saved.revision);
       setLocation(req, res, saved.version.id);
       res.status(201).json(saved.version);
@@ -38,11 +38,11 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
   router.get(
     '/mockups/:id/versions',
     operations.read('list-versions', async ({ req, res, mockups }) => {
-      const page = parsePagination(req);
-      const versions = await mockups.listVersions(req.params.id, page);
-      if (!versions) {
-        throw noSuchMockup(req.params.id);
-      }
+      const page = parseQuery(req, paginationSchema);
+      const versions = foundMockup(
+        await mockups.listVersions(req.params.id, page),
+        req,
+      );
       sendPage(req, res, versions, page);
     }),
   );
@@ -51,11 +51,7 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
     '/mockups/:id/versions/:vid',
     operations.read('get-version', async ({ req, res, mockups }) => {
       const { id, vid } = req.params;
-      const version = await mockups.getVersion(id, vid);
-      if (!version) {
-        throw noSuchVersion(id, vid);
-      }
-      res.json(version);
+      res.json(foundVersion(await mockups.getVersion(id, vid), req));
     }),
   );
 
@@ -63,14 +59,11 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
     '/mockups/:id/versions/:vid/diff',
     operations.read('compare-versions', async ({ req, res, mockups }) => {
       const { id, vid } = req.params;
-      const { to } = parseCompareVersionsQuery(req);
-      const difference = await mockups.compareVersions(id, vid, to);
-      if (!difference) {
-        throw new NotFoundError(
-          `No versions '${vid}' and '${to}' of a mockup '${id}'`,
-        );
-      }
-      res.json(difference);
+      const { to } = parseQuery(req, compareVersionsQuerySchema);
+      res.json(
+        (await mockups.compareVersions(id, vid, to)) ||
+          missing(`No versions '${vid}' and '${to}' of a mockup '${id}'`),
+      );
     }),
   );
 
@@ -80,10 +73,10 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
       const { id, vid } = req.params;
       const condition = parseIfMatch(req);
       const request = await parseBody(req, res, updateVersionRequestSchema);
-      const updated = await mockups.updateVersion(id, vid, request, condition);
-      if (!updated) {
-        throw noSuchVersion(id, vid);
-      }
+      const updated = foundVersion(
+        await mockups.updateVersion(id, vid, request, condition),
+        req,
+      );
       setETag(res, updated.revision);
       res.json(updated.version);
     }),
@@ -100,21 +93,17 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
         restoreVersionRequestSchema,
         {},
       );
-      const restored = await mockups.restoreVersion(id, vid, request, {
-        ...condition,
-        createdBy: user,
-      });
-      if (!restored) {
-        throw noSuchVersion(id, vid);
-      }
+      const restored = foundVersion(
+        await mockups.restoreVersion(id, vid, request, {
+          ...condition,
+          createdBy: user,
+        }),
+        req,
+      );
       setETag(res, restored.revision);
       setLocation(req, res, restored.version.id, 2);
       res.status(201).json(restored.version);
       return { restored: restored.version.id };
     }),
   );
-}
-
-export function noSuchVersion(id: string, vid: string): NotFoundError {
-  return new NotFoundError(`No version '${vid}' of a mockup '${id}'`);
 }

@@ -6,8 +6,6 @@ import type {
   PublishPageRequest,
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
-import type { Knex } from 'knex';
-import { conditionOf } from '../database/filter';
 import { isUuid } from '../database/isUuid';
 import type { TenantStatements } from '../database/TenantStatements';
 import { DatabaseStatementError } from 'backstage-plugin-catalog-tenancy-node';
@@ -43,17 +41,15 @@ type PageRowWithLayout = PageRow & { layout_data: LayoutItem[] };
 
 /** The pages of a tenant on PostgreSQL. It checks no permissions. */
 export class PageStore {
-  readonly #tenantId: string;
   readonly #statements: TenantStatements;
 
-  constructor(options: { tenantId: string; statements: TenantStatements }) {
-    this.#tenantId = options.tenantId;
-    this.#statements = options.statements;
+  constructor(tenantStatements: TenantStatements) {
+    this.#statements = tenantStatements;
   }
 
   /** The pages visible to a reader, by path. */
   async list(reader: PageReader): Promise<PublishedPage[]> {
-    const rows = await this.#query<PageRow>(
+    const rows = await this.#statements.query<PageRow>(
       statements.SELECT_PAGES,
       this.#bindingsOf(reader),
     );
@@ -65,10 +61,13 @@ export class PageStore {
     path: string,
     reader: PageReader,
   ): Promise<PublishedPageWithLayout | undefined> {
-    const [row] = await this.#query<PageRowWithLayout>(statements.SELECT_PAGE, {
-      ...this.#bindingsOf(reader),
-      path,
-    });
+    const [row] = await this.#statements.query<PageRowWithLayout>(
+      statements.SELECT_PAGE,
+      {
+        ...this.#bindingsOf(reader),
+        path,
+      },
+    );
     return row && toPageWithLayout(row);
   }
 
@@ -77,10 +76,13 @@ export class PageStore {
     reader: PageReader,
   ): Promise<PublishedPageWithLayout | undefined> {
     const { audiences, mayPublish } = this.#bindingsOf(reader);
-    const [row] = await this.#query<PageRowWithLayout>(statements.SELECT_HOME, {
-      audiences,
-      mayPublish,
-    });
+    const [row] = await this.#statements.query<PageRowWithLayout>(
+      statements.SELECT_HOME,
+      {
+        audiences,
+        mayPublish,
+      },
+    );
     return row && toPageWithLayout(row);
   }
 
@@ -93,11 +95,14 @@ export class PageStore {
     if (!isUuid(mockupId)) {
       return [];
     }
-    const rows = await this.#query<PageRow>(statements.SELECT_PAGES_OF_MOCKUP, {
-      mockupId,
-      allowed: this.#condition(allowed),
-      mayPublish: this.#condition(mayPublish),
-    });
+    const rows = await this.#statements.query<PageRow>(
+      statements.SELECT_PAGES_OF_MOCKUP,
+      {
+        mockupId,
+        allowed: this.#statements.condition(allowed),
+        mayPublish: this.#statements.condition(mayPublish),
+      },
+    );
     return rows.map(toPage);
   }
 
@@ -111,17 +116,20 @@ export class PageStore {
     options: { user: string; allowed: MockupFilter | undefined },
   ): Promise<PublishedPage | undefined> {
     try {
-      const [row] = await this.#query<PageRow>(statements.PUBLISH_PAGE, {
-        path,
-        title: request.title ?? null,
-        mockupId: request.mockupId,
-        versionId: request.versionId,
-        audience: request.audience,
-        home: request.home ?? false,
-        template: request.template ?? false,
-        user: options.user,
-        allowed: this.#condition(options.allowed),
-      });
+      const [row] = await this.#statements.query<PageRow>(
+        statements.PUBLISH_PAGE,
+        {
+          path,
+          title: request.title ?? null,
+          mockupId: request.mockupId,
+          versionId: request.versionId,
+          audience: request.audience,
+          home: request.home ?? false,
+          template: request.template ?? false,
+          user: options.user,
+          allowed: this.#statements.condition(options.allowed),
+        },
+      );
       return row && toPage(row);
     } catch (error) {
       // The mockup was deleted concurrently.
@@ -140,9 +148,9 @@ export class PageStore {
     path: string,
     allowed: MockupFilter | undefined,
   ): Promise<boolean> {
-    const rows = await this.#query(statements.DELETE_PAGE, {
+    const rows = await this.#statements.query(statements.DELETE_PAGE, {
       path,
-      allowed: this.#condition(allowed),
+      allowed: this.#statements.condition(allowed),
     });
     return rows.length > 0;
   }
@@ -152,16 +160,19 @@ export class PageStore {
     { mockupId, versionId }: Pick<PublishPageRequest, 'mockupId' | 'versionId'>,
     allowed: MockupFilter | undefined,
   ): Promise<LayoutItem[] | undefined> {
-    const [row] = await this.#query<Pick<PageRowWithLayout, 'layout_data'>>(
-      statements.SELECT_LAYOUT,
-      { mockupId, versionId, allowed: this.#condition(allowed) },
-    );
+    const [row] = await this.#statements.query<
+      Pick<PageRowWithLayout, 'layout_data'>
+    >(statements.SELECT_LAYOUT, {
+      mockupId,
+      versionId,
+      allowed: this.#statements.condition(allowed),
+    });
     return row?.layout_data;
   }
 
   /** Whether a version is ready, or the tenant does not require review. */
   async isReviewed(versionId: string): Promise<boolean> {
-    const rows = await this.#query(statements.SELECT_IS_REVIEWED, {
+    const rows = await this.#statements.query(statements.SELECT_IS_REVIEWED, {
       versionId,
     });
     return rows.length > 0;
@@ -174,18 +185,18 @@ export class PageStore {
     allowed: MockupFilter | undefined,
   ): Promise<boolean> {
     const { audiences, user } = this.#bindingsOf(reader);
-    const rows = await this.#query(statements.SELECT_PAGE_EXISTS, {
+    const rows = await this.#statements.query(statements.SELECT_PAGE_EXISTS, {
       path,
       audiences,
       user,
-      allowed: this.#condition(allowed),
+      allowed: this.#statements.condition(allowed),
     });
     return rows.length > 0;
   }
 
   /** The page at a path for any audience. */
   async at(path: string) {
-    const [row] = await this.#query<
+    const [row] = await this.#statements.query<
       Pick<PageRow, 'mockup_id' | 'is_home' | 'audience'>
     >(statements.SELECT_PAGE_AT, { path });
     return (
@@ -199,7 +210,7 @@ export class PageStore {
 
   /** The number of pages of the tenant. */
   async count(): Promise<number> {
-    const [{ pages }] = await this.#query<{ pages: number }>(
+    const [{ pages }] = await this.#statements.query<{ pages: number }>(
       statements.COUNT_PAGES,
       {},
     );
@@ -210,24 +221,8 @@ export class PageStore {
     return {
       audiences,
       user: user ?? null,
-      mayPublish: this.#condition(mayPublish),
+      mayPublish: this.#statements.condition(mayPublish),
     };
-  }
-
-  #condition(filter: MockupFilter | undefined): Knex.Raw {
-    return conditionOf(this.#statements.knex, filter);
-  }
-
-  #query<TRow extends object>(
-    sql: string,
-    bindings: Knex.ValueDict,
-  ): Promise<TRow[]> {
-    const { knex } = this.#statements;
-    const tenantId = this.#tenantId;
-    return this.#statements.run(
-      tenantId,
-      knex.raw(sql, { ...bindings, tenantId }),
-    );
   }
 }
 

@@ -7,7 +7,6 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
-import { conditionOf } from '../database/filter';
 import { isUuid } from '../database/isUuid';
 import type { TenantStatements } from '../database/TenantStatements';
 import * as statements from './statements';
@@ -46,12 +45,10 @@ interface ReadyRow {
 
 /** The comments and ready versions of a tenant on PostgreSQL. It checks no permissions. */
 export class ReviewStore {
-  readonly #tenantId: string;
   readonly #statements: TenantStatements;
 
-  constructor(options: { tenantId: string; statements: TenantStatements }) {
-    this.#tenantId = options.tenantId;
-    this.#statements = options.statements;
+  constructor(tenantStatements: TenantStatements) {
+    this.#statements = tenantStatements;
   }
 
   /** Whether an allowed mockup exists. */
@@ -118,7 +115,7 @@ export class ReviewStore {
     const { user, allowed, mayDelete } = options;
     const rows = await this.#query(
       statements.DELETE_COMMENT,
-      { ...comment, user, mayDelete: this.#condition(mayDelete) },
+      { ...comment, user, mayDelete: this.#statements.condition(mayDelete) },
       allowed,
     );
     return rows.length > 0;
@@ -180,7 +177,7 @@ export class ReviewStore {
   }
 
   async getSettings(): Promise<MockupSettings> {
-    const [row] = await this.#run<{ review_required: boolean }>(
+    const [row] = await this.#statements.query<{ review_required: boolean }>(
       statements.SELECT_SETTINGS,
       {},
     );
@@ -191,7 +188,10 @@ export class ReviewStore {
     { reviewRequired }: MockupSettings,
     user: string,
   ): Promise<void> {
-    await this.#run(statements.UPDATE_SETTINGS, { reviewRequired, user });
+    await this.#statements.query(statements.UPDATE_SETTINGS, {
+      reviewRequired,
+      user,
+    });
   }
 
   /** The other editors of a mockup; undefined if it is not allowed. */
@@ -207,10 +207,6 @@ export class ReviewStore {
     return row?.others;
   }
 
-  #condition(allowed: Allowed): Knex.Raw {
-    return conditionOf(this.#statements.knex, allowed);
-  }
-
   /** Runs a statement about one mockup. Returns no rows for an invalid id. */
   async #query<TRow extends object>(
     sql: string,
@@ -221,19 +217,10 @@ export class ReviewStore {
     if (![mockupId, versionId, id].every(each => isUuid(String(each)))) {
       return [];
     }
-    return this.#run(sql, { ...bindings, allowed: this.#condition(allowed) });
-  }
-
-  #run<TRow extends object>(
-    sql: string,
-    bindings: Knex.ValueDict,
-  ): Promise<TRow[]> {
-    const { knex } = this.#statements;
-    const tenantId = this.#tenantId;
-    return this.#statements.run(
-      tenantId,
-      knex.raw(sql, { ...bindings, tenantId }),
-    );
+    return this.#statements.query(sql, {
+      ...bindings,
+      allowed: this.#statements.condition(allowed),
+    });
   }
 }
 

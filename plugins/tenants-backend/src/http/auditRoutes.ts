@@ -4,7 +4,8 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Router } from 'express';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { Access, MakeOperation } from './operations';
+import { tenantAdminAccess } from './access';
+import type { MakeOperation } from './operations';
 import { parseAuditQuery } from './query';
 import { sendLines } from './sendLines';
 
@@ -20,18 +21,10 @@ export function addAuditRoutes(
   router: Router,
   { operation, tenantAdmins, trail }: AuditRoutesOptions,
 ): void {
-  /** Allows administrators of all tenants, and admins of the tenant in the path. */
-  const maySee: Access<void> = {
-    changes: false,
-    check: async (credentials, { params }) => {
-      await tenantAdmins.assertMay(
-        credentials,
-        tenantAuditReadPermission,
-        params.slug,
-        'the audit trail',
-      );
-    },
-  };
+  const maySee = tenantAdminAccess(
+    tenantAdmins,
+    'the audit trail',
+  )(tenantAuditReadPermission);
 
   router.get(
     '/:slug/audit',

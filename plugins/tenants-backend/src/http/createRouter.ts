@@ -13,11 +13,10 @@ import {
   parseInput,
   updateTenantSchema,
 } from 'backstage-plugin-tenants-common';
-import type { BasicPermission } from '@backstage/plugin-permission-common';
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
-import { nameOf } from '../authorization/Administrators';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
+import { administratorAccess } from './access';
 import { exposeHeaders, sendPage, setLocation } from './answers';
 import { describeCreation, describeUpdate } from './audit';
 import { addAuditRoutes, type AuditRoutesOptions } from './auditRoutes';
@@ -31,7 +30,6 @@ import {
   addOwnTenantRoutes,
   type OwnTenantRoutesOptions,
 } from './ownTenantRoutes';
-import type { Access } from './operations';
 import { addSignInRoutes, type SignInRoutesOptions } from './signInRoutes';
 import { parseListQuery } from './query';
 import { addShareRoutes, type ShareRoutesOptions } from './shareRoutes';
@@ -57,14 +55,7 @@ export function createRouter(
   const router = PromiseRouter();
   router.use(exposeHeaders);
 
-  /** Allows administrators of all tenants. */
-  const may = (permission: BasicPermission): Access<{ by: string }> => ({
-    changes: permission.attributes.action !== 'read',
-    check: async credentials => {
-      await administrators.assertMay(credentials, permission);
-      return { by: nameOf(credentials) };
-    },
-  });
+  const may = administratorAccess(administrators);
 
   router.get('/openapi.json', (_req, res) => {
     res.json(createOpenApiDocument());

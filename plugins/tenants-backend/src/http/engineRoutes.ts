@@ -1,5 +1,5 @@
 import { ConflictError, NotFoundError } from '@backstage/errors';
-import { createBodyReader, parseIfMatch } from '@internal/http';
+import { parseIfMatch } from '@internal/http';
 import {
   configRevisionOf,
   type SourceError,
@@ -20,12 +20,16 @@ import {
   type TenantStatus,
 } from 'backstage-plugin-tenants-common';
 import type { Response, Router } from 'express';
-import { type Administrators, nameOf } from '../authorization/Administrators';
+import type { Administrators } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { Access, MakeOperation } from './operations';
+import { administratorAccess, tenantAdminAccess } from './access';
+import { bodyOf } from './body';
+import type { MakeOperation } from './operations';
 import { stateOf } from './summaries';
 
-const readConfig = createBodyReader({ limit: 256 * 1024 });
+const readConfig = bodyOf(catalogConfigSchema, 'catalog-config', {
+  limit: 256 * 1024,
+});
 
 /** The message of a backend without engines. */
 export const NO_ENGINES =
@@ -66,32 +70,8 @@ export function addEngineRoutes(
     tenantAdmins,
   } = options;
 
-  /** Allows administrators of all tenants. */
-  const mayPause: Access<{ by: string }> = {
-    changes: true,
-    check: async credentials => {
-      await administrators.assertMay(credentials, tenantUpdatePermission);
-      return { by: nameOf(credentials) };
-    },
-  };
-  /** Allows administrators of all tenants, and admins of the tenant in the path. */
-  const may = (
-    permission:
-      | typeof tenantConfigReadPermission
-      | typeof tenantConfigUpdatePermission,
-  ): Access<{ by: string }> => ({
-    changes: permission === tenantConfigUpdatePermission,
-    check: async (credentials, req) => {
-      const what = 'the engine';
-      await tenantAdmins.assertMay(
-        credentials,
-        permission,
-        req.params.slug,
-        what,
-      );
-      return { by: nameOf(credentials) };
-    },
-  });
+  const mayPause = administratorAccess(administrators)(tenantUpdatePermission);
+  const may = tenantAdminAccess(tenantAdmins, 'the engine');
 
   const configuredBy = ({ tenantSlug, catalogConfig }: TenantEngineRecord) => {
     if (engines.isConfiguredByOperator(tenantSlug)) {
@@ -255,11 +235,7 @@ export function addEngineRoutes(
       async (req, res, { by }) => {
         const { slug } = req.params;
         const ifRevisionIn = parseIfMatch(req);
-        const config = parseInput(
-          catalogConfigSchema,
-          await readConfig(req, res),
-          'catalog-config',
-        );
+        const config = await readConfig(req, res);
         refuseWithoutEngines();
         const { tenantId, tenantSlug } = await requireEngine(slug);
         refuseOperators(tenantSlug);

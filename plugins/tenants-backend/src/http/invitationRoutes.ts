@@ -1,6 +1,5 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { NotAllowedError } from '@backstage/errors';
-import { createBodyReader } from '@internal/http';
 import {
   type InvitationSender,
   type TenantInvitationStore,
@@ -11,17 +10,19 @@ import {
   acceptInvitationSchema,
   type CreatedInvitation,
   createInvitationSchema,
-  parseInput,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { IdentityAddresses } from '../identity/IdentityAddresses';
+import { tenantAdminAccess } from './access';
 import { sendPage } from './answers';
-import { memberAccess } from './memberAccess';
+import { bodyOf } from './body';
 import type { Access, MakeOperation } from './operations';
 import { parsePageQuery } from './query';
 
-const readBody = createBodyReader({ limit: 10 * 1024 });
+const LIMITS = { limit: 10 * 1024 };
+const readInvitation = bodyOf(createInvitationSchema, 'invitation', LIMITS);
+const readAcceptance = bodyOf(acceptInvitationSchema, 'request', LIMITS);
 
 /** The dependencies of the routes of invitations. */
 export interface InvitationRoutesOptions {
@@ -43,7 +44,7 @@ export function addInvitationRoutes(
 ): void {
   const { addresses, appUrl, invitations, logger, operation, sender } = options;
 
-  const may = memberAccess(options.tenantAdmins);
+  const may = tenantAdminAccess(options.tenantAdmins, 'the members');
   const anyUser: Access<string> = {
     changes: true,
     check: async ({ principal }) => {
@@ -101,11 +102,7 @@ export function addInvitationRoutes(
       may(tenantMemberUpdatePermission),
       async (req, res, caller) => {
         const { slug } = req.params;
-        const request = parseInput(
-          createInvitationSchema,
-          await readBody(req, res),
-          'invitation',
-        );
+        const request = await readInvitation(req, res);
         const { invitation, tenantName, token } = await invitations.create(
           slug,
           request,
@@ -123,13 +120,7 @@ export function addInvitationRoutes(
           .set('Cache-Control', 'no-store')
           .json({ ...created, sent: await send(slug, tenantName, created) });
       },
-      async (req, res) => ({
-        ...parseInput(
-          createInvitationSchema,
-          await readBody(req, res),
-          'invitation',
-        ),
-      }),
+      readInvitation,
     ),
   );
 
@@ -151,11 +142,7 @@ export function addInvitationRoutes(
       'accept-tenant-invitation',
       anyUser,
       async (req, res, userRef) => {
-        const { token } = parseInput(
-          acceptInvitationSchema,
-          await readBody(req, res),
-          'request',
-        );
+        const { token } = await readAcceptance(req, res);
         // Looked up for every token, so that the response time does not reveal valid ones.
         const email = await addresses.find(userRef);
         const membership = await invitations.accept(token, { userRef, email });

@@ -1,22 +1,22 @@
 import { NotFoundError } from '@backstage/errors';
-import { createBodyReader } from '@internal/http';
 import {
   parsePrincipal,
   tenantMemberReadPermission,
   type TenantMemberStore,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { parseInput, putMemberSchema } from 'backstage-plugin-tenants-common';
+import { putMemberSchema } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
 import type { IdentityCatalog } from '../identity/IdentityCatalog';
+import { tenantAdminAccess } from './access';
 import { sendPage } from './answers';
-import { memberAccess } from './memberAccess';
+import { bodyOf } from './body';
 import type { Access, MakeOperation } from './operations';
 import { parseFindPrincipalsQuery, parsePageQuery } from './query';
 
-const readBody = createBodyReader({ limit: 10 * 1024 });
+const readMember = bodyOf(putMemberSchema, 'member', { limit: 10 * 1024 });
 
 /** The dependencies of the routes of members. */
 export interface MemberRoutesOptions {
@@ -32,7 +32,7 @@ export function addMemberRoutes(
   options: MemberRoutesOptions,
 ): void {
   const { identities, members, operation, tenantAdmins } = options;
-  const may = memberAccess(tenantAdmins);
+  const may = tenantAdminAccess(tenantAdmins, 'the members');
   /** Allows callers who may add members. */
   const mayFind: Access<CallerCredentials> = {
     changes: false,
@@ -96,11 +96,7 @@ export function addMemberRoutes(
       may(tenantMemberUpdatePermission),
       async (req, res, caller) => {
         const { slug, principal } = req.params;
-        const { role } = parseInput(
-          putMemberSchema,
-          await readBody(req, res),
-          'member',
-        );
+        const { role } = await readMember(req, res);
         const { member, outcome } = await members.put(
           slug,
           { principal, role },
@@ -112,9 +108,7 @@ export function addMemberRoutes(
         }
         res.json(member);
       },
-      async (req, res) => ({
-        ...parseInput(putMemberSchema, await readBody(req, res), 'member'),
-      }),
+      readMember,
     ),
   );
 

@@ -1,4 +1,3 @@
-import { createBodyReader } from '@internal/http';
 import {
   tenantShareReadPermission,
   type TenantShareStore,
@@ -6,16 +5,19 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   createShareSchema,
-  parseInput,
   updateShareSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
-import { type Administrators, nameOf } from '../authorization/Administrators';
+import type { Administrators } from '../authorization/Administrators';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { Access, MakeOperation } from './operations';
+import { administratorAccess, tenantAdminAccess } from './access';
+import { bodyOf } from './body';
+import type { MakeOperation } from './operations';
 
 // Enough for 1,000 slugs and 20 filters of 1,000 characters.
-const readBody = createBodyReader({ limit: 200 * 1024 });
+const LIMITS = { limit: 200 * 1024 };
+const readShare = bodyOf(createShareSchema, 'share', LIMITS);
+const readChanges = bodyOf(updateShareSchema, 'share', LIMITS);
 
 /** The dependencies of the routes of shares. */
 export interface ShareRoutesOptions {
@@ -31,26 +33,14 @@ export function addShareRoutes(
   options: ShareRoutesOptions,
 ): void {
   const { administrators, operation, shares, tenantAdmins } = options;
-  /** Allows administrators of all tenants, and admins of the tenant in the path. */
-  const maySee: Access<void> = {
-    changes: false,
-    check: async (credentials, { params }) => {
-      await tenantAdmins.assertMay(
-        credentials,
-        tenantShareReadPermission,
-        params.slug,
-        'the shares',
-      );
-    },
-  };
-  /** Allows only administrators of all tenants, because shares reach other tenants. */
-  const mayShare: Access<{ by: string }> = {
-    changes: true,
-    check: async credentials => {
-      await administrators.assertMay(credentials, tenantShareUpdatePermission);
-      return { by: nameOf(credentials) };
-    },
-  };
+  const maySee = tenantAdminAccess(
+    tenantAdmins,
+    'the shares',
+  )(tenantShareReadPermission);
+  // Not admins of the tenant, because shares reach other tenants.
+  const mayShare = administratorAccess(administrators)(
+    tenantShareUpdatePermission,
+  );
 
   router.get(
     '/:slug/shares',
@@ -66,20 +56,14 @@ export function addShareRoutes(
       mayShare,
       async (req, res, { by }) => {
         const { slug } = req.params;
-        const share = parseInput(
-          createShareSchema,
-          await readBody(req, res),
-          'share',
-        );
+        const share = await readShare(req, res);
         const created = await shares.create(slug, share, { by });
         res
           .status(201)
           .location(`${req.baseUrl}/${slug}/shares/${created.share_id}`)
           .json(created);
       },
-      async (req, res) => ({
-        ...parseInput(createShareSchema, await readBody(req, res), 'share'),
-      }),
+      readShare,
     ),
   );
 
@@ -90,16 +74,10 @@ export function addShareRoutes(
       mayShare,
       async (req, res) => {
         const { share, slug } = req.params;
-        const changes = parseInput(
-          updateShareSchema,
-          await readBody(req, res),
-          'share',
-        );
+        const changes = await readChanges(req, res);
         res.json(await shares.update(slug, share, changes));
       },
-      async (req, res) => ({
-        ...parseInput(updateShareSchema, await readBody(req, res), 'share'),
-      }),
+      readChanges,
     ),
   );
 

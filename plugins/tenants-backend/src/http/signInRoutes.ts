@@ -1,19 +1,18 @@
-import { createBodyReader } from '@internal/http';
 import {
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
   type TenantSignInStore,
 } from 'backstage-plugin-catalog-tenancy-node';
-import {
-  parseInput,
-  putTenantSignInSchema,
-} from 'backstage-plugin-tenants-common';
+import { putTenantSignInSchema } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { TenantAdmins } from '../authorization/TenantAdmins';
-import { memberAccess } from './memberAccess';
+import { tenantAdminAccess } from './access';
+import { bodyOf } from './body';
 import type { MakeOperation } from './operations';
 
-const readBody = createBodyReader({ limit: 100 * 1024 });
+const readProvider = bodyOf(putTenantSignInSchema, 'sign-in', {
+  limit: 100 * 1024,
+});
 
 /** The dependencies of the routes of tenants' sign-in. */
 export interface SignInRoutesOptions {
@@ -27,7 +26,7 @@ export function addSignInRoutes(
   router: Router,
   { operation, signIns, tenantAdmins }: SignInRoutesOptions,
 ): void {
-  const may = memberAccess(tenantAdmins);
+  const may = tenantAdminAccess(tenantAdmins, 'the members');
 
   router.get(
     '/:slug/sign-in',
@@ -46,11 +45,7 @@ export function addSignInRoutes(
       'put-tenant-sign-in',
       may(tenantMemberUpdatePermission),
       async (req, res, caller) => {
-        const provider = parseInput(
-          putTenantSignInSchema,
-          await readBody(req, res),
-          'sign-in',
-        );
+        const provider = await readProvider(req, res);
         res.json(await signIns.put(req.params.slug, provider, caller));
       },
       // The body may contain a secret by mistake.
