@@ -10,7 +10,7 @@ import {
   measureInTurn,
 } from '../harness/comparison';
 import { QUIET_SETTINGS } from '../harness/database';
-import { type ServerProcess, startTogether } from '../harness/servers';
+import { type ServerProcess, startInTurn } from '../harness/servers';
 import type { Provision } from './backend';
 import { addTenant, send, startServer, untilServed } from './servers';
 
@@ -79,9 +79,9 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   const { progress, settings } = context;
   const { atWork, entities } = settings.short ? SHORT : FULL;
   progress('creating the catalogs, and starting the backends');
-  const servers = await startTogether([
-    startServer(context, 'engines_stock', false),
-    startServer(context, 'engines_ours', true),
+  const servers = await startInTurn([
+    () => startServer(context, 'engines_stock', false),
+    () => startServer(context, 'engines_ours', true),
   ]);
   const [stock, ours] = servers;
   try {

@@ -9,6 +9,7 @@ import {
   createEmptyCatalog,
   createTenant,
 } from '../harness/catalogs';
+import type { TenancySettings } from '../harness/catalogBackend';
 import { type CatalogRequest, CatalogServer } from '../harness/CatalogServer';
 import {
   compare,
@@ -18,7 +19,7 @@ import {
 } from '../harness/comparison';
 import { type Database, vacuum } from '../harness/database';
 import { keepAskingFor, type LoadRequest } from '../harness/load';
-import { startTogether } from '../harness/servers';
+import { startInTurn } from '../harness/servers';
 import { NoisyClients } from './NoisyClients';
 import { NOISE, quietReads } from './requests';
 
@@ -105,20 +106,13 @@ async function startServers(
   context: BenchmarkContext,
   { name: database }: Database,
 ): Promise<CatalogServer[]> {
-  const tenant = 'noisy';
-  const limited = await CatalogServer.start(context, {
-    name: 'with limits',
-    database,
-    tenant,
-  });
-  const unlimited = CatalogServer.start(context, {
-    name: 'without limits',
-    database,
-    tenant,
+  const start = (name: string, tenancy?: TenancySettings) => () =>
+    CatalogServer.start(context, { name, database, tenant: 'noisy', tenancy });
+  return startInTurn([
+    start('with limits'),
     // As many as there are connections: no tenant waits for its own.
-    tenancy: { concurrency: POOL_SIZE },
-  });
-  return startTogether([Promise.resolve(limited), unlimited]);
+    start('without limits', { concurrency: POOL_SIZE }),
+  ]);
 }
 
 /** Alone, without limits and with them, in turn. */

@@ -53,25 +53,9 @@ async function urlOf(child: ChildProcess): Promise<string> {
   throw new Error(`A server ended with ${child.exitCode} before it listened`);
 }
 
-/** Waits for servers that start at the same time, and stops all if one does not start. */
-export async function startTogether<T extends { stop(): Promise<void> }>(
-  starting: Promise<T>[],
-): Promise<T[]> {
-  const outcomes = await Promise.allSettled(starting);
-  const servers = outcomes.flatMap(outcome =>
-    outcome.status === 'fulfilled' ? outcome.value : [],
-  );
-  const failed = outcomes.find(({ status }) => status === 'rejected');
-  if (failed) {
-    await Promise.all(servers.map(server => server.stop()));
-    throw (failed as PromiseRejectedResult).reason;
-  }
-  return servers;
-}
-
 /**
- * Starts servers of one database one after the other, because each creates Backstage's own tables
- * where there are none, and stops all if one does not start.
+ * Starts servers one after the other, because each creates Backstage's own tables where its
+ * database has none, and stops all if one does not start.
  */
 export async function startInTurn<T extends { stop(): Promise<void> }>(
   starts: (() => Promise<T>)[],

@@ -11,12 +11,7 @@ import {
   type EntityProviderConnection,
 } from '@backstage/plugin-catalog-node';
 import type { JsonObject } from '@backstage/types';
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
-import { takeServices } from '@internal/catalog-testing/takeServices';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import {
   createTestDatabases,
   eventually,
@@ -42,11 +37,7 @@ import type { ClientConfig } from 'pg';
 import request from 'supertest';
 import { SourceServer } from './__testUtils__/SourceServer';
 import { TenantSources } from './__testUtils__/TenantSources';
-import {
-  catalogModuleTenantEngines,
-  enginesServiceFactory,
-  tenantEnginesServiceFactory,
-} from './module';
+import { TenantsOfTest } from './__testUtils__/TenantsOfTest';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -126,6 +117,7 @@ const breakableModule = createBackendModule({
 
 describe.each(databases.eachSupportedId())('an engine on %s', id => {
   let server: SourceServer;
+  let tenants: TenantsOfTest;
   let connection: ClientConfig;
   let backend: CatalogBackend;
   let store: TenantEngineStore;
@@ -221,48 +213,32 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       each.clear();
     }
     server = await new SourceServer().listen();
-    connection = await createTenancyDatabase(databases, id);
+    tenants = await TenantsOfTest.create(databases, id, []);
+    ({ connection } = tenants);
     await adopt({ connection });
-    const taken = takeServices({
-      engines: tenantEnginesServiceRef,
-      store: tenantEngineStoreServiceRef,
-    });
-    backend = await startCatalogBackend({
-      connection,
-      enabled: true,
-      config: {
-        backend: { reading: { allow: [{ host: server.host }] } },
-        catalog: {
-          processingInterval: { seconds: 1 },
-          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
-        },
-        tenancy: {
-          admins: ['user:default/mock'],
-          // Whatever a source loses or gets is found without being told.
-          engines: {
-            processingInterval: { seconds: 1 },
-            minProcessingInterval: { seconds: 1 },
+    const started = await tenants.start(
+      { engines: tenantEnginesServiceRef, store: tenantEngineStoreServiceRef },
+      {
+        isEager: true,
+        config: {
+          backend: { reading: { allow: [{ host: server.host }] } },
+          tenancy: {
+            admins: ['user:default/mock'],
+            tenants: { acme: { secrets: ['ACME_SECRET_OF_THE_TEST'] } },
           },
-          tenants: { acme: { secrets: ['ACME_SECRET_OF_THE_TEST'] } },
         },
-        // Of a processor that throws, for which the mocked auth service has no tokens.
-        events: { useEventBus: 'never' },
-      } as JsonObject,
-      features: [
-        tenantsPlugin,
-        schedulerServiceFactory,
-        enginesServiceFactory,
-        tenantEnginesServiceFactory,
-        catalogModuleTenantEngines([breakableModule], {
+        features: [tenantsPlugin, schedulerServiceFactory],
+        modules: [breakableModule],
+        timing: {
           startMs: 20_000,
           shortestPauseMs: 100,
           longestPauseMs: 1_000,
           checkMs: 500,
-        }),
-        taken.feature,
-      ],
-    });
-    ({ engines, store } = taken.services);
+        },
+      },
+    );
+    ({ backend } = started);
+    ({ engines, store } = started.services);
     for (const slug of ['acme', 'globex', 'default']) {
       const source = new TenantSources(slug, server, '');
       sources.set(slug, source);
@@ -283,12 +259,12 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
   });
 
   afterEach(() => {
-    Object.values(broken).forEach(tenants => tenants.clear());
+    Object.values(broken).forEach(slugs => slugs.clear());
   });
 
   afterAll(async () => {
     delete process.env.ACME_SECRET_OF_THE_TEST;
-    await backend?.stop();
+    await tenants?.close();
     await server?.stop();
   });
 

@@ -74,7 +74,7 @@ describe('mockup plugin', () => {
         ],
       }),
     ).rejects.toThrow(
-      'The configuration mockup.trash.retentoin is unknown: the nearest known key is mockup.trash.retention.',
+      'The configuration mockup.trash.retentoin is unknown. Expected one of: retention.',
     );
   });
 

@@ -95,7 +95,7 @@ export class Admission {
       return isDefault;
     }
     return areOfUser(credentials)
-      ? this.#admitsUser(req, tenant, credentials)
+      ? (await this.#roleOfUser(credentials, tenant, req, 'any')) !== undefined
       : this.#admitsService(req, tenant, credentials.principal);
   }
 
@@ -128,20 +128,26 @@ export class Admission {
     );
   }
 
+  /**
+   * A plugin on behalf of a user counts as the user.
+   *
+   * @param wanted - with `any`, a role of the user's own is enough, although a group may have a
+   * higher one: it is the most frequent, and takes no call to the auth plugin
+   */
   async #roleOfUser(
     credentials: UserCredentials,
     tenant: ActiveTenant,
     req?: Request,
+    wanted: 'highest' | 'any' = 'highest',
   ): Promise<TenantRole | undefined> {
     const { userEntityRef } = credentials.principal;
     if (this.#administrators.users.has(normalizePrincipal(userEntityRef))) {
       return 'admin';
     }
     const own = await this.#members.roleOf(tenant, [userEntityRef]);
-    if (own === 'admin') {
+    if (own === 'admin' || (own && wanted === 'any')) {
       return own;
     }
-    // A group may have a higher role.
     const refs = await this.#ownership.refsOf(req, credentials, this.#userInfo);
     return this.#members.roleOf(tenant, [userEntityRef, ...refs]);
   }
@@ -162,25 +168,6 @@ export class Admission {
     return USER_OR_GROUP.test(subject)
       ? undefined
       : this.#members.roleOf(tenant, [subject]);
-  }
-
-  /** A plugin on behalf of a user counts as the user. */
-  async #admitsUser(
-    req: Request,
-    tenant: ActiveTenant,
-    credentials: UserCredentials,
-  ): Promise<boolean> {
-    const { userEntityRef } = credentials.principal;
-    if (this.#administrators.users.has(normalizePrincipal(userEntityRef))) {
-      return true;
-    }
-    // Checked first: direct membership is the most frequent and takes no call to the auth
-    // plugin.
-    if (await this.#members.roleOf(tenant, [userEntityRef])) {
-      return true;
-    }
-    const refs = await this.#ownership.refsOf(req, credentials, this.#userInfo);
-    return (await this.#members.roleOf(tenant, refs)) !== undefined;
   }
 
   async #admitsService(

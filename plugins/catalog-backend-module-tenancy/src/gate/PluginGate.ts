@@ -72,30 +72,10 @@ type EnteredListener = (
 export class PluginGate implements TenantGate {
   /** Mounted before the first route of the plugin. */
   readonly router: Router;
-  readonly #pluginId: string;
-  readonly #isShared: boolean;
-  readonly #logger: LoggerService;
-  readonly #admission: PluginGateOptions['admission'];
-  readonly #directory: Pick<TenantDirectory, 'findActive'>;
-  readonly #instances?: RequestHandler;
-  readonly #isPublic?: (req: Request) => boolean;
-  readonly #limitRate?: RequestHandler;
-  readonly #onEntered?: EnteredListener;
-  readonly #resolve: RequestHandler;
   #isTenantAware = false;
   #hasWarned = false;
 
-  constructor(options: PluginGateOptions) {
-    this.#pluginId = options.pluginId;
-    this.#isShared = options.isShared;
-    this.#instances = options.instances;
-    this.#isPublic = options.isPublic;
-    this.#logger = options.logger;
-    this.#admission = options.admission;
-    this.#directory = options.directory;
-    this.#resolve = options.resolve;
-    this.#limitRate = options.limitRate;
-    this.#onEntered = options.onEntered;
+  constructor(private readonly options: PluginGateOptions) {
     this.router = this.createRouter(this.#forward);
   }
 
@@ -119,11 +99,11 @@ export class PluginGate implements TenantGate {
         next();
         return;
       }
-      this.#admission
+      this.options.admission
         .credentialsOf(req)
         .then(credentials => next(credentials ? undefined : 'router'), next);
     });
-    router.use(this.#resolve);
+    router.use(this.options.resolve);
     router.use((req, res, next) => {
       const tenant = tenantOf(req);
       this.#admits(req, tenant)
@@ -131,12 +111,8 @@ export class PluginGate implements TenantGate {
           if (admitted) {
             next();
           } else {
-            this.#logger.debug(
-              `Refused a request to the plugin '${
-                this.#pluginId
-              }' for the tenant '${
-                tenant.tenantSlug
-              }', of which its caller is not a member`,
+            this.options.logger.debug(
+              `Refused a request to the plugin '${this.options.pluginId}' for the tenant '${tenant.tenantSlug}', of which its caller is not a member`,
             );
             refuse(res);
           }
@@ -146,18 +122,18 @@ export class PluginGate implements TenantGate {
     router.use((req, _res, next) => {
       this.#assertWritable(req).then(() => next(), next);
     });
-    if (this.#limitRate) {
-      router.use(this.#limitRate);
+    if (this.options.limitRate) {
+      router.use(this.options.limitRate);
     }
     router.use(this.#close);
     router.use((req, _res, next) => {
       this.#enter(req, next).catch(next);
     });
-    router.use(refuseValues(this.#pluginId));
+    router.use(refuseValues(this.options.pluginId));
     router.use((req, res, next) => {
-      this.#admission
+      this.options.admission
         .credentialsOf(req)
-        .then(credentials => this.#onEntered?.(req, res, credentials))
+        .then(credentials => this.options.onEntered?.(req, res, credentials))
         .then(() => next(), next);
     });
     router.use(last);
@@ -171,7 +147,7 @@ export class PluginGate implements TenantGate {
    * @throws an error if the database does not answer
    */
   async stillAdmits(req: Request, tenant: ActiveTenant): Promise<boolean> {
-    const active = await this.#directory.findActive(tenant.tenantSlug);
+    const active = await this.options.directory.findActive(tenant.tenantSlug);
     return (
       active?.tenantId === tenant.tenantId && (await this.#admits(req, tenant))
     );
@@ -180,17 +156,15 @@ export class PluginGate implements TenantGate {
   async #admits(req: Request, tenant: ActiveTenant): Promise<boolean> {
     return (
       (this.#class === 'shared' && isDefault(tenant)) ||
-      this.#isPublic?.(req) ||
-      this.#admission.admits(req, tenant)
+      this.options.isPublic?.(req) ||
+      this.options.admission.admits(req, tenant)
     );
   }
 
   declareTenantAware(): void {
-    if (this.#instances) {
+    if (this.options.instances) {
       throw new Error(
-        `The plugin '${
-          this.#pluginId
-        }' serves the requests of all tenants itself. Remove it from onePerTenant`,
+        `The plugin '${this.options.pluginId}' serves the requests of all tenants itself. Remove it from onePerTenant`,
       );
     }
     this.#isTenantAware = true;
@@ -209,12 +183,10 @@ export class PluginGate implements TenantGate {
       this.#warn();
       next(
         new NotAllowedError(
-          `The plugin '${this.#pluginId}' is not available to the tenant '${
-            tenant.tenantSlug
-          }'`,
+          `The plugin '${this.options.pluginId}' is not available to the tenant '${tenant.tenantSlug}'`,
         ),
       );
-    } else if (OF_OPERATORS.includes(this.#pluginId)) {
+    } else if (OF_OPERATORS.includes(this.options.pluginId)) {
       this.#assertAdministrator(req, tenant).then(() => next(), next);
     } else {
       next();
@@ -228,11 +200,11 @@ export class PluginGate implements TenantGate {
     if (
       isDefault(tenant) ||
       this.#class === 'shared' ||
-      isRead(this.#pluginId, req)
+      isRead(this.options.pluginId, req)
     ) {
       return;
     }
-    if ((await this.#directory.findActive(tenantSlug))?.isReadOnly) {
+    if ((await this.options.directory.findActive(tenantSlug))?.isReadOnly) {
       throw new TenantReadOnlyError(tenantSlug);
     }
   }
@@ -241,14 +213,13 @@ export class PluginGate implements TenantGate {
     req: Request,
     tenant: ActiveTenant,
   ): Promise<void> {
-    const credentials = await this.#admission.credentialsOf(req);
+    const credentials = await this.options.admission.credentialsOf(req);
     const role =
-      credentials && (await this.#admission.roleOf(credentials, tenant, req));
+      credentials &&
+      (await this.options.admission.roleOf(credentials, tenant, req));
     if (role !== 'admin') {
       throw new NotAllowedError(
-        `The plugin '${
-          this.#pluginId
-        }' is for administrators of tenants: tenancy.admins`,
+        `The plugin '${this.options.pluginId}' is for administrators of tenants: tenancy.admins`,
       );
     }
   }
@@ -258,20 +229,20 @@ export class PluginGate implements TenantGate {
     if (this.#isTenantAware) {
       return 'tenant-aware';
     }
-    if (this.#instances) {
+    if (this.options.instances) {
       return 'one each';
     }
-    return this.#isShared ? 'shared' : 'closed';
+    return this.options.isShared ? 'shared' : 'closed';
   }
 
   async #enter(req: Request, next: () => void): Promise<void> {
     const tenant = tenantOf(req);
     // Calls of the default tenant are those of a backend without tenants.
     if (tenant.tenantId !== DEFAULT_TENANT_ID) {
-      const credentials = await this.#admission.credentialsOf(req);
+      const credentials = await this.options.admission.credentialsOf(req);
       if (credentials) {
         carryTenant(credentials, tenant, () =>
-          this.#admission.roleOf(credentials, tenant, req),
+          this.options.admission.roleOf(credentials, tenant, req),
         );
       }
     }
@@ -283,20 +254,18 @@ export class PluginGate implements TenantGate {
   }
 
   readonly #forward: RequestHandler = (req, res, next) => {
-    if (this.#instances && !isDefault(tenantOf(req))) {
+    if (this.options.instances && !isDefault(tenantOf(req))) {
       if (req.headers.upgrade?.toLowerCase() === 'websocket') {
         // Before Backstage 1.57, a plugin could take over all upgrades of the server here.
         next(
           new NotAllowedError(
-            `The instances of the plugin '${
-              this.#pluginId
-            }' have no WebSocket ${req.path}`,
+            `The instances of the plugin '${this.options.pluginId}' have no WebSocket ${req.path}`,
           ),
         );
         return;
       }
       // Never calls next() without an error, which would reach the default tenant's plugin.
-      this.#instances(req, res, error =>
+      this.options.instances(req, res, error =>
         next(!error || error === 'router' ? notAnswered(req) : error),
       );
     } else {
@@ -308,12 +277,8 @@ export class PluginGate implements TenantGate {
   #warn(): void {
     if (!this.#hasWarned) {
       this.#hasWarned = true;
-      this.#logger.warn(
-        `The plugin '${
-          this.#pluginId
-        }' is closed to all tenants but '${DEFAULT_TENANT_SLUG}', whose data it would show them. If it holds no data of tenants, add '${
-          this.#pluginId
-        }' to tenancy.plugins.shared`,
+      this.options.logger.warn(
+        `The plugin '${this.options.pluginId}' is closed to all tenants but '${DEFAULT_TENANT_SLUG}', whose data it would show them. If it holds no data of tenants, add '${this.options.pluginId}' to tenancy.plugins.shared`,
       );
     }
   }

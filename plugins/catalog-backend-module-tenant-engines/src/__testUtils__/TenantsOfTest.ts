@@ -19,8 +19,21 @@ import {
   tenantEnginesServiceFactory,
 } from '../module';
 
+/** Has engines find whatever a source loses or gets, without being told. */
+const EAGER = {
+  catalog: { processingInterval: { seconds: 1 } },
+  tenancy: {
+    engines: {
+      processingInterval: { seconds: 1 },
+      minProcessingInterval: { seconds: 1 },
+    },
+  },
+};
+
 interface StartOptions {
   config?: JsonObject;
+  /** Whether engines look for changes of their sources each second. */
+  isEager?: boolean;
   /** Of the backend itself. */
   features?: BackendFeature[];
   /** Modules of each engine. */
@@ -77,6 +90,7 @@ export class TenantsOfTest {
     {
       config = {},
       features = [],
+      isEager = false,
       modules = [],
       role = 'all',
       sources,
@@ -95,6 +109,7 @@ export class TenantsOfTest {
           events: { useEventBus: 'never' },
           tenancy: { engines: { role } },
         },
+        isEager ? EAGER : {},
         config,
       ),
       features: [

@@ -18,26 +18,18 @@ const LONGEST_PAUSE_MS = 2_000;
 
 /** Passes mutations from code of this backend to the engines of tenants. */
 export class CodeMutations {
-  readonly #find: (tenantId: string) => Promise<SupervisedEngine | undefined>;
-  readonly #notifyWork: (tenantId: string) => void;
-  readonly #database: Pick<TenantDatabase, 'query'>;
-  readonly #logger: LoggerService;
-
   /**
    * @param options - `notifyWork` tells the process that does the background work of a tenant
    * that there may be some
    */
-  constructor(options: {
-    find: (tenantId: string) => Promise<SupervisedEngine | undefined>;
-    notifyWork: (tenantId: string) => void;
-    database: Pick<TenantDatabase, 'query'>;
-    logger: LoggerService;
-  }) {
-    this.#find = options.find;
-    this.#notifyWork = options.notifyWork;
-    this.#database = options.database;
-    this.#logger = options.logger;
-  }
+  constructor(
+    private readonly options: {
+      find: (tenantId: string) => Promise<SupervisedEngine | undefined>;
+      notifyWork: (tenantId: string) => void;
+      database: Pick<TenantDatabase, 'query'>;
+      logger: LoggerService;
+    },
+  ) {}
 
   /**
    * Passes a mutation to the provider of this process's engine, as a request passes it a
@@ -62,10 +54,10 @@ export class CodeMutations {
         : toEngineError(error, {
             action: 'applyMutation',
             supervised,
-            logger: this.#logger,
+            logger: this.options.logger,
           });
     }
-    this.#notifyWork(tenantId);
+    this.options.notifyWork(tenantId);
   }
 
   /** Resolves once the tenant's rows have each entity of the mutation as it was handed over. */
@@ -94,20 +86,21 @@ export class CodeMutations {
     const refs = [...expected.keys()];
     for (let at = 0; at < refs.length; at += REFS_PER_QUERY) {
       const some = refs.slice(at, at + REFS_PER_QUERY);
-      const rows = await this.#database.query<{ ref: string; stamp: string }>(
-        tenantId,
-        scope =>
-          scope
-            .table('entities')
-            .whereNull('deleted_at')
-            .whereIn('entity_ref', some)
-            .select({
-              ref: 'entity_ref',
-              stamp: scope.knex.raw(
-                `final_entity #>> array['metadata', 'annotations', ?]`,
-                [STAMP],
-              ),
-            }),
+      const rows = await this.options.database.query<{
+        ref: string;
+        stamp: string;
+      }>(tenantId, scope =>
+        scope
+          .table('entities')
+          .whereNull('deleted_at')
+          .whereIn('entity_ref', some)
+          .select({
+            ref: 'entity_ref',
+            stamp: scope.knex.raw(
+              `final_entity #>> array['metadata', 'annotations', ?]`,
+              [STAMP],
+            ),
+          }),
       );
       rows
         .filter(({ ref, stamp }) => expected.get(ref) === stamp)
@@ -121,7 +114,7 @@ export class CodeMutations {
         'The catalog plugin of the backend feeds the default tenant: add an entity provider to it',
       );
     }
-    const supervised = await this.#find(tenantId);
+    const supervised = await this.options.find(tenantId);
     if (!supervised) {
       throw new NotFoundError(
         `No active tenant with an engine has the id '${tenantId}'`,

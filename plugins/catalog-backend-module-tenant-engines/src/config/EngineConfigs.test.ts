@@ -261,7 +261,7 @@ describe('app-config of the engines', () => {
     [
       'another property of a tenant',
       { tenants: { acme: { catalogs: {} } } },
-      'tenancy.tenants.acme.catalogs is unknown: the nearest known key is tenancy.tenants.acme.catalog.',
+      'tenancy.tenants.acme.catalogs is unknown. Expected one of: secrets, catalog, integrations.',
     ],
     [
       'a name that is no slug',

@@ -62,12 +62,6 @@ const RESTART = Symbol('restart');
 export class SupervisedEngine {
   readonly tenant: ActiveTenant;
   readonly #name: string;
-  readonly #logger: LoggerService;
-  readonly #queue: StartQueue;
-  readonly #start: SupervisedEngineOptions['start'];
-  readonly #onStatus: SupervisedEngineOptions['onStatus'];
-  readonly #tables: SupervisedEngineOptions['tables'];
-  readonly #timing: SupervisionTiming;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
   #interruption = new AbortController();
@@ -80,15 +74,9 @@ export class SupervisedEngine {
     return new SupervisedEngine(options);
   }
 
-  private constructor(options: SupervisedEngineOptions) {
+  private constructor(private readonly options: SupervisedEngineOptions) {
     this.tenant = options.tenant;
     this.#name = options.name ?? 'engine';
-    this.#logger = options.logger;
-    this.#queue = options.queue;
-    this.#start = options.start;
-    this.#onStatus = options.onStatus;
-    this.#tables = options.tables;
-    this.#timing = options.timing;
     this.#ended = this.#run();
   }
 
@@ -119,8 +107,8 @@ export class SupervisedEngine {
     if (this.#status.state !== 'starting') {
       return;
     }
-    this.#tables?.hurry(this.tenant.tenantId);
-    this.#queue.hurry(this.tenant.tenantId);
+    this.options.tables?.hurry(this.tenant.tenantId);
+    this.options.queue.hurry(this.tenant.tenantId);
     await new Promise<void>(resolve => {
       const timer = setTimeout(resolve, withinMs);
       this.#waiting.push(() => {
@@ -143,12 +131,12 @@ export class SupervisedEngine {
       let startedAt = Date.now();
       try {
         this.#status = { state: 'starting' };
-        this.#onStatus?.(this.#status);
+        this.options.onStatus?.(this.#status);
         // Outside of the queue and of the time limit of a start, because it may take minutes. A
         // change of the configuration does not end it: the tables do not depend on it.
-        await this.#tables?.ready(this.tenant, signal);
+        await this.options.tables?.ready(this.tenant, signal);
         startedAt = Date.now();
-        this.#engine = await this.#queue.run(
+        this.#engine = await this.options.queue.run(
           this.tenant.tenantId,
           interrupted,
           () => this.#startWithin(interrupted),
@@ -161,7 +149,8 @@ export class SupervisedEngine {
         if (error === RESTART) {
           failures = 0;
         } else if (!signal.aborted) {
-          const wasStable = Date.now() - startedAt > this.#timing.stableMs;
+          const wasStable =
+            Date.now() - startedAt > this.options.timing.stableMs;
           failures = wasStable ? 1 : failures + 1;
           await this.#pause(toError(error), failures);
         }
@@ -171,7 +160,7 @@ export class SupervisedEngine {
   }
 
   async #startWithin(interrupted: AbortSignal): Promise<TenantEngine> {
-    const { startMs } = this.#timing;
+    const { startMs } = this.options.timing;
     const deadline = new AbortController();
     const timer = setTimeout(
       () =>
@@ -181,20 +170,22 @@ export class SupervisedEngine {
       startMs,
     );
     try {
-      return await this.#start(AbortSignal.any([interrupted, deadline.signal]));
+      return await this.options.start(
+        AbortSignal.any([interrupted, deadline.signal]),
+      );
     } finally {
       clearTimeout(timer);
     }
   }
 
   async #pause(error: Error, failures: number): Promise<void> {
-    const { shortestPauseMs, longestPauseMs } = this.#timing;
+    const { shortestPauseMs, longestPauseMs } = this.options.timing;
     const pauseMs = Math.min(
       shortestPauseMs * 2 ** (failures - 1),
       longestPauseMs,
     );
     const reason = describeFailure(error);
-    this.#logger.error(
+    this.options.logger.error(
       `The ${this.#name} has failed and starts again in ${
         pauseMs / 1000
       } seconds: ${reason}`,
@@ -220,7 +211,7 @@ export class SupervisedEngine {
     try {
       await engine?.stop();
     } catch (error) {
-      this.#logger.warn(
+      this.options.logger.warn(
         `The ${this.#name} did not stop: ${describeFailure(error)}`,
       );
     }
@@ -228,7 +219,7 @@ export class SupervisedEngine {
 
   #set(status: TenantEngineStatus): void {
     this.#status = status;
-    this.#onStatus?.(status);
+    this.options.onStatus?.(status);
     this.#waiting.splice(0).forEach(go => go());
   }
 }

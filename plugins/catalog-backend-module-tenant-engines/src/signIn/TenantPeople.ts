@@ -18,25 +18,15 @@ const IDENTITIES = {
 
 /** Decides which people of a tenant's provider may sign in, and as which user. */
 export class TenantPeople {
-  readonly #auth: AuthService;
-  readonly #catalog: Pick<CatalogService, 'getEntityByRef'>;
-  readonly #config: Pick<SignInConfig, 'isAdministrator'>;
-  readonly #members: Pick<TenantMembers, 'roleOf'>;
-  readonly #memberStore: Pick<TenantMemberStore, 'put'>;
-
-  constructor(options: {
-    auth: AuthService;
-    catalog: Pick<CatalogService, 'getEntityByRef'>;
-    config: Pick<SignInConfig, 'isAdministrator'>;
-    members: Pick<TenantMembers, 'roleOf'>;
-    memberStore: Pick<TenantMemberStore, 'put'>;
-  }) {
-    this.#auth = options.auth;
-    this.#catalog = options.catalog;
-    this.#config = options.config;
-    this.#members = options.members;
-    this.#memberStore = options.memberStore;
-  }
+  constructor(
+    private readonly options: {
+      auth: AuthService;
+      catalog: Pick<CatalogService, 'getEntityByRef'>;
+      config: Pick<SignInConfig, 'isAdministrator'>;
+      members: Pick<TenantMembers, 'roleOf'>;
+      memberStore: Pick<TenantMemberStore, 'put'>;
+    },
+  ) {}
 
   /**
    * The reference of the user. The namespace is the tenant's slug, whatever the provider says;
@@ -49,7 +39,7 @@ export class TenantPeople {
     const { tenant, provider, person, isRefresh } = signedIn;
     const userRef = `user:${tenant.tenantSlug}/${person.name}`;
     await this.#refuseSomebodyElse(userRef);
-    const role = await this.#members.roleOf(tenant, [userRef]);
+    const role = await this.options.members.roleOf(tenant, [userRef]);
     const wanted = isRefresh ? role : person.role ?? role ?? provider.auto_join;
     if (wanted === undefined) {
       throw new NotAllowedError('You are no member of this tenant');
@@ -64,11 +54,11 @@ export class TenantPeople {
   async #refuseSomebodyElse(userRef: string): Promise<void> {
     const credentials = withTenant(
       IDENTITIES,
-      await this.#auth.getOwnServiceCredentials(),
+      await this.options.auth.getOwnServiceCredentials(),
     );
     if (
-      this.#config.isAdministrator(userRef) ||
-      (await this.#catalog.getEntityByRef(userRef, { credentials }))
+      this.options.config.isAdministrator(userRef) ||
+      (await this.options.catalog.getEntityByRef(userRef, { credentials }))
     ) {
       throw new NotAllowedError(
         `The portal knows ${userRef} as somebody else: a tenant's own sign-in can't be used for this name`,
@@ -83,7 +73,7 @@ export class TenantPeople {
     isMember: boolean,
   ): Promise<void> {
     try {
-      await this.#memberStore.put(
+      await this.options.memberStore.put(
         tenantSlug,
         { principal, role },
         { by: principal, keepAdmin: true },

@@ -46,12 +46,6 @@ export interface Observations {
  * later.
  */
 export class EngineStatusRecorder {
-  readonly #store: Pick<
-    EngineStatusStore,
-    'write' | 'readDue' | 'readDeployment'
-  >;
-  readonly #leases: TenantLeases;
-  readonly #logger: LoggerService;
   readonly #onFailure: () => void;
   readonly #timing: RecorderTiming;
   readonly #notes = new Map<string, EngineNote>();
@@ -67,17 +61,16 @@ export class EngineStatusRecorder {
   #underWay: Promise<void> = Promise.resolve();
   #isStopped = false;
 
-  constructor(options: {
-    store: Pick<EngineStatusStore, 'write' | 'readDue' | 'readDeployment'>;
-    leases: TenantLeases;
-    logger: LoggerService;
-    /** Called when an engine of this process has failed. */
-    onFailure?: () => void;
-    timing?: Partial<RecorderTiming>;
-  }) {
-    this.#store = options.store;
-    this.#leases = options.leases;
-    this.#logger = options.logger;
+  constructor(
+    private readonly options: {
+      store: Pick<EngineStatusStore, 'write' | 'readDue' | 'readDeployment'>;
+      leases: TenantLeases;
+      logger: LoggerService;
+      /** Called when an engine of this process has failed. */
+      onFailure?: () => void;
+      timing?: Partial<RecorderTiming>;
+    },
+  ) {
     this.#onFailure = options.onFailure ?? (() => undefined);
     this.#timing = {
       gatherMs: 500,
@@ -91,7 +84,7 @@ export class EngineStatusRecorder {
   start(held: () => HeldEngine[]): void {
     this.#held = held;
     // A row says which process wrote it.
-    this.#stopListening = this.#leases.onChange(() =>
+    this.#stopListening = this.options.leases.onChange(() =>
       this.#writeSoon([...this.#notes.keys()]),
     );
     this.#sampleLater(0);
@@ -152,8 +145,8 @@ export class EngineStatusRecorder {
     );
     const ids = new Set(active.map(({ tenantId }) => tenantId));
     this.#lags = new Map([...this.#lags].filter(([id]) => ids.has(id)));
-    this.#deployment = await this.#store.readDeployment();
-    const due = await this.#store.readDue(this.#nextOf(active));
+    this.#deployment = await this.options.store.readDeployment();
+    const due = await this.options.store.readDue(this.#nextOf(active));
     const now = Date.now();
     const running = new Set(
       active
@@ -217,13 +210,13 @@ export class EngineStatusRecorder {
     this.#unwritten.clear();
     const notes = ids
       // Those of other tenants are written by the process with their lease.
-      .filter(id => this.#leases.isHeld(id))
+      .filter(id => this.options.leases.isHeld(id))
       .flatMap(id => this.#notes.get(id) ?? []);
     if (notes.length === 0) {
       return;
     }
     try {
-      await this.#store.write(notes);
+      await this.options.store.write(notes);
     } catch (error) {
       this.#warn('written', error);
       this.#writeSoon(ids, RETRY_MS);
@@ -231,7 +224,7 @@ export class EngineStatusRecorder {
   }
 
   #warn(what: 'read' | 'written', error: unknown): void {
-    this.#logger.warn(
+    this.options.logger.warn(
       `The status of engines can't be ${what} at the moment: ${describeFailure(
         error,
       )}`,

@@ -2,7 +2,6 @@ import { schedulerServiceFactory } from '@backstage/backend-defaults/scheduler';
 import {
   coreServices,
   createBackendModule,
-  createBackendPlugin,
   createServiceFactory,
   type RootConfigService,
 } from '@backstage/backend-plugin-api';
@@ -15,11 +14,7 @@ import {
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { catalogProcessingExtensionPoint } from '@backstage/plugin-catalog-node';
 import type { JsonObject } from '@backstage/types';
-import {
-  type CatalogBackend,
-  startCatalogBackend,
-} from '@internal/catalog-testing/startCatalogBackend';
-import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import {
   createTestDatabases,
   eventually,
@@ -33,16 +28,11 @@ import {
 // The plugin itself, by which tenants are paused and looked at.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
-import type { ClientConfig } from 'pg';
 import request from 'supertest';
 import { SourceServer } from '../__testUtils__/SourceServer';
 import { TenantSources } from '../__testUtils__/TenantSources';
-import {
-  catalogModuleTenantEngines,
-  enginesServiceFactory,
-  enginesServiceRef,
-  tenantEnginesServiceFactory,
-} from '../module';
+import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
+import { enginesServiceRef } from '../module';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { EngineStatusStore } from './EngineStatusStore';
 
@@ -135,76 +125,53 @@ class Metrics {
 
 describe.each(databases.eachSupportedId())('the status on %s', id => {
   let server: SourceServer;
-  let connection: ClientConfig;
+  let tenants: TenantsOfTest;
   let backend: CatalogBackend;
   let metrics: Metrics;
   let store: TenantEngineStore;
   let works: WorkByTenant;
   const sources = new Map<string, TenantSources>();
-  const ids = new Map<string, string>();
 
-  const startBackend = (role: 'all' | 'none') => {
+  const startBackend = async (role: 'all' | 'none') => {
     const own = new Metrics();
-    if (role === 'all') {
-      metrics = own;
-    }
-    return startCatalogBackend({
-      connection,
-      enabled: true,
-      config: {
-        backend: { reading: { allow: [{ host: server.host }] } },
-        catalog: {
-          processingInterval: { seconds: 1 },
-          stitchingStrategy: { pollingInterval: { milliseconds: 100 } },
-        },
-        tenancy: {
-          admins: ['user:default/mock'],
-          engines: {
-            role,
-            processingInterval: { seconds: 1 },
-            minProcessingInterval: { seconds: 1 },
+    const started = await tenants.start(
+      { engines: enginesServiceRef, store: tenantEngineStoreServiceRef },
+      {
+        role,
+        isEager: true,
+        config: {
+          backend: { reading: { allow: [{ host: server.host }] } },
+          tenancy: {
+            admins: ['user:default/mock'],
+            tenants: { acme: { secrets: ['ACME_TOKEN_OF_THE_TEST'] } },
           },
-          tenants: { acme: { secrets: ['ACME_TOKEN_OF_THE_TEST'] } },
         },
-        events: { useEventBus: 'never' },
-      } as JsonObject,
-      features: [
-        tenantsPlugin,
-        schedulerServiceFactory,
-        enginesServiceFactory,
-        tenantEnginesServiceFactory,
-        createServiceFactory({
-          service: metricsServiceRef,
-          deps: {},
-          factory: () => own.service,
-        }),
-        catalogModuleTenantEngines([countingModule], {
+        features: [
+          tenantsPlugin,
+          schedulerServiceFactory,
+          createServiceFactory({
+            service: metricsServiceRef,
+            deps: {},
+            factory: () => own.service,
+          }),
+        ],
+        modules: [countingModule],
+        timing: {
           shortestPauseMs: 100,
           longestPauseMs: 1_000,
           checkMs: 500,
           gatherMs: 50,
           sampleMs: 200,
           caughtUpMs: 200,
-        }),
-        createBackendPlugin({
-          pluginId: 'engines-of-the-test',
-          register(env) {
-            env.registerInit({
-              deps: {
-                engines: enginesServiceRef,
-                engineStore: tenantEngineStoreServiceRef,
-              },
-              async init({ engines, engineStore }) {
-                if (role === 'all') {
-                  works = engines.works;
-                  store = engineStore;
-                }
-              },
-            });
-          },
-        }),
-      ],
-    });
+        },
+      },
+    );
+    if (role === 'all') {
+      metrics = own;
+      works = started.services.engines.works;
+      ({ store } = started.services);
+    }
+    return started.backend;
   };
 
   const call = (method: 'get' | 'put' | 'delete', path: string) =>
@@ -254,14 +221,13 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
   beforeAll(async () => {
     runs.clear();
     server = await new SourceServer().listen();
-    connection = await createTenancyDatabase(databases, id);
+    tenants = await TenantsOfTest.create(databases, id, [
+      'acme',
+      'globex',
+      'initech',
+    ]);
     backend = await startBackend('all');
-    for (const slug of ['acme', 'globex', 'initech']) {
-      const { tenant_id } = await backend.tenants.create({
-        tenant_slug: slug,
-        tenant_name: slug,
-      });
-      ids.set(slug, tenant_id);
+    for (const slug of tenants.slugs) {
       sources.set(slug, new TenantSources(slug, server, ''));
       change(slug);
       if (slug !== 'initech') {
@@ -273,7 +239,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
 
   afterAll(async () => {
     delete process.env.ACME_TOKEN_OF_THE_TEST;
-    await backend?.stop();
+    await tenants?.close();
     await server?.stop();
   });
 
@@ -303,7 +269,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       last_error: expect.stringContaining('The token *** is not accepted'),
       last_error_at: expect.any(String),
     });
-    const { rows } = await withClient(connection, client =>
+    const { rows } = await withClient(tenants.connection, client =>
       client.query('select * from tenancy.engine_status'),
     );
     expect(JSON.stringify(rows)).not.toContain(SECRET);
@@ -323,14 +289,14 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
     // Deleted, so that this process takes no lease of it.
     const {
       rows: [{ tenant_id }],
-    } = await withClient(connection, client =>
+    } = await withClient(tenants.connection, client =>
       client.query(
         `insert into tenancy.tenants (tenant_slug, tenant_name, deleted_at)
          values ('umbrella', 'Umbrella', now()) returning tenant_id`,
       ),
     );
     const lease = (expires: string) =>
-      withClient(connection, client =>
+      withClient(tenants.connection, client =>
         client.query(
           `set search_path = tenancy;
            -- Nothing but these rows is of that process.
@@ -342,7 +308,10 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
            values ('${tenant_id}', '${OTHER_PROCESS}')`,
         ),
       );
-    const other = EngineStatusStore.create({ connection, schema: 'tenancy' });
+    const other = EngineStatusStore.create({
+      connection: tenants.connection,
+      schema: 'tenancy',
+    });
     const report = async () =>
       (await other.report([tenant_id])).get(tenant_id)!;
     try {
@@ -366,7 +335,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       expect([expired.reason, expired.process]).toEqual([undefined, undefined]);
     } finally {
       await other.close();
-      await withClient(connection, client =>
+      await withClient(tenants.connection, client =>
         client.query(
           `delete from tenancy.engine_processes where process_id = '${OTHER_PROCESS}'`,
         ),
@@ -400,7 +369,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
         backend.as('globex').get('/locations').expect(200),
       );
       const work = works.of({
-        tenantId: ids.get('globex')!,
+        tenantId: tenants.idOf('globex'),
         tenantSlug: 'globex',
       });
       await waitUntil('the pause', () => !work.mayBegin);
@@ -433,7 +402,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
       expect(found.get('tenancy.engines.lagging {}')).toBe(0);
       expect(found.get('tenancy.engines.count {"state":"paused"}')).toBe(1);
     });
-    await backend.stop();
+    await tenants.stop(backend);
     backend = await startBackend('all');
     await stopped();
     const ran = runs.get('globex')!;

@@ -208,16 +208,18 @@ describe('The configuration of tenancy', () => {
       'membershipOfDefualt',
       'membershipOfDefault',
     ],
-    [{ plugins: { share: [] } }, 'plugins.share', 'plugins.shared'],
+    [{ plugins: { share: [] } }, 'plugins.share', 'shared'],
     [
       { database: { replica: { connection: { pasword: 'hidden' } } } },
       'database.replica.connection.pasword',
-      'database.replica.connection.password',
+      'password',
     ],
     [{ toString: true }, 'toString', 'plugins'],
-  ])('refuses the unknown key in %j', (tenancy, unknown, nearest) => {
+  ])('refuses the unknown key in %j', (tenancy, unknown, known) => {
     expect(() => read(tenancy)).toThrow(
-      `The configuration tenancy.${unknown} is unknown: the nearest known key is tenancy.${nearest}. Rename or remove it.`,
+      new RegExp(
+        `^The configuration tenancy.${unknown} is unknown. Expected one of: .*\\b${known}\\b`,
+      ),
     );
     expect(() => read(tenancy)).not.toThrow('hidden');
   });

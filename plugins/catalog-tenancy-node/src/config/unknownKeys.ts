@@ -39,7 +39,7 @@ export type KeysOf<T> = {
  *
  * @param value - the configuration at `key`
  * @param key - such as `tenancy`
- * @throws `InputError` that names the unknown key and the nearest known one
+ * @throws `InputError` that names the unknown key and the known ones
  * @public
  */
 export function refuseUnknownKeys(
@@ -53,9 +53,10 @@ export function refuseUnknownKeys(
   }
   for (const [name, below] of Object.entries(value)) {
     if (!Object.hasOwn(known, name)) {
-      const nearest = nearestOf(name, Object.keys(known));
       throw new InputError(
-        `The configuration ${key}.${name} is unknown: the nearest known key is ${key}.${nearest}. Rename or remove it.`,
+        `The configuration ${key}.${name} is unknown. Expected one of: ${Object.keys(
+          known,
+        ).join(', ')}.`,
       );
     }
     const knownBelow = known[name];
@@ -63,23 +64,4 @@ export function refuseUnknownKeys(
       refuseUnknownKeys(below, `${key}.${name}`, knownBelow);
     }
   }
-}
-
-function nearestOf(name: string, candidates: string[]): string {
-  const distances = candidates.map(candidate => editDistance(name, candidate));
-  return candidates[distances.indexOf(Math.min(...distances))];
-}
-
-/** The Levenshtein distance. */
-function editDistance(from: string, to: string): number {
-  let row = Array.from({ length: to.length + 1 }, (_, i) => i);
-  for (const [i, character] of [...from].entries()) {
-    const next = [i + 1];
-    for (let j = 0; j < to.length; j += 1) {
-      const replaced = row[j] + (character === to[j] ? 0 : 1);
-      next.push(Math.min(replaced, row[j + 1] + 1, next[j] + 1));
-    }
-    row = next;
-  }
-  return row[to.length];
 }

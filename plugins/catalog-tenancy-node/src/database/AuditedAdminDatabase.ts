@@ -20,35 +20,29 @@ const noop = () => undefined;
  * @public
  */
 export class AuditedAdminDatabase implements AdminDatabase {
-  readonly #pool: TenancyPool;
-  readonly #auditor: AuditorService;
-  readonly #replica: Pick<ReadReplica, 'writing'> | undefined;
-
-  constructor(options: {
-    pool: TenancyPool;
-    auditor: AuditorService;
-    replica?: Pick<ReadReplica, 'writing'>;
-  }) {
-    this.#pool = options.pool;
-    this.#auditor = options.auditor;
-    this.#replica = options.replica;
-  }
+  constructor(
+    private readonly options: {
+      pool: TenancyPool;
+      auditor: AuditorService;
+      replica?: Pick<ReadReplica, 'writing'>;
+    },
+  ) {}
 
   /** {@inheritDoc AdminDatabase.run} */
   async run<T>(
     reason: string,
     work: (transaction: AdminTransaction) => Promise<T>,
   ): Promise<T> {
-    const event = await this.#auditor.createEvent({
+    const event = await this.options.auditor.createEvent({
       eventId: ADMIN_EVENT,
       severityLevel: 'medium',
       meta: { reason },
     });
     // Without an id: the transaction may write rows of any tenant.
-    const end = this.#replica?.writing();
+    const end = this.options.replica?.writing();
     let result: T;
     try {
-      result = await this.#pool.transaction(
+      result = await this.options.pool.transaction(
         { asAdmin: true },
         work,
         currentChange(),

@@ -74,7 +74,7 @@ describe.each(databases.eachSupportedId())('the doctor on %s', id => {
         subject: 'configuration',
         level: 'failure',
         message: expect.stringContaining(
-          'tenancy.membershp is unknown: the nearest known key is tenancy.membership',
+          'tenancy.membershp is unknown. Expected one of: ',
         ),
       },
     ]);

@@ -77,26 +77,18 @@ function toTenant(row: TenantRow): Tenant {
  * @public
  */
 export class PostgresTenantStore implements TenantStore {
-  readonly #pool: TenancyPool;
-  readonly #admin: AdminDatabase;
-  readonly #database: TenantDatabase;
-  readonly #directory: Pick<TenantDirectory, 'forget'>;
-
   /**
    * @param options - `directory`: the cache of this process, invalidated directly; other
    * processes are notified by NOTIFY
    */
-  constructor(options: {
-    pool: TenancyPool;
-    admin: AdminDatabase;
-    database: TenantDatabase;
-    directory: Pick<TenantDirectory, 'forget'>;
-  }) {
-    this.#pool = options.pool;
-    this.#admin = options.admin;
-    this.#database = options.database;
-    this.#directory = options.directory;
-  }
+  constructor(
+    private readonly options: {
+      pool: TenancyPool;
+      admin: AdminDatabase;
+      database: TenantDatabase;
+      directory: Pick<TenantDirectory, 'forget'>;
+    },
+  ) {}
 
   /** {@inheritDoc TenantStore.list} */
   async list(
@@ -117,7 +109,7 @@ export class PostgresTenantStore implements TenantStore {
           tenants.where(text => containsText(text, search));
         }
       });
-    const rows = await this.#pool.query<TenantRow>(knex =>
+    const rows = await this.options.pool.query<TenantRow>(knex =>
       matching(knex)
         .select(TENANT_COLUMNS)
         // The same order under every collation of the database.
@@ -130,7 +122,7 @@ export class PostgresTenantStore implements TenantStore {
     if (showsTheEnd && items.length < limit) {
       return { items, totalItems: offset + items.length };
     }
-    const [{ count }] = await this.#pool.query<{ count: string }>(knex =>
+    const [{ count }] = await this.options.pool.query<{ count: string }>(knex =>
       matching(knex).count({ count: '*' }),
     );
     return { items, totalItems: Number(count) };
@@ -141,7 +133,7 @@ export class PostgresTenantStore implements TenantStore {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
     }
-    const [row] = await this.#pool.query<TenantRow>(knex =>
+    const [row] = await this.options.pool.query<TenantRow>(knex =>
       selectTenant(knex, tenantSlug),
     );
     return row && toTenant(row);
@@ -244,7 +236,7 @@ export class PostgresTenantStore implements TenantStore {
     if (!tenant) {
       throw missingError(tenantSlug);
     }
-    const [counts] = await this.#database.query<Record<string, string>>(
+    const [counts] = await this.options.database.query<Record<string, string>>(
       tenant.tenant_id,
       scope =>
         scope
@@ -259,10 +251,11 @@ export class PostgresTenantStore implements TenantStore {
             scope.table('relations').count('*').as('relations'),
           ),
     );
-    const [{ shared }] = await this.#pool.query<{ shared: string }>(knex =>
-      knex('tenant_share_copies')
-        .where('tenant_id', tenant.tenant_id)
-        .select(knex.raw('coalesce(sum(copies), 0) as shared')),
+    const [{ shared }] = await this.options.pool.query<{ shared: string }>(
+      knex =>
+        knex('tenant_share_copies')
+          .where('tenant_id', tenant.tenant_id)
+          .select(knex.raw('coalesce(sum(copies), 0) as shared')),
     );
     const { tenant_id, tenant_name, updated_at, deleted_at, ...limits } =
       tenant;
@@ -283,7 +276,7 @@ export class PostgresTenantStore implements TenantStore {
     // leave the pool to requests.
     const countNext = async (): Promise<void> => {
       for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-        const [{ live }] = await this.#database.query<{ live: string }>(
+        const [{ live }] = await this.options.database.query<{ live: string }>(
           id,
           scope =>
             scope
@@ -308,16 +301,18 @@ export class PostgresTenantStore implements TenantStore {
       throw missingError(tenantSlug);
     }
     try {
-      return await this.#admin.run(reason, async transaction => {
+      return await this.options.admin.run(reason, async transaction => {
         const result = await work(transaction);
         await transaction.query(
-          notifyStatement(transaction.knex, this.#pool.schema, { tenantSlug }),
+          notifyStatement(transaction.knex, this.options.pool.schema, {
+            tenantSlug,
+          }),
         );
         return result;
       });
     } finally {
       // Also after a failure: the commit may have taken effect although its answer was lost.
-      this.#directory.forget(tenantSlug);
+      this.options.directory.forget(tenantSlug);
     }
   }
 }

@@ -96,7 +96,6 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
           req,
           res,
           duplicateMockupRequestSchema,
-          listMockupsQuerySchema,
           {},
         );
         const copy = foundMockup(

@@ -23,42 +23,34 @@ const ROLES = ['viewer', 'member', 'admin'] as const;
 
 /** The pages of a tenant as one caller may see and change them. */
 export class AuthorizedPages {
-  readonly #store: PageStore;
-  readonly #decisions: MockupDecisions;
-  readonly #userInfo: UserInfoService;
-  readonly #credentials: BackstageCredentials;
-
-  constructor(options: {
-    store: PageStore;
-    decisions: MockupDecisions;
-    userInfo: UserInfoService;
-    credentials: BackstageCredentials;
-  }) {
-    this.#store = options.store;
-    this.#decisions = options.decisions;
-    this.#userInfo = options.userInfo;
-    this.#credentials = options.credentials;
-  }
+  constructor(
+    private readonly options: {
+      store: PageStore;
+      decisions: MockupDecisions;
+      userInfo: UserInfoService;
+      credentials: BackstageCredentials;
+    },
+  ) {}
 
   async list(): Promise<PublishedPage[]> {
-    return this.#store.list(await this.#reader());
+    return this.options.store.list(await this.#reader());
   }
 
   async get(path: string): Promise<PublishedPageWithLayout | undefined> {
-    return this.#store.get(path, await this.#reader());
+    return this.options.store.get(path, await this.#reader());
   }
 
   async getHome(): Promise<PublishedPageWithLayout | undefined> {
-    return this.#store.getHome(await this.#reader());
+    return this.options.store.getHome(await this.#reader());
   }
 
   /** The pages of a mockup that the caller may read. */
   async listOf(mockupId: string): Promise<PublishedPage[]> {
-    const [read, publish] = await this.#decisions.on(
+    const [read, publish] = await this.options.decisions.on(
       mockupReadPermission,
       mockupPagePublishPermission,
     );
-    return this.#store.listOf(mockupId, read.filter, publish.filter);
+    return this.options.store.listOf(mockupId, read.filter, publish.filter);
   }
 
   /**
@@ -75,14 +67,14 @@ export class AuthorizedPages {
     user: string,
   ): Promise<PublishedPage | undefined> {
     const { audience, mockupId, home = false } = request;
-    const [read, publish] = await this.#decisions.on(
+    const [read, publish] = await this.options.decisions.on(
       mockupReadPermission,
       mockupPagePublishPermission,
     );
     const allowed = both(read, publish).filter;
-    const layout = await this.#store.layoutOf(request, allowed);
+    const layout = await this.options.store.layoutOf(request, allowed);
     if (!layout) {
-      if (await this.#store.layoutOf(request, read.filter)) {
+      if (await this.options.store.layoutOf(request, read.filter)) {
         throw new NotAllowedError(
           `You may not publish the mockup '${mockupId}'`,
         );
@@ -90,20 +82,20 @@ export class AuthorizedPages {
       return undefined;
     }
     refuseTooManyQueries(layout);
-    if (!(await this.#store.isReviewed(request.versionId))) {
+    if (!(await this.options.store.isReviewed(request.versionId))) {
       throw unreviewed(request.versionId);
     }
-    const role = await carriedRole(this.#credentials);
+    const role = await carriedRole(this.options.credentials);
     if (audience.startsWith('role:') && role === undefined) {
       throw new InputError(
         `Nobody has a role in this tenant, got the audience '${audience}'. Publish the page for everybody or a group`,
       );
     }
-    const now = await this.#store.at(path);
+    const now = await this.options.store.at(path);
     if (now && now.mockupId !== mockupId.toLowerCase()) {
       throw taken(path);
     }
-    if (!now && (await this.#store.count()) >= MOCKUP_LIMITS.pages) {
+    if (!now && (await this.options.store.count()) >= MOCKUP_LIMITS.pages) {
       throw new ConflictError(
         `There are ${MOCKUP_LIMITS.pages} pages already, the most allowed. Unpublish another one first`,
       );
@@ -112,18 +104,18 @@ export class AuthorizedPages {
     if (
       home &&
       !isHomeAlready &&
-      !(await this.#decisions.may(mockupPageHomePermission))
+      !(await this.options.decisions.may(mockupPageHomePermission))
     ) {
       throw new NotAllowedError(
         'You may not choose the home page. Publish the page without "home", or ask an admin of the tenant',
       );
     }
-    const published = await this.#store.publish(path, request, {
+    const published = await this.options.store.publish(path, request, {
       user,
       allowed,
     });
-    if (!published && (await this.#store.layoutOf(request, allowed))) {
-      throw (await this.#store.isReviewed(request.versionId))
+    if (!published && (await this.options.store.layoutOf(request, allowed))) {
+      throw (await this.options.store.isReviewed(request.versionId))
         ? taken(path)
         : unreviewed(request.versionId);
     }
@@ -135,15 +127,15 @@ export class AuthorizedPages {
    * @throws NotAllowedError if the caller may see the page, but not publish its mockup
    */
   async takeBack(path: string): Promise<boolean> {
-    const [read, publish] = await this.#decisions.on(
+    const [read, publish] = await this.options.decisions.on(
       mockupReadPermission,
       mockupPagePublishPermission,
     );
-    if (await this.#store.takeBack(path, both(read, publish).filter)) {
+    if (await this.options.store.takeBack(path, both(read, publish).filter)) {
       return true;
     }
     const reader = await this.#reader();
-    if (await this.#store.isThere(path, reader, read.filter)) {
+    if (await this.options.store.isThere(path, reader, read.filter)) {
       throw new NotAllowedError(`You may not unpublish the page '${path}'`);
     }
     return false;
@@ -152,9 +144,9 @@ export class AuthorizedPages {
   async #reader(): Promise<PageReader> {
     const [audiences, [publish]] = await Promise.all([
       this.#audiences(),
-      this.#decisions.on(mockupPagePublishPermission),
+      this.options.decisions.on(mockupPagePublishPermission),
     ]);
-    const { principal } = this.#credentials as BackstageCredentials<{
+    const { principal } = this.options.credentials as BackstageCredentials<{
       userEntityRef?: string;
     }>;
     return {
@@ -167,7 +159,7 @@ export class AuthorizedPages {
   /** The audiences of the caller; a service belongs to no group. */
   async #audiences(): Promise<PageAudience[]> {
     const refs = await this.#ownershipRefs();
-    const role = await carriedRole(this.#credentials);
+    const role = await carriedRole(this.options.credentials);
     const roles = role ? ROLES.slice(0, ROLES.indexOf(role) + 1) : [];
     return [
       'everybody',
@@ -180,14 +172,16 @@ export class AuthorizedPages {
 
   /** The caller's ownership refs; in a tenant, those of the tenant's catalog. */
   async #ownershipRefs(): Promise<string[]> {
-    const { principal } = this.#credentials as BackstageCredentials<{
+    const { principal } = this.options.credentials as BackstageCredentials<{
       type?: string;
     }>;
     if (principal.type !== 'user') {
       return [];
     }
     try {
-      const info = await this.#userInfo.getUserInfo(this.#credentials);
+      const info = await this.options.userInfo.getUserInfo(
+        this.options.credentials,
+      );
       return info.ownershipEntityRefs;
     } catch (error) {
       // The auth plugin knows only users that it signed in itself.

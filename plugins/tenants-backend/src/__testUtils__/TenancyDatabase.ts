@@ -75,6 +75,29 @@ export class TenancyDatabase {
     ]);
   }
 
+  /**
+   * Leaves, beside the default tenant, the tenants `acme`, `globex` and `gone`, which is deleted.
+   *
+   * @param members - the roles in a tenant by principal, by the slug of the tenant
+   */
+  async fill(
+    members: Record<string, Record<string, string>> = {},
+  ): Promise<void> {
+    await this.empty();
+    await this.client.query(
+      `insert into tenants (tenant_slug, tenant_name, deleted_at)
+       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now())`,
+    );
+    await this.client.query(
+      `insert into tenant_members (tenant_id, principal, role, created_by)
+       select tenant_id, principal, role, 'test'
+         from jsonb_each($1) of_tenant (slug, roles), jsonb_each_text(roles) m (principal, role),
+              tenants
+        where tenant_slug = slug`,
+      [JSON.stringify(members)],
+    );
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#pools.map(pool => pool.close()));
     await this.client.end();

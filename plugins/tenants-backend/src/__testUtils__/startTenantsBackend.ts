@@ -8,6 +8,7 @@ import {
   mockServices,
   startTestBackend,
 } from '@backstage/backend-test-utils';
+import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import { callersOf } from '@internal/catalog-testing/caller';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
@@ -68,10 +69,19 @@ export async function startTenantsBackend(options: {
   });
 
   const as = callersOf(server, '/api/tenants');
+  const user = (ref: string) => as(mockCredentials.user.header(ref));
 
   return {
-    admin: as(mockCredentials.user.header(ADMIN)),
-    alice: as(mockCredentials.user.header(ALICE)),
+    admin: user(ADMIN),
+    alice: user(ALICE),
+    user,
+    service: (subject: string) =>
+      as(
+        mockCredentials.service.header({
+          onBehalfOf: mockCredentials.service(subject),
+          targetPluginId: 'tenants',
+        }),
+      ),
     anonymous: as(mockCredentials.none.header()),
     as,
     client: new TenantsClient({
@@ -84,5 +94,9 @@ export async function startTenantsBackend(options: {
     stop: () => server.stop(),
   };
 }
+
+/** Answers questions to a policy that allows everything. */
+export const allowAll = async (requests: readonly unknown[]) =>
+  requests.map(() => ({ result: AuthorizeResult.ALLOW as const }));
 
 export type TenantsBackend = Awaited<ReturnType<typeof startTenantsBackend>>;

@@ -25,34 +25,19 @@ interface OwnTenantsPage {
 
 /** The tenants that a caller may enter. */
 export class OwnTenants {
-  readonly #administrators: Administrators;
-  readonly #config: Pick<
-    TenancyConfig,
-    'enabled' | 'membership' | 'membershipOfDefault'
-  >;
-  readonly #members: Pick<TenantMemberStore, 'tenantsOf'>;
-  readonly #roles: Pick<TenantMembers, 'roleOf'>;
-  readonly #tenants: Pick<TenantStore, 'get'>;
-  readonly #userInfo: UserInfoService;
-
-  constructor(options: {
-    administrators: Administrators;
-    config: Pick<
-      TenancyConfig,
-      'enabled' | 'membership' | 'membershipOfDefault'
-    >;
-    members: Pick<TenantMemberStore, 'tenantsOf'>;
-    roles: Pick<TenantMembers, 'roleOf'>;
-    tenants: Pick<TenantStore, 'get'>;
-    userInfo: UserInfoService;
-  }) {
-    this.#administrators = options.administrators;
-    this.#config = options.config;
-    this.#members = options.members;
-    this.#roles = options.roles;
-    this.#tenants = options.tenants;
-    this.#userInfo = options.userInfo;
-  }
+  constructor(
+    private readonly options: {
+      administrators: Administrators;
+      config: Pick<
+        TenancyConfig,
+        'enabled' | 'membership' | 'membershipOfDefault'
+      >;
+      members: Pick<TenantMemberStore, 'tenantsOf'>;
+      roles: Pick<TenantMembers, 'roleOf'>;
+      tenants: Pick<TenantStore, 'get'>;
+      userInfo: UserInfoService;
+    },
+  ) {}
 
   /**
    * A page of these tenants, ordered by slug, with the caller's role. A caller in
@@ -63,8 +48,8 @@ export class OwnTenants {
     credentials: CallerCredentials,
     page: Required<ListMembers>,
   ): Promise<OwnTenantsPage> {
-    const isAdministrator = this.#administrators.isListed(credentials);
-    if (!this.#config.enabled) {
+    const isAdministrator = this.options.administrators.isListed(credentials);
+    if (!this.options.config.enabled) {
       // The table of members may not exist, and every request is in the default tenant.
       return this.#one(
         DEFAULT_TENANT_SLUG,
@@ -73,7 +58,7 @@ export class OwnTenants {
       );
     }
     if (isAdministrator) {
-      const found = await this.#members.tenantsOf([], {
+      const found = await this.options.members.tenantsOf([], {
         ...page,
         beyond: 'all',
       });
@@ -92,8 +77,8 @@ export class OwnTenants {
         return this.#one(slug, 'member', page);
       }
     }
-    return this.#members.tenantsOf(
-      await principalsOf(credentials, this.#userInfo),
+    return this.options.members.tenantsOf(
+      await principalsOf(credentials, this.options.userInfo),
       { ...page, beyond: this.#beyondMembership() },
     );
   }
@@ -103,7 +88,7 @@ export class OwnTenants {
     credentials: CallerCredentials,
     tenant: ActiveTenant,
   ): Promise<{ mayEnter: boolean; role?: TenantRole }> {
-    if (this.#administrators.isListed(credentials)) {
+    if (this.options.administrators.isListed(credentials)) {
       return { mayEnter: true, role: 'admin' };
     }
     const { principal } = credentials;
@@ -114,9 +99,9 @@ export class OwnTenants {
       // The gate has admitted them.
       return { mayEnter: true, role: 'member' };
     }
-    const role = await this.#roles.roleOf(
+    const role = await this.options.roles.roleOf(
       tenant,
-      await principalsOf(credentials, this.#userInfo),
+      await principalsOf(credentials, this.options.userInfo),
     );
     const beyond = this.#beyondMembership();
     const isOpen =
@@ -126,7 +111,7 @@ export class OwnTenants {
   }
 
   #beyondMembership(): 'default' | 'all' | undefined {
-    const { membership, membershipOfDefault } = this.#config;
+    const { membership, membershipOfDefault } = this.options.config;
     if (membership === 'open') {
       return 'all';
     }
@@ -138,7 +123,7 @@ export class OwnTenants {
     role: TenantRole,
     { offset }: Required<ListMembers>,
   ): Promise<OwnTenantsPage> {
-    const tenant = await this.#tenants.get(slug);
+    const tenant = await this.options.tenants.get(slug);
     if (!tenant || tenant.deleted_at) {
       return { items: [], totalItems: 0 };
     }

@@ -26,25 +26,15 @@ import {
  * to every user, and it always allows everything to services.
  */
 export class TenantAdmins {
-  readonly #administrators: Administrators;
-  readonly #directory: Pick<TenantDirectory, 'findActive'>;
-  readonly #members: Pick<TenantMembers, 'roleOf'>;
-  readonly #permissions: PermissionsService;
-  readonly #userInfo: UserInfoService;
-
-  constructor(options: {
-    administrators: Administrators;
-    directory: Pick<TenantDirectory, 'findActive'>;
-    members: Pick<TenantMembers, 'roleOf'>;
-    permissions: PermissionsService;
-    userInfo: UserInfoService;
-  }) {
-    this.#administrators = options.administrators;
-    this.#directory = options.directory;
-    this.#members = options.members;
-    this.#permissions = options.permissions;
-    this.#userInfo = options.userInfo;
-  }
+  constructor(
+    private readonly options: {
+      administrators: Administrators;
+      directory: Pick<TenantDirectory, 'findActive'>;
+      members: Pick<TenantMembers, 'roleOf'>;
+      permissions: PermissionsService;
+      userInfo: UserInfoService;
+    },
+  ) {}
 
   /**
    * @param what - the part of the tenant, for the error
@@ -64,7 +54,7 @@ export class TenantAdmins {
       | 'the use',
   ): Promise<{ keepAdmin: boolean }> {
     if (isWithinRestrictions(credentials.principal, permission)) {
-      if (this.#administrators.isListed(credentials)) {
+      if (this.options.administrators.isListed(credentials)) {
         return { keepAdmin: false };
       }
       if (
@@ -84,21 +74,24 @@ export class TenantAdmins {
     credentials: CallerCredentials,
     tenantSlug: string,
   ): Promise<boolean> {
-    const tenant = await this.#directory.findActive(tenantSlug);
+    const tenant = await this.options.directory.findActive(tenantSlug);
     if (!tenant) {
       return false;
     }
-    const principals = await principalsOf(credentials, this.#userInfo);
-    return (await this.#members.roleOf(tenant, principals)) === 'admin';
+    const principals = await principalsOf(credentials, this.options.userInfo);
+    return (await this.options.members.roleOf(tenant, principals)) === 'admin';
   }
 
   async #isAllowed(
     credentials: CallerCredentials,
     permission: BasicPermission,
   ): Promise<boolean> {
-    const [{ result }] = await this.#permissions.authorize([{ permission }], {
-      credentials,
-    });
+    const [{ result }] = await this.options.permissions.authorize(
+      [{ permission }],
+      {
+        credentials,
+      },
+    );
     return result === AuthorizeResult.ALLOW;
   }
 }

@@ -1,5 +1,5 @@
 import type { BackendFeature } from '@backstage/backend-plugin-api';
-import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
@@ -9,7 +9,6 @@ import {
   ALICE,
   CI,
   startTenantsBackend,
-  type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
 
@@ -55,16 +54,6 @@ const BY_POLICY = {
   permission: { enabled: true },
   tenancy: { adminsByPermission: true },
 };
-
-/** A caller that is the service with this subject. */
-function service(backend: TenantsBackend, subject: string): Caller {
-  return backend.as(
-    mockCredentials.service.header({
-      onBehalfOf: mockCredentials.service(subject),
-      targetPluginId: 'tenants',
-    }),
-  );
-}
 
 // One version of PostgreSQL: no test here depends on it.
 describe.each(databases.eachSupportedId().slice(-1))(
@@ -124,11 +113,11 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const before = await tenants();
       for (const caller of [
         backend.alice,
-        service(backend, 'plugin:catalog'),
-        service(backend, 'tenant:acme'),
+        backend.service('plugin:catalog'),
+        backend.service('tenant:acme'),
         // A service does not become a user by its subject, nor a user a service.
-        service(backend, ADMIN),
-        backend.as(mockCredentials.user.header('user:external/ci')),
+        backend.service(ADMIN),
+        backend.user('user:external/ci'),
       ]) {
         await expect(statuses(caller)).resolves.toEqual(all(403));
       }
@@ -160,7 +149,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     it('services that are listed', async () => {
       const backend = await start();
-      await expect(statuses(service(backend, CI))).resolves.toEqual(ALLOWED);
+      await expect(statuses(backend.service(CI))).resolves.toEqual(ALLOWED);
     });
 
     describe('by permission, where the configuration says so', () => {
@@ -197,7 +186,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         const backend = await start(BY_POLICY, [factory]);
         decide(() => true);
         for (const subject of ['tenant:acme', 'plugin:catalog', CI]) {
-          const caller = service(backend, subject);
+          const caller = backend.service(subject);
           await expect(statuses(caller)).resolves.toEqual(all(403));
         }
       });

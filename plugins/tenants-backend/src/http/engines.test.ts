@@ -1,5 +1,5 @@
 import { createServiceFactory } from '@backstage/backend-plugin-api';
-import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
 import { InputError } from '@backstage/errors';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
@@ -11,6 +11,7 @@ import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
   ALICE,
+  allowAll,
   CI,
   startTenantsBackend,
   type TenantsBackend,
@@ -72,9 +73,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         ],
       });
 
-    const user = (ref: string): Caller =>
-      backend.as(mockCredentials.user.header(ref));
-
     beforeAll(async () => {
       database = await TenancyDatabase.create(databases, id);
       backend = await start(true);
@@ -84,9 +82,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     beforeEach(async () => {
       jest.clearAllMocks();
-      authorize.mockImplementation(async requests =>
-        requests.map(() => ({ result: AuthorizeResult.ALLOW })),
-      );
+      authorize.mockImplementation(allowAll);
       engines.validateConfig.mockResolvedValue(undefined);
       engines.isConfiguredByOperator.mockReturnValue(false);
       engines.statusOf.mockReturnValue({ state: 'running' });
@@ -99,18 +95,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
             audited({ ...event, ...more, error: String(error) }),
         }),
       );
-      await database.empty();
-      await database.client.query(
-        `delete from tenant_members;
-         insert into tenants (tenant_slug, tenant_name, deleted_at)
-         values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
-         insert into tenant_members (tenant_id, principal, role, created_by)
-         select tenant_id, '${JANE}', 'admin', 'x' from tenants where tenant_slug = 'acme'
-         union all
-         select tenant_id, '${ALICE}', 'admin', 'x' from tenants where tenant_slug = 'globex'
-         union all
-         select tenant_id, '${ALICE}', 'member', 'x' from tenants where tenant_slug = 'acme'`,
-      );
+      await database.fill({
+        acme: { [JANE]: 'admin', [ALICE]: 'member' },
+        globex: { [ALICE]: 'admin' },
+      });
     });
 
     const insertEntity = () =>
@@ -160,14 +148,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
             paused_by: ADMIN,
           },
         ]);
-        const again = await backend
-          .as(
-            mockCredentials.service.header({
-              onBehalfOf: mockCredentials.service(CI),
-              targetPluginId: 'tenants',
-            }),
-          )
-          .put('/acme/engine/pause');
+        const again = await backend.service(CI).put('/acme/engine/pause');
         expect([again.status, again.body]).toEqual([200, body]);
         expect((await backend.admin.get('/acme/engine')).body).toEqual(body);
       });
@@ -276,7 +257,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
             },
           ],
         });
-        const { status, body } = await user(JANE).get('/acme/status');
+        const { status, body } = await backend.user(JANE).get('/acme/status');
         expect([status, body]).toEqual([
           200,
           {
@@ -313,7 +294,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       it('is written as a whole, by the tenant’s admin, and read as it was written', async () => {
         await backend.admin.put('/acme/catalog-config', CONFIG);
         const sent = { catalog: CONFIG.catalog };
-        const put = await user(JANE).put('/acme/catalog-config', sent);
+        const put = await backend.user(JANE).put('/acme/catalog-config', sent);
         expect([put.status, put.body]).toEqual([
           200,
           {
@@ -324,7 +305,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
             updated_by: JANE,
           },
         ]);
-        const found = await user(JANE).get('/acme/catalog-config');
+        const found = await backend.user(JANE).get('/acme/catalog-config');
         expect([found.status, found.body]).toEqual([200, put.body]);
         expect(engines.validateConfig).toHaveBeenLastCalledWith(
           { tenantId: expect.any(String), tenantSlug: 'acme' },
@@ -335,9 +316,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
       describe('with If-Match', () => {
         const path = '/acme/catalog-config';
         const OTHER = { catalog: { rules: [{ allow: ['API'] }] } };
-        const tagOf = async () => (await user(JANE).get(path)).headers.etag;
+        const tagOf = async () =>
+          (await backend.user(JANE).get(path)).headers.etag;
         const put = (sent: object, tag: string) =>
-          user(JANE).put(path, sent).set('If-Match', tag);
+          backend.user(JANE).put(path, sent).set('If-Match', tag);
 
         it('keeps what somebody else has written since: 412, which says who', async () => {
           const stale = await tagOf();
@@ -348,7 +330,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
               expect.stringContaining(`was changed by ${ADMIN} since`),
             ]);
           }
-          expect((await user(JANE).get(path)).body).toMatchObject(OTHER);
+          expect((await backend.user(JANE).get(path)).body).toMatchObject(
+            OTHER,
+          );
         });
 
         it('lets one of two writers through that have read the same', async () => {
@@ -376,7 +360,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
       it('is the operator’s alone where app-config has it: no content, and 409', async () => {
         await backend.admin.put('/acme/catalog-config', CONFIG);
         engines.isConfiguredByOperator.mockReturnValue(true);
-        const { body, headers } = await user(JANE).get('/acme/catalog-config');
+        const { body, headers } = await backend
+          .user(JANE)
+          .get('/acme/catalog-config');
         // Not even of the content that is stored, and not used: it would say when it changes.
         expect(headers.etag ?? 'W/').toMatch(/^W\//);
         expect(body).toEqual({
@@ -385,7 +371,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
           updated_by: null,
         });
         expect(
-          told(await user(JANE).put('/acme/catalog-config', CONFIG)),
+          told(await backend.user(JANE).put('/acme/catalog-config', CONFIG)),
         ).toEqual([409, expect.stringContaining('configured in app-config')]);
       });
     });
@@ -410,7 +396,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
       it('pauses: administrators in tenancy.admins; configures, and reads: that tenant’s admins too', async () => {
         const OF_ADMIN_OF_TENANT = [200, 200, 200, 200, 403, 403];
-        await expect(statuses(user(JANE))).resolves.toEqual(OF_ADMIN_OF_TENANT);
+        await expect(statuses(backend.user(JANE))).resolves.toEqual(
+          OF_ADMIN_OF_TENANT,
+        );
         // An admin of another tenant, and a member of this one.
         await expect(statuses(backend.alice)).resolves.toEqual([
           403, 403, 403, 403, 403, 403,
@@ -427,7 +415,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       });
 
       it('an answer has the configuration of its own tenant alone', async () => {
-        await user(JANE).put('/acme/catalog-config', CONFIG);
+        await backend.user(JANE).put('/acme/catalog-config', CONFIG);
         const { body } = await backend.alice.get('/globex/catalog-config');
         expect(body).toMatchObject({ catalog: {}, updated_by: null });
         const refused = await backend.alice.get('/acme/catalog-config');
@@ -438,7 +426,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
         const answers = [];
         for (const slug of ['acme', 'none', 'gone', 'No%20Slug']) {
           for (const send of Object.values(operations(slug))) {
-            const { status, body } = await send(user('user:default/stranger'));
+            const { status, body } = await send(
+              backend.user('user:default/stranger'),
+            );
             answers.push(JSON.stringify([status, body.error]));
           }
         }
@@ -463,7 +453,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
                 : AuthorizeResult.DENY,
           })),
         );
-        await expect(statuses(user(JANE))).resolves.toEqual([
+        await expect(statuses(backend.user(JANE))).resolves.toEqual([
           200, 200, 403, 200, 403, 403,
         ]);
       });

@@ -3,7 +3,7 @@ import {
   createBackendModule,
   createServiceFactory,
 } from '@backstage/backend-plugin-api';
-import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
 import { catalogServiceRef } from '@backstage/plugin-catalog-node';
 import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
@@ -52,8 +52,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     ],
   });
 
-  const by = (ref: string): Caller =>
-    backend.as(mockCredentials.user.header(ref));
+  const by = (ref: string): Caller => backend.user(ref);
 
   beforeAll(async () => {
     database = await TenancyDatabase.create(databases, id);
@@ -107,11 +106,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
   beforeEach(async () => {
     send.mockReset();
     audited.mockReset();
-    await database.empty();
-    await database.client.query(
-      `insert into tenants (tenant_slug, tenant_name, deleted_at)
-       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now())`,
-    );
+    await database.fill();
   });
 
   const invite = async (
@@ -326,12 +321,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
   });
 
   it('nobody but those who may change members makes, sees or revokes them', async () => {
-    await database.client.query(
-      `insert into tenant_members (tenant_id, principal, role, created_by)
-       select tenant_id, p, r, 'x' from tenants,
-              (values ('${JANE}', 'admin'), ('${JOHN}', 'member')) v (p, r)
-        where tenant_slug = 'acme'`,
-    );
+    await database.fill({ acme: { [JANE]: 'admin', [JOHN]: 'member' } });
     const { id: invitation } = await invite();
     const operations = (slug: string) => [
       (caller: Caller) => caller.get(`/${slug}/invitations`),
@@ -399,13 +389,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
 
   it('a service accepts none', async () => {
     const { token } = await invite();
-    const service = backend.as(
-      mockCredentials.service.header({
-        onBehalfOf: mockCredentials.service(CI),
-        targetPluginId: 'tenants',
-      }),
-    );
-    expect((await accept(service, token)).status).toBe(403);
+    expect((await accept(backend.service(CI), token)).status).toBe(403);
     expect(await members()).toEqual([]);
   });
 });

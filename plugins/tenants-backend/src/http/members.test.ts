@@ -2,7 +2,7 @@ import {
   createServiceFactory,
   coreServices,
 } from '@backstage/backend-plugin-api';
-import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import { createTestDatabases } from '@internal/postgres/testUtils';
@@ -10,6 +10,7 @@ import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
   ALICE,
+  allowAll,
   CI,
   startTenantsBackend,
   type TenantsBackend,
@@ -60,15 +61,8 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       ],
     });
 
-  const user = (ref: string): Caller =>
-    backend.as(mockCredentials.user.header(ref));
-  const service = (subject: string): Caller =>
-    backend.as(
-      mockCredentials.service.header({
-        onBehalfOf: mockCredentials.service(subject),
-        targetPluginId: 'tenants',
-      }),
-    );
+  const user = (ref: string): Caller => backend.user(ref);
+  const service = (subject: string): Caller => backend.service(subject);
 
   beforeAll(async () => {
     database = await TenancyDatabase.create(databases, id);
@@ -77,15 +71,8 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
   afterAll(() => database.close());
 
   beforeEach(async () => {
-    authorize.mockImplementation(async requests =>
-      requests.map(() => ({ result: AuthorizeResult.ALLOW })),
-    );
-    await database.empty();
-    await database.client.query(
-      `delete from tenant_members;
-       insert into tenants (tenant_slug, tenant_name, deleted_at)
-       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now())`,
-    );
+    authorize.mockImplementation(allowAll);
+    await database.fill();
   });
 
   const add = async (slug: string, principal: string, role = 'member') => {
@@ -211,7 +198,7 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
 
     it('an admin of the tenant changes none of its limits', async () => {
       await add('acme', JANE, 'admin');
-      const jane = backend.as(mockCredentials.user.header(JANE));
+      const jane = user(JANE);
       expect((await jane.get('/acme/members')).status).toBe(200);
       for (const changes of [
         { concurrency: 100 },

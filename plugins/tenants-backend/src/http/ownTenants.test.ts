@@ -17,6 +17,7 @@ import {
 import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
+  allowAll,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
@@ -105,25 +106,16 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const request = caller.get('/mine/current');
       return slug === undefined ? request : request.set('X-Tenant-Slug', slug);
     };
-    const user = (ref: string, of = backend): Caller =>
-      of.as(mockCredentials.user.header(ref));
+    const user = (ref: string, of = backend): Caller => of.user(ref);
 
     beforeAll(async () => {
       database = await TenancyDatabase.create(databases, id);
-      await database.client.query(
-        `insert into tenants (tenant_slug, tenant_name)
-         values ('acme', 'Acme'), ('globex', 'Globex');
-         insert into tenant_members (tenant_id, principal, role, created_by)
-         select tenant_id, '${JANE}', 'admin', 'test' from tenants
-         where tenant_slug = 'acme'`,
-      );
+      await database.fill({ acme: { [JANE]: 'admin' } });
       backend = await start();
     });
     afterAll(() => database.close());
     beforeEach(() => {
-      authorize.mockImplementation(async requests =>
-        requests.map(() => ({ result: AuthorizeResult.ALLOW })),
-      );
+      authorize.mockImplementation(allowAll);
     });
 
     it('says what the tenant is to a member, and what works in it', async () => {

@@ -7,6 +7,7 @@ import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   ALICE,
+  allowAll,
   CI,
   startTenantsBackend,
   type TenantsBackend,
@@ -64,14 +65,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     beforeAll(async () => {
       database = await TenancyDatabase.create(databases, id);
-      await database.client.query(
-        `insert into tenants (tenant_slug, tenant_name, deleted_at)
-         values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
-         insert into tenant_members (tenant_id, principal, role, created_by)
-         select tenant_id, '${ALICE}', 'admin', 'x' from tenants where tenant_slug = 'acme'
-         union all
-         select tenant_id, '${ALICE}', 'member', 'x' from tenants where tenant_slug = 'globex'`,
-      );
+      await database.fill({
+        acme: { [ALICE]: 'admin' },
+        globex: { [ALICE]: 'member' },
+      });
       backend = await startTenantsBackend({
         pool: database.createPool(),
         features: [
@@ -87,9 +84,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     afterAll(() => database.close());
 
     beforeEach(() => {
-      authorize.mockImplementation(async requests =>
-        requests.map(() => ({ result: AuthorizeResult.ALLOW })),
-      );
+      authorize.mockImplementation(allowAll);
     });
     afterEach(() => jest.restoreAllMocks());
 
@@ -159,7 +154,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       const refusals = [
         await find('', 'globex'),
         await find('', 'none'),
-        await find('', 'acme', backend.as(mockCredentials.user.header())),
+        await find('', 'acme', backend.user('user:default/mock')),
       ];
       authorize.mockImplementation(async requests =>
         requests.map(({ permission }: { permission: { name: string } }) => ({
@@ -183,16 +178,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     it('refuses services, for which the call would be the plugin’s own', async () => {
       const asked = jest.spyOn(catalog, 'queryEntities');
-      const { status, body } = await find(
-        '',
-        'acme',
-        backend.as(
-          mockCredentials.service.header({
-            onBehalfOf: mockCredentials.service(CI),
-            targetPluginId: 'tenants',
-          }),
-        ),
-      );
+      const { status, body } = await find('', 'acme', backend.service(CI));
       expect([status, body.error.name]).toEqual([
         403,
         'IdentityCatalogNotAllowedError',

@@ -2,7 +2,6 @@ import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Caller } from '@internal/catalog-testing/caller';
 import {
-  ALICE,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
@@ -27,7 +26,7 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       features: [auditor.factory],
     });
     admin = backend.admin;
-    adminOfAcme = backend.as(mockCredentials.user.header('user:default/jane'));
+    adminOfAcme = backend.user('user:default/jane');
   });
   afterAll(async () => {
     await backend?.stop();
@@ -43,14 +42,10 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
         },
         fail: async () => undefined,
       }));
-    await database.empty();
     await database.client.query(
-      `delete from tenant_shares; delete from tenant_share_copies;
-       insert into tenants (tenant_slug, tenant_name, deleted_at)
-       values ('acme', 'Acme', null), ('globex', 'Globex', null), ('gone', 'Gone', now());
-       insert into tenant_members (tenant_id, principal, role, created_by)
-       select tenant_id, 'user:default/jane', 'admin', 'test' from tenants where tenant_slug = 'acme'`,
+      'delete from tenant_shares; delete from tenant_share_copies',
     );
+    await database.fill({ acme: { 'user:default/jane': 'admin' } });
   });
 
   const share = { targets: ['globex'], filter: ['kind=template,spec.type=a'] };
@@ -145,7 +140,7 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
     const { body } = await admin.post('/acme/shares', share);
     expect((await adminOfAcme.get('/acme/shares')).status).toBe(200);
     expect((await adminOfAcme.get('/globex/shares')).status).toBe(403);
-    const alice = backend.as(mockCredentials.user.header(ALICE));
+    const { alice } = backend;
     expect((await alice.get('/acme/shares')).status).toBe(403);
     for (const caller of [adminOfAcme, alice]) {
       const answers = [

@@ -1,4 +1,4 @@
-import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
+import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Caller } from '@internal/catalog-testing/caller';
 import {
@@ -53,7 +53,7 @@ describe.each(databases.eachSupportedId())(
     });
 
     it('is put, read, replaced and removed by the admins of the tenant', async () => {
-      const jane = backend.as(mockCredentials.user.header(JANE));
+      const jane = backend.user(JANE);
       const none = await jane.get('/acme/sign-in');
       expect([none.status, none.body]).toEqual([200, null]);
       for (const more of [

@@ -14,11 +14,9 @@ describe.each(databases.eachSupportedId())('the use by day on %s', id => {
   beforeAll(async () => {
     database = await TenancyDatabase.create(databases, id);
     backend = await startTenantsBackend({ pool: database.createPool() });
+    await database.fill({ acme: { 'user:default/jane': 'admin' } });
     await database.client.query(
-      `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Acme'), ('globex', 'Globex');
-       insert into tenant_members (tenant_id, principal, role, created_by)
-       select tenant_id, 'user:default/jane', 'admin', 'test' from tenants where tenant_slug = 'acme';
-       insert into tenant_usage (tenant_id, day, requests, database_ms, people, entities, bytes)
+      `insert into tenant_usage (tenant_id, day, requests, database_ms, people, entities, bytes)
        select tenant_id, day::date, 5, 7, 2, '{"component": 3, "=odd kind": 1}', 400
          from tenants, generate_series('2026-01-01', '2026-01-03', interval '1 day') day`,
     );

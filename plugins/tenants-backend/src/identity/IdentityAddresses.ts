@@ -9,28 +9,22 @@ import { IDENTITIES } from './IdentityCatalog';
  * providers write.
  */
 export class IdentityAddresses {
-  readonly #auth: AuthService;
-  readonly #catalog: Pick<CatalogService, 'getEntityByRef'>;
-  readonly #logger: LoggerService;
-
-  constructor(options: {
-    auth: AuthService;
-    catalog: Pick<CatalogService, 'getEntityByRef'>;
-    logger: LoggerService;
-  }) {
-    this.#auth = options.auth;
-    this.#catalog = options.catalog;
-    this.#logger = options.logger;
-  }
+  constructor(
+    private readonly options: {
+      auth: AuthService;
+      catalog: Pick<CatalogService, 'getEntityByRef'>;
+      logger: LoggerService;
+    },
+  ) {}
 
   /** @throws ServiceUnavailableError if the catalog does not answer */
   async find(userRef: string): Promise<string | undefined> {
     try {
-      const entity = await this.#catalog.getEntityByRef(userRef, {
+      const entity = await this.options.catalog.getEntityByRef(userRef, {
         // The plugin's own credentials: a policy may hide users' entities from them.
         credentials: withTenant(
           IDENTITIES,
-          await this.#auth.getOwnServiceCredentials(),
+          await this.options.auth.getOwnServiceCredentials(),
         ),
       });
       const profile = entity?.spec?.profile;
@@ -43,7 +37,7 @@ export class IdentityAddresses {
       const message =
         'The catalog of the default tenant, which has the addresses of users, cannot be read at the moment';
       // The error may name hosts, so it is only logged.
-      this.#logger.warn(`${message}: ${error}`);
+      this.options.logger.warn(`${message}: ${error}`);
       throw new ServiceUnavailableError(message);
     }
   }
