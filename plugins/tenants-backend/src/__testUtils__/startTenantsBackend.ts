@@ -96,7 +96,9 @@ export async function startTenantsBackend(options: {
 }
 
 /** Answers questions to a policy that allows everything. */
-export const allowAll = async (requests: readonly unknown[]) =>
-  requests.map(() => ({ result: AuthorizeResult.ALLOW as const }));
+export const allowAll = async (
+  requests: readonly unknown[],
+): Promise<{ result: AuthorizeResult.ALLOW }[]> =>
+  requests.map(() => ({ result: AuthorizeResult.ALLOW }));
 
 export type TenantsBackend = Awaited<ReturnType<typeof startTenantsBackend>>;
