@@ -104,9 +104,12 @@ export function faultCode(error: unknown): string | undefined {
     return code;
   }
   // Errors of the driver, which have no code.
+  if (/timeout expired|Query read timeout/.test(String(message))) {
+    return 'no answer in time';
+  }
   if (
     error instanceof DatabaseError ||
-    /timeout expired|Connection terminated|SASL/.test(String(message))
+    /Connection terminated|SASL/.test(String(message))
   ) {
     return 'no valid answer';
   }

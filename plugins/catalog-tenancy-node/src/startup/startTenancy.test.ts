@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { mockServices } from '@backstage/backend-test-utils';
 import { SINGLE_TENANT_TABLES } from '@internal/catalog-testing/tenancyDatabase';
 import {
@@ -426,6 +428,24 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
         /^The database of the catalog cannot be used/,
       );
       expect(error.message).not.toContain(String(connection.host));
+    });
+
+    it('where the database accepts a connection and does not answer', async () => {
+      const silent = createServer().listen(0, 'localhost');
+      try {
+        await once(silent, 'listening');
+        const { port } = silent.address() as AddressInfo;
+        const error = await start({
+          ...connection,
+          host: 'localhost',
+          port,
+        }).catch(e => e);
+        expect(error.message).toMatch(
+          /^The database of the catalog cannot be used \(no answer in time\)/,
+        );
+      } finally {
+        silent.close();
+      }
     });
   });
 });
