@@ -105,7 +105,7 @@ function configOf(
   };
 }
 
-/** The token of somebody who signs in at a backend as a guest. */
+/** A token of the guest from a new sign-in. */
 export async function tokenOfGuest(url: string): Promise<string> {
   const path = '/api/auth/guest/refresh';
   const answer = await ask(url, { method: 'GET', path });

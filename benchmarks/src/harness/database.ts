@@ -17,7 +17,7 @@ export interface Database {
   name: string;
 }
 
-/** Creates a database, empty or as a copy of another one to which nobody is connected. */
+/** Creates a database, empty or as a copy of another one that has no sessions. */
 export async function createDatabase(
   postgres: Postgres,
   name: string,

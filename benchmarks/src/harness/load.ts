@@ -47,7 +47,7 @@ export async function keepAsking(
 ): Promise<LoadMeasurement> {
   const { connections, until, allowRefusals = false } = options;
   const clients: Client[] = [];
-  // Each client that is told so ends after the answer that it waits for.
+  // Each client ends after the answer that it waits for.
   const endAll = () =>
     clients.forEach(client => Object.assign(client, { responseMax: 1 }));
   let failure: Error | undefined;

@@ -38,8 +38,8 @@ const BEGIN: Record<Application, Statement[]> = {
 
 /**
  * Four connections that write one small transaction after the other, each to entities of its
- * own: they wait for the migration alone. A wait is the time up to the COMMIT, since no lock of
- * somebody else is in the way of that.
+ * own: they wait for the migration alone. A wait is the time up to the COMMIT, which waits for no
+ * lock.
  */
 export class Writers {
   readonly failures: string[] = [];
@@ -47,7 +47,7 @@ export class Writers {
   #current = createStage('nothing');
   #application: Application = 'old';
   #isOver = false;
-  /** The writes that have ended since somebody began to ask for them. */
+  /** The writes that have ended since {@link Writers.forgetWaits}. */
   #kept: Array<{ to: number; wait: number }> = [];
   readonly #work: Promise<unknown>;
 
@@ -74,7 +74,7 @@ export class Writers {
     this.#work = Promise.all(shares.map(share => this.#run(share)));
   }
 
-  /** Something else goes on from now on. A name that is there already goes on. */
+  /** Begins a stage, or continues the one with this name. */
   begin(name: string): void {
     const known = this.stages.find(stage => stage.name === name);
     this.#current = known ?? createStage(name);

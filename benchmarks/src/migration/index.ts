@@ -59,7 +59,7 @@ async function run(context: BenchmarkContext): Promise<BenchmarkResult> {
   };
 }
 
-/** Rows per second, while nobody else writes. */
+/** Rows per second, without other writers. */
 async function compareRates(
   context: BenchmarkContext,
   database: Database,

@@ -155,8 +155,8 @@ async function createTenant(client: Client, tenant: number): Promise<void> {
 }
 
 /**
- * Inserts into the partition itself, which fires no trigger of the table: nobody reads the terms
- * here, and to make them takes most of the time.
+ * Inserts into the partition itself, which fires no trigger of the table: the terms are not read
+ * here, and making them takes most of the time.
  */
 async function insertEntities(client: Client, tenant: number): Promise<void> {
   const { rows } = await client.query<{ partition: string }>(

@@ -7,7 +7,7 @@ import {
 } from '@backstage/ui';
 import { useState } from 'react';
 
-/** What somebody has picked or typed. */
+/** What the user has picked or typed. */
 export interface Picked {
   /** What the field shows. */
   text: string;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** How long somebody has to pause before a search is sent. */
+/** The pause in typing after which a search is sent. */
 export const DEBOUNCE_MS = 250;
 
 /** What is known of a search. */

@@ -215,7 +215,7 @@ export class SharedEntities {
     }
   }
 
-  /** Another one after each change of a live entity, in whichever order writers commit. */
+  /** Changes with each change of a live entity, in any order of commits. */
   async #versionOf(tenantId: string): Promise<string> {
     const [{ version }] = await this.#options.database.query<{
       version: string;

@@ -32,8 +32,8 @@ export class TenantPeople {
    * The reference of the user. The namespace is the tenant's slug, whatever the provider says;
    * who joins becomes a member.
    *
-   * @throws NotAllowedError for somebody who is no member and does not join, and for a reference
-   * that is somebody's in the identity catalog or in `tenancy.admins`
+   * @throws NotAllowedError for a user who is no member and does not join, and for a reference
+   * that the identity catalog or `tenancy.admins` has
    */
   async admit(signedIn: SignedIn): Promise<string> {
     const { tenant, provider, person, isRefresh } = signedIn;

@@ -6,8 +6,8 @@ type PollKind = 'processing' | 'stitching' | 'orphans';
 
 /**
  * How a statement is known by which the catalog plugin looks for work: it takes rows of one of these
- * tables that nobody else has taken. One that a later version words otherwise passes: the engine
- * works, but is never idle.
+ * tables that no other process has taken. A statement that a later version words otherwise
+ * passes: the engine works, but is never idle.
  */
 const POLLS: ReadonlyArray<[PollKind, RegExp]> = [
   ['processing', /\bfrom "refresh_state" .* skip locked$/],

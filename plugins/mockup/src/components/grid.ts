@@ -39,7 +39,7 @@ export function phoneOrder(items: readonly LayoutItem[]): LayoutItem[] {
   );
 }
 
-// The API takes any row and height. A drawing of that height is of use to nobody.
+// The API takes any row and height. A drawing of that height would be useless.
 const TALLEST = 500;
 const EMPTY_ROWS = 100;
 

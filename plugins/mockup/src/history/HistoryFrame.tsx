@@ -12,7 +12,7 @@ import { mockupApiRef } from '../api';
 import { mockupRouteRef, rootRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 
-/** A mockup as it was read, with which the backend notices that somebody else has saved since. */
+/** A mockup with its entity tag, by which the backend notices that another user has saved since. */
 export interface ReadMockup {
   mockup: MockupWithLatestVersion;
   etag: string;

@@ -25,15 +25,15 @@ import { useVersionTitle } from './useVersionTitle';
 export const TAG = { most: MOCKUP_LIMITS.versionTag };
 
 /**
- * Asks, and makes a new version of an older one. Where somebody has saved since the page was
+ * Asks, and saves an older version as a new one. If another user has saved since the page was
  * read, it says who, and asks once more.
  */
 export function RestoreDialog(props: {
   version: Version;
   read: ReadMockup;
-  /** What the mockup is then. */
+  /** Called with the mockup as it is then. */
   onRestored: (read: ReadMockup) => void;
-  /** After somebody else has saved: what the mockup is now. */
+  /** Called after another user has saved, with the mockup as it is now. */
   onConflict: (read: ReadMockup) => void;
   onClose: () => void;
 }) {

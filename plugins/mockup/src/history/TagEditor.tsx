@@ -14,9 +14,9 @@ import { useVersionTitle } from './useVersionTitle';
 interface Edit {
   version: Version;
   read: ReadMockup;
-  /** What the version and the mockup are then. */
+  /** Called with the version and the mockup as they are then. */
   onSaved: (version: Version, read: ReadMockup) => void;
-  /** After somebody else has saved: what the mockup is now. */
+  /** Called after another user has saved, with the mockup as it is now. */
   onConflict: (read: ReadMockup) => void;
 }
 

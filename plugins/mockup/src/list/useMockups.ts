@@ -22,7 +22,7 @@ export const useMockupQuery = () => useListQuery(CHOICES);
 
 type MockupQuery = ReturnType<typeof useMockupQuery>[0];
 
-/** A part of the list. The answer to the last question counts, whichever comes last. */
+/** A part of the list. Only the answer to the last request counts. */
 export function useMockups({ search, of, order, page }: MockupQuery) {
   const mockupApi = useApi(mockupApiRef);
   const identityApi = useApi(identityApiRef);

@@ -341,7 +341,7 @@ function GroupRow(props: {
   );
 }
 
-/** With whom somebody else has shared it meanwhile. */
+/** With whom another user has shared it meanwhile. */
 function Conflict({ now, onTake }: { now: Sharing; onTake: () => void }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   return (

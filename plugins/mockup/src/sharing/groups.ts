@@ -1,7 +1,7 @@
 import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
 import { groupRefSchema } from 'backstage-plugin-mockup-common';
 
-/** What somebody has typed for a group. */
+/** What the user has typed for a group. */
 export type TypedGroup =
   | { group: string }
   | { problem: 'missing' | 'invalid' | 'otherKind' };

@@ -48,7 +48,7 @@ export type GroupSearch =
 const NONE: FoundGroup[] = [];
 
 /**
- * Searches groups while somebody types: those that the user is a member of, and those of the
+ * Searches groups while the user types: those that the user is a member of, and those of the
  * catalog.
  *
  * @param text - what to search for; nothing while there is nothing to search

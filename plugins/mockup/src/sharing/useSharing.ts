@@ -38,7 +38,7 @@ export function useSharing(mockupId: string) {
   const opened = useAsyncRetry(read, [api, mockupId]);
   useEffect(() => setCurrent(opened.value), [opened.value]);
 
-  /** @returns what was changed; false where somebody else has changed it meanwhile */
+  /** @returns what was changed; false if another user has changed it meanwhile */
   const save = async (
     shares: MockupShare[],
   ): Promise<SharedChange | 'unchanged' | false> => {

@@ -11,7 +11,7 @@ import useAsync from 'react-use/esm/useAsync';
 import { tenantsTranslationRef } from '../translation';
 import { useOpenOther } from './OpenTenantContext';
 
-/** For somebody who may not enter the tenant that the page names, or no tenant at all. */
+/** For a user who may not enter the tenant that the page names, or no tenant at all. */
 export function NoTenantPage(props: {
   /** What the page sends as `X-Tenant-Slug`. */
   slug: string | undefined;

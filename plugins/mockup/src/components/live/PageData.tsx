@@ -17,7 +17,7 @@ export class TooManyQuestionsError extends Error {}
 
 /**
  * What the items of one layout have asked for, each thing once for as long as the layout is shown:
- * whoever opens it later asks again.
+ * a page that is opened later asks again.
  */
 export class PageData implements MockupDataSources {
   readonly apis: ApiHolder;

@@ -8,7 +8,7 @@ const FASTEST = 16;
 
 /**
  * Scrolls while something is dragged and the pointer is near the upper or lower edge of what is
- * visible. What is dragged goes along: it is told that the pointer has moved.
+ * visible. The dragged item moves along: it gets an event as if the pointer had moved.
  */
 export function useEdgeScroll(
   isDragging: boolean,

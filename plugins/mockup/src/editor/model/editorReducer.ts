@@ -74,7 +74,7 @@ export type EditorAction =
       burst?: string;
     }
   | { type: 'describe'; name?: string; description?: string }
-  /** Has other content, such as that of raw JSON, or of somebody else. */
+  /** Replaces the content, such as by raw JSON or by what another user has saved. */
   | { type: 'replace'; content: Content }
   | { type: 'undo' }
   | { type: 'redo' };

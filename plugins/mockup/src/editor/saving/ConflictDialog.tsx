@@ -22,7 +22,7 @@ import { DESCRIPTION, itemKey, merge, NAME } from '../model/differences';
 import type { Content } from '../model/editorReducer';
 import { Differences } from './Differences';
 
-/** What somebody else has saved meanwhile, and what becomes of both. */
+/** Shows what another user has saved meanwhile, and asks which of the two to keep. */
 export function ConflictDialog(props: {
   /** What both have started from. */
   base: Content;

@@ -13,7 +13,7 @@ import type { Content } from '../model/editorReducer';
 /** What the user says of the version that they save. */
 export type VersionNote = Pick<SaveVersionRequest, 'versionTag' | 'message'>;
 
-/** What somebody else has saved since. */
+/** What another user has saved since. */
 export interface SaveConflict {
   theirs: Saved;
   /** What the user was about to save. */
@@ -173,7 +173,7 @@ export function useSaving(mockupId: string, opened: Saved) {
     failure,
     conflict,
     save,
-    /** Goes on from what somebody else has saved. */
+    /** Continues from what another user has saved. */
     startFrom(theirs: Saved) {
       setSaved(theirs);
       setConflict(undefined);
@@ -181,7 +181,7 @@ export function useSaving(mockupId: string, opened: Saved) {
     },
     /** Goes on after this page has shared the mockup, which changed its entity tag. */
     followShared({ before, after }: SharedChange) {
-      // Otherwise somebody has saved in between, and the next save has to show that.
+      // Otherwise another user has saved in between, and the next save has to show that.
       setSaved(now => (now.etag === before ? { ...now, etag: after } : now));
     },
     forgetConflict: () => setConflict(undefined),

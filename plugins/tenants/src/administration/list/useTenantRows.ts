@@ -35,7 +35,7 @@ export interface TenantRows {
   totalItems: number;
 }
 
-/** A part of the list. The answer to the last question counts, whichever comes last. */
+/** A part of the list. Only the answer to the last request counts. */
 export function useTenantRows({ search, state, order, page }: ListQuery) {
   const tenantsApi = useApi(tenantsApiRef);
   const readsAll = useReadsAllTenants();

@@ -44,7 +44,7 @@ export function AddMember(props: {
       return;
     }
     if (picked.id === undefined && isPlainSubject(principal)) {
-      // A name that somebody has typed would become a service of that name.
+      // A typed name would become a service of that name.
       setProblem(t('members.add.unclear', { text: principal }));
       return;
     }

@@ -33,7 +33,7 @@ import { RoleSelect } from './RoleSelect';
 const SHOWN = 100;
 const DAYS = ['1', '7', '30', '90'];
 
-/** Invitations into a tenant: who was invited, and a link for somebody else. */
+/** Invitations into a tenant, and a button that makes one. */
 export function Invitations({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
@@ -156,7 +156,7 @@ function InviteButton(props: {
   );
 }
 
-/** The link of a new invitation, which nobody can ask for again. */
+/** The link of a new invitation, which is shown only once. */
 function CreatedLink({ invitation }: { invitation: CreatedInvitation }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [copied, setCopied] = useState<boolean>();

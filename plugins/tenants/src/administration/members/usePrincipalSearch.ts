@@ -14,7 +14,7 @@ export type PrincipalSearch =
   | { state: 'found'; items: CatalogPrincipal[]; totalItems: number };
 
 /**
- * Searches the users and groups of the identity catalog while somebody types.
+ * Searches the users and groups of the identity catalog while the user types.
  *
  * @param text - what to search for; nothing while there is nothing to search
  */

@@ -9,7 +9,7 @@ import shared from '../administration.module.css';
 import { toText } from './configText';
 import styles from './sources.module.css';
 
-/** What somebody else has saved meanwhile, and what to do about it. */
+/** Shows what another user has saved meanwhile, and asks which of the two to keep. */
 export function Conflict(props: {
   /** What was read, and edited since. */
   base: ReadCatalogConfig;

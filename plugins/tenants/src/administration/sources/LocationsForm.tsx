@@ -9,7 +9,7 @@ import type { ConfiguredLocation } from './configText';
 import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
 
-/** The locations of a configuration, which somebody edits. */
+/** A form for the locations of a configuration. */
 export function LocationsForm(props: {
   slug: string;
   locations: ConfiguredLocation[];

@@ -17,7 +17,7 @@ export type ParsedConfig =
 
 const LOCATIONS = ['catalog', 'locations'];
 
-/** A configuration as somebody edits it: YAML, without sections that are empty. */
+/** A configuration as the user edits it: YAML, without empty sections. */
 export function toText({ catalog, integrations }: CatalogConfig): string {
   const sections = Object.entries({ catalog, integrations }).filter(
     ([, section]) => section && Object.keys(section).length > 0,
@@ -26,7 +26,7 @@ export function toText({ catalog, integrations }: CatalogConfig): string {
 }
 
 /**
- * Reads what somebody has typed. Whether the configuration is valid is for the backend, which
+ * Reads what the user has typed. Whether the configuration is valid is for the backend, which
  * says so in words that name the property.
  */
 export function parseText(text: string): ParsedConfig {
@@ -58,7 +58,7 @@ export function locationsOf(config: CatalogConfig): ConfiguredLocation[] {
   return Array.isArray(locations) ? locations.map(toLocation) : [];
 }
 
-/** Adds a location to a valid text, which otherwise stays as somebody has written it. */
+/** Adds a location to a valid text, which otherwise stays as it was typed. */
 export function addLocation(
   text: string,
   { target, kinds }: { target: string; kinds: string[] },

@@ -22,7 +22,7 @@ export class OtherTenantsHostname extends Error {
   }
 }
 
-/** Calls the catalog of one tenant, whichever tenant is open in the page. */
+/** Calls the catalog of one tenant, even if another one is open in the page. */
 export function useCatalogOf(slug: string) {
   const configApi = useApi(configApiRef);
   const discoveryApi = useApi(discoveryApiRef);

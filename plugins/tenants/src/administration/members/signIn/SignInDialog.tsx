@@ -19,7 +19,7 @@ import {
   toTexts,
 } from './signInTexts';
 
-/** What nobody who signs in becomes by that alone. */
+/** The option that signing in alone makes no member. */
 const NOBODY = 'nobody';
 
 /** Asks by which provider the people of a tenant are to sign in. */
