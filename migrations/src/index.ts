@@ -54,6 +54,7 @@ export { operatorCommand } from './operatorCommand';
 export type { OperatorCommandName } from './operatorCommand';
 export {
   isCountedKey,
+  isOrderedKey,
   KEY_PREFIXES,
   toTermKey,
 } from './phases/phase5_partitions/15_search_tables/keys';

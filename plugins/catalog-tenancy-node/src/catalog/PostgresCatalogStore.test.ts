@@ -12,13 +12,14 @@ import {
   component,
   createCatalogDatabase,
 } from './__testUtils__/catalogDatabase';
-import type { TenantScope } from '../database/TenantDatabase';
+import type { TenantDatabase, TenantScope } from '../database/TenantDatabase';
 import { FirstReadHeld } from './__testUtils__/FirstReadHeld';
 import type { CatalogStore, EntityPageQuery } from './CatalogStore';
 import { PostgresCatalogStore } from './PostgresCatalogStore';
 import { selectEntities } from './reads/list';
 import { selectNewest } from './reads/others';
 import { selectPage } from './reads/page';
+import { MOST_MATCHES, shortPage } from './reads/shortPage';
 
 function names(entities: Array<Entity | null>): Array<string | undefined> {
   return entities.map(entity => entity?.metadata.name);
@@ -336,6 +337,105 @@ describe('reads of PostgresCatalogStore', () => {
         );
       });
 
+      it('reads a short list as it would a long one', async () => {
+        const entities = ['a', 'B', 'bb', 'c', 'd'].map((name, index) =>
+          component(name, {
+            metadata: { title: index % 2 ? name : undefined },
+            spec: { type: index % 3 ? 'service' : 'library', owner: 'g' },
+          }),
+        );
+        await write(...entities);
+        await catalog.adopt(tenantId, [
+          {
+            name: 'twice',
+            finalEntity:
+              '{"kind":"Component","metadata":{"name":"z","Name":"aa"},"spec":{"owner":"g"}}',
+          },
+          {
+            name: 'nameless',
+            finalEntity:
+              '{"kind":"Component","metadata":{"name":null},"spec":{"owner":"g"}}',
+          },
+        ]);
+        const filters: FilterPredicate[] = [
+          { 'spec.owner': 'g' },
+          { 'spec.owner': 'none' },
+          { kind: 'component', 'spec.type': 'service' },
+          { 'spec.type': { $in: ['service', 'library'] } },
+          {
+            $all: [
+              { kind: 'component' },
+              { $any: [{ 'metadata.name': 'a' }, { $not: { kind: 'x' } }] },
+            ],
+          },
+        ];
+        const pages: Array<Partial<EntityPageQuery>> = [
+          {},
+          { order: byName },
+          { order: { field: 'metadata.name', order: 'desc' }, backwards: true },
+          { order: { field: 'spec.type', order: 'desc' } },
+          { order: { field: 'metadata.title', order: 'asc' }, offset: 1 },
+          { order: byName, limit: 0 },
+          { order: byName, limit: 2, offset: 2 },
+          { order: byName, fullText: { term: 'B' } },
+          { order: byName, fullText: { term: 'b', fields: ['spec.owner'] } },
+          { fullText: { term: 'G', fields: ['spec.owner', 'metadata.title'] } },
+        ];
+        for (const filter of filters) {
+          for (const page of pages) {
+            const query = { limit: 10, total: true, filter, ...page };
+            const rows = (build: (scope: TenantScope) => Knex.Raw) =>
+              catalog.database.query(tenantId, build);
+            const expected = await rows(scope => selectPage(scope, query));
+            await expect(rows(shortPage(query)!)).resolves.toEqual(expected);
+          }
+        }
+      });
+
+      it('reads a list that is not short, and remembers that', async () => {
+        const length = MOST_MATCHES + 1;
+        await write(
+          ...Array.from({ length }, (_each, index) =>
+            component(`c${String(index).padStart(3, '0')}`),
+          ),
+        );
+        let sent = 0;
+        const database: TenantDatabase = {
+          query: (...args) => {
+            sent += 1;
+            return catalog.database.query(...args);
+          },
+          transaction: (...args) => catalog.database.transaction(...args),
+        };
+        const store = new PostgresCatalogStore({
+          database,
+          pool: catalog.pool,
+        });
+        const page = async (order: 'asc' | 'desc') => {
+          const { rows, totalItems } = await store.readPage(tenantId, {
+            filter: { kind: 'component' },
+            order: { field: 'metadata.name', order },
+            limit: 1,
+            total: true,
+          });
+          return [JSON.parse(rows[0].json).metadata.name, totalItems, sent];
+        };
+        await expect(page('asc')).resolves.toEqual(['c000', length, 2]);
+        await expect(page('desc')).resolves.toEqual(['c500', length, 3]);
+        await catalog.client.query(
+          `delete from entities where tenant_id = $1 and entity_name = 'c000'`,
+          [tenantId],
+        );
+        await expect(page('asc')).resolves.toEqual(['c001', length - 1, 4]);
+        await expect(
+          catalog.store.readPage(tenantId, {
+            filter: { kind: 'component' },
+            limit: 0,
+            total: true,
+          }),
+        ).resolves.toEqual({ rows: [], totalItems: MOST_MATCHES });
+      });
+
       itOnOneServer(
         'looks many conditions up all at once where many entities are left',
         async () => {
@@ -387,18 +487,23 @@ describe('reads of PostgresCatalogStore', () => {
             },
           ];
           for (const query of queries) {
-            const plan = await planOf(scope =>
-              selectPage(scope, { limit: 20, total: true, ...query }),
-            );
-            expect(plan).not.toContain('Seq Scan');
-            expect(plan).toContain('Index Only Scan');
-            // That one would have it read rows of the table.
-            expect(plan).not.toContain('entity_terms_entity_idx');
-            // A condition of the whole plan, not of a row.
-            expect(plan).toMatch(/"One-Time Filter":"[^"]*tenant_required/);
-            expect(plan).not.toMatch(
-              /"(Index Cond|Filter)":"[^"]*tenant_required/,
-            );
+            const whole = { limit: 20, total: true, ...query };
+            const statements = [
+              (scope: TenantScope) => selectPage(scope, whole),
+              shortPage(whole) ?? [],
+            ].flat();
+            for (const statement of statements) {
+              const plan = await planOf(statement);
+              expect(plan).not.toContain('Seq Scan');
+              expect(plan).toContain('Index Only Scan');
+              // That one would have it read rows of the table.
+              expect(plan).not.toContain('entity_terms_entity_idx');
+              // A condition of the whole plan, not of a row.
+              expect(plan).toMatch(/"One-Time Filter":"[^"]*tenant_required/);
+              expect(plan).not.toMatch(
+                /"(Index Cond|Filter)":"[^"]*tenant_required/,
+              );
+            }
           }
         },
       );

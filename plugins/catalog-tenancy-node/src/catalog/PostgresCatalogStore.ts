@@ -3,6 +3,7 @@ import { InputError } from '@backstage/errors';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import { toTermKey } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
+import { LRUCache } from 'lru-cache';
 import type {
   TenantDatabase,
   TenantQueryOptions,
@@ -37,6 +38,7 @@ import {
 } from './reads/others';
 import { selectEntities } from './reads/list';
 import { selectPage } from './reads/page';
+import { shortPage } from './reads/shortPage';
 import { Coalescer } from '../work/Coalescer';
 
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -47,12 +49,15 @@ const ON_ANY_SERVER: TenantQueryOptions = { mayBeStale: true };
 /** To plan the comparison of fewer versions takes longer than to send their texts again. */
 const FEWEST_KEPT = 10;
 
+/** How many characters the keys of the lists may have that are known to be long. */
+const MOST_LONG_LISTS = 1_000_000;
+
 interface PageRow {
   json: string | null;
   entity_id: string | null;
   value: string | null;
-  /** Present if the query asked for it. */
-  total?: number;
+  /** Present if the query asked for it; null if `shortPage` found too many matches. */
+  total?: number | null;
 }
 
 /**
@@ -65,6 +70,11 @@ export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
   readonly #pool: Pick<TenancyPool, 'query'>;
   readonly #coalescer = new Coalescer();
+  /** The lists whose `shortPage` found too many: only a hint of which statement to send. */
+  readonly #longLists = new LRUCache<string, true>({
+    maxSize: MOST_LONG_LISTS,
+    sizeCalculation: (_, key) => key.length,
+  });
   #texts = new EntityTexts();
   #unicode: Promise<boolean> | undefined;
 
@@ -181,10 +191,10 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<EntityPage> {
     refuseNegative('limit', query.limit);
     refuseNegative('offset', query.offset);
-    const rows = await this.#share<PageRow>(
+    const rows = await this.#coalescer.ask<readonly Readonly<PageRow>[]>(
       tenantId,
-      ['page', query],
-      scope => selectPage(scope, query),
+      questionOf('page', query),
+      shared => this.#pageRows(tenantId, query, shared),
       options,
     );
     return {
@@ -194,7 +204,7 @@ export class PostgresCatalogStore implements CatalogStore {
           ? []
           : [{ json, entityId, ...(value !== null && { value }) }],
       ),
-      ...(query.total && { totalItems: rows[0].total }),
+      ...(query.total && { totalItems: rows[0].total ?? undefined }),
     };
   }
 
@@ -238,6 +248,34 @@ export class PostgresCatalogStore implements CatalogStore {
     return toAncestry(rows, refs);
   }
 
+  /** The rows of a page, of one statement. Tries the one for short lists first. */
+  async #pageRows(
+    tenantId: string,
+    query: EntityPageQuery,
+    options: ReadOptions,
+  ): Promise<PageRow[]> {
+    const { filter, fullText, order } = query;
+    const read = (build: (scope: TenantScope) => Knex.Raw) =>
+      this.#database.query<PageRow>(tenantId, build, {
+        ...ON_ANY_SERVER,
+        ...options,
+      });
+    const short = shortPage(query);
+    const list = `${tenantId} ${JSON.stringify([
+      readFilter(filter),
+      fullText,
+      order?.field,
+    ])}`;
+    if (short && !this.#longLists.has(list)) {
+      const rows = await read(short);
+      if (rows[0].total !== null) {
+        return rows;
+      }
+      this.#longLists.set(list, true);
+    }
+    return read(scope => selectPage(scope, query));
+  }
+
   /** The texts of the entities with these refs that match the condition, by ref. */
   async #textsOf(
     tenantId: string,
@@ -266,7 +304,7 @@ export class PostgresCatalogStore implements CatalogStore {
   /**
    * Runs equal concurrent reads once, such as those of users who open the same page. The filter
    * includes the caller's permissions, so callers share a result only if they may read the same
-   * entities. Filters are compared as parsed conditions.
+   * entities.
    */
   #share<TRow extends object>(
     tenantId: string,
@@ -277,10 +315,9 @@ export class PostgresCatalogStore implements CatalogStore {
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
     options: ReadOptions,
   ): Promise<readonly Readonly<TRow>[]> {
-    const question = [what, { ...query, filter: readFilter(query.filter) }];
     return this.#coalescer.ask<readonly Readonly<TRow>[]>(
       tenantId,
-      question,
+      questionOf(what, query),
       shared =>
         this.#database.query<TRow>(tenantId, build, {
           ...ON_ANY_SERVER,
@@ -310,6 +347,14 @@ export class PostgresCatalogStore implements CatalogStore {
       });
     return this.#unicode;
   }
+}
+
+/** Filters are compared as parsed conditions. */
+function questionOf(
+  what: string,
+  query: { filter?: FilterPredicate; refs?: string[] },
+): object {
+  return [what, { ...query, filter: readFilter(query.filter) }];
 }
 
 /** As in the stock catalog, a malformed ref matches no entity. */

@@ -2,7 +2,9 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   COUNTED_KEY,
   isCountedKey,
+  isOrderedKey,
   KEY_PREFIXES,
+  ORDERED_KEY,
   termKeySql,
   toTermKey,
 } from './keys';
@@ -54,15 +56,21 @@ describe.each(databases.eachSupportedId())('keys of entity_terms on %s', id => {
     expect(rows[0].keys).toEqual(KEYS.map(toTermKey));
   });
 
-  it('are in the index of facets by SQL where the reads expect it', async () => {
-    const knex = await databases.init(id);
-    const keys = [...KEYS, 'metadata.name', 'metadata.uid'].map(toTermKey);
-    const { rows } = await knex.raw(
-      `select array_agg(${COUNTED_KEY} order by i) as counted
+  it.each([
+    ['facets', COUNTED_KEY, isCountedKey],
+    ['orders', ORDERED_KEY, isOrderedKey],
+  ])(
+    'are in the index of %s by SQL where the reads expect it',
+    async (_, sql, has) => {
+      const knex = await databases.init(id);
+      const keys = [...KEYS, 'metadata.name', 'metadata.uid'].map(toTermKey);
+      const { rows } = await knex.raw(
+        `select array_agg(${sql} order by i) as indexed
          from (select key collate "C" as key, i from unnest(?::text[]) with ordinality k (key, i)) k`,
-      [keys],
-    );
-    expect(rows[0].counted).toEqual(keys.map(isCountedKey));
-    expect(new Set(rows[0].counted)).toEqual(new Set([true, false]));
-  });
+        [keys],
+      );
+      expect(rows[0].indexed).toEqual(keys.map(has));
+      expect(new Set(rows[0].indexed)).toEqual(new Set([true, false]));
+    },
+  );
 });

@@ -74,14 +74,24 @@ export function isCountedKey(termKey: string): boolean {
 export const COUNTED_KEY = `(key < '${ANNOTATIONS.from}' or key >= '${ANNOTATIONS.upto}')
    and key <> all ('{${WIDE_KEYS}}'::text[])`;
 
-/**
- * SQL for the keys that `entity_terms_order_idx` has: what the pages of Backstage's frontend show
- * in columns, and so may be ordered by.
- */
-export const ORDERED_KEY = `key = any ('{${[
+// What the pages of Backstage's frontend show in columns, and so may be ordered by.
+const ORDERED_KEYS = [
   'metadata.name',
   'metadata.title',
   'spec.type',
   'spec.lifecycle',
   'spec.owner',
-].map(toTermKey)}}'::text[])`;
+].map(toTermKey);
+
+/**
+ * Whether `entity_terms_order_idx` has a key.
+ *
+ * @param termKey - as {@link toTermKey} returns it
+ * @public
+ */
+export function isOrderedKey(termKey: string): boolean {
+  return ORDERED_KEYS.includes(termKey);
+}
+
+/** SQL for the same of the column `key`, in the form that the planner proves from a key. */
+export const ORDERED_KEY = `key = any ('{${ORDERED_KEYS}}'::text[])`;

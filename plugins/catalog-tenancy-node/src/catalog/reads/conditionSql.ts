@@ -118,6 +118,11 @@ function idsOfAny(
     : undefined;
 }
 
+/** True if the entities have one of some values: such a condition may hold for few of them. */
+export function isSelective(condition: Condition): boolean {
+  return rankOf(condition) <= 1;
+}
+
 /** The smaller the rank, the fewer entities are expected to match. */
 function rankOf(condition: Condition): number {
   if (condition.type !== 'term') {

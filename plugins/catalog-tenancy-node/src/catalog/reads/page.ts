@@ -21,7 +21,7 @@ import {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The conditions of a page, with the stock catalog's semantics. */
-interface PagePlan {
+export interface PagePlan {
   /** On the entity of a row. */
   condition: Condition;
   /** On the order value of a row. */
@@ -46,19 +46,11 @@ export function selectPage(
 ): Knex.Raw {
   const { knex } = scope;
   const plan = planPage(query);
-  const value = plan.sort ? 'page.value' : 'null::text';
-  const rows = liveEntities(scope, 'e')
-    .joinRaw('join page on page.entity_id = e.entity_id')
-    .select(
-      knex.raw('e.final_entity::text as json'),
-      'e.entity_id',
-      knex.raw(`${value} as value`),
-    );
+  const rows = entitiesOfPage(scope, plan);
   const page = knex.raw('page as materialized ?', [
     pageIds(scope, plan, query),
   ]);
-  const direction = directionOf(plan, query);
-  const order = `value ${direction}, entity_id ${direction}`;
+  const order = orderOf(plan, query);
   if (!query.total) {
     return knex.raw(`with ? select * from ? r order by ${order}`, [page, rows]);
   }
@@ -69,7 +61,27 @@ export function selectPage(
   );
 }
 
-function planPage({ filter, order, fullText }: EntityPageQuery): PagePlan {
+/** The entities with the ids of the CTE `page`. */
+export function entitiesOfPage(
+  scope: TenantScope,
+  { sort }: PagePlan,
+): Knex.QueryBuilder {
+  const { knex } = scope;
+  return liveEntities(scope, 'e')
+    .joinRaw('join page on page.entity_id = e.entity_id')
+    .select(
+      knex.raw('e.final_entity::text as json'),
+      'e.entity_id',
+      knex.raw(`${sort ? 'page.value' : 'null::text'} as value`),
+    );
+}
+
+/** @throws `InputError` for a filter that has no meaning */
+export function planPage({
+  filter,
+  order,
+  fullText,
+}: EntityPageQuery): PagePlan {
   const condition = readFilter(filter);
   const sort = order && {
     keys: storedKeys(order.field),
@@ -110,6 +122,12 @@ function planPage({ filter, order, fullText }: EntityPageQuery): PagePlan {
     ]),
     sort,
   };
+}
+
+/** The order of the rows of a page, by `value` and `entity_id`. */
+export function orderOf(plan: PagePlan, query: EntityPageQuery): string {
+  const direction = directionOf(plan, query);
+  return `value ${direction}, entity_id ${direction}`;
 }
 
 function directionOf(plan: PagePlan, { backwards }: EntityPageQuery): string {
