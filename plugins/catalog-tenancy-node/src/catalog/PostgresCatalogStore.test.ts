@@ -381,11 +381,11 @@ describe('reads of PostgresCatalogStore', () => {
           { order: byName, fullText: { term: 'b', fields: ['spec.owner'] } },
           { fullText: { term: 'G', fields: ['spec.owner', 'metadata.title'] } },
         ];
+        const rows = (build: (scope: TenantScope) => Knex.Raw) =>
+          catalog.database.query(tenantId, build);
         for (const filter of filters) {
           for (const page of pages) {
             const query = { limit: 10, total: true, filter, ...page };
-            const rows = (build: (scope: TenantScope) => Knex.Raw) =>
-              catalog.database.query(tenantId, build);
             const expected = await rows(scope => selectPage(scope, query));
             await expect(rows(shortPage(query)!)).resolves.toEqual(expected);
           }
