@@ -88,7 +88,7 @@ function orderValues(
     found
       // With an offset, PostgreSQL plans this by itself: joined, both would be planned for each
       // order of the join.
-      .joinRaw('cross join lateral (? offset 0) o', [values])
+      .joinRaw('?', [knex.raw('cross join lateral (? offset 0) o', [values])])
       .select('found.entity_id', 'o.value')
   );
 }
