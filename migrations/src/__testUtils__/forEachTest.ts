@@ -8,20 +8,31 @@ interface Opened {
  * @returns what stands for that of the present test
  */
 export function forEachTest<T extends Opened>(open: () => Promise<T>): T {
-  let current: T | undefined;
+  const holder: Holder<T> = {};
   beforeEach(async () => {
-    current = await open();
+    holder.current = await open();
   });
-  afterEach(() => current!.close());
-  return new Proxy({} as T, { get: (_, name) => Reflect.get(current!, name) });
+  afterEach(() => holder.current!.close());
+  return standInFor(holder);
 }
 
 /** The same for all tests of a block together. */
 export function forAllTests<T extends Opened>(open: () => Promise<T>): T {
-  let current: T | undefined;
+  const holder: Holder<T> = {};
   beforeAll(async () => {
-    current = await open();
+    holder.current = await open();
   });
-  afterAll(() => current!.close());
-  return new Proxy({} as T, { get: (_, name) => Reflect.get(current!, name) });
+  afterAll(() => holder.current!.close());
+  return standInFor(holder);
+}
+
+interface Holder<T> {
+  current?: T;
+}
+
+function standInFor<T extends object>(holder: Holder<T>): T {
+  return new Proxy({} as T, {
+    get: (_, name) => Reflect.get(holder.current!, name),
+    set: (_, name, value) => Reflect.set(holder.current!, name, value),
+  });
 }

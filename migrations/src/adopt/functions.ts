@@ -23,33 +23,19 @@ const FILE = join(
   'adoption.sql',
 );
 
+const SQL = readFileSync(FILE, 'utf8').trim().replace(/;$/, '');
+
 /** The functions that the file creates, by their signatures. */
 const FUNCTION_SIGNATURES = [
-  'adoption_note(uuid, text, text, text, text, text)',
-  'adoption_check_snapshot()',
-  'adoption_json(text)',
-  'adoption_is_carried(uuid, uuid)',
-  'adoption_forget_faults(uuid, text[], text)',
-  'adoption_reserve(uuid, text)',
-  'adoption_release(text)',
-  'adoption_put_relations(uuid, text, text, boolean)',
-  'adoption_put_state(uuid, text, text, text, text)',
-  'adoption_put_rest(uuid, text, text)',
-  'adoption_insert_entity(uuid, uuid, text, text, text, text, jsonb, text, timestamptz)',
-  'adoption_insert_rest(uuid, text, text, text, text)',
-  'adoption_put_entity(uuid, text, text, text, text, text, timestamptz, boolean)',
-  'adoption_forget_entity(uuid, text, uuid)',
-  'adoption_drop_entity(uuid, text, text)',
-  'adoption_clear(uuid, text)',
-  'adoption_put(uuid, text, text)',
-  'adoption_copy(uuid, text, text, integer)',
-  'adoption_put_parents(uuid, text, text[], text[])',
-  'adoption_copy_parents(uuid, text, bigint, integer)',
-  'adoption_on_final_entities()',
-  'adoption_on_relations()',
-  'adoption_on_refresh_state()',
-  'adoption_on_refresh_state_references()',
-];
+  ...SQL.matchAll(/^create or replace function (\w+)\(([^)]*)\)/gm),
+].map(([, name, parameters]) => {
+  const types = parameters
+    .split(',')
+    .map(each => each.trim())
+    .filter(each => each && !each.startsWith('out '))
+    .map(each => each.replace(/^\w+ /, ''));
+  return `${name}(${types.join(', ')})`;
+});
 
 /** Those that keep their plans, which on Citus may not: see {@link plansOnCitus}. */
 const WITH_KEPT_PLANS = [
@@ -94,12 +80,11 @@ export const plansOnCitus = WITH_KEPT_PLANS.map(
     `alter function ${signature} set plan_cache_mode = force_custom_plan`,
 );
 
-function readSql(schema: string): string {
-  return readFileSync(FILE, 'utf8')
-    .replaceAll(':"schema"', escapeIdentifier(schema))
-    .replaceAll(":'schema'", escapeLiteral(schema))
-    .trim()
-    .replace(/;$/, '');
+function sqlFor(schema: string): string {
+  return SQL.replaceAll(':"schema"', escapeIdentifier(schema)).replaceAll(
+    ":'schema'",
+    escapeLiteral(schema),
+  );
 }
 
 /**
@@ -120,7 +105,7 @@ export async function prepareAdoption(
       'New objects, which no session uses yet, and functions: a write that has begun goes on ' +
       'with the one that it calls.',
     statements: [
-      readSql(settings.schema),
+      sqlFor(settings.schema),
       ...FORMER_SIGNATURES.map(
         signature => `drop function if exists ${signature}`,
       ),
@@ -144,7 +129,7 @@ export async function prepareAdoption(
  */
 export async function bringAdoptionAlong(context: StepContext): Promise<void> {
   const { executor, settings } = context;
-  const adoption = readSql(settings.schema);
+  const adoption = sqlFor(settings.schema);
   if (await hasOthers(executor, FUNCTION_SIGNATURES, adoption)) {
     await prepareAdoption(recording(context, ADOPTION_CREATIONS), []);
   }

@@ -10,32 +10,16 @@ import type { Engine } from './engine';
  * A crash may lose it: the next run finds the difference.
  */
 export async function runBriefly<Row>(
-  { executor: { session }, settings, reporter }: StepContext,
+  context: StepContext,
   engine: Engine,
   { title, statement }: { title: string; statement: string },
 ): Promise<Row[]> {
-  return withLockRetries(
-    {
-      title,
-      session,
-      reporter,
-      tables: ENGINE_TABLES.map(table => engineTable(engine, table)),
-      mode: 'rows',
-      maxPauseMs: settings.maxPauseMs,
-    },
-    async timeoutMs => {
-      try {
-        return await session.query<Row>(
-          [
-            'set local synchronous_commit = off',
-            limitWaits(timeoutMs),
-            statement,
-          ].join(';\n'),
-        );
-      } catch (error) {
-        await session.rollback();
-        throw error;
-      }
-    },
+  const tables = ENGINE_TABLES.map(table => engineTable(engine, table));
+  return withLockRetries(context, { title, tables, mode: 'rows' }, timeoutMs =>
+    context.executor.session.queryAtOnce<Row>([
+      'set local synchronous_commit = off',
+      limitWaits(timeoutMs),
+      statement,
+    ]),
   );
 }

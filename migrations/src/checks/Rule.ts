@@ -11,7 +11,7 @@ export interface Found {
   /** The statement that puts it right, if one does. */
   fix: string | null;
   /** The statement that makes it again after phase 5, if one does. */
-  again: string | null;
+  again?: string | null;
   /** How many there are, where the query returns the first of them. */
   total?: number;
 }
@@ -143,6 +143,6 @@ function describe(
   };
 }
 
-function present(texts: (string | null)[]): string[] {
-  return [...new Set(texts)].filter((text): text is string => text !== null);
+function present(texts: (string | null | undefined)[]): string[] {
+  return [...new Set(texts)].filter((text): text is string => Boolean(text));
 }

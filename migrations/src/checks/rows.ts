@@ -69,7 +69,7 @@ function ruleOf(
     sql: `
     select name, $fix$${fix.join(
       ';\n',
-    )}$fix$ as fix, null as again, count(*) over ()::int as total
+    )}$fix$ as fix, count(*) over ()::int as total
       from (select distinct ${example} as name from ${table} t where ${broken}) found
      order by 1 limit ${EXAMPLES}`,
   };

@@ -14,7 +14,7 @@ export const encoding: Rule = {
   message: 'PostgreSQL does not know letters in the encoding of the database',
   advice: 'Dump it, and restore it into a database with the encoding UTF8.',
   sql: `
-    select 'SQL_ASCII' as name, null as fix, null as again
+    select 'SQL_ASCII' as name, null as fix
      where current_setting('server_encoding') = 'SQL_ASCII'`,
 };
 
@@ -28,8 +28,7 @@ export const extensions: Rule = {
   sql: `
     select x.name || case when v.name is null then ', not available on the server'
                           else ', which the login may not create' end as name,
-           case when v.name is not null then format('create extension %I', x.name) end as fix,
-           null as again
+           case when v.name is not null then format('create extension %I', x.name) end as fix
       from unnest(array[${REQUIRED_EXTENSIONS.map(escapeLiteral).join(
         ', ',
       )}]) x (name)
@@ -53,11 +52,11 @@ export const writable: Rule = {
   advice:
     'Connect to the primary server, or turn the setting off where it was set.',
   sql: `
-  select 'it is a standby' as name, null as fix, null as again where pg_is_in_recovery()
+  select 'it is a standby' as name, null as fix where pg_is_in_recovery()
    union all
   select 'default_transaction_read_only is on',
          format('alter database %I reset default_transaction_read_only; alter role %I reset default_transaction_read_only',
-                current_database(), session_user), null
+                current_database(), session_user)
    where not pg_is_in_recovery() and current_setting('default_transaction_read_only')::boolean`,
 };
 
@@ -69,7 +68,7 @@ export const SERVER_RULES: readonly Rule[] = [
     message: 'The server is too old',
     advice: 'Upgrade it: PostgreSQL 14 or later is needed.',
     sql: `
-    select 'PostgreSQL ' || current_setting('server_version') as name, null as fix, null as again
+    select 'PostgreSQL ' || current_setting('server_version') as name, null as fix
      where ${VERSION} < 140000`,
   },
   writable,
@@ -86,7 +85,7 @@ export const SERVER_RULES: readonly Rule[] = [
     sql: `
     select 'it is not created in this database' as name,
            (select format('create extension %I', a.name) from pg_available_extensions a
-             where a.name = 'pg_cron') as fix, null as again
+             where a.name = 'pg_cron') as fix
      where not exists (select from pg_extension where extname = 'pg_cron')`,
   },
   {
@@ -101,15 +100,14 @@ export const SERVER_RULES: readonly Rule[] = [
            case when r.rolsuper then format('alter table %s owner to %I', o.sql, session_user)
                 when ${VERSION} >= 160000
                 then format('grant %I to %I with inherit true', r.rolname, session_user)
-                else format('grant %1$I to %2$I; alter role %2$I inherit', r.rolname, session_user) end as fix,
-           null as again
+                else format('grant %1$I to %2$I; alter role %2$I inherit', r.rolname, session_user) end as fix
       from ours o join pg_roles r on r.oid = o.owner
      where not pg_has_role(current_user, o.owner, 'USAGE')
      union all
     select case when n.oid is null then 'CREATE on the database'
                 else 'USAGE and CREATE on the schema ' || n.nspname end,
            format(case when n.oid is null then 'create schema %I authorization %I'
-                       else 'grant usage, create on schema %I to %I' end, $1, session_user), null
+                       else 'grant usage, create on schema %I to %I' end, $1, session_user)
       from (values ($1)) wanted (name) left join pg_namespace n on n.nspname = wanted.name
      where not case when n.oid is null then has_database_privilege(current_database(), 'create')
                     else has_schema_privilege(n.oid, 'usage') and has_schema_privilege(n.oid, 'create') end`,
@@ -126,16 +124,16 @@ export const SERVER_RULES: readonly Rule[] = [
     select format('process %s of %s ("%s", %s, %s s)', pid, coalesce(usename, 'the server'),
                   application_name, coalesce(state, backend_type),
                   extract(epoch from clock_timestamp() - xact_start)::int) as name,
-           null as fix, null as again
+           null as fix
       from pg_stat_activity
      where datname = current_database() and pid <> pg_backend_pid()
        and xact_start < clock_timestamp() - interval '60 s'
      union all
     select format('the prepared transaction "%s" of %s (since %s)', gid, owner, prepared::timestamptz(0)),
-           null, null
+           null
       from pg_prepared_xacts where database = current_database()
      union all
-    select format('the replication slot %s (%s transactions)', slot_name, age(xmin)), null, null
+    select format('the replication slot %s (%s transactions)', slot_name, age(xmin)), null
       from pg_replication_slots where xmin is not null`,
   },
 ];

@@ -35,19 +35,19 @@ export const storage: Rule = {
   sql: `
     select o.name || ': ' || case o.kind when 'p' then 'a partitioned table' when 'f' then 'a foreign table'
              when 'm' then 'a materialized view' else 'a view' end as name,
-           null as fix, null as again
+           null as fix
       from ours o
      where o.kind <> 'r'
        and not (o.kind = 'p' and $2 and pg_get_partkeydef(o.oid) = 'LIST (tenant_id)')
      union all
-    select o.name || ': of a type', format('alter table %s not of', o.sql), null
+    select o.name || ': of a type', format('alter table %s not of', o.sql)
       from ours o join pg_class c on c.oid = o.oid where c.reloftype <> 0
      union all
-    select o.name || ': not logged', format('alter table %s set logged', o.sql), null
+    select o.name || ': not logged', format('alter table %s set logged', o.sql)
       from ours o join pg_class c on c.oid = o.oid where c.relpersistence <> 'p'
      union all
     select o.name || ': inherits, or is inherited from',
-           format('alter table %s no inherit %s', i.inhrelid::regclass, i.inhparent::regclass), null
+           format('alter table %s no inherit %s', i.inhrelid::regclass, i.inhparent::regclass)
       from ours o join pg_inherits i on o.oid in (i.inhrelid, i.inhparent)
      where o.kind = 'r'`,
 };
@@ -72,8 +72,7 @@ export const columns: Rule = {
            case when a.attname is null
              then format('alter table %s add column %I %s', o.sql, e.attribute, e.type)
              else format('alter table %s alter column %I type %s using %I::%s', o.sql, e.attribute,
-                         e.type, e.attribute, e.type) end as fix,
-           null as again
+                         e.type, e.attribute, e.type) end as fix
       from ours o join expected e on e.name = o.name
       left join pg_attribute a on a.attrelid = o.oid and a.attname = e.attribute
                               and not a.attisdropped
@@ -82,7 +81,7 @@ export const columns: Rule = {
            and not (e.varying and a.atttypid = 'varchar'::regtype)
      union all
     select format('%s.tenant_id, which the migration did not add', o.name),
-           format('alter table %s rename column tenant_id to former_tenant_id', o.sql), null
+           format('alter table %s rename column tenant_id to former_tenant_id', o.sql)
       from ours o join pg_attribute a on a.attrelid = o.oid and a.attname = 'tenant_id'
                                      and not a.attisdropped
      where not $2 or a.atttypid <> 'uuid'::regtype
@@ -104,8 +103,7 @@ create sequence %3$s;
 select setval(%4$L, coalesce(max(%2$I), 0) + 1, false) from %1$s;
 alter table %1$s alter column %2$I set default nextval(%4$L);
 commit', o.sql, a.attname, n.sequence, n.sequence)
-                else format('alter sequence %s owned by none', s.objid::regclass) end as fix,
-           null as again
+                else format('alter sequence %s owned by none', s.objid::regclass) end as fix
       from ours o join pg_attribute a on a.attrelid = o.oid and not a.attisdropped
       left join pg_depend s on s.classid = 'pg_class'::regclass and s.refclassid = s.classid
                            and s.refobjid = o.oid and s.refobjsubid = a.attnum and s.deptype = 'a'
@@ -126,8 +124,7 @@ const keys: Rule = {
            format(case when k.is_primary then 'create unique index concurrently entities_pkey on %1$s (entity_id);
 alter table %1$s add primary key using index entities_pkey'
              else 'create unique index concurrently entities_entity_ref_key on %1$s (entity_ref)' end,
-             o.sql) as fix,
-           null as again
+             o.sql) as fix
       from ours o cross join (values ('entity_id', true), ('entity_ref', false)) k (attribute, is_primary)
      where o.name = 'entities' and o.kind = 'r' and not exists (
        select from pg_index i
@@ -156,8 +153,7 @@ const indexes: Rule = {
                                and k.contype in ('p', 'u', 'x'))
     select format('%s (%s)', f.relname, f.on_table) as name,
            case when f.conname is null then format('drop index concurrently %s', f.index)
-             else format('alter table %s drop constraint %I', f.sql, f.conname) end as fix,
-           null as again
+             else format('alter table %s drop constraint %I', f.sql, f.conname) end as fix
       from found f
      where not f.indimmediate or f.indisexclusion
         or not f.indisvalid and not ($2 and f.body like '%tenant\\_id%')
@@ -191,8 +187,7 @@ const constraints: Rule = {
       from ours o join pg_constraint k on k.conrelid = o.oid
      where k.contype in ('c', 'f', 'n') and k.conparentid = 0)
     select format('%s (%s)', f.conname, f.on_table) as name,
-           format('alter table %s drop constraint %I', f.sql, f.conname) as fix,
-           null as again
+           format('alter table %s drop constraint %I', f.sql, f.conname) as fix
       from found f
      where case f.contype when 'n' then f.connoinherit or not f.convalidated
                           when 'f' then f.confrelid not in (
@@ -239,13 +234,12 @@ const rowSecurity: Rule = {
     select o.name as on_table, o.sql, p.*, $2 and c.relrowsecurity as enabled
       from ours o join pg_policy p on p.polrelid = o.oid join pg_class c on c.oid = o.oid)
     select format('%s (%s)', p.polname, p.on_table) as name,
-           format('drop policy %I on %s', p.polname, p.sql) as fix,
-           null as again
+           format('drop policy %I on %s', p.polname, p.sql) as fix
       from policies p
      where not (p.enabled and p.polname in ('${TENANT_POLICY}', '${ADMIN_POLICY}', '${FENCE_POLICY}'))
      union all
     select format('%s, where it is enabled', o.name),
-           format('alter table %s disable row level security, no force row level security', o.sql), null
+           format('alter table %s disable row level security, no force row level security', o.sql)
       from ours o join pg_class c on c.oid = o.oid
      where (c.relrowsecurity or c.relforcerowsecurity)
        and not exists (select from policies p
@@ -304,8 +298,7 @@ const grants: Rule = {
     'Policies do not restrict these, and portal_admin gets the rights of the owner.',
   sql: `
     select format('%s of %s (%s)', a.privilege_type, g.name, o.name) as name,
-           format('revoke %s on %s from %s cascade', lower(a.privilege_type collate "C"), o.sql, g.name) as fix,
-           null as again
+           format('revoke %s on %s from %s cascade', lower(a.privilege_type collate "C"), o.sql, g.name) as fix
       from ours o join pg_class c on c.oid = o.oid, aclexplode(c.relacl) a,
            lateral (select case a.grantee when 0 then 'public' else a.grantee::regrole::text end as name) g
      where a.grantee <> o.owner and g.name <> '${ADMIN_ROLE}'
@@ -313,7 +306,7 @@ const grants: Rule = {
             or g.name = '${APP_ROLE}' and a.privilege_type in ('TRIGGER', 'REFERENCES'))
      union all
     select format('no SELECT of %s, the owner (%s)', pg_get_userbyid(o.owner), o.name),
-           format('grant all on %s to %I', o.sql, pg_get_userbyid(o.owner)), null
+           format('grant all on %s to %I', o.sql, pg_get_userbyid(o.owner))
       from ours o join pg_class c on c.oid = o.oid
      where not exists (
        select from aclexplode(coalesce(c.relacl, acldefault('r', c.relowner))) a

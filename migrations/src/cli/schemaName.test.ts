@@ -67,10 +67,10 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
     await change('unpartition', 'acme');
     const application = new TestApplication(client);
     try {
-      const baseUrl = await application.start();
-      await change('phase6', '--base-url', baseUrl);
+      await application.start();
+      await change('phase6', '--base-url', application.baseUrl);
     } finally {
-      await application.stop();
+      await application.close();
     }
     expect(await run('status')).toMatchObject({
       phase: 6,

@@ -43,13 +43,15 @@ export async function describeCopies(executor: Executor): Promise<TableCopy[]> {
   return copies;
 }
 
-async function readColumns(
+/** The columns of a table as SQL, in their order, without generated ones. */
+export async function readColumns(
   executor: Executor,
   table: string,
 ): Promise<string[]> {
   const columns = await executor.read<{ name: string }>(
     `select quote_ident(attname) as name from pg_attribute
       where attrelid = to_regclass($1) and attnum > 0 and not attisdropped
+        and attgenerated = ''
       order by attnum`,
     [table],
   );

@@ -86,18 +86,12 @@ async function runBatch(
   cursor: Cursor,
   blocks: number,
 ): Promise<{ done: number; cursor: Cursor }> {
-  const { state, reporter, settings } = context;
+  const { state } = context;
   const table = escapeIdentifier(walk.table);
   const advanced = { ...cursor, next: cursor.next + blocks };
   return withLockRetries(
-    {
-      title: walk.title,
-      session,
-      reporter,
-      tables: [table],
-      mode: 'rows',
-      maxPauseMs: settings.maxPauseMs,
-    },
+    context,
+    { title: walk.title, tables: [table], mode: 'rows' },
     timeoutMs =>
       session.transaction('begin', async () => {
         // ACCESS SHARE conflicts only with ACCESS EXCLUSIVE, so no rewrite can change the

@@ -59,7 +59,7 @@ export function readerOf(
 /** The executor of a session. */
 export function executorOf(
   session: MigrationSession,
-  { maxPauseMs }: { maxPauseMs: number },
+  settings: { maxPauseMs: number },
   reporter: Reporter,
 ): Executor {
   return {
@@ -69,25 +69,17 @@ export function executorOf(
     async execute(statement) {
       await session.query(statement);
     },
-    transaction: transaction =>
-      withLockRetries(
-        { ...transaction, session, reporter, maxPauseMs },
-        async timeoutMs => {
-          // In one message: no round trip while locks are held.
-          const text = [
-            'begin',
-            ...lockStatements(transaction, timeoutMs),
-            ...transaction.statements,
-            'commit',
-          ].join(';\n');
-          try {
-            await session.query(text);
-          } catch (error) {
-            await session.rollback();
-            throw error;
-          }
-        },
-      ),
+    async transaction(transaction) {
+      const context = { executor: { session }, reporter, settings };
+      await withLockRetries(context, transaction, timeoutMs =>
+        session.queryAtOnce([
+          'begin',
+          ...lockStatements(transaction, timeoutMs),
+          ...transaction.statements,
+          'commit',
+        ]),
+      );
+    },
     work: ({ run }) => run(),
   };
 }

@@ -1,3 +1,4 @@
+import { relationExists } from '../schema/lookups';
 import { escapeLiteral } from '../sql';
 import type { Executor } from './Executor';
 
@@ -12,10 +13,7 @@ export class MigrationState {
   constructor(private readonly executor: Executor) {}
 
   async get<T>(key: string): Promise<T | undefined> {
-    const [{ exists }] = await this.executor.read<{ exists: boolean }>(
-      `select to_regclass('${STATE_TABLE}') is not null as exists`,
-    );
-    if (!exists) {
+    if (!(await relationExists(this.executor, STATE_TABLE))) {
       return undefined;
     }
     const [row] = await this.executor.read<{ value: T }>(

@@ -17,8 +17,8 @@ import {
   Journal,
   recordStatement,
 } from './journal';
-import { asComment, dryRunExecutor } from './dryRunExecutor';
-import { executorOf } from './Executor';
+import { asComment, dryRunExecutor, printWithHead } from './dryRunExecutor';
+import { executorOf, readerOf } from './Executor';
 import { MigrationState } from './MigrationState';
 import {
   recordedBy,
@@ -82,8 +82,8 @@ export class TenancyMigration {
    */
   static async open(options: OpenOptions): Promise<TenancyMigration> {
     const { connection, settings, mode, command } = options;
-    const { reporter: given = silentReporter, print = () => undefined } =
-      options;
+    const { reporter: given = silentReporter } = options;
+    const print = printWithHead(options.print ?? (() => undefined));
     const dryRun = mode === 'dryRun';
     // The titles of the steps stand above their statements.
     const reporter = dryRun
@@ -107,9 +107,7 @@ export class TenancyMigration {
         );
         await takeOperatorLock(session, settings.schema);
       }
-      refuseTaken(
-        await foreignBookkeeping((sql, values) => session.query(sql, values)),
-      );
+      refuseTaken(await foreignBookkeeping(readerOf(session)));
       await actAsOwner(session, settings.schema);
       const context = {
         executor,

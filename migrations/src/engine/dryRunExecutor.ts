@@ -7,6 +7,17 @@ const HEAD = `-- What the command would run, to be read: a batch stands here onc
 \\quit
 `;
 
+/** Prints the head before the first text: a command that is refused prints nothing. */
+export function printWithHead(
+  print: (text: string) => void,
+): (text: string) => void {
+  let isBegun = false;
+  return text => {
+    print(isBegun ? text : `${HEAD}\n${text}`);
+    isBegun = true;
+  };
+}
+
 /** Prints text as a comment of SQL. */
 export function asComment(text: string): string {
   return text.replace(/^/gm, '-- ');
@@ -21,7 +32,6 @@ export function dryRunExecutor(
   { maxPauseMs }: { maxPauseMs: number },
   print: (text: string) => void,
 ): Executor {
-  print(HEAD);
   const printAll = (title: string, statements: string[]) =>
     print(
       [

@@ -1,4 +1,5 @@
 import { escapeIdentifier, escapeLiteral } from '../sql';
+import { relationExists } from '../schema/lookups';
 import type { Executor } from './Executor';
 import { ADOPTION_STATE, FAULTS } from '../adopt/state';
 import { STATE_TABLE } from './MigrationState';
@@ -22,9 +23,9 @@ const COLUMNS: Record<string, string[]> = {
 };
 
 /** Others' tables, views and types with the names of the tables in which commands keep their state. */
-export async function foreignBookkeeping(
-  read: <Row>(sql: string, values: unknown[]) => Promise<Row[]>,
-): Promise<string[]> {
+export async function foreignBookkeeping({
+  read,
+}: Pick<Executor, 'read'>): Promise<string[]> {
   const found = await read<{ name: string }>(
     `select 'the ' || case when c.oid is null then 'type ' else 'relation ' end || t.name as name
        from jsonb_each($1::jsonb) t (name, columns)
@@ -103,10 +104,7 @@ export interface StepRecord {
 export async function readStepRecords(
   executor: Executor,
 ): Promise<StepRecord[]> {
-  const [{ exists }] = await executor.read<{ exists: boolean }>(
-    `select to_regclass('${MIGRATIONS_TABLE}') is not null as exists`,
-  );
-  if (!exists) {
+  if (!(await relationExists(executor, MIGRATIONS_TABLE))) {
     return [];
   }
   const records = await executor.read<StepRecord>(

@@ -9,7 +9,7 @@ import {
   UP,
 } from './__testUtils__/LiveMigration';
 import type { Disturbance } from './__testUtils__/LiveMigration';
-import type { Command } from './__testUtils__/Operator';
+import type { CliProcess } from '../cli/__testUtils__/runCli';
 import type { CatalogServer } from './__testUtils__/CatalogServer';
 import {
   numberFromEnvironment,
@@ -66,7 +66,7 @@ async function atWork(
 
 interface Moment {
   migration: LiveMigration;
-  command: Command;
+  command: CliProcess;
   random: Random;
 }
 
@@ -115,10 +115,10 @@ describe.each(versionsFor('KILLS', ([lowest]) => lowest))(
     it(`survives ${kills} kills of the command`, async () => {
       const problems = await problemsAfter(version, kills, async options => {
         const { migration, command, random } = options;
-        await atWork(migration.server, command.finished);
+        await atWork(migration.server, command.result);
         const moment = sleep(random.below(LONGEST_RUN_MS));
-        await Promise.race([moment, command.finished]);
-        return command.kill();
+        await Promise.race([moment, command.result]);
+        return command.signal('SIGKILL');
       });
       expect(problems).toEqual([]);
     });
@@ -133,7 +133,7 @@ describe.each(versionsFor('RESTARTS', versions => versions.at(-1)))(
       const problems = await problemsAfter(version, restarts, async options => {
         const { migration, command, random } = options;
         const { server, traffic } = migration;
-        await atWork(server, command.finished);
+        await atWork(server, command.result);
         await sleep(random.below(LONGEST_RUN_MS));
         crash = !crash;
         await traffic.outage(() => (crash ? server.crash() : server.restart()));

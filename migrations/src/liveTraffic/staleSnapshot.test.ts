@@ -1,10 +1,13 @@
 import { testedVersions, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
-import { runInProcess } from '../cli/__testUtils__/runCli';
+import {
+  runInProcess,
+  startCli,
+  urlEnvironment,
+} from '../cli/__testUtils__/runCli';
 import type { CliResult } from '../cli/__testUtils__/runCli';
 import { CatalogServer } from './__testUtils__/CatalogServer';
 import { UP } from './__testUtils__/LiveMigration';
-import { Operator } from './__testUtils__/Operator';
 
 // A REPEATABLE READ transaction that has not come to the tables when they are
 // swapped finds the other side under their names, in a snapshot that does not show
@@ -106,23 +109,14 @@ describe.each(testedVersions())(
       const server = await CatalogServer.start(version, 50);
       const stale = new Client(server.oldApplication().login);
       try {
-        const operator = new Operator(() => server.url);
-        await operator.run(UP[0]);
+        await runInProcess(server.connection, ...UP[0]);
         await stale.connect();
         await stale.query('begin isolation level repeatable read');
         await stale.query('select count(*) from pg_class');
 
-        const command = operator.begin(['phase2']);
-        const ended = command.finished.then(({ log }) => {
-          throw new Error(`The command ended before its time:\n${log}`);
-        });
-        ended.catch(() => undefined);
-        await Promise.race([
-          waitUntil('the command to wait for snapshots', () =>
-            command.log.includes('see rows without a tenant'),
-          ),
-          ended,
-        ]);
+        const env = urlEnvironment(server.connection);
+        const command = startCli(['phase2'], { env });
+        await command.said('see rows without a tenant');
         await stale.query(
           `insert into entities (entity_ref, entity_kind, entity_name, final_entity, hash)
            values ('component:default/late', 'component', 'late', '{}', '')`,
@@ -133,7 +127,7 @@ describe.each(testedVersions())(
                         where entity_ref = 'component:default/service-1'`),
         ).rejects.toMatchObject({ code: '40001' });
         await stale.query('commit');
-        await expect(command.finished).resolves.toMatchObject({ exitCode: 0 });
+        await expect(command.result).resolves.toMatchObject({ exitCode: 0 });
       } finally {
         await stale.end();
         await server.stop();

@@ -1,3 +1,4 @@
+import { readColumns } from '../copy/TableCopy';
 import type { Executor } from '../engine/Executor';
 import { secludeStatements } from '../schema/grants';
 import { identifyByAllColumns, storageParameters } from '../schema/partitions';
@@ -107,20 +108,14 @@ async function createPartition(
 }
 
 /** The statement that copies a tenant's rows of a table. */
-export async function copyRows(
+async function copyRows(
   executor: Executor,
   table: TenantTable,
   from: string,
   to: string,
   { id }: Tenant,
 ): Promise<string> {
-  const [{ columns }] = await executor.read<{ columns: string }>(
-    `select string_agg(quote_ident(attname), ', ' order by attnum) as columns
-       from pg_attribute
-      where attrelid = to_regclass($1) and attnum > 0 and not attisdropped
-        and attgenerated = ''`,
-    [table],
-  );
+  const columns = (await readColumns(executor, table)).join(', ');
   return `insert into ${escapeIdentifier(to)} (${columns})
 select ${columns} from ${escapeIdentifier(
     from,

@@ -1,5 +1,14 @@
 import type { ProductMigration } from '../engine/Step';
 
+/** The locks of a new table that refers to the registry. */
+const NEW_TABLE = {
+  locks:
+    'New tables. The foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of the ' +
+    'catalog: a change of the registry waits behind it.',
+  tables: ['tenants'],
+  mode: 'share row exclusive',
+} as const;
+
 /**
  * The tables of this product beside those of the specification, as an ordered list of
  * migrations. `adopt`, phase 5, `upgrade` and a backend that starts run those that are missing,
@@ -15,15 +24,13 @@ import type { ProductMigration } from '../engine/Step';
  * - `creates` names new tables, indexes and columns. Their names are refused where they are
  *   taken, the way back drops them, and `verify` and the start of a backend expect the tables,
  *   with the right to read and the policy that are given here. Columns of a table of this list need no entry.
- * - The constraints that `verify` expects belong into `verify/layout.ts`.
+ * - Name each constraint: `verify` expects those names.
  */
 export const PRODUCT_MIGRATIONS: readonly ProductMigration[] = [
   {
     name: '01_tenant_members',
     title: 'Create the table tenant_members',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 create table tenant_members (
   tenant_id uuid not null
@@ -48,9 +55,7 @@ comment on column tenant_members.created_by is 'The user or service that added t
   {
     name: '02_tenant_engines',
     title: 'Create the table tenant_engines',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 create table tenant_engines (
   tenant_id uuid not null
@@ -78,9 +83,7 @@ comment on column tenant_engines.paused_by is 'The user or service that paused i
   {
     name: '03_engine_leases',
     title: 'Create the tables engine_processes and engine_leases',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 -- Logged: a crash or a failover that emptied the tables would let a process take tenants whose
 -- leases another one still counts as its own. Each process updates its row every few seconds;
@@ -116,9 +119,7 @@ comment on table engine_leases is 'Which process does the background work of whi
   {
     name: '04_engine_status',
     title: 'Create the table engine_status',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 -- No column but the key is in an index: the updates, one a minute for a tenant at most, are HOT.
 create table engine_status (
@@ -179,9 +180,7 @@ alter table tenant_members
   {
     name: '07_tenant_invitations',
     title: 'Create the table tenant_invitations',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 create table tenant_invitations (
   invitation_id uuid not null default gen_random_uuid(),
@@ -215,9 +214,7 @@ comment on column tenant_invitations.created_by is 'The user or service that inv
   {
     name: '08_tenant_sign_in',
     title: 'Create the table tenant_sign_in',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 create table tenant_sign_in (
   tenant_id uuid not null
@@ -236,9 +233,7 @@ comment on column tenant_sign_in.updated_by is 'The user or service that wrote i
   {
     name: '09_tenant_shares',
     title: 'Create the tables tenant_shares and tenant_share_copies',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 create table tenant_shares (
   share_id uuid not null default gen_random_uuid(),
@@ -304,9 +299,7 @@ comment on column retired_slugs.tenant_id is 'The id, until the purge is complet
   {
     name: '11_tenant_audit',
     title: 'Create the table tenant_audit',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 create table tenant_audit (
   tenant_id uuid not null
@@ -348,9 +341,7 @@ comment on column tenant_audit.sent is 'Whether the webhook has it; null where t
   {
     name: '12_tenant_usage',
     title: 'Create the tables tenant_usage and tenant_usage_people',
-    locks: newTable(),
-    tables: ['tenants'],
-    mode: 'share row exclusive',
+    ...NEW_TABLE,
     sql: `
 create table tenant_usage (
   tenant_id uuid not null
@@ -437,13 +428,6 @@ end $$;`,
     creates: {},
   },
 ];
-
-function newTable(): string {
-  return (
-    'New tables. The foreign key takes SHARE ROW EXCLUSIVE on tenants, for a change of the ' +
-    'catalog: a change of the registry waits behind it.'
-  );
-}
 
 /** The tables that these create, and what the application sees of them. */
 export const PRODUCT_TABLES = PRODUCT_MIGRATIONS.flatMap(({ creates }) =>

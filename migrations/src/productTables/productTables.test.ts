@@ -197,15 +197,15 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       ],
       [
         'alter table tenant_members drop constraint tenant_members_pkey',
-        /^tenant_members has no valid constraint PRIMARY KEY \(tenant_id, principal\)/,
+        /^tenant_members has no valid constraint tenant_members_pkey/,
       ],
       [
         'alter table tenant_members drop constraint tenant_members_role_check',
-        /^tenant_members has no valid constraint CHECK/,
+        /^tenant_members has no valid constraint tenant_members_role_check/,
       ],
       [
         'alter table engine_leases drop constraint engine_leases_process_id_fkey',
-        /^engine_leases has no valid constraint FOREIGN KEY \(process_id\)/,
+        /^engine_leases has no valid constraint engine_leases_process_id_fkey/,
       ],
       [
         'alter table tenant_audit no force row level security',
@@ -221,7 +221,7 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       ],
       [
         'alter table tenants drop constraint tenants_concurrency_check',
-        /^tenants has no valid constraint CHECK \(\(\(concurrency >= 1\) AND \(concurrency <= 10000\)\)\)\.$/,
+        /^tenants has no valid constraint tenants_concurrency_check\.$/,
       ],
     ])('are verified: %s', async (sql, problem) => {
       await query(sql);

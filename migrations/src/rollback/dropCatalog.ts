@@ -5,7 +5,6 @@ import { dropChangeLog } from '../copy/changeLog';
 import { FENCE_FUNCTION } from '../copy/fence';
 import { REPLAY_FUNCTION } from '../copy/replay';
 import { bookkeepingTables, FORMER_BOOKKEEPING } from '../engine/journal';
-import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { extensions } from '../phases/phase1_tenant_column/05_extensions';
@@ -15,6 +14,7 @@ import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
+import { existingTables } from '../schema/lookups';
 import { TENANT_REQUIRED } from '../schema/policies';
 import { escapeIdentifier } from '../sql';
 import { RESET_OWNER_ROLE } from '../session/ownerRole';
@@ -65,7 +65,7 @@ export async function dropCatalog(
   await unadoptAll(context);
   await dropTenantSchemas(context);
   await executor.execute(RESET_OWNER_ROLE);
-  const tables = await existing(executor);
+  const tables = await existingTables(executor, TABLES);
   await executor.transaction({
     title: 'Drop the tables of tenants',
     locks: `ACCESS EXCLUSIVE on ${tables.join(
@@ -93,14 +93,6 @@ export async function dropCatalog(
         : `revoke all on schema ${schema} from ${ADMIN_ROLE}, ${APP_ROLE}`,
     ],
   });
-}
-
-async function existing(executor: Executor): Promise<string[]> {
-  const rows = await executor.read<{ name: string }>(
-    'select name from unnest($1::text[]) name where to_regclass(name) is not null',
-    [TABLES],
-  );
-  return rows.map(({ name }) => name);
 }
 
 /** @throws {@link RefusedError} for tables of others in the schema */

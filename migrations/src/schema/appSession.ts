@@ -37,31 +37,28 @@ export async function tryOut(
 }
 
 async function runTrial(
-  { executor, settings, reporter }: StepContext,
+  context: StepContext,
   { title, statements, failure }: Trial,
 ): Promise<void> {
-  const { maxPauseMs } = settings;
+  const { executor } = context;
   const { session } = executor;
   // With SET LOCAL, Citus sends the whole message to the nodes: so a message for each statement.
   const sharded = await isSharded(executor);
   try {
-    await withLockRetries(
-      { title, session, reporter, maxPauseMs },
-      async timeoutMs => {
-        const text = [
-          BEGIN,
-          `set local lock_timeout = ${timeoutMs}`,
-          ...statements,
-        ];
-        try {
-          for (const message of sharded ? text : [text.join(';\n')]) {
-            await session.query(message);
-          }
-        } finally {
-          await session.rollback();
+    await withLockRetries(context, { title }, async timeoutMs => {
+      const text = [
+        BEGIN,
+        `set local lock_timeout = ${timeoutMs}`,
+        ...statements,
+      ];
+      try {
+        for (const message of sharded ? text : [text.join(';\n')]) {
+          await session.query(message);
         }
-      },
-    );
+      } finally {
+        await session.rollback();
+      }
+    });
   } catch (error) {
     throw error instanceof DatabaseError
       ? new VerificationError(`${failure}: ${describe(error)}`)

@@ -58,7 +58,7 @@ export async function isSharded(executor: Executor): Promise<boolean> {
   const [{ schema }] = await executor.read<{ schema: string }>(
     'select current_schema()::text as schema',
   );
-  return isDistributed((sql, values) => executor.read(sql, values), schema);
+  return isDistributed(executor.read, schema);
 }
 
 /** The storage parameters of a table, and of its TOAST table, for WITH; or ''. */

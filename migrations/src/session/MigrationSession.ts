@@ -201,6 +201,22 @@ export class MigrationSession {
     }
   }
 
+  /**
+   * Runs the statements of a transaction in one message: no round trip while locks are held.
+   *
+   * @returns the rows of the last one
+   */
+  async queryAtOnce<Row = Record<string, unknown>>(
+    statements: string[],
+  ): Promise<Row[]> {
+    try {
+      return await this.query<Row>(statements.join(';\n'));
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+  }
+
   /** The result of a transaction, which is rolled back if `work` fails. */
   async transaction<T>(begin: string, work: () => Promise<T>): Promise<T> {
     await this.query(begin);

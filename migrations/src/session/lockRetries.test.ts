@@ -318,16 +318,18 @@ describe('a lock that is never granted', () => {
     const asked: { timeoutMs: number; at: number }[] = [];
     const error = await withLockRetries(
       {
-        title: 'Swap the tables',
-        session: {
-          pause: async milliseconds => {
-            now += milliseconds;
+        executor: {
+          session: {
+            pause: async milliseconds => {
+              now += milliseconds;
+            },
+            query: async <Row>() => [{ holder: 'process 7 (psql)' }] as Row[],
           },
-          query: async <Row>() => [{ holder: 'process 7 (psql)' }] as Row[],
         },
         reporter: silentReporter,
-        maxPauseMs: 1000,
+        settings: { maxPauseMs: 1000 },
       },
+      { title: 'Swap the tables' },
       timeoutMs => {
         asked.push({ timeoutMs, at: now });
         now += timeoutMs;

@@ -46,14 +46,17 @@ export interface TableLocks {
 
 const nameOf = (table: string) => table.replace(/^only /, '');
 
+/** Of a StepContext, what retries need. */
+interface RetryContext {
+  executor: { session: Pick<MigrationSession, 'pause' | 'query'> };
+  reporter: Pick<Reporter, 'waiting'>;
+  settings: { maxPauseMs: number };
+}
+
 /** A short transaction that takes locks. */
-export interface LockedWork extends TableLocks {
+interface LockedWork extends TableLocks {
   /** What it does, for the log: `Add the column tenant_id`. */
   title: string;
-  session: Pick<MigrationSession, 'pause' | 'query'>;
-  reporter: Pick<Reporter, 'waiting'>;
-  /** The operator's `--max-pause`. */
-  maxPauseMs: number;
   /** In place of {@link LOCK_PATIENCE_MINUTES}. */
   patienceMs?: number;
 }
@@ -71,10 +74,11 @@ export interface LockedWork extends TableLocks {
  * @throws {@link CancelledError} if another session cancels the statement
  */
 export async function withLockRetries<T>(
+  { executor: { session }, reporter, settings: { maxPauseMs } }: RetryContext,
   work: LockedWork,
   attempt: (timeoutMs: number) => Promise<T>,
 ): Promise<T> {
-  const { title, session, reporter, maxPauseMs } = work;
+  const { title } = work;
   const patienceMs = work.patienceMs ?? LOCK_PATIENCE_MINUTES * 60_000;
   const end = performance.now() + patienceMs;
   let timeoutMs = Math.min(FIRST_TIMEOUT_MS, maxPauseMs);
@@ -86,7 +90,7 @@ export async function withLockRetries<T>(
         throw error;
       }
     }
-    const holders = await findHolders(work);
+    const holders = await findHolders(session, work);
     if (performance.now() >= end) {
       throw notGranted(title, patienceMs, attempts, holders, maxPauseMs);
     }
@@ -107,11 +111,10 @@ function isLockFailure(error: unknown): boolean {
  * The sessions and prepared transactions that hold what conflicts with our locks, the longest
  * transaction first. A session that locks a row also holds a lock on its table.
  */
-async function findHolders({
-  session,
-  tables = [],
-  mode = 'access exclusive',
-}: LockedWork): Promise<string[]> {
+async function findHolders(
+  session: Pick<MigrationSession, 'query'>,
+  { tables = [], mode = 'access exclusive' }: TableLocks,
+): Promise<string[]> {
   const names = tables.map(nameOf);
   const holders = await session.query<{ holder: string }>(
     `with named as (

@@ -1,6 +1,5 @@
 import { DatabaseError } from 'pg';
 import { bringAdoptionAlong, plansOnCitus } from '../adopt/functions';
-import type { QueryRows } from '../checks/Finding';
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import {
@@ -130,7 +129,7 @@ export async function distribute(
 ): Promise<Distribution> {
   const { context } = migration;
   const { executor, settings } = context;
-  const read = reading(context);
+  const { read } = executor;
   if (await isDistributed(read, settings.schema)) {
     // A node that was added since has not been prepared, and to undo the distribution of another
     // database of these servers takes the login from their role.
@@ -219,7 +218,7 @@ export async function undistribute(
   const { context } = migration;
   const { executor, settings, state } = context;
   const schema = escapeIdentifier(settings.schema);
-  if (!(await isDistributed(reading(context), settings.schema))) {
+  if (!(await isDistributed(executor.read, settings.schema))) {
     return { changed: false, rows: {}, blockedMs: 0 };
   }
   if (!(await isSuperuser(executor))) {
@@ -278,10 +277,6 @@ function dropForeignKeys(schema: string, parts: TableParts[]): string[] {
 
 function constraintOf(addition: string): string {
   return / add constraint ("(?:[^"]|"")+"|\S+) /.exec(addition)![1];
-}
-
-function reading({ executor }: StepContext): QueryRows {
-  return (sql, values) => executor.read(sql, values);
 }
 
 async function readAllParts({ executor }: StepContext): Promise<TableParts[]> {
@@ -348,7 +343,7 @@ end $do$`;
 
 /** @throws {@link RefusedError} where the administrator can't connect from node to node */
 async function refuseUnreachableNodes(context: StepContext): Promise<void> {
-  const nodes = (await readNodes(reading(context))).filter(
+  const nodes = (await readNodes(context.executor.read)).filter(
     ({ isCoordinator }) => !isCoordinator,
   );
   const failed: string[] = [];
@@ -394,11 +389,10 @@ async function rebuild(
   parts: TableParts[],
   plan: Rebuild,
 ): Promise<Distribution> {
-  const { reporter, settings } = context;
   const { session } = context.executor;
+  const schema = escapeIdentifier(context.settings.schema);
   const tables = parts.map(
-    ({ table }) =>
-      `${escapeIdentifier(settings.schema)}.${escapeIdentifier(table)}`,
+    ({ table }) => `${schema}.${escapeIdentifier(table)}`,
   );
   // EXCLUSIVE: readers go on, and writers wait until the commit, those too that would lock
   // rows first. The upgrade at the end waits for the readers under way.
@@ -408,14 +402,8 @@ async function rebuild(
   // Again where a lock is not granted, or where Citus ends this one of a deadlock with a
   // writer that has locked on a node what it needs there.
   await withLockRetries(
-    {
-      title: plan.title,
-      session,
-      reporter,
-      tables,
-      mode: 'exclusive',
-      maxPauseMs: settings.maxPauseMs,
-    },
+    context,
+    { title: plan.title, tables, mode: 'exclusive' },
     async timeoutMs => {
       try {
         await runAll(session, [

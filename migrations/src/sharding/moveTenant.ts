@@ -1,4 +1,3 @@
-import type { QueryRows } from '../checks/Finding';
 import type { StepContext } from '../engine/Step';
 import { RefusedError, UsageError } from '../errors';
 import { isDistributed, nodeName, readNodes } from '../schema/citus';
@@ -30,7 +29,7 @@ export async function moveTenant(
   to: string,
 ): Promise<TenantMove> {
   const { executor, settings } = context;
-  const read: QueryRows = (sql, values) => executor.read(sql, values);
+  const { read } = executor;
   if (!(await isDistributed(read, settings.schema))) {
     throw new RefusedError(
       'The tables of tenants are not distributed, so that all tenants are on this server.',

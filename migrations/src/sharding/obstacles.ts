@@ -26,7 +26,7 @@ export async function findObstacles(
 ): Promise<string[]> {
   const { context } = migration;
   const { executor } = context;
-  const read: QueryRows = (sql, values) => executor.read(sql, values);
+  const { read } = executor;
   const version = await citusVersion(read);
   if (!version) {
     return [

@@ -1,34 +1,18 @@
 import { readAdoptedTenantStatus, readAdoptionStatus } from '../adopt/status';
-import { CHANGE_LOG } from '../copy/changeLog';
 import type { PhaseNumber } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readStepRecords } from '../engine/journal';
 import type { StepRecord } from '../engine/journal';
+import { OWN_TABLES } from '../ownTables';
 import { phases } from '../phases';
 import { readWayBack } from '../rollback/wayBack';
 import { existingTables } from '../schema/lookups';
-import { archiveName, oldName, partitionedName } from '../schema/partitions';
-import { PRODUCT_TABLES } from '../productTables/migrations';
-import { SEARCH_TABLES, TENANT_TABLES } from '../schema/tables';
 import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
 import { readNext, readSwap } from './next';
 
 /** Where the migration of a schema stands: the JSON document of `status`. */
 export type StatusReport = Awaited<ReturnType<typeof readStatus>>;
-
-const TABLES = [
-  'tenants',
-  ...PRODUCT_TABLES.map(({ name }) => name),
-  ...TENANT_TABLES,
-  ...SEARCH_TABLES,
-  ...TENANT_TABLES.flatMap(table => [
-    partitionedName(table),
-    oldName(table),
-    archiveName(table),
-  ]),
-  CHANGE_LOG,
-];
 
 /** A step, and when it was done; `null` while it is not. */
 interface StepStatus {
@@ -66,18 +50,18 @@ export async function readStatus(
     next: await readNext(migration),
     back,
     operator: (await migration.operator()) ?? null,
-    /** The names of the tables of the catalog, and of those that stand beside them for a time. */
-    tables: await existingTables(executor, TABLES),
+    /** The names of the catalog's tables and of the product's own that exist. */
+    tables: await existingTables(
+      executor,
+      OWN_TABLES.map(({ name }) => name),
+    ),
     swap: await readSwap(migration.context),
     /** The catalog whose entities are the default tenant's. */
     adoption: adoption.engineTables || adoption.begun ? adoption : null,
     adoptedTenants: await readAdoptedTenantStatus(migration.context),
     engines: await readEngines(migration.context),
     distribution:
-      (await readDistribution(
-        (sql, values) => executor.read(sql, values),
-        settings.schema,
-      )) ?? null,
+      (await readDistribution(executor.read, settings.schema)) ?? null,
   };
 }
 

@@ -3,56 +3,9 @@ import { INDEX_BODY } from '../checks/shape';
 import type { StepContext } from '../engine/Step';
 import { comparable, LAYOUT } from '../layout';
 import { operatorCommand } from '../operatorCommand';
+import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { isSharded } from '../schema/partitions';
-import {
-  ENGINE_STATUS_TABLE,
-  ENGINES_TABLE,
-  LEASES_TABLE,
-  MEMBERS_TABLE,
-  PROCESSES_TABLE,
-  TENANT_LIMITS,
-  TENANT_TABLES,
-} from '../schema/tables';
-
-// As pg_get_constraintdef puts it.
-const TENANT_KEY =
-  'FOREIGN KEY (tenant_id) REFERENCES tenants(tenant_id) ON DELETE CASCADE';
-
-/** Of the registry, and of the tables beside it. */
-const REGISTRY_CONSTRAINTS: Record<string, string[]> = {
-  tenants: Object.entries(TENANT_LIMITS).map(
-    ([column, most]) => `CHECK (((${column} >= 1) AND (${column} <= ${most})))`,
-  ),
-  [MEMBERS_TABLE]: [
-    'PRIMARY KEY (tenant_id, principal)',
-    TENANT_KEY,
-    "CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text])))",
-  ],
-  tenant_sign_in: [
-    'PRIMARY KEY (tenant_id)',
-    TENANT_KEY,
-    "CHECK ((jsonb_typeof(provider) = 'object'::text))",
-  ],
-  tenant_invitations: [
-    'PRIMARY KEY (invitation_id)',
-    TENANT_KEY,
-    "CHECK ((role = ANY (ARRAY['viewer'::text, 'member'::text, 'admin'::text])))",
-  ],
-  [ENGINES_TABLE]: [
-    'PRIMARY KEY (tenant_id)',
-    TENANT_KEY,
-    "CHECK ((jsonb_typeof(catalog_config) = 'object'::text))",
-  ],
-  [PROCESSES_TABLE]: ['PRIMARY KEY (process_id)'],
-  [LEASES_TABLE]: [
-    'PRIMARY KEY (tenant_id)',
-    TENANT_KEY,
-    'FOREIGN KEY (process_id) REFERENCES engine_processes(process_id) ON DELETE CASCADE',
-  ],
-  [ENGINE_STATUS_TABLE]: ['PRIMARY KEY (tenant_id)', TENANT_KEY],
-  tenant_usage: ['PRIMARY KEY (tenant_id, day)', TENANT_KEY],
-  tenant_audit: ['PRIMARY KEY (tenant_id, event_id)', TENANT_KEY],
-};
+import { TENANT_LIMITS, TENANT_TABLES } from '../schema/tables';
 
 const COLUMNS = values([
   ...Object.keys(TENANT_LIMITS).map(name => [
@@ -78,8 +31,8 @@ const INDEXES = values(
   ),
 );
 
-const CONSTRAINTS = values([
-  ...TENANT_TABLES.flatMap(table => {
+const CONSTRAINTS = values(
+  TENANT_TABLES.flatMap(table => {
     const { checks, foreignKeys, indexes } = LAYOUT[table];
     return [
       ...foreignKeys.map(({ definition }) => definition),
@@ -92,10 +45,22 @@ const CONSTRAINTS = values([
       ...checks,
     ].map(definition => [table, definition]);
   }),
-  ...Object.entries(REGISTRY_CONSTRAINTS).flatMap(([table, definitions]) =>
-    definitions.map(definition => [table, definition]),
-  ),
-]);
+);
+
+const PRODUCT_CONSTRAINTS = values(
+  PRODUCT_MIGRATIONS.flatMap(({ sql }) => namedConstraints(sql)),
+);
+
+/** The constraints that statements name, with their tables. */
+function namedConstraints(sql: string): [table: string, name: string][] {
+  let table = '';
+  return [
+    ...sql.matchAll(/(?:create|alter) table (\w+)|(?<!drop )constraint (\w+)/g),
+  ].flatMap(([, nextTable, name]): [string, string][] => {
+    table = nextTable ?? table;
+    return name ? [[table, name]] : [];
+  });
+}
 
 // Who may read the tables, and whether they are there, is in the checks of isolation. `$1` is
 // whether Citus has distributed them: it lets distributed tables alone reference the registry,
@@ -124,10 +89,12 @@ select format('%s has no valid constraint %s.', e.tbl, e.definition)
       and ${comparable('pg_get_constraintdef(k.oid)')} = ${comparable(
   'e.definition',
 )})
-   and not ($1 and e.definition = '${TENANT_KEY}'
-              and e.tbl in (${Object.keys(REGISTRY_CONSTRAINTS)
-                .map(table => `'${table}'`)
-                .join(', ')}))
+ union all
+select format('%s has no valid constraint %s.', e.tbl, e.name)
+  from ${PRODUCT_CONSTRAINTS} e (tbl, name)
+ where not exists (select from pg_constraint k
+                    where k.conrelid = to_regclass(e.tbl) and k.conname = e.name and k.convalidated)
+   and not ($1 and e.name = e.tbl || '_tenant_id_fkey')
  union all
 select format('The index %s is invalid.', i.indexrelid::regclass)
   from pg_class p, pg_partition_tree(p.oid) t

@@ -9,6 +9,7 @@ import {
 import { SNAPSHOT } from '../copy/replay';
 import { CHANGE_LOG } from '../copy/changeLog';
 import { findCopyProblems } from '../copy/compare';
+import { readerOf } from '../engine/Executor';
 import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
@@ -133,11 +134,7 @@ async function verifyIsolation({
   executor,
   settings,
 }: StepContext): Promise<string[]> {
-  const options = {
-    read: <Row extends object>(sql: string, values: unknown[]) =>
-      executor.read<Row>(sql, values),
-    schema: settings.schema,
-  };
+  const options = { read: executor.read, schema: settings.schema };
   const { missing, findings, deviations } = await examineIsolation({
     ...options,
     user: APP_ROLE,
@@ -186,7 +183,7 @@ async function compareAtOnce(
   compare: (read: Executor['read']) => Promise<string[]>,
 ): Promise<string[]> {
   return session.transaction(`${SNAPSHOT} read only`, () =>
-    compare((sql, values) => session.query(sql, values)),
+    compare(readerOf(session).read),
   );
 }
 

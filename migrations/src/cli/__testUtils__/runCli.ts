@@ -21,7 +21,8 @@ export interface CliResult {
 export interface CliProcess {
   /** Resolves once standard error has a text. */
   said(text: string): Promise<void>;
-  signal(signal: NodeJS.Signals): void;
+  /** @returns whether it was still at work */
+  signal(signal: NodeJS.Signals): boolean;
   result: Promise<CliResult>;
 }
 
@@ -43,8 +44,8 @@ export function startCli(
     cwd: options.cwd ?? ROOT,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...env, ...options.env },
-    // A test has ten minutes.
-    timeout: 300_000,
+    // Longer than any command takes.
+    timeout: 30 * 60_000,
     killSignal: 'SIGKILL',
   });
   const texts = { stdout: '', stderr: '' };
@@ -60,7 +61,7 @@ export function startCli(
   });
   return {
     result,
-    signal: signal => child.kill(signal),
+    signal: signal => child.exitCode === null && child.kill(signal),
     async said(text) {
       while (!texts.stderr.includes(text)) {
         const ended = await Promise.race([

@@ -7,7 +7,7 @@ import { formatCount, formatThings } from '../../text';
 import { describeTrace, purgeTenant } from '../../tenant/purge';
 import type { PurgeReport } from '../../tenant/purge';
 import type { Portal } from '../../tenant/places';
-import { TenancyMigration } from '../../engine/TenancyMigration';
+import { withMigration } from '../../engine/withMigration';
 import { operatorCommand } from '../../operatorCommand';
 import { phases } from '../../phases';
 import { moveToDeployment } from '../../tenant/move';
@@ -127,39 +127,32 @@ tables. Stop the command at any time, and run it again.`,
     if (fault) {
       throw fault;
     }
-    const destination = await TenancyMigration.open({
-      phases,
-      connection: config,
-      command: 'tenant move',
-      settings,
-      reporter,
-      mode: 'change',
-    });
-    try {
-      const readOnlyMs = await moveToDeployment(migration.context, {
-        slug,
-        portal: portalOf(invocation),
-        to: {
-          context: destination.context,
-          portal: { config: backstage, databases: options.database },
-        },
-        makeTables: makeTablesOf(settings.schema),
-      });
-      if (readOnlyMs === undefined) {
-        return `The tenant "${slug}" was moved before.`;
-      }
-      const seconds = Math.round(readOnlyMs / 100) / 10;
-      report({ slug, readOnlySeconds: seconds });
-      return [
-        `The tenant "${slug}" is in use at the destination. It was read-only for ${seconds} s.`,
-        `Here it is deleted: purge it with "${operatorCommand(
-          'tenant',
-          `purge ${slug} --now`,
-        )}".`,
-      ].join('\n');
-    } finally {
-      await destination.close();
+    const readOnlyMs = await withMigration(
+      { ...settings, connection: config, reporter },
+      { phases, command: 'tenant move', mode: 'change' },
+      destination =>
+        moveToDeployment(migration.context, {
+          slug,
+          portal: portalOf(invocation),
+          to: {
+            context: destination.context,
+            portal: { config: backstage, databases: options.database },
+          },
+          makeTables: makeTablesOf(settings.schema),
+        }),
+    );
+    if (readOnlyMs === undefined) {
+      return `The tenant "${slug}" was moved before.`;
     }
+    const seconds = Math.round(readOnlyMs / 100) / 10;
+    report({ slug, readOnlySeconds: seconds });
+    return [
+      `The tenant "${slug}" is in use at the destination. It was read-only for ${seconds} s.`,
+      `Here it is deleted: purge it with "${operatorCommand(
+        'tenant',
+        `purge ${slug} --now`,
+      )}".`,
+    ].join('\n');
   },
 };
 

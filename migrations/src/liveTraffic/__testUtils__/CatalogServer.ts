@@ -69,10 +69,6 @@ export class CatalogServer {
     return { ...this.postgres.connection, database: DATABASE };
   }
 
-  get url(): string {
-    return this.postgres.connectionString(DATABASE);
-  }
-
   /** Lends a connection of the superuser's. */
   async query<T>(use: (client: Client) => Promise<T>): Promise<T> {
     const client = new Client(this.connection);

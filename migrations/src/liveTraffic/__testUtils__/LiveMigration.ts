@@ -1,10 +1,13 @@
 import type { PostgresVersion } from '@internal/postgres';
-import { runInProcess } from '../../cli/__testUtils__/runCli';
+import {
+  runInProcess,
+  startCli,
+  urlEnvironment,
+} from '../../cli/__testUtils__/runCli';
+import type { CliProcess } from '../../cli/__testUtils__/runCli';
 import type { TrafficSizes } from './sizes';
 import { LiveTraffic } from './LiveTraffic';
 import { CatalogServer } from './CatalogServer';
-import { Operator } from './Operator';
-import type { Command } from './Operator';
 
 /** The commands from before the first phase to the swap. */
 export const UP = [
@@ -19,7 +22,7 @@ export const UP = [
 export const BACK_AND_FORTH = [['rollback', '--force'], ['phase5']];
 
 /** Does something to a command at work, or to the server below it. */
-export type Disturbance = (command: Command) => Promise<void>;
+export type Disturbance = (command: CliProcess) => Promise<void>;
 
 /** A migration under live traffic. */
 export class LiveMigration {
@@ -35,14 +38,10 @@ export class LiveMigration {
     return new LiveMigration(server, traffic);
   }
 
-  private readonly operator: Operator;
-
   private constructor(
     readonly server: CatalogServer,
     readonly traffic: LiveTraffic,
-  ) {
-    this.operator = new Operator(() => server.url);
-  }
+  ) {}
 
   /**
    * Runs a command until it is done, each time with the next disturbance, as long
@@ -87,9 +86,10 @@ export class LiveMigration {
         }
         return;
       }
-      const command = this.operator.begin(args);
+      const env = urlEnvironment(this.server.connection);
+      const command = startCli(args, { env });
       await disturbance(command);
-      if ((await command.finished).exitCode === 0) {
+      if ((await command.result).exitCode === 0) {
         return;
       }
     }

@@ -41,33 +41,24 @@ const MOST_IDLE = 100;
 
 /** Fills what the walk has left, by the temporary index. */
 async function fillRest(
-  { executor: { session }, reporter, settings }: StepContext,
+  context: StepContext,
   table: TenantTable,
   progress: Progress,
 ): Promise<void> {
+  const { executor, settings } = context;
+  const { session } = executor;
   const missing = `select ctid from ${table} where tenant_id is null limit ${settings.batchSize}`;
   const isLeft = async () =>
     (await session.query(`${USE_INDEX};\n${missing}`)).length > 0;
   for (let idle = 0; idle < MOST_IDLE && (await isLeft()); idle += 1) {
-    const done = await withLockRetries(
-      {
-        title: `Fill ${table}`,
-        session,
-        reporter,
-        tables: [table],
-        mode: 'rows',
-        maxPauseMs: settings.maxPauseMs,
-      },
-      async timeoutMs => {
-        // In one message: no round trip while rows are locked.
-        const [filled] = await session.query<{ done: number }>(
-          `${limitWaits(timeoutMs)};\n${fillStatement(
-            table,
-            `ctid = any (array(${missing}))`,
-          )}`,
-        );
-        return filled.done;
-      },
+    const [{ done }] = await withLockRetries(
+      context,
+      { title: `Fill ${table}`, tables: [table], mode: 'rows' },
+      timeoutMs =>
+        session.queryAtOnce<{ done: number }>([
+          limitWaits(timeoutMs),
+          fillStatement(table, `ctid = any (array(${missing}))`),
+        ]),
     );
     progress.advance(done);
     if (done > 0) {

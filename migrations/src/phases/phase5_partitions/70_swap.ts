@@ -15,6 +15,7 @@ import {
 import { swapStatements } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
 import { assertEqual, findCopyProblems } from '../../copy/compare';
+import { readerOf } from '../../engine/Executor';
 import type { Step, StepContext } from '../../engine/Step';
 import { recordStatement, refuseStatement } from '../../engine/ownership';
 import { RefusedError } from '../../errors';
@@ -118,40 +119,27 @@ async function verify(
     async run() {
       reporter.info(title);
       await session.transaction(SNAPSHOT, async () => {
-        assertEqual(
-          await findCopyProblems(
-            (sql, values) => session.query(sql, values),
-            copies,
-          ),
-        );
+        assertEqual(await findCopyProblems(readerOf(session).read, copies));
       });
     },
   });
 }
 
 async function swapOnce(
-  { executor: { session }, reporter, settings }: StepContext,
+  context: StepContext,
   statements: (timeoutMs: number) => string[],
 ): Promise<void> {
+  const { session } = context.executor;
   await withLockRetries(
-    {
-      title: 'Swap the tables',
-      session,
-      reporter,
-      tables: TENANT_TABLES,
-      maxPauseMs: settings.maxPauseMs,
-    },
+    context,
+    { title: 'Swap the tables', tables: TENANT_TABLES },
     async timeoutMs => {
       await replayOnce(session);
-      try {
-        // In one message: no round trip while the locks are held.
-        await session.query(
-          ['begin', ...statements(timeoutMs), 'commit'].join(';\n'),
-        );
-      } catch (error) {
-        await session.rollback();
-        throw explain(error);
-      }
+      await session
+        .queryAtOnce(['begin', ...statements(timeoutMs), 'commit'])
+        .catch(error => {
+          throw explain(error);
+        });
     },
   );
 }

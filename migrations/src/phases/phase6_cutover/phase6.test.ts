@@ -1,19 +1,12 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
+import { forAllTests, forEachTest } from '../../__testUtils__/forEachTest';
 import { engineSchemaOf } from '../../adopt/engine';
 import { RefusedError, VerificationError } from '../../errors';
 import { smokeTests } from './10_smoke_tests';
-import {
-  describeCutover,
-  listen,
-  readTenants,
-  runCutover,
-} from './__testUtils__/cutover';
-import type {
-  Misbehaviour,
-  Reply,
-  TestApplication,
-} from './__testUtils__/TestApplication';
+import { listen, readTenants, runCutover } from './__testUtils__/cutover';
+import { TestApplication } from './__testUtils__/TestApplication';
+import type { Misbehaviour, Reply } from './__testUtils__/TestApplication';
 
 const databases = createTestDatabases();
 
@@ -27,14 +20,20 @@ function replying(method: string, reply: Reply): Misbehaviour {
 const GHOST = { kind: 'Component', metadata: { name: 'ghost' } };
 
 describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
-  const suite = describeCutover(databases, id);
-  let database: CatalogDatabase;
-  let application: TestApplication;
+  const database = forAllTests(() =>
+    createCatalogDatabase(databases, id, { phase: 5 }),
+  );
+  const application = forEachTest(() =>
+    new TestApplication(database.client).start(),
+  );
   let baseUrl: string;
   beforeEach(() => {
-    database = suite.database();
-    application = suite.application();
-    baseUrl = suite.baseUrl();
+    baseUrl = application.baseUrl;
+  });
+  afterEach(async () => {
+    await database.client.query(
+      `delete from tenants where tenant_slug like 'smoke-test-%'`,
+    );
   });
 
   const failureOf = (token?: string): Promise<Error> =>
@@ -174,7 +173,7 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
   });
 
   it('refuses where nothing listens', async () => {
-    await application.stop();
+    await application.close();
     expect((await failureOf()).message).toMatch(
       /GET .* got no answer \(ECONNREFUSED\)/,
     );

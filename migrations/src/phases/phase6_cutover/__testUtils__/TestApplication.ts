@@ -40,6 +40,7 @@ export class TestApplication {
   /** Whether MULTI_TENANCY_ENABLED equals `true`. */
   flag = true;
   misbehave: Misbehaviour = async () => undefined;
+  baseUrl = '';
   private readonly server: Server;
 
   constructor(private readonly client: Client) {
@@ -57,15 +58,16 @@ export class TestApplication {
     });
   }
 
-  /** @returns its base URL */
-  async start(port = 0): Promise<string> {
+  async start(): Promise<this> {
     await new Promise<void>(resolve => {
-      this.server.listen(port, '127.0.0.1', resolve);
+      this.server.listen(0, '127.0.0.1', resolve);
     });
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    const { port } = this.server.address() as AddressInfo;
+    this.baseUrl = `http://127.0.0.1:${port}`;
+    return this;
   }
 
-  async stop(): Promise<void> {
+  async close(): Promise<void> {
     this.server.closeAllConnections();
     await new Promise(resolve => {
       this.server.close(resolve);
