@@ -1,7 +1,6 @@
 import type { Progress } from '../Reporter';
 import type { StepContext } from '../engine/Step';
 import { limitWaits, withLockRetries } from '../session/lockRetries';
-import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier } from '../sql';
 
 /** How far a walk has come, stored with each batch. */
@@ -50,26 +49,24 @@ export async function walkBlocks(
 }
 
 async function runBatches(context: StepContext, walk: Walk): Promise<void> {
-  const { session } = context.executor;
-  const { title, stateKey } = walk;
-  const { settings, reporter, state } = context;
-  const stored = await state.get<Cursor>(stateKey);
-  const size = await measure(session, walk);
+  const { executor, settings, reporter, state } = context;
+  const stored = await state.get<Cursor>(walk.stateKey);
+  const size = await measure(context, walk);
   let cursor =
     stored?.file === size.file
       ? stored
-      : await session.transaction('begin', () =>
-          restart(context, session, walk, size),
+      : await executor.session.transaction('begin', () =>
+          restart(context, walk, size),
         );
   const { rowsPerBlock } = size;
   const blocks = Math.max(Math.round(settings.batchSize / rowsPerBlock), 1);
   const progress = reporter.progress(
-    title,
+    walk.title,
     Math.round(rowsPerBlock * (cursor.end - cursor.next)),
   );
   try {
     while (cursor.next < cursor.end) {
-      const batch = await runBatch(context, session, walk, cursor, blocks);
+      const batch = await runBatch(context, walk, cursor, blocks);
       progress.advance(batch.done);
       cursor = batch.cursor;
     }
@@ -81,12 +78,12 @@ async function runBatches(context: StepContext, walk: Walk): Promise<void> {
 
 async function runBatch(
   context: StepContext,
-  session: MigrationSession,
   walk: Walk,
   cursor: Cursor,
   blocks: number,
 ): Promise<{ done: number; cursor: Cursor }> {
   const { state } = context;
+  const { session } = context.executor;
   const table = escapeIdentifier(walk.table);
   const advanced = { ...cursor, next: cursor.next + blocks };
   return withLockRetries(
@@ -99,11 +96,11 @@ async function runBatch(
         await session.query(
           `${limitWaits(timeoutMs)};\nlock table ${table} in access share mode`,
         );
-        const size = await measure(session, walk);
+        const size = await measure(context, walk);
         if (size.file !== cursor.file) {
           return {
             done: 0,
-            cursor: await restart(context, session, walk, size),
+            cursor: await restart(context, walk, size),
           };
         }
         // In one message: rows may be locked.
@@ -118,8 +115,7 @@ async function runBatch(
 }
 
 async function restart(
-  { state }: StepContext,
-  session: MigrationSession,
+  { executor: { session }, state }: StepContext,
   { stateKey, reset }: Walk,
   { file, end }: Pick<Cursor, 'file' | 'end'>,
 ): Promise<Cursor> {
@@ -136,7 +132,7 @@ interface Size extends Pick<Cursor, 'file' | 'end'> {
 }
 
 async function measure(
-  session: MigrationSession,
+  { executor: { session } }: StepContext,
   { table }: Walk,
 ): Promise<Size> {
   const [size] = await session.query<Size>(

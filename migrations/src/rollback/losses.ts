@@ -13,7 +13,7 @@ import {
   TENANT_TABLES,
 } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
-import { enumerate, formatThings } from '../text';
+import { enumerate, formatCount, formatThings } from '../text';
 import { readCatalogToDrop } from './dropCatalog';
 import { describeTenantSchemas, readTenantSchemas } from './tenantSchemas';
 import { firstToUndo, isBeforeOrAt } from './wayBack';
@@ -125,20 +125,11 @@ async function readTenantsToDelete(executor: Executor): Promise<string[]> {
     : [];
 }
 
-/**
- * Rows of a tenant other than the default one.
- *
- * @public
- */
-export interface TenantRows {
-  /** Its slug; the id of a tenant that is not registered. */
+/** Rows of a tenant other than the default one: by its slug, or the id of one not registered. */
+interface TenantRows {
   tenant: string;
-  /** How many there are. */
   rows: number;
 }
-
-// The number of tenants that a sentence names.
-const LISTED = 5;
 
 /**
  * Counts the rows of the other tenants in a table, those with most rows first. The
@@ -166,15 +157,11 @@ async function readRowsOfOtherTenants(
 /** `2,000 rows of 2 other tenants (acme 1,500, globex 500)`. */
 function describeRows(tenants: TenantRows[]): string {
   const total = tenants.reduce((sum, { rows }) => sum + rows, 0);
-  const named = tenants
-    .slice(0, LISTED)
-    .map(({ tenant, rows }) => `${tenant} ${rows.toLocaleString('en-US')}`);
-  const more = tenants.length - named.length;
-  return (
-    `${formatThings(total, 'row')} of ` +
-    `${formatThings(tenants.length, 'other tenant')} (${[
-      ...named,
-      ...(more > 0 ? [`${more.toLocaleString('en-US')} more`] : []),
-    ].join(', ')})`
+  const named = tenants.map(
+    ({ tenant, rows }) => `${tenant} ${formatCount(rows)}`,
   );
+  return `${formatThings(total, 'row')} of ${formatThings(
+    tenants.length,
+    'other tenant',
+  )} (${enumerate(named)})`;
 }

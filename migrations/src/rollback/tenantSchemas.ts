@@ -26,7 +26,7 @@ export function describeTenantSchemas(names: string[]): string[] {
         `engines and plugins of tenants: ${formatThings(
           names.length,
           'schema',
-        )} (${enumerate(names.slice(0, 5))}${names.length > 5 ? ', …' : ''})`,
+        )} (${enumerate(names)})`,
       ];
 }
 

@@ -9,7 +9,7 @@ import {
   type Header,
   RowSum,
 } from './archive';
-import { withPlaces } from './places';
+import { inSnapshots, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import {
   type FoundSection,
@@ -53,8 +53,10 @@ export async function exportTenant(
   { slug, file, portal }: { slug: string; file: string; portal: Portal },
 ): Promise<ExportReport> {
   const { tenantId } = await requireTenant(context, slug);
-  return withPlaces(context, portal, places =>
-    inSnapshots(context, places, async () => {
+  return withPlaces(context, portal, places => {
+    const readers = [context.executor, ...places.map(each => each.executor)];
+    return inSnapshots(readers, async () => {
+      await shareSnapshot(context, places);
       const sources = await findSources(context, places, tenantId);
       const writer = new ArchiveWriter(file);
       try {
@@ -78,34 +80,19 @@ export async function exportTenant(
           sources.map(({ part, table, rows }) => [`${part} ${table}`, rows]),
         ),
       };
-    }),
-  );
+    });
+  });
 }
 
-/** One snapshot for each database; both sessions of the catalog's have the same. */
-async function inSnapshots<T>(
+/** Lets both sessions in the database of the catalog see the same. */
+async function shareSnapshot(
   { executor }: StepContext,
-  places: Place[],
-  work: () => Promise<T>,
-): Promise<T> {
-  const begin = 'begin isolation level repeatable read read only';
-  const readers = [executor, ...places.map(place => place.executor)];
-  for (const place of places) {
-    await place.executor.execute(begin);
-  }
-  const [{ snapshot }] = await places[0].executor.read<{ snapshot: string }>(
+  [catalog]: Place[],
+): Promise<void> {
+  const [{ snapshot }] = await catalog.executor.read<{ snapshot: string }>(
     'select pg_export_snapshot() as snapshot',
   );
-  await executor.execute(
-    `${begin};\nset transaction snapshot ${escapeLiteral(snapshot)}`,
-  );
-  try {
-    return await work();
-  } finally {
-    for (const reader of readers) {
-      await reader.execute('rollback').catch(() => undefined);
-    }
-  }
+  await executor.execute(`set transaction snapshot ${escapeLiteral(snapshot)}`);
 }
 
 async function findSources(

@@ -244,13 +244,13 @@ function uuidOf(text: string): string {
   ].join('-');
 }
 
-/** Where the rows of a part go, in a transaction that ends with the part. */
+/** Where the rows of a part go. */
 interface Load {
   part: string;
-  executor: Executor;
   schema: string;
 }
 
+/** Each session has one transaction for its parts; the registry's is the last to commit. */
 async function load(
   context: StepContext,
   places: Place[],
@@ -258,49 +258,38 @@ async function load(
   header: Header,
   target: Target,
 ): Promise<void> {
-  const loads: Load[] = [];
+  const loads = new Map<Executor, Load[]>();
   for (const part of new Set(header.sections.map(each => each.part))) {
-    loads.push({ part, ...(await whereIs(context, places, part, target)) });
+    const { executor, schema } = await whereIs(context, places, part, target);
+    loads.set(executor, [...(loads.get(executor) ?? []), { part, schema }]);
   }
-  const { registry, others } = bySession(loads);
-  const run = (some: Load[], inside: () => Promise<void>) => {
-    const { session } = some[0].executor;
-    return session.transaction('begin', async () => {
-      if (some !== registry) {
+  const registry = loads.get(context.executor) ?? [];
+  loads.delete(context.executor);
+  // What it commits is what others see.
+  loads.set(context.executor, registry);
+  const run = (
+    [{ session }, parts]: [Executor, Load[]],
+    inside = async (): Promise<void> => undefined,
+  ) =>
+    session.transaction('begin', async () => {
+      if (parts !== registry) {
         await allowWritesOnCommit(session, target.tenantId);
       }
-      for (const each of some) {
+      for (const each of parts) {
         await loadPart(context, session, options, each, target);
       }
       await inside();
     });
-  };
-  const runRegistry = () => run(registry, async () => undefined);
   if (options.replace) {
     // One inside the other: until readers have the entities of the file, the engine waits, which
     // would change others.
-    await others.reduce(
-      (inside, some) => () => run(some, inside),
-      runRegistry,
+    await [...loads].reduceRight<() => Promise<void>>(
+      (inside, each) => () => run(each, inside),
+      async () => undefined,
     )();
     return;
   }
-  for (const some of others) {
-    await run(some, async () => undefined);
+  for (const each of loads) {
+    await run(each);
   }
-  // The last one, as what it commits is what others see.
-  await runRegistry();
-}
-
-/** Each session has one transaction. */
-function bySession(loads: Load[]): { registry: Load[]; others: Load[][] } {
-  const isRegistry = ({ part }: Load) => part === 'registry';
-  const others = loads.filter(each => !isRegistry(each));
-  const executors = [...new Set(others.map(({ executor }) => executor))];
-  return {
-    registry: loads.filter(isRegistry),
-    others: executors.map(executor =>
-      others.filter(each => each.executor === executor),
-    ),
-  };
 }

@@ -11,7 +11,13 @@ import { migrationsOf } from './export';
 import { makeMissingTables, removeMarks, RETIRED_OF_ANOTHER } from './import';
 import { requireTable, type Target } from './loadPart';
 import { announce, fillOwnTables } from './partTables';
-import { type Place, type Portal, whereIs, withPlaces } from './places';
+import {
+  inSnapshots,
+  type Place,
+  type Portal,
+  whereIs,
+  withPlaces,
+} from './places';
 import { digestOf } from './purge';
 import {
   allowWrites,
@@ -86,7 +92,7 @@ class Move {
     try {
       reporter.info('Copying what is left. The tenant is read-only');
       await this.#refuse();
-      await this.#inSnapshots(this.#readers, () => this.#copyParts());
+      await this.#copyAt(this.#readers, () => this.#copyParts());
       await this.#close();
     } catch (error) {
       await this.#setReadOnly(false).catch(() => undefined);
@@ -99,7 +105,7 @@ class Move {
     for (const reader of this.#readers) {
       await refuseLonger(reader, refused);
     }
-    await this.#inSnapshots([executor], () => this.#copyRegistry([TRAIL]));
+    await this.#copyAt([executor], () => this.#copyRegistry([TRAIL]));
     await this.#open();
     return performance.now() - began;
   }
@@ -117,22 +123,18 @@ class Move {
   async #copyAll(): Promise<number> {
     const began = performance.now();
     const readers = [...this.#readers, this.from.context.executor];
-    await this.#inSnapshots(readers, async () => {
+    await this.#copyAt(readers, async () => {
       await this.#copyParts();
       await this.#copyRegistry();
     });
     return performance.now() - began;
   }
 
-  /** Each session reads what there is at one moment. The next copy begins there. */
-  async #inSnapshots(
-    readers: Executor[],
-    work: () => Promise<void>,
-  ): Promise<void> {
-    const begun = new Map<Executor, string>();
-    try {
+  /** The next copy begins at these snapshots. */
+  async #copyAt(readers: Executor[], work: () => Promise<void>): Promise<void> {
+    await inSnapshots(readers, async () => {
+      const begun = new Map<Executor, string>();
       for (const reader of readers) {
-        await reader.execute('begin isolation level repeatable read read only');
         // The nodes of Citus have transaction ids of their own: there each copy compares all.
         const [{ id }] = await reader.read<{ id: string | null }>(
           `select case when to_regclass('pg_catalog.pg_dist_node') is null
@@ -144,11 +146,7 @@ class Move {
       }
       await work();
       begun.forEach((id, reader) => this.#since.set(reader, id));
-    } finally {
-      for (const reader of readers) {
-        await reader.execute('rollback').catch(() => undefined);
-      }
-    }
+    });
   }
 
   /** What is not in the registry. */

@@ -71,6 +71,23 @@ export async function withPlaces<T>(
   }
 }
 
+/** Each session reads what there is at one moment, in a transaction that ends with the work. */
+export async function inSnapshots<T>(
+  readers: Executor[],
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    for (const reader of readers) {
+      await reader.execute('begin isolation level repeatable read read only');
+    }
+    return await work();
+  } finally {
+    for (const reader of readers) {
+      await reader.execute('rollback').catch(() => undefined);
+    }
+  }
+}
+
 /** The database of the catalog, and others of the portal on its server. */
 async function databasesBeside(
   { executor }: StepContext,
