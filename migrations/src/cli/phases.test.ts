@@ -102,16 +102,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(stderr).not.toContain('***');
     });
 
-    it('print all that the preflight finds', async () => {
-      const { exitCode, stdout } = await run('preflight', ...PREFLIGHT);
-      expect(exitCode).toBe(0);
-      expect(stdout).toMatch(
-        /^ok +backup: A completed backup is confirmed\.$/m,
-      );
-      expect(stdout).toMatch(/^warning +pg_cron: /m);
-      expect(stdout).toContain('The migration can begin.');
-    });
-
     it('refuse a phase whose predecessor is not complete', async () => {
       const { exitCode, stdout, stderr } = await run('phase2', '--json');
       expect(exitCode).toBe(EXIT_CODES.refused);
@@ -234,13 +224,6 @@ describe.each(databases.eachSupportedId().slice(-1))(
         stdout: '',
       });
       await database.client.query('commit');
-    });
-
-    it('name what is missing in a schema that has only some of the tables', async () => {
-      await database.client.query('drop table relations cascade');
-      const { exitCode, stderr } = await run('all', ...PREFLIGHT);
-      expect(exitCode).toBe(EXIT_CODES.refused);
-      expect(stderr).toContain('no relations');
     });
   },
 );

@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPreflight } from './runPreflight';
-import { findings, preflight } from './__testUtils__/preflight';
+import { findings } from './__testUtils__/preflight';
 
 const databases = createTestDatabases();
 
@@ -11,11 +11,6 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
   const database = forEachTest(() =>
     createCatalogDatabase(databases, id, { entities: 20 }),
   );
-
-  const alterDatabase = async (change: string) => {
-    const { database: name } = database.connection;
-    await database.client.query(`alter database "${name}" ${change}`);
-  };
 
   /** With a text in the queries replaced, for what no server of a test is. */
   const replacing = (text: string, replacement: string) =>
@@ -88,28 +83,6 @@ describe.each(databases.eachSupportedId())('the preflight on %s', id => {
       expect(found.message).toMatch(/one that was open before/);
     },
   );
-
-  it('refuses a database that is read-only', async () => {
-    await alterDatabase('set default_transaction_read_only = on');
-    const found = findings(await preflight(database), 'failure');
-    expect(found).toEqual([expect.objectContaining({ check: 'writable' })]);
-  });
-
-  it('warns where pg_cron is missing', async () => {
-    expect(findings(await preflight(database), 'warning', 'pg_cron')).toEqual([
-      expect.objectContaining({
-        message: 'pg_cron is missing: it is not created in this database.',
-      }),
-    ]);
-  });
-
-  it('refuses without a confirmed backup', async () => {
-    const found = findings(
-      await preflight(database, { options: { backupCompleted: false } }),
-      'failure',
-    );
-    expect(found).toEqual([expect.objectContaining({ check: 'backup' })]);
-  });
 
   it('warns of long transactions, and tells no texts of queries', async () => {
     const other = new Client({

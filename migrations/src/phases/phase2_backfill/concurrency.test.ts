@@ -7,8 +7,8 @@ import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { LiveTraffic } from '../../liveTraffic/__testUtils__/LiveTraffic';
 import { sizesFromEnvironment } from '../../liveTraffic/__testUtils__/sizes';
-import { recordingReporter } from './__testUtils__/recordingReporter';
-import type { ReporterHooks } from './__testUtils__/recordingReporter';
+import { recordingReporter } from '../../__testUtils__/recordingReporter';
+import type { ReporterHooks } from '../../__testUtils__/recordingReporter';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
 
 const databases = createTestDatabases();

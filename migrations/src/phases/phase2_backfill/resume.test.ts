@@ -1,8 +1,8 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { forEachTest } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { recordingReporter } from './__testUtils__/recordingReporter';
-import type { RecordingReporter } from './__testUtils__/recordingReporter';
+import { recordingReporter } from '../../__testUtils__/recordingReporter';
+import type { RecordingReporter } from '../../__testUtils__/recordingReporter';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
 
 const databases = createTestDatabases();

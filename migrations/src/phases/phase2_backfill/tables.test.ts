@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { forEachTest } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { notNull } from './30_not_null';
-import { recordingReporter } from './__testUtils__/recordingReporter';
+import { recordingReporter } from '../../__testUtils__/recordingReporter';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
 
 const databases = createTestDatabases();

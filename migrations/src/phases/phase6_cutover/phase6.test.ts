@@ -2,9 +2,12 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { forAllTests, forEachTest } from '../../__testUtils__/forEachTest';
 import { engineSchemaOf } from '../../adopt/engine';
+import { recordingReporter } from '../../__testUtils__/recordingReporter';
+import type { MigrationSettings } from '../../engine/Step';
 import { RefusedError, VerificationError } from '../../errors';
+import type { Reporter } from '../../Reporter';
+import { phase6 } from '.';
 import { smokeTests } from './10_smoke_tests';
-import { listen, readTenants, runCutover } from './__testUtils__/cutover';
 import { TestApplication } from './__testUtils__/TestApplication';
 import type { Misbehaviour, Reply } from './__testUtils__/TestApplication';
 
@@ -36,17 +39,38 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     );
   });
 
+  /** Also where the phase was done before. */
+  const runCutover = (
+    cutover: MigrationSettings['cutover'],
+    reporter?: Reporter,
+  ) =>
+    database.migrate(
+      async ({ context }) => {
+        await phase6.check?.(context);
+        await smokeTests.up(context);
+      },
+      { settings: { cutover }, reporter },
+    );
+
+  /** The tenants besides the default one that are not deleted. */
+  const readTenants = async () =>
+    (
+      await database.client.query(
+        `select from tenants where tenant_slug <> 'default' and deleted_at is null`,
+      )
+    ).rows;
+
   const failureOf = (token?: string): Promise<Error> =>
-    runCutover(database, { baseUrl, token }).then(
+    runCutover({ baseUrl, token }).then(
       () => new Error('It did not fail'),
       error => error,
     );
 
   it('runs the three smoke tests and times a look-up', async () => {
-    const { info, warn, reporter } = listen();
-    await runCutover(database, { baseUrl }, { reporter });
-    expect(warn).toEqual([]);
-    expect(info).toEqual([
+    const reporter = recordingReporter();
+    await runCutover({ baseUrl }, reporter);
+    expect(reporter.warnings).toEqual([]);
+    expect(reporter.infos).toEqual([
       '(1) The default tenant has the existing entities: 100 of them are in the database.',
       expect.stringMatching(
         /^\(2\) .*: "smoke-test-[0-9a-f]{12}" is created\.$/,
@@ -68,7 +92,7 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
       );
       return reply;
     };
-    await runCutover(database, { baseUrl, token: `${TOKEN}\n` });
+    await runCutover({ baseUrl, token: `${TOKEN}\n` });
     const { received } = application;
     const { body } = received[2];
     const slug = body.tenant_slug;
@@ -113,7 +137,7 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
   });
 
   it('asks for the base URL', async () => {
-    await expect(runCutover(database, undefined)).rejects.toThrow(
+    await expect(runCutover(undefined)).rejects.toThrow(
       /MULTI_TENANCY_ENABLED=true, restart it, and give --base-url/,
     );
   });
@@ -183,7 +207,7 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     application.misbehave = async ({ method, tenant }) =>
       method === 'GET' &&
       tenant !== 'default' &&
-      (await readTenants(database)).length > 0
+      (await readTenants()).length > 0
         ? { status: 200, body: [GHOST] }
         : undefined;
     const failure = await failureOf();
@@ -191,22 +215,23 @@ describe.each(databases.eachSupportedId())('phase 6 on %s', id => {
     expect(failure.message).toMatch(
       /lists component:default\/ghost for the new tenant/,
     );
-    await expect(readTenants(database)).resolves.toEqual([]);
+    await expect(readTenants()).resolves.toEqual([]);
   });
 
   it('says how to delete a tenant that stays, and deletes it the next time', async () => {
     application.misbehave = replying('DELETE', { status: 500, body: '' });
-    const { warn, reporter } = listen();
-    await runCutover(database, { baseUrl }, { reporter });
-    await expect(readTenants(database)).resolves.toHaveLength(1);
+    const reporter = recordingReporter();
+    await runCutover({ baseUrl }, reporter);
+    await expect(readTenants()).resolves.toHaveLength(1);
     application.misbehave = async () => undefined;
-    await runCutover(database, { baseUrl });
-    await expect(readTenants(database)).resolves.toEqual([]);
+    await runCutover({ baseUrl });
+    await expect(readTenants()).resolves.toEqual([]);
 
     application.misbehave = replying('DELETE', { status: 500, body: '' });
-    await runCutover(database, { baseUrl });
-    const [statement] = /delete from tenants .*;/.exec(warn[0]) ?? [];
+    await runCutover({ baseUrl });
+    const [statement] =
+      /delete from tenants .*;/.exec(reporter.warnings[0]) ?? [];
     await database.client.query(statement!);
-    await expect(readTenants(database)).resolves.toEqual([]);
+    await expect(readTenants()).resolves.toEqual([]);
   });
 });

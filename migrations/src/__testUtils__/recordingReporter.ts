@@ -1,4 +1,4 @@
-import type { Reporter } from '../../../Reporter';
+import type { Reporter } from '../Reporter';
 
 /** What is called at the moment that something is reported. */
 export interface ReporterHooks {
@@ -9,6 +9,7 @@ export interface ReporterHooks {
 
 /** A reporter that keeps what it was told. */
 export interface RecordingReporter extends Reporter {
+  infos: string[];
   warnings: string[];
   bars: { what: string; total: number; advances: number[] }[];
 }
@@ -16,12 +17,14 @@ export interface RecordingReporter extends Reporter {
 export function recordingReporter(
   hooks: ReporterHooks = {},
 ): RecordingReporter {
+  const infos: string[] = [];
   const warnings: string[] = [];
   const bars: RecordingReporter['bars'] = [];
   return {
+    infos,
     warnings,
     bars,
-    info: () => undefined,
+    info: message => infos.push(message),
     warn: message => warnings.push(message),
     waiting: (what, _attempts, holders) => hooks.onWaiting?.(what, holders),
     progress(what, total) {
