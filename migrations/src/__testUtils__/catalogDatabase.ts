@@ -40,42 +40,55 @@ interface ContentOptions {
   entities?: number;
   /** Runs the phases up to this one, with `pg_trgm` in the schema public. */
   phase?: PhaseNumber;
+  /** What else the databases of a test file have in common, after the phases; one for each file. */
+  prepare?: (database: CatalogDatabase) => Promise<unknown>;
 }
 
-/** A new database on the server `id`, seeded unless told otherwise. */
+/**
+ * A new database on the server `id`, seeded unless told otherwise: a copy of one that is made
+ * once.
+ */
 export async function createCatalogDatabase(
   databases: TestDatabases,
   id: TestDatabaseId,
-  { seed = true, entities, phase }: ContentOptions = {},
+  { seed = true, ...content }: ContentOptions = {},
 ): Promise<CatalogDatabase> {
   const connection = await databases.create(
     id,
     seed
       ? {
-          name: `catalog with ${entities ?? 'some'} entities after phase ${
-            phase ?? 0
-          }`,
-          prepare: empty => fill(empty, { entities, phase }),
+          name: nameOf(content),
+          prepare: empty => fill(empty, content),
         }
       : undefined,
   );
   return openCatalogDatabase(connection);
 }
 
+type Content = Omit<ContentOptions, 'seed'>;
+
+function nameOf({ entities, phase, prepare }: Content): string {
+  const of = `catalog with ${entities ?? 'some'} entities after phase ${
+    phase ?? 0
+  }`;
+  return prepare ? `${of}, for ${expect.getState().testPath}` : of;
+}
+
 async function fill(
   connection: ClientConfig,
-  { entities, phase = 0 }: { entities?: number; phase?: number },
+  { entities, phase, prepare }: Content,
 ): Promise<void> {
   const database = await openCatalogDatabase(connection);
   await seedCatalog(database.client, { entities });
-  if (phase > 0) {
+  if (phase) {
     await database.client.query('create extension pg_trgm schema public');
   }
-  for (let each = 1; each <= phase; each += 1) {
+  for (let each = 1; each <= (phase ?? 0); each += 1) {
     await database.migrate(migration =>
       migration.runPhase(each as PhaseNumber),
     );
   }
+  await prepare?.(database);
   await database.close();
 }
 

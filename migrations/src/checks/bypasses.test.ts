@@ -5,7 +5,7 @@ import {
 } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { examineIsolation } from './examineIsolation';
 import type { IsolationFinding } from './Finding';
 
@@ -226,13 +226,14 @@ const HARMLESS: Record<string, { setup: string; only?: string }> = {
 describe.each(databases.eachSupportedId())(
   'bypasses of the policies on %s',
   id => {
-    const create = catalogTemplate(databases, id, {
-      entities: 20,
-      phase: 5,
-      async prepare({ client }) {
-        await client.query(ADD_OTHER);
-      },
-    });
+    const create = () =>
+      createCatalogDatabase(databases, id, {
+        entities: 20,
+        phase: 5,
+        async prepare({ client }) {
+          await client.query(ADD_OTHER);
+        },
+      });
     let database: CatalogDatabase;
     let user: string;
     let role: string;

@@ -8,7 +8,7 @@ import { createCatalogTables } from '../__testUtils__/seed';
 import { rollback } from '../rollback/rollback';
 import { isSwapped } from '../schema/partitions';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { verify } from '../verify/verify';
 import { examineIsolation } from './examineIsolation';
@@ -78,11 +78,12 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
   );
 
   describe('after phase 5', () => {
-    const create = catalogTemplate(databases, id, {
-      entities: 20,
-      phase: 5,
-    });
-    const database = forEachTest(create);
+    const database = forEachTest(() =>
+      createCatalogDatabase(databases, id, {
+        entities: 20,
+        phase: 5,
+      }),
+    );
 
     const change = (sql: string) => database.client.query(sql);
 

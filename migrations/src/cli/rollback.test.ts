@@ -1,7 +1,7 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { connectionOf } from '../__testUtils__/roles';
 import { EXIT_CODES } from '../errors';
 import { operatorCommand } from '../operatorCommand';
@@ -30,14 +30,15 @@ const TENANTS = `
 describe.each(databases.eachSupportedId().slice(-1))(
   'the way back on %s',
   id => {
-    const create = catalogTemplate(databases, id, {
-      entities: 20,
-      phase: 5,
-      prepare: async prepared => {
-        await prepared.client.query(TENANTS);
-      },
-    });
-    const database = forEachTest(create);
+    const database = forEachTest(() =>
+      createCatalogDatabase(databases, id, {
+        entities: 20,
+        phase: 5,
+        prepare: async prepared => {
+          await prepared.client.query(TENANTS);
+        },
+      }),
+    );
 
     const run = (...args: string[]) =>
       runInProcess(database.connection, ...args);

@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 import { cleanup } from '../cleanup/cleanup';
@@ -97,14 +97,15 @@ const OF_TABLES: [check: string, ...Taken][] = [
 const PREFLIGHT = { backupCompleted: true };
 
 describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
-  const create = catalogTemplate(databases, id, {
-    prepare: async prepared => {
-      await prepared.client.query(
-        `create function noted() returns trigger language plpgsql as 'begin return null; end'`,
-      );
-    },
-  });
-  const database = forEachTest(create);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, {
+      prepare: async prepared => {
+        await prepared.client.query(
+          `create function noted() returns trigger language plpgsql as 'begin return null; end'`,
+        );
+      },
+    }),
+  );
 
   /**
    * Takes names, and expects the preflight and a phase to refuse them, and the undo to

@@ -1,6 +1,6 @@
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { asLogin } from '../__testUtils__/roles';
 import { runPhases } from '../__testUtils__/runPhases';
 import { stopBefore } from '../__testUtils__/stopBefore';
@@ -50,13 +50,14 @@ function phasesWith(productMigrations: readonly ProductMigration[]) {
 }
 
 describe.each(databases.eachSupportedId())('the product tables on %s', id => {
-  const beforePhase5 = catalogTemplate(databases, id, { phase: 4 });
-  const migrated = catalogTemplate(databases, id, { phase: 5 });
+  const beforePhase5 = () => createCatalogDatabase(databases, id, { phase: 4 });
+  const migrated = () => createCatalogDatabase(databases, id, { phase: 5 });
   /** Phase 5 by a version that had none of the tables. */
-  const migratedEarlier = catalogTemplate(databases, id, {
-    phase: 4,
-    prepare: each => runPhases(each, 5, { phases: phasesWith([]) }),
-  });
+  const migratedEarlier = () =>
+    createCatalogDatabase(databases, id, {
+      phase: 4,
+      prepare: each => runPhases(each, 5, { phases: phasesWith([]) }),
+    });
 
   let database: CatalogDatabase;
   const use = async (create: () => Promise<CatalogDatabase>) => {

@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { adopt } from '../adopt/adopt';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { cleanup } from '../cleanup/cleanup';
@@ -54,7 +54,8 @@ const HANGING: [what: string, sql: string, dropped: string, undo: Undo][] = [
 ];
 
 describe.each(databases.eachSupportedId())('an undo on %s', id => {
-  const create = catalogTemplate(databases, id, { entities: 20, phase: 5 });
+  const create = () =>
+    createCatalogDatabase(databases, id, { entities: 20, phase: 5 });
   let database: CatalogDatabase;
   afterEach(() => database.close());
 

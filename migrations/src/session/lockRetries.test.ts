@@ -5,9 +5,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Client, DatabaseError } from 'pg';
-import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import {
+  createCatalogDatabase,
+  openCatalogDatabase,
+} from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
 import { seedCatalog } from '../__testUtils__/seed';
 import { stopBefore } from '../__testUtils__/stopBefore';
 import { runInProcess } from '../cli/__testUtils__/runCli';
@@ -35,11 +37,12 @@ const lockEntities = ({ context }: TenancyMigration) =>
   });
 
 describe.each(databases.eachSupportedId())('a command on %s', id => {
-  const create = catalogTemplate(databases, id, { entities: 200 });
-  const createMigrated = catalogTemplate(databases, id, {
-    entities: 200,
-    phase: 4,
-  });
+  const create = () => createCatalogDatabase(databases, id, { entities: 200 });
+  const createMigrated = () =>
+    createCatalogDatabase(databases, id, {
+      entities: 200,
+      phase: 4,
+    });
   let database: CatalogDatabase;
   const clients: Client[] = [];
 

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { forEachTest } from '../__testUtils__/forEachTest';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runInProcess } from '../cli/__testUtils__/runCli';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -11,8 +11,9 @@ const LOST = '00000000-0000-4000-8000-00000000000b';
 describe.each(databases.eachSupportedId())(
   'the status of engines on %s',
   id => {
-    const migrated = catalogTemplate(databases, id, { phase: 5 });
-    const database = forEachTest(migrated);
+    const database = forEachTest(() =>
+      createCatalogDatabase(databases, id, { phase: 5 }),
+    );
 
     const query = async (sql: string) =>
       (await database.client.query(sql)).rows;

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { forEachTest } from '../__testUtils__/forEachTest';
-import { catalogTemplate } from '../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
 import { verify } from './verify';
@@ -8,8 +8,9 @@ import { verify } from './verify';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('verify on %s', id => {
-  const create = catalogTemplate(databases, id, { phase: 5 });
-  const database = forEachTest(create);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { phase: 5 }),
+  );
 
   const problems = () =>
     database.migrate(

@@ -3,7 +3,7 @@ import type {
   TestDatabases,
 } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { forEachTest } from '../../__testUtils__/forEachTest';
 import { givePartition, takeBackPartition } from '../move';
 import type { PartitionResult } from '../move';
@@ -31,12 +31,13 @@ export function describeTenants(
   databases: TestDatabases,
   id: TestDatabaseId,
 ): TenantsSuite {
-  const create = catalogTemplate(databases, id, {
-    entities: ENTITIES,
-    phase: 5,
-    prepare: addTenants,
-  });
-  const database = forEachTest(create);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, {
+      entities: ENTITIES,
+      phase: 5,
+      prepare: addTenants,
+    }),
+  );
   return {
     database,
     give: (slug = 'my-team') =>

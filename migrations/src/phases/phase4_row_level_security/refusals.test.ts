@@ -5,7 +5,7 @@ import {
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { forEachTest } from '../../__testUtils__/forEachTest';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { asLogin, connectionOf } from '../../__testUtils__/roles';
 import { silentReporter } from '../../Reporter';
@@ -16,8 +16,9 @@ import { verification } from './50_verification';
 const databases = createTestDatabases({ versions: 'every' });
 
 describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
-  const create = catalogTemplate(databases, id, { phase: 3 });
-  const database = forEachTest(create);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, { phase: 3 }),
+  );
   const q = (sql: string) => database.client.query(sql);
 
   const phase4 = (settings: Partial<MigrationSettings> = {}) =>

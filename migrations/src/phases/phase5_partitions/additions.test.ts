@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { rollback } from '../../rollback/rollback';
 import { MigrationSession } from '../../session/MigrationSession';
@@ -36,11 +36,12 @@ const ADDITIONS = [
 describe.each(databases.eachSupportedId())(
   'what is added to the tables after their copies on %s',
   id => {
-    const create = catalogTemplate(databases, id, {
-      entities: 20,
-      phase: 4,
-      prepare: prepared => stopBefore(prepared, 5, swap),
-    });
+    const create = () =>
+      createCatalogDatabase(databases, id, {
+        entities: 20,
+        phase: 4,
+        prepare: prepared => stopBefore(prepared, 5, swap),
+      });
     let database: CatalogDatabase;
     const query = async (sql: string) =>
       (await database.client.query(sql)).rows;

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { forEachTest } from '../../__testUtils__/forEachTest';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { EXIT_CODES } from '../../errors';
 import { verify } from '../../verify/verify';
@@ -9,13 +9,14 @@ import { swap } from './70_swap';
 const databases = createTestDatabases();
 
 describe.each(databases.eachSupportedId())('a broken copy on %s', id => {
-  const create = catalogTemplate(databases, id, {
-    phase: 4,
-    prepare: async prepared => {
-      await stopBefore(prepared, 5, swap);
-    },
-  });
-  const database = forEachTest(create);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, {
+      phase: 4,
+      prepare: async prepared => {
+        await stopBefore(prepared, 5, swap);
+      },
+    }),
+  );
 
   const breakages: [what: string, sql: string, message: RegExp][] = [
     [

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { forEachTest } from '../../__testUtils__/forEachTest';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
 import { EXIT_CODES } from '../../errors';
@@ -13,11 +13,12 @@ const databases = createTestDatabases();
 const ENTITIES = 1000;
 
 describe.each(databases.eachSupportedId())('the copy on %s', id => {
-  const create = catalogTemplate(databases, id, {
-    entities: ENTITIES,
-    phase: 4,
-  });
-  const database = forEachTest(create);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, {
+      entities: ENTITIES,
+      phase: 4,
+    }),
+  );
 
   const query = async (sql: string) => (await database.client.query(sql)).rows;
   const runPhase5 = (

@@ -1,14 +1,15 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { EXIT_CODES } from '../../errors';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('a full disk of %s', id => {
-  const afterPhase4 = catalogTemplate(databases, id, {
-    entities: 50,
-    phase: 4,
-  });
+  const afterPhase4 = () =>
+    createCatalogDatabase(databases, id, {
+      entities: 50,
+      phase: 4,
+    });
 
   it('stops phase 5, which goes on when there is room', async () => {
     const database = await afterPhase4();

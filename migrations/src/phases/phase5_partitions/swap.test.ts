@@ -5,7 +5,7 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Client } from 'pg';
 import { forEachTest } from '../../__testUtils__/forEachTest';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { asLogin, connectionOf } from '../../__testUtils__/roles';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
@@ -19,11 +19,12 @@ const TENANT = '00000000-0000-0000-0000-000000000001';
 const OTHER = '00000000-0000-0000-0000-0000000000aa';
 
 describe.each(databases.eachSupportedId())('the swap on %s', id => {
-  const create = catalogTemplate(databases, id, {
-    entities: 60,
-    phase: 4,
-  });
-  const database = forEachTest(create);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, {
+      entities: 60,
+      phase: 4,
+    }),
+  );
 
   const query = async (sql: string) => (await database.client.query(sql)).rows;
   const runPhase5 = () => database.migrate(migration => migration.runPhase(5));

@@ -1,7 +1,7 @@
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
-import { catalogTemplate } from '../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { runPhases } from '../../__testUtils__/runPhases';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { cleanupTransactions } from '../../cleanup/cleanup';
@@ -15,10 +15,11 @@ const TENANT = '00000000-0000-0000-0000-000000000001';
 const WRITE = `update refresh_state set errors = '["seen"]' where tenant_id = '${TENANT}'`;
 
 describe.each(databases.eachSupportedId())('the swap on %s', id => {
-  const create = catalogTemplate(databases, id, {
-    entities: 20,
-    phase: 4,
-  });
+  const create = () =>
+    createCatalogDatabase(databases, id, {
+      entities: 20,
+      phase: 4,
+    });
   let database: CatalogDatabase;
   let other: Client;
   beforeEach(async () => {

@@ -1,6 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { forEachTest } from '../../../__testUtils__/forEachTest';
-import { catalogTemplate } from '../../../__testUtils__/catalogTemplate';
+import { createCatalogDatabase } from '../../../__testUtils__/catalogDatabase';
 import { stopBefore } from '../../../__testUtils__/stopBefore';
 import { rollback } from '../../../rollback/rollback';
 import { swap } from '../70_swap';
@@ -11,12 +11,13 @@ const databases = createTestDatabases();
 const LIVE = 57;
 
 describe.each(databases.eachSupportedId())('search tables on %s', id => {
-  const beforeSwap = catalogTemplate(databases, id, {
-    entities: 60,
-    phase: 4,
-    prepare: prepared => stopBefore(prepared, 5, swap),
-  });
-  const database = forEachTest(beforeSwap);
+  const database = forEachTest(() =>
+    createCatalogDatabase(databases, id, {
+      entities: 60,
+      phase: 4,
+      prepare: prepared => stopBefore(prepared, 5, swap),
+    }),
+  );
 
   const runPhase5 = () => database.migrate(migration => migration.runPhase(5));
 
