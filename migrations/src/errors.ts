@@ -141,7 +141,7 @@ export class ApplicationConnectedError extends MigrationError {
   }
 }
 
-/** What was asked for can't be done as it was asked. */
+/** Wrong usage: options are missing, or do not fit together. */
 export class UsageError extends MigrationError {
   constructor(message: string) {
     super(message, EXIT_CODES.usage);

@@ -74,7 +74,7 @@ const mayUse = (role: string, relation: string) =>
   `(has_table_privilege(${role}, ${relation}, 'SELECT, INSERT, UPDATE, DELETE')
     or has_any_column_privilege(${role}, ${relation}, 'SELECT, INSERT, UPDATE'))`;
 
-/** The statements that take an object from those of whom a looker has it. */
+/** The statements that revoke a privilege from each grantee through which a looker has it. */
 const revokeFrom = (privilege: string, object: string, acl: string) =>
   `array(select format('revoke ${privilege} on %s from %s', ${object}, ${GRANTEE})
            from aclexplode(${acl}) x
@@ -415,7 +415,7 @@ export const CHECKS: Check[] = [
     message: ({ object }) => `${object} instead of ${ADMIN_ROLE}`,
   },
   {
-    name: 'nobody else has rights on partitions',
+    name: 'only the owner has rights on partitions',
     level: 'deviations',
     sql: `select distinct format('%s can be reached by %s', t.name, r.name) as object,
                  array[format('revoke all on table %s from %s', t.sql, r.name)] as run

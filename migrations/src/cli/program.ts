@@ -157,7 +157,7 @@ function register(
   ].forEach(option => command.addOption(option));
 }
 
-/** It looks at more than the migration, and has exit codes of its own. */
+/** `doctor` examines more than the migration, and has its own exit codes. */
 export function addDoctor(
   program: Command,
   act: (options: CommandOptions) => Promise<void>,

@@ -7,8 +7,8 @@ import type { Recorded } from './journal';
 import { recording } from './ownership';
 import type { Phase, ProductMigration, StepContext } from './Step';
 
-// A backend that starts waits for locks no longer: it serves without the migration, says so,
-// and tries again at its next start.
+// A starting backend gives up then: it serves without the migration, logs that, and tries again
+// at its next start.
 const PATIENCE_MS = 30_000;
 
 /** The relations whose names it takes. */

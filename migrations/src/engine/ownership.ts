@@ -69,7 +69,7 @@ export function creationsOf(steps: readonly Recorded[]): Names {
   return steps.flatMap(({ creates = [] }) => creates);
 }
 
-/** What stands under names, whoever created it. */
+/** The objects that exist under names, also those of others. */
 function findStanding(executor: Executor, names: Names): Promise<Found[]> {
   return executor.read<Found>(identities('$1'), [JSON.stringify(names)]);
 }

@@ -1,6 +1,6 @@
 import { readColumns } from '../copy/TableCopy';
 import type { Executor } from '../engine/Executor';
-import { secludeStatements } from '../schema/grants';
+import { closePartitionStatements } from '../schema/grants';
 import { identifyByAllColumns, storageParameters } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -102,7 +102,7 @@ async function createPartition(
     `create table ${escapeIdentifier(name)} (
   like ${table} including all excluding indexes
 )${await storageParameters(executor, model)}`,
-    ...secludeStatements(name),
+    ...closePartitionStatements(name),
     ...(isIdentifiedByAll ? [identifyByAllColumns(name)] : []),
   ];
 }

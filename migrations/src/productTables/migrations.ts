@@ -169,7 +169,7 @@ comment on column tenants.burst is 'How many of these requests may come at once;
     title: 'Allow the role viewer in tenant_members',
     locks:
       'ACCESS EXCLUSIVE on tenant_members, for a change of the catalog and a scan of its few ' +
-      'rows. Blocks whoever asks for a member that is not in a cache meanwhile.',
+      'rows. Blocks look-ups of members that are not cached meanwhile.',
     tables: ['tenant_members'],
     sql: `
 alter table tenant_members

@@ -31,7 +31,7 @@ const FUNCTIONS = [
   FENCE_FUNCTION,
 ];
 
-/** What a command has created where the database had no catalog of its own, if it has. */
+/** What a command has created in a database that had no catalog. */
 export async function readCatalogToDrop(
   context: StepContext,
 ): Promise<CreatedCatalog | undefined> {

@@ -89,7 +89,7 @@ const DEPENDENTS = `
   select name, fix as statement from hanging order by depth desc, name`;
 
 /**
- * Reads what of others hangs on tables.
+ * Reads the operator's objects that depend on tables.
  *
  * @param tables - the names of those that go, as far as they exist
  * @param emptied - those that lose rows: only foreign keys matter there
@@ -107,8 +107,8 @@ export async function readDependents(
 }
 
 /**
- * Refuses an undo before it begins while something of others hangs on tables that it drops or
- * empties: a foreign key may cascade to rows of others, and a view makes it fail halfway.
+ * Refuses an undo before it begins while objects of the operator depend on tables that it drops
+ * or empties: a foreign key may cascade to other rows, and a view makes the undo fail halfway.
  *
  * @param tables - the names of those that are dropped, as far as they exist
  * @param emptied - those that lose rows: only foreign keys matter there

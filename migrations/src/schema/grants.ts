@@ -125,7 +125,7 @@ function privilegesOn({ kind, name, privileges }: Grant): string {
  * without a policy for anybody but `portal_admin`, which hides all rows from a role that is
  * granted a right later.
  */
-export function secludeStatements(partition: string): string[] {
+export function closePartitionStatements(partition: string): string[] {
   const name = escapeIdentifier(partition);
   return [
     ownerStatement(partition),
@@ -163,8 +163,8 @@ end $$`;
 }
 
 /**
- * The statement that lets applications read a table: `portal_app`, and after the swap whoever
- * was granted the tables that entities are searched by as well.
+ * The statement that lets applications read a table: `portal_app` and, after the swap, each role
+ * with SELECT on `entity_parents`.
  */
 export function grantToReaders(table: string): string {
   return `do $$

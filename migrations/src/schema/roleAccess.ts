@@ -125,7 +125,7 @@ export async function checkRoleAccess(
   }
 }
 
-/** Somebody else's roles of these names, or rights that the login lacks. */
+/** Roles of these names that are not this product's, or rights that the login lacks. */
 export async function findRoleObstacle(
   context: Pick<StepContext, 'executor' | 'settings'>,
   schemaExists: boolean,
@@ -229,8 +229,8 @@ export function mayGiveBypassRls({
 }
 
 /**
- * How roles with the names of ours differ from them: they belong to somebody else. One without
- * BYPASSRLS passes by a policy.
+ * How roles of these names differ from those that this product creates. One without BYPASSRLS
+ * passes by a policy.
  */
 function othersRoles({
   admin,
@@ -264,7 +264,7 @@ function othersRoles({
   return {
     message: `${what.join(
       ', ',
-    )}: the roles ${ADMIN_ROLE} and ${APP_ROLE} seem to be somebody else's.`,
+    )}: the roles ${ADMIN_ROLE} and ${APP_ROLE} are not as this product creates them.`,
     advice: 'Rename them, or run this if they are meant for this product:',
     statements,
   };

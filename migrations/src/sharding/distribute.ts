@@ -29,7 +29,7 @@ import {
   checksum,
   copyRows,
   createTables,
-  furnish,
+  addKeysPoliciesAndGrants,
   readParts,
   replaceTables,
   SIDE,
@@ -95,12 +95,12 @@ const CALLED = [
 ];
 
 /**
- * The statements that take from the application what would let SQL of its own get round the
- * tenant of its transaction: to set another one where the rows are, or to send statements to
- * the nodes by itself. Superusers, who move shards, keep both, and the administrator keeps the
- * second, by which the start of a backend looks at the nodes. They belong to a database.
+ * The statements that revoke the functions by which SQL of the application could bypass the
+ * tenant of its transaction: one sets another tenant on the node that has the rows, the others
+ * send statements to nodes. Superusers, who move shards, keep all of them; portal_admin keeps
+ * the second kind, by which a starting backend examines the nodes. They belong to a database.
  */
-const CLOSE_WAYS_AROUND = {
+const REVOKE_BYPASSES = {
   /** On each node beside the coordinator, which sets the context of transactions by it. */
   onNodes:
     'revoke execute on function pg_catalog.set_config(text, text, boolean) from public',
@@ -193,7 +193,7 @@ export async function distribute(
       // Citus would make tables of its own of all that reference the registry.
       ...dropForeignKeys(schema, parts),
       `select create_reference_table('${schema}.tenants')`,
-      ...furnish(parts, { partitioned: false }),
+      ...addKeysPoliciesAndGrants(parts, { partitioned: false }),
       // A trigger on TRUNCATE has no place: Citus would fire it on each shard.
       ...triggerStatements('entities').filter(
         each => !each.includes('truncate'),
@@ -250,7 +250,7 @@ export async function undistribute(
       `select undistribute_table('${schema}.tenants')`,
       // To logins of the operator, which Citus leaves out.
       ...grants,
-      ...furnish(parts, { partitioned: true }),
+      ...addKeysPoliciesAndGrants(parts, { partitioned: true }),
       ...triggerStatements('entities'),
       ...replaceTables(settings.schema, parts, { partitioned: true }),
       ...localKeys.map(
@@ -318,14 +318,14 @@ async function prepareNodes(context: StepContext): Promise<void> {
   await executor.execute(`alter role ${ADMIN_ROLE} login`);
   await executor.execute(onWorkers(LET_ADMIN_LOG_IN));
   await refuseUnreachableNodes(context);
-  await closeWaysAround(context);
+  await revokeBypasses(context);
 }
 
-/** Closes {@link CLOSE_WAYS_AROUND} on every node of the cluster. */
-async function closeWaysAround({ executor }: StepContext): Promise<void> {
-  await executor.execute(onWorkers(CLOSE_WAYS_AROUND.onNodes));
-  await executor.execute(onWorkers(CLOSE_WAYS_AROUND.everywhere));
-  await executor.execute(CLOSE_WAYS_AROUND.everywhere);
+/** Runs {@link REVOKE_BYPASSES} on every node of the cluster. */
+async function revokeBypasses({ executor }: StepContext): Promise<void> {
+  await executor.execute(onWorkers(REVOKE_BYPASSES.onNodes));
+  await executor.execute(onWorkers(REVOKE_BYPASSES.everywhere));
+  await executor.execute(REVOKE_BYPASSES.everywhere);
 }
 
 /** A statement that runs another one on each node beside the coordinator, or fails. */

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { tenantPolicyStatements } from '../schema/policies';
-import { secludeStatements } from '../schema/grants';
+import { closePartitionStatements } from '../schema/grants';
 import {
   catchAllPartition,
   defaultTenantPartition,
@@ -136,7 +136,7 @@ export function buildIndexes(parts: TableParts[]): string[] {
 }
 
 /** The statements that give the tables in {@link SIDE} what else the others have. */
-export function furnish(
+export function addKeysPoliciesAndGrants(
   parts: TableParts[],
   { partitioned }: { partitioned: boolean },
 ): string[] {
@@ -155,7 +155,7 @@ export function furnish(
         ),
         ...tenantPolicyStatements(table),
         ownerStatement(table),
-        ...partitions.flatMap(secludeStatements),
+        ...partitions.flatMap(closePartitionStatements),
         ...grants,
         comment === null
           ? ''

@@ -47,7 +47,7 @@ const BUCKETS = 4096;
 /** No more rows are looked for by their keys: of more, the buckets are compared. */
 const MOST_KEYS = 10_000;
 
-/** A row that others refer to takes them with it when it is deleted: they come with the next round. */
+/** A deletion may cascade to rows that were equal: the next round sends these. */
 const ROUNDS = 4;
 
 /** Sends no more rows in one statement. */
@@ -292,9 +292,9 @@ function differences(
  * Makes the rows of a tenant in one database those of another one, in the callers' transactions. It
  * compares checksums of buckets of rows, and sends only the buckets that differ.
  *
- * After a first copy, it compares only rows that were written since, and the numbers of rows. It
- * may: the first copy has compared all of them, no row changes without a new transaction id, and
- * nobody writes to the destination.
+ * After a first copy, it compares only rows that were written since, and the numbers of rows. That
+ * is enough: the first copy has compared all rows, no row changes without a new transaction id, and
+ * nothing else writes to the destination.
  *
  * @param since - the lowest transaction id that was not visible to the copy before
  * @throws {@link VerificationError} if they differ all the same
@@ -313,7 +313,7 @@ export async function copyDifference(
   for (let round = 1; round <= ROUNDS; round += 1) {
     different = [];
     for (const each of compared) {
-      // What is rewritten differs in any case, and is compared as it is written.
+      // Rewritten rows always differ, and are compared when they are written.
       if (round === 1 || !isRewritten(each.source)) {
         const key = await keyOf(session, each.destination);
         const scope = await comparison.findDifference(each, key);

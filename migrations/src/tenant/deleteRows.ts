@@ -12,8 +12,7 @@ interface Deletion extends Pick<FoundSection, 'schema' | 'table'> {
 /**
  * Deletes rows in batches, each of them a transaction.
  *
- * Locks: the rows of a batch, until it commits. They are those of a deleted tenant, which
- * nobody reads.
+ * Locks: the rows of a batch, until it commits. No request reads them: the tenant is deleted.
  *
  * @param counts - gets how many there were, by `database schema.table`
  */

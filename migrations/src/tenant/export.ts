@@ -43,8 +43,8 @@ const LARGEST_BATCH = 2000;
  * Writes everything of a tenant, deleted or not, to a file. Each database is read in one
  * snapshot and by cursors, so that the memory it needs does not grow with the tenant.
  *
- * Locks: ACCESS SHARE on the tables until the end. It blocks nobody but a change of a table,
- * such as an upgrade of the tenant's engine.
+ * Locks: ACCESS SHARE on the tables until the end. It blocks only ALTER TABLE and the like, such
+ * as an upgrade of the tenant's engine.
  *
  * @throws {@link RefusedError} if there is no such tenant
  */

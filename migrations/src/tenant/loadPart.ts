@@ -37,7 +37,7 @@ export interface Target {
   slug: string;
   /** What it had in the file. */
   from: Header['tenant'];
-  /** Whether nobody is to enter it yet. */
+  /** Whether it is created as deleted, so that no request enters it yet. */
   isClosed?: boolean;
 }
 

@@ -47,7 +47,7 @@ export interface MoveOptions {
   makeTables: MakeTables;
 }
 
-/** What was done before the last copy may be recorded during it. */
+/** The audit trail: an operation of before the last copy may be recorded during it. */
 const TRAIL = 'tenant_audit';
 
 /**
@@ -61,8 +61,8 @@ const MOST_COPIES = 4;
 const READ_ONLY_FOR = '10 minutes';
 
 /**
- * For how long, once the tenant is in use there, a request is refused that was let in before. No
- * request waits that long. An import in its place, or a move back, ends it with its commit.
+ * For how long triggers refuse late requests once the tenant is in use there. No request takes
+ * that long. An import in its place, or a move back, ends it with its commit.
  */
 const REFUSED_FOR = '1 hour';
 
@@ -320,13 +320,12 @@ async function asLogin(
 }
 
 /**
- * Brings a tenant to another deployment. It is copied while it is in use, to a tenant that is
- * deleted there, and again what has changed during that. It is copied a last
- * time while it is read-only: triggers refuse whoever writes to it. Then it is deleted here, and
- * restored there.
+ * Moves a tenant to another deployment. Copies it while it is in use, into a tenant that is
+ * deleted there, and then the changes made meanwhile. Triggers refuse writes during the last
+ * copy. Then it is deleted here, and restored there.
  *
- * Killed at any moment, it can be run again: what is there already is not sent twice. Until the
- * end it is in use here; between the last two statements it is in use nowhere.
+ * A run that was killed can be repeated: rows that are there are not sent twice. Until the end
+ * the tenant is in use here; between the last two statements it is in use nowhere.
  *
  * @returns for how many milliseconds it was read-only; nothing where it was moved before
  * @throws {@link RefusedError} if the tenant is in use there, or its slug is another one's

@@ -10,7 +10,7 @@ import { nameOf, tablesInOrder } from './sections';
  * rows come with what these have made of them.
  *
  * Locks: ACCESS EXCLUSIVE on the tables until the end of the transaction, all of them before a
- * weaker lock of one. Nobody uses them but the engine or instance, which waits.
+ * weaker lock of one. Only the engine or instance uses them, and it waits.
  */
 export async function fillOwnTables(
   session: MigrationSession,

@@ -57,9 +57,9 @@ export interface PurgeOptions {
 }
 
 /**
- * Removes everything of a deleted tenant, for good, and searches for what is left. Killed
- * between two statements, it goes on when it is run again: the registry's row goes last, and
- * the retired slug keeps the id until the search has found nothing.
+ * Deletes everything of a deleted tenant, and then searches the databases for what is left. A run
+ * that was killed can be repeated: the registry's row goes last, and the retired slug keeps the
+ * id until the search finds nothing.
  *
  * @returns undefined where it was purged before
  * @throws {@link RefusedError} for a tenant that is not deleted, or not for long enough
@@ -97,7 +97,7 @@ export async function purgeTenant(
   });
 }
 
-/** Removes what an import has left that did not come to its end. The registry has no such id. */
+/** Removes what an interrupted import has left. The registry does not have its id yet. */
 export async function removeLeftovers(
   context: StepContext,
   places: Place[],
@@ -182,7 +182,7 @@ async function findSubject(
   return { slug, tenantId: tenant.tenantId };
 }
 
-/** From then on the tenant can't be restored, and nobody gets its slug. */
+/** After this the tenant can't be restored, and no other tenant can take its slug. */
 async function retireSlug(
   { executor }: StepContext,
   { tenantId, slug }: Subject,
@@ -280,7 +280,7 @@ function startsWith(column: string, text: string): string {
   return `starts_with(${escapeIdentifier(column)}, ${escapeLiteral(text)})`;
 }
 
-/** What says that there is, or was, a tenant. */
+/** The tables that record that the tenant exists or existed. */
 const LAST = ['tenants', RETIRED_TABLE];
 
 /** Deletes the tenant's rows in the tables of this product, but for those of the registry. */

@@ -12,7 +12,7 @@ interface Change {
   tenantId: string;
   slug: string;
   from: { id: string; slug: string };
-  /** Whether nobody is to enter the tenant yet. */
+  /** Whether the tenant is created as deleted, so that no request enters it yet. */
   isClosed?: boolean;
 }
 

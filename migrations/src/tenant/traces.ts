@@ -49,7 +49,7 @@ const OBJECTS = `
  * varchar, char, uuid, json and jsonb, also in arrays and domains. And the names of schemas,
  * tables and roles.
  *
- * Locks: ACCESS SHARE on one table after the other, which blocks nobody.
+ * Locks: ACCESS SHARE on one table after the other, which blocks no reader or writer.
  *
  * @param reading - runs a query about a schema as a role that may read there
  */
@@ -84,7 +84,7 @@ export async function searchTraces(
       table.columns.forEach(({ name }, index) => {
         const add = (list: Trace[], rows: number) =>
           rows > 0 && list.push({ database, place: `${where}.${name}`, rows });
-        // Whoever shared something with the tenant keeps the trail of that.
+        // Tenants that shared with this one keep their audit trail of it.
         add(isTrail ? traces.ofPeople : traces.ofTenant, counts[`t${index}`]);
         add(traces.ofPeople, counts[`p${index}`]);
       });

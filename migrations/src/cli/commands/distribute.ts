@@ -25,7 +25,7 @@ export const distribute: CommandDefinition = {
     const result = await distributeTables(migration, {
       shards: options.shards,
     });
-    return told(
+    return summarize(
       invocation,
       result,
       'The tables of tenants are distributed already.',
@@ -43,7 +43,7 @@ export const undistribute: CommandDefinition = {
   access: 'change',
   options: [],
   async run(invocation) {
-    return told(
+    return summarize(
       invocation,
       await bringBack(invocation.migration),
       'The tables of tenants are not distributed.',
@@ -52,7 +52,7 @@ export const undistribute: CommandDefinition = {
   },
 };
 
-function told(
+function summarize(
   { report }: Invocation,
   { changed, rows, blockedMs }: Distribution,
   nothing: string,

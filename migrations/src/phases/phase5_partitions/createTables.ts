@@ -3,7 +3,10 @@ import type { TenantTable } from '../../schema/tables';
 import type { Executor } from '../../engine/Executor';
 import { LAYOUT } from '../../layout';
 import { APP_PRIVILEGES, APP_ROLE, ownerStatement } from '../../roles';
-import { revokeAllStatement, secludeStatements } from '../../schema/grants';
+import {
+  revokeAllStatement,
+  closePartitionStatements,
+} from '../../schema/grants';
 import {
   catchAllPartition,
   defaultTenantPartition,
@@ -105,7 +108,7 @@ export function partitionStatements(
   return Object.entries(partitions).flatMap(([name, bound]) => [
     `create table if not exists ${name}
   partition of ${parent} ${bound}${storage}`,
-    ...secludeStatements(name),
+    ...closePartitionStatements(name),
   ]);
 }
 

@@ -54,7 +54,7 @@ export function functionStatements(schema: string, terms: string[]): string[] {
     createSync(schema),
     createFollow(schema),
     createRepair(schema),
-    ...FUNCTIONS.flatMap(seclude),
+    ...FUNCTIONS.flatMap(closeFunction),
   ];
 }
 
@@ -62,7 +62,7 @@ export const dropFunctionStatements = FUNCTIONS.map(
   signature => `drop function if exists ${signature}`,
 );
 
-function seclude(signature: string): string[] {
+function closeFunction(signature: string): string[] {
   return [
     `alter function ${signature} owner to ${ADMIN_ROLE}`,
     revokeAllOnFunctionStatement(signature),

@@ -120,7 +120,7 @@ export const searchTablesStatements = [
       `create index if not exists ${name} on entity_parents (tenant_id, ${column})`,
   ),
   `comment on table entity_parents is 'Which entity has emitted which, where the engine of a catalog tells'`,
-  ...secludeTable('entity_parents'),
+  ...searchTableAccess('entity_parents'),
   TERMS_TABLE,
   ...TERMS_COMMENTS,
   ...STORAGE,
@@ -128,10 +128,10 @@ export const searchTablesStatements = [
     `create statistics if not exists ${name} ${what} from entity_terms`,
     `alter statistics ${name} owner to ${ADMIN_ROLE}`,
   ]),
-  ...secludeTable('entity_terms'),
+  ...searchTableAccess('entity_terms'),
 ];
 
-function secludeTable(table: SearchTable): string[] {
+function searchTableAccess(table: SearchTable): string[] {
   return [
     ...tenantPolicyStatements(table),
     ownerStatement(table),
