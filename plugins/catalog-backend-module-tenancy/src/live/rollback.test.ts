@@ -11,7 +11,7 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
-import { Operator, runInProcess } from './__testUtils__/migrations';
+import { runCommand, runInProcess, urlOf } from './__testUtils__/migrations';
 
 // Commands are processes, and go through many statements, on a machine that is busy.
 
@@ -108,11 +108,6 @@ describe.each(databases.eachSupportedId())(
       });
     });
 
-    const operator = new Operator(() => {
-      const { host, port, user, password, database } = connection;
-      return `postgresql://${user}:${password}@${host}:${port}/${database}`;
-    });
-
     /** Reads everything of every tenant once, and tells each answer in a word. */
     async function readAll(): Promise<string[]> {
       const answers: Promise<string>[] = [];
@@ -156,7 +151,7 @@ describe.each(databases.eachSupportedId())(
     ): Promise<Record<string, number>> {
       const counts: Record<string, number> = {};
       let finished = false;
-      const command = operator.run(args).finally(() => {
+      const command = runCommand(urlOf(connection), args).finally(() => {
         finished = true;
       });
       while (!finished) {
@@ -173,9 +168,9 @@ describe.each(databases.eachSupportedId())(
     it('answers every read of every tenant in full or with 503, and never an empty list', async () => {
       await expect(distinct()).resolves.toEqual(['complete']);
 
-      const refused = await operator.begin(['rollback']).finished;
+      const refused = await runInProcess(connection, 'rollback');
       expect(refused.exitCode).toBe(EXIT_CODES.applicationConnected);
-      expect(refused.log).toContain(
+      expect(refused.stderr).toContain(
         '- "backstage_tenancy", login portal_app, process ',
       );
       await expect(distinct()).resolves.toEqual(['complete']);

@@ -3,7 +3,7 @@ import { adopt } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
 import { databaseSnapshot } from './__testUtils__/databaseSnapshot';
 import { LiveDatabase } from './__testUtils__/LiveDatabase';
-import { Operator } from './__testUtils__/migrations';
+import { runCommand } from './__testUtils__/migrations';
 import { differences, faults } from './__testUtils__/sides';
 import {
   asEngine,
@@ -73,7 +73,7 @@ describe('the migrations of the stock catalog after adoption', () => {
     await database.use(seedEngine);
     expect(await differences(database, false)).toEqual([]);
     expect(await faults(database)).toEqual([]);
-    await new Operator(() => database.url).run(['rollback', '--to', '0']);
+    await runCommand(database.url, ['rollback', '--to', '0']);
     const ownerless = (lines: string[], { engine }: LiveDatabase) =>
       lines.map(line => line.replaceAll(engine.user, 'engine'));
     expect(ownerless(await databaseSnapshot(database), database)).toEqual(

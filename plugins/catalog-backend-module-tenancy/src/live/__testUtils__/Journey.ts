@@ -9,7 +9,7 @@ import { adopt } from 'backstage-catalog-tenancy-migrations';
 import { allowLogin } from '@internal/catalog-testing/tenancyDatabase';
 import { LiveCatalog } from './LiveCatalog';
 import { LiveDatabase } from './LiveDatabase';
-import { Operator } from './migrations';
+import { runCommand } from './migrations';
 import { carriedVersions, differences, faults } from './sides';
 import type { LiveSizes } from './sizes';
 import { LiveSources } from './LiveSources';
@@ -34,23 +34,15 @@ export class Journey {
     return journey;
   }
 
-  private readonly operator: Operator;
-
   private constructor(
     readonly database: LiveDatabase,
     readonly catalog: LiveCatalog,
     readonly live: LiveSources,
-  ) {
-    this.operator = new Operator(() => database.url);
-  }
+  ) {}
 
   /** Runs a command to its end while the sources act. */
   async run(...args: string[]): Promise<string> {
-    const { exitCode, log } = await this.operator.begin(args).finished;
-    if (exitCode !== 0) {
-      throw new Error(`${args.join(' ')} ended with ${exitCode}:\n${log}`);
-    }
-    return log;
+    return runCommand(this.database.url, args);
   }
 
   /** Adopts the catalog, as often as one likes. */
