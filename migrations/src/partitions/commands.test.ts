@@ -78,7 +78,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
         }
         const { rows } = await client.query(
           `select pid from pg_locks where locktype = 'advisory' and objid = 1 and not granted
-              and database = (select oid from pg_database where datname = current_database)`,
+              and database = (select oid from pg_database where datname = current_database())`,
         );
         return rows[0]?.pid;
       });
