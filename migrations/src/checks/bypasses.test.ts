@@ -266,6 +266,9 @@ describe.each(databases.eachSupportedId())(
       await withClient(
         { ...database.connection, database: 'postgres' },
         async client => {
+          await client.query(
+            `drop database ${database.connection.database} with (force)`,
+          );
           for (const each of [user, role]) {
             await client.query(`drop role if exists ${each}`);
           }
