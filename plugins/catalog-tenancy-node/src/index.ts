@@ -12,6 +12,7 @@ export {
   type BegunAuditEvent,
   type EndedAuditEvent,
   type TenantAuditRecord,
+  type TenantAuditStatement,
   type TenantAuditTrail,
 } from './audit/TenantAuditTrail';
 export { type AuditConfig, type AuditWebhookConfig } from './config/readAudit';

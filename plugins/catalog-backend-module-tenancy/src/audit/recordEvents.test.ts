@@ -28,7 +28,11 @@ const trail = {
         await new Promise(setImmediate);
         happened.push('stored');
       },
-      storeWith: () => ({ build: async () => undefined, onCommitted() {} }),
+      storeWith: () => ({
+        build: async () => undefined,
+        onCommitted() {},
+        onTenant() {},
+      }),
     };
   },
 };

@@ -5,7 +5,10 @@ import { AdminAccessError, DatabaseStatementError } from '../pool/errors';
 
 const CAPACITY = 10_000;
 const BATCH = 500;
-/** How long an event without a waiting caller is held back to join a batch. */
+/**
+ * How long an event without a waiting caller is held back: to join a batch, and for its caller to
+ * {@link AuditQueue.take} it.
+ */
 const LINGER_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
 /** How long `add` waits for room, and `store` for the write. */
@@ -20,6 +23,8 @@ interface Pending<TEntry> {
   entry: TEntry;
   /** Called when the entry is stored or dropped. */
   waiting: (() => void)[];
+  /** When it was queued, by `performance.now()`. */
+  since: number;
 }
 
 /**
@@ -84,14 +89,13 @@ export class AuditQueue<TEntry extends Entry> {
   /**
    * Removes an entry that the caller stores itself.
    *
-   * @returns false if the entry is in the batch that is being written
+   * @returns whether it was queued, is in the batch that is being written, or was written before
    */
-  take(id: string): boolean {
-    const isWritten = this.#written.some(({ entry }) => entry.event_id === id);
-    if (!isWritten) {
-      this.#pending.delete(id);
+  take(id: string): 'queued' | 'in batch' | 'written' {
+    if (this.#written.some(({ entry }) => entry.event_id === id)) {
+      return 'in batch';
     }
-    return !isWritten;
+    return this.#pending.delete(id) ? 'queued' : 'written';
   }
 
   /** Resolves when the queue is empty. Later entries are written without delay. */
@@ -106,10 +110,11 @@ export class AuditQueue<TEntry extends Entry> {
       waiting.forEach(resolve => resolve());
       return;
     }
-    const before = this.#pending.get(entry.event_id)?.waiting ?? [];
+    const before = this.#pending.get(entry.event_id);
     this.#pending.set(entry.event_id, {
       entry,
-      waiting: [...before, ...waiting],
+      waiting: [...(before?.waiting ?? []), ...waiting],
+      since: before?.since ?? performance.now(),
     });
     this.#running ??= this.#run();
   }
@@ -118,11 +123,11 @@ export class AuditQueue<TEntry extends Entry> {
     let retryMs = 0;
     while (this.#pending.size > 0) {
       await this.#linger();
-      const batch = [...this.#pending.values()].slice(0, BATCH);
+      const batch = this.#due();
       batch.forEach(({ entry }) => this.#pending.delete(entry.event_id));
       this.#roomAsked.splice(0).forEach(resolve => resolve());
       if (batch.length === 0) {
-        break;
+        continue;
       }
       this.#written = batch;
       try {
@@ -146,11 +151,17 @@ export class AuditQueue<TEntry extends Entry> {
     this.#running = undefined;
   }
 
+  /** Those that a caller waits for, and those that no caller has taken in time. */
+  #due(): Pending<TEntry>[] {
+    const latest = this.#isStopping ? Infinity : performance.now() - LINGER_MS;
+    return [...this.#pending.values()]
+      .filter(({ since, waiting }) => waiting.length > 0 || since <= latest)
+      .slice(0, BATCH);
+  }
+
+  /** Resolves when an entry may be due. */
   async #linger(): Promise<void> {
-    const isAwaited = [...this.#pending.values()].some(
-      ({ waiting }) => waiting.length > 0,
-    );
-    if (!isAwaited && !this.#isStopping) {
+    if (this.#due().length === 0) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, LINGER_MS);
         this.#hurry = () => {
@@ -202,9 +213,13 @@ export class AuditQueue<TEntry extends Entry> {
     this.#pending = new Map(
       batch.map(pending => [pending.entry.event_id, pending]),
     );
-    for (const [id, { entry, waiting }] of later) {
-      const before = this.#pending.get(id)?.waiting ?? [];
-      this.#pending.set(id, { entry, waiting: [...before, ...waiting] });
+    for (const [id, { entry, waiting, since }] of later) {
+      const before = this.#pending.get(id);
+      this.#pending.set(id, {
+        entry,
+        waiting: [...(before?.waiting ?? []), ...waiting],
+        since: before?.since ?? since,
+      });
     }
   }
 }

@@ -4,6 +4,7 @@ import type {
   TenantAuditEvent,
   TenantAuditPage,
 } from 'backstage-plugin-tenants-common';
+import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
 import type { AuditConfig } from '../config/readAudit';
 import type { TenantDatabase } from '../database/TenantDatabase';
@@ -23,6 +24,8 @@ import type {
 const TABLE = 'tenant_audit';
 const SENT_AT_ONCE = 500;
 const DELETED_AT_ONCE = 10_000;
+/** Whether the transaction has changed anything. */
+const HAS_WRITTEN = 'pg_current_xact_id_if_assigned() is not null';
 
 /** An event in the queue. */
 interface QueuedEvent {
@@ -131,22 +134,29 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
         // queue's write may in turn wait for the tenant's row, which the transaction locks. Taken
         // at once, the event of a slow change is written only with it: a process that is killed
         // before has changed nothing.
-        const isTaken = this.#queue.take(event.event_id);
-        let sent = '';
+        const found = this.#queue.take(event.event_id);
+        let tenantId: string | undefined;
+        let sent: string | undefined;
         return {
+          onTenant: tenant => {
+            if (tenant.tenant_slug === begun.tenantSlug) {
+              tenantId = tenant.tenant_id;
+            }
+          },
           build: async () => {
             const ended: EndedAuditEvent = {
               outcome: 'succeeded',
               meta: await describe(),
             };
-            if (stored || !isTaken) {
+            if (stored || found === 'in batch') {
               return undefined;
             }
+            // After an earlier transaction of the change, the row may be there.
+            const isNew = found === 'queued' && sent === undefined;
             sent = JSON.stringify(ended);
-            return this.#insert(
-              [{ ...event, ended }],
-              'and pg_current_xact_id_if_assigned() is not null',
-            );
+            return isNew
+              ? this.#insertNew({ ...event, ended }, tenantId)
+              : this.#insert([{ ...event, ended }], `and ${HAS_WRITTEN}`);
           },
           onCommitted: rows => {
             stored = rows.length > 0 ? sent : undefined;
@@ -275,6 +285,34 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
   /** The join drops events of unknown tenants. */
   async #write(events: QueuedEvent[]): Promise<void> {
     await this.#asAdmin(this.#insert(events));
+  }
+
+  /** Parsed and planned in a quarter of the time of {@link #insert}. */
+  #insertNew(event: QueuedEvent, tenantId?: string): BuildStatement {
+    const { tenant_slug, ...entry } = toEntry(event);
+    const values = {
+      ...entry,
+      meta: JSON.stringify(entry.meta),
+      sent: this.#config.webhook ? false : null,
+    };
+    const columns = Object.keys(values);
+    const source =
+      tenantId === undefined
+        ? 'from tenants where tenant_slug = ? and'
+        : 'where';
+    return knex =>
+      knex.raw(
+        `insert into ${TABLE} (tenant_id, ${columns.join(', ')})
+         select ${tenantId === undefined ? 'tenant_id' : '?'}, ${columns
+          .map(() => '?')
+          .join(', ')}
+         ${source} ${HAS_WRITTEN} returning event_id`,
+        [
+          ...(tenantId === undefined ? [] : [tenantId]),
+          ...Object.values(values),
+          ...(tenantId === undefined ? [tenant_slug] : []),
+        ] as Knex.RawBinding[],
+      );
   }
 
   #insert(events: QueuedEvent[], condition = ''): BuildStatement {

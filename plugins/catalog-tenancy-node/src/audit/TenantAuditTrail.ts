@@ -55,7 +55,19 @@ export interface TenantAuditRecord {
    *
    * @param describe - the details that `end` will add
    */
-  storeWith(describe: () => Promise<EndedAuditEvent['meta']>): LastStatement;
+  storeWith(
+    describe: () => Promise<EndedAuditEvent['meta']>,
+  ): TenantAuditStatement;
+}
+
+/**
+ * The statement that stores an event with a change of the registry.
+ *
+ * @public
+ */
+export interface TenantAuditStatement extends LastStatement {
+  /** Called with the row of a tenant that the transaction has, which saves a look-up by slug. */
+  onTenant(tenant: { tenant_id: string; tenant_slug: string }): void;
 }
 
 /**

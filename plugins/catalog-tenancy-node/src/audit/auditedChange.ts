@@ -1,7 +1,10 @@
 import type { AuditorServiceEvent } from '@backstage/backend-plugin-api';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LastStatement } from '../pool/TenancyPool';
-import type { TenantAuditRecord } from './TenantAuditTrail';
+import type {
+  TenantAuditRecord,
+  TenantAuditStatement,
+} from './TenantAuditTrail';
 
 // A global symbol: the plugin that records events may have its own copy of this package.
 const STATE = Symbol.for(
@@ -9,7 +12,7 @@ const STATE = Symbol.for(
 );
 interface State {
   records: WeakMap<AuditorServiceEvent, TenantAuditRecord>;
-  changing: AsyncLocalStorage<LastStatement>;
+  changing: AsyncLocalStorage<TenantAuditStatement>;
 }
 const shared = globalThis as { [STATE]?: State };
 const { records, changing } = (shared[STATE] ??= {
@@ -49,4 +52,12 @@ export function auditChange<T>(
 /** The statement that the current change sends with its commit. */
 export function currentChange(): LastStatement | undefined {
   return changing.getStore();
+}
+
+/** Tells the current change which tenant its transaction has found or made. */
+export function setChangedTenant(tenant: {
+  tenant_id: string;
+  tenant_slug: string;
+}): void {
+  changing.getStore()?.onTenant(tenant);
 }

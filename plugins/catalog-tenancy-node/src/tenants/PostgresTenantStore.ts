@@ -6,6 +6,7 @@ import {
   updateTenantSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
+import { setChangedTenant } from '../audit/auditedChange';
 import type {
   AdminDatabase,
   AdminTransaction,
@@ -162,6 +163,7 @@ export class PostgresTenantStore implements TenantStore {
           `The slug '${slug}' belonged to a purged tenant, whose users other tenants may still mention. Choose another one`,
         );
       }
+      setChangedTenant(created);
       return toTenant(created);
     });
   }
@@ -185,6 +187,7 @@ export class PostgresTenantStore implements TenantStore {
           await findTenant(transaction, tenantSlug),
         );
       }
+      setChangedTenant(updated);
       return toTenant(updated);
     });
   }
@@ -206,6 +209,7 @@ export class PostgresTenantStore implements TenantStore {
             )
           : missingError(tenantSlug, tenant);
       }
+      setChangedTenant(deleted);
     });
   }
 
@@ -226,6 +230,7 @@ export class PostgresTenantStore implements TenantStore {
           `The tenant '${tenantSlug}' is being purged and can no longer be restored`,
         );
       }
+      setChangedTenant(tenant);
       return toTenant(tenant);
     });
   }

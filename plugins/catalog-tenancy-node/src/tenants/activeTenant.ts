@@ -1,5 +1,6 @@
 import { NotFoundError } from '@backstage/errors';
 import type { Knex } from 'knex';
+import { setChangedTenant } from '../audit/auditedChange';
 import type { AdminTransaction } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { isTenantSlug } from './Tenant';
@@ -34,9 +35,11 @@ export async function lockActiveTenant(
   transaction: AdminTransaction,
   key: TenantKey,
 ): Promise<ActiveTenantRow> {
-  return activeOf(key, statement =>
+  const tenant = await activeOf(key, statement =>
     transaction.query(statement(transaction.knex).forNoKeyUpdate()),
   );
+  setChangedTenant(tenant);
+  return tenant;
 }
 
 /**

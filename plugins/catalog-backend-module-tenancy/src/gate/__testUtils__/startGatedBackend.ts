@@ -133,6 +133,7 @@ export async function startGatedBackend(options: {
             storeWith: () => ({
               build: async () => undefined,
               onCommitted: () => {},
+              onTenant: () => {},
             }),
           }),
           list: async () => ({ items: [], next_cursor: null }),
