@@ -1,7 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { requireTenant } from '../adopt/engine';
-import { escapeIdentifier, escapeLiteral } from '../sql';
+import { escapeIdentifier } from '../sql';
 import {
   ArchiveWriter,
   FORMAT,
@@ -53,10 +53,8 @@ export async function exportTenant(
   { slug, file, portal }: { slug: string; file: string; portal: Portal },
 ): Promise<ExportReport> {
   const { tenantId } = await requireTenant(context, slug);
-  return withPlaces(context, portal, places => {
-    const readers = [context.executor, ...places.map(each => each.executor)];
-    return inSnapshots(readers, async () => {
-      await shareSnapshot(context, places);
+  return withPlaces(context, portal, places =>
+    inSharedSnapshots(context, places, async () => {
       const sources = await findSources(context, places, tenantId);
       const writer = new ArchiveWriter(file);
       try {
@@ -80,19 +78,23 @@ export async function exportTenant(
           sources.map(({ part, table, rows }) => [`${part} ${table}`, rows]),
         ),
       };
-    });
-  });
+    }),
+  );
 }
 
-/** Lets both sessions in the database of the catalog see the same. */
-async function shareSnapshot(
-  { executor }: StepContext,
-  [catalog]: Place[],
-): Promise<void> {
-  const [{ snapshot }] = await catalog.executor.read<{ snapshot: string }>(
-    'select pg_export_snapshot() as snapshot',
-  );
-  await executor.execute(`set transaction snapshot ${escapeLiteral(snapshot)}`);
+/** Both sessions in the database of the catalog see the same. */
+async function inSharedSnapshots<T>(
+  context: StepContext,
+  places: Place[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const readers = places.map(({ executor }) => executor);
+  return inSnapshots(readers, async () => {
+    const [{ snapshot }] = await readers[0].read<{ snapshot: string }>(
+      'select pg_export_snapshot() as snapshot',
+    );
+    return inSnapshots([context.executor], work, snapshot);
+  });
 }
 
 async function findSources(

@@ -7,6 +7,7 @@ import { RefusedError } from '../errors';
 import { locatePlugins } from '../session/catalogLocation';
 import { MigrationSession } from '../session/MigrationSession';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
+import { escapeLiteral } from '../sql';
 import { mockupSections, schemaOfPart } from './sections';
 
 /** What tells which databases the portal has beside that of the catalog. */
@@ -71,14 +72,26 @@ export async function withPlaces<T>(
   }
 }
 
-/** Each session reads what there is at one moment, in a transaction that ends with the work. */
+/**
+ * Each session reads what there is at one moment, in a transaction that ends with the work.
+ *
+ * @param snapshot - of another session, to read what it reads
+ */
 export async function inSnapshots<T>(
   readers: Executor[],
   work: () => Promise<T>,
+  snapshot?: string,
 ): Promise<T> {
+  // In one message, before which a session may check that it sees all rows: it reads.
+  const begin = [
+    'begin isolation level repeatable read read only',
+    ...(snapshot
+      ? [`set transaction snapshot ${escapeLiteral(snapshot)}`]
+      : []),
+  ].join(';');
   try {
     for (const reader of readers) {
-      await reader.execute('begin isolation level repeatable read read only');
+      await reader.execute(begin);
     }
     return await work();
   } finally {
