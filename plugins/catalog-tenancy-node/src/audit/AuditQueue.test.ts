@@ -26,4 +26,22 @@ describe('AuditQueue', () => {
       expect(written).toEqual(['first', 'late']);
     },
   );
+
+  it('leaves an entry to its caller while another one is written', async () => {
+    const written: string[] = [];
+    const queue = new AuditQueue<{ event_id: string }>({
+      write: async entries => {
+        written.push(...entries.map(({ event_id }) => event_id));
+      },
+      describe: ({ event_id }) => event_id,
+      logger: mockLogger(),
+    });
+    await queue.add({ event_id: 'begun' });
+    await queue.store({ event_id: 'ended' });
+    expect(written).toEqual(['ended']);
+    expect(queue.take('begun')).toBe('queued');
+    expect(queue.take('ended')).toBe('written');
+    await queue.stop();
+    expect(written).toEqual(['ended']);
+  });
 });

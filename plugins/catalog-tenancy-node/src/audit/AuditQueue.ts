@@ -162,8 +162,10 @@ export class AuditQueue<TEntry extends Entry> {
   /** Resolves when an entry may be due. */
   async #linger(): Promise<void> {
     if (this.#due().length === 0) {
+      const [{ since }] = this.#pending.values();
+      const ms = since + LINGER_MS - performance.now();
       await new Promise<void>(resolve => {
-        const timer = setTimeout(resolve, LINGER_MS);
+        const timer = setTimeout(resolve, Math.max(ms, 1));
         this.#hurry = () => {
           clearTimeout(timer);
           resolve();
