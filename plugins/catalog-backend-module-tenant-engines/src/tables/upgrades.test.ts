@@ -9,12 +9,14 @@ import {
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { randomUUID } from 'node:crypto';
+import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig, Pool, type QueryResultRow } from 'pg';
 import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
 import { READS_TABLE } from '../sources/ReadsUnderWay';
 import { inventory } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
+import { recordStatements } from './__testUtils__/recordStatements';
 import { EngineTables } from './EngineTables';
 import { TableUpgrades } from './TableUpgrades';
 
@@ -75,24 +77,100 @@ describe.each(databases.eachSupportedId())(
         ...(migrationsDirectory && { migrationsDirectory }),
       });
 
-    /** Tenants that have an engine, with tables of the earlier release and entities in them. */
+    const structureOf = async (schema: string) => {
+      const { indexes, constraints, statistics, columns } = await inventory(
+        { use },
+        schema,
+      );
+      // An engine makes this table when it first reads a location.
+      const without = (rows: unknown[]) =>
+        rows.filter(row => !String(row).includes(READS_TABLE));
+      return [indexes, constraints, statistics, columns].map(without);
+    };
+
+    /** Those of adoption: what upstream has of its own belongs to each schema. */
+    const triggersOf = async (schema: string) =>
+      query(
+        `select c.relname as table, t.tgname as name, t.tgenabled as enabled, t.tgfoid::regproc::text as function
+           from pg_trigger t join pg_class c on c.oid = t.tgrelid
+          where c.relnamespace = $1::regnamespace and t.tgname like 'tenancy_adoption%'
+          order by 1, 2`,
+        [schema],
+      );
+
+    const tablesMadeFor = async ({ tenantId }: ActiveTenant) => {
+      const schema = engineSchemaOf(tenantId);
+      return [await structureOf(schema), await triggersOf(schema)];
+    };
+
+    /** The status of an answer, of a connection that a busy process can't have closed meanwhile. */
+    const readEntity = (baseUrl: string, slug: string) =>
+      new Promise<number | undefined>((resolve, reject) =>
+        get(
+          `${baseUrl}/api/catalog/entities/by-name/component/default/e1`,
+          {
+            agent: false,
+            headers: {
+              Authorization: `Bearer ${CALLER_TOKEN}`,
+              'X-Tenant-Slug': slug,
+            },
+          },
+          answer => {
+            answer.resume();
+            answer.on('end', () => resolve(answer.statusCode));
+          },
+        ).on('error', reject),
+      );
+
+    /**
+     * Tenants that have an engine, with tables of the earlier release and entities in them. The
+     * product makes the tables of the first, and its statements make those of the others.
+     */
     async function olderTenants(count: number): Promise<ActiveTenant[]> {
-      const tables = tablesOf(older);
-      const tenants: ActiveTenant[] = [];
-      for (let nr = 0; nr < count; nr += 1) {
-        const tenant = { tenantId: randomUUID(), tenantSlug: `tenant-${nr}` };
-        await query(
-          `insert into tenancy.tenants (tenant_id, tenant_slug, tenant_name) values ($1, $2, $2)`,
-          [tenant.tenantId, tenant.tenantSlug],
-        );
-        await query(
-          `insert into tenancy.tenant_engines (tenant_id, created_by) values ($1, 'test')`,
-          [tenant.tenantId],
-        );
-        await tables.provision(tenant.tenantId);
-        await seed(tenant.tenantId);
-        tenants.push(tenant);
-      }
+      const tenants = Array.from({ length: count }, (_, nr) => ({
+        tenantId: randomUUID(),
+        tenantSlug: `tenant-${nr}`,
+      }));
+      await query(
+        `insert into tenancy.tenants (tenant_id, tenant_slug, tenant_name)
+         select id, slug, slug from unnest($1::uuid[], $2::text[]) as t (id, slug)`,
+        [
+          tenants.map(({ tenantId }) => tenantId),
+          tenants.map(({ tenantSlug }) => tenantSlug),
+        ],
+      );
+      await query(
+        `insert into tenancy.tenant_engines (tenant_id, created_by) select tenant_id, 'test' from tenancy.tenants
+          where tenant_id = any ($1)`,
+        [tenants.map(({ tenantId }) => tenantId)],
+      );
+      const [first, ...others] = tenants;
+      const statements = await recordStatements(() =>
+        tablesOf(older).provision(first.tenantId),
+      );
+      await seed(first.tenantId);
+      const makeOthers = () =>
+        use(async client => {
+          for (;;) {
+            const next = others.pop();
+            if (!next) {
+              return;
+            }
+            await client.query(
+              statements
+                .replaceAll(first.tenantId, next.tenantId)
+                .replaceAll(
+                  engineSchemaOf(first.tenantId),
+                  engineSchemaOf(next.tenantId),
+                ),
+            );
+            await seed(next.tenantId);
+          }
+        });
+      await Promise.all([makeOthers(), makeOthers()]);
+      expect(await tablesMadeFor(tenants[count - 1])).toEqual(
+        await tablesMadeFor(first),
+      );
       return tenants;
     }
 
@@ -157,27 +235,6 @@ describe.each(databases.eachSupportedId())(
         ),
       };
     };
-
-    const structureOf = async (schema: string) => {
-      const { indexes, constraints, statistics, columns } = await inventory(
-        { use },
-        schema,
-      );
-      // An engine makes this table when it first reads a location.
-      const without = (rows: unknown[]) =>
-        rows.filter(row => !String(row).includes(READS_TABLE));
-      return [indexes, constraints, statistics, columns].map(without);
-    };
-
-    /** Those of adoption: what upstream has of its own belongs to each schema. */
-    const triggersOf = async (schema: string) =>
-      query(
-        `select c.relname as table, t.tgname as name, t.tgenabled as enabled, t.tgfoid::regproc::text as function
-           from pg_trigger t join pg_class c on c.oid = t.tgrelid
-          where c.relnamespace = $1::regnamespace and t.tgname like 'tenancy_adoption%'
-          order by 1, 2`,
-        [schema],
-      );
 
     it('are upgraded one by one, say so, and one that fails fails alone', async () => {
       const [first, broken, last] = await olderTenants(3);
@@ -248,6 +305,9 @@ describe.each(databases.eachSupportedId())(
       const others = await Promise.all(
         Array.from({ length: PROCESSES - 1 }, () => start()),
       );
+      for (const other of others.slice(0, 1)) {
+        load.requestFrom(other.baseUrl);
+      }
       // At random moments, at which some are done and others are not.
       const moments = [1, 2].map(part =>
         Math.floor((TENANTS * (part - Math.random())) / 3),
@@ -269,19 +329,24 @@ describe.each(databases.eachSupportedId())(
       );
       others.forEach(({ backend }) => backend.throwIfEnded());
       const tookMs = performance.now() - startedAt;
-      const call = (slug: string, path: string, init: RequestInit = {}) =>
-        fetch(`${baseUrl}/api/catalog${path}`, {
-          ...init,
+      if (process.env.ENGINE_UPGRADES_TENANTS) {
+        process.stdout.write(
+          `${TENANTS} tenants of ${ENTITIES} entities, ${PROCESSES} processes: ${
+            Math.round(tookMs / 100) / 10
+          } s from the first start to the last upgrade, killed at ${moments.join(
+            ' and ',
+          )}; ${load.summary()}\n`,
+        );
+      }
+      const target = 'https://example.com/catalog-info.yaml';
+      const register = (slug: string) =>
+        fetch(`${baseUrl}/api/catalog/locations?dryRun=true`, {
+          method: 'POST',
           headers: {
             Authorization: `Bearer ${CALLER_TOKEN}`,
             'Content-Type': 'application/json',
             'X-Tenant-Slug': slug,
           },
-        });
-      const target = 'https://example.com/catalog-info.yaml';
-      const register = (slug: string) =>
-        call(slug, '/locations?dryRun=true', {
-          method: 'POST',
           body: JSON.stringify({ type: 'url', target }),
         });
       await survivor.until('the last backend to answer', () =>
@@ -295,15 +360,8 @@ describe.each(databases.eachSupportedId())(
           text.includes(`${MIGRATION} of the catalog failed: column`)
         );
       });
-      const { changes, longestReadMs, longestWriteMs } = await load.stop();
-      expect(
-        (
-          await call(
-            broken.tenantSlug,
-            '/entities/by-name/component/default/e1',
-          )
-        ).status,
-      ).toBe(200);
+      const changes = await load.stop();
+      expect(await readEntity(baseUrl, broken.tenantSlug)).toBe(200);
 
       await mendTables(broken.tenantId);
       await survivor.until(
@@ -326,20 +384,12 @@ describe.each(databases.eachSupportedId())(
         });
       }
       expect(await query('select from tenancy.adoption_faults')).toEqual([]);
-      if (process.env.ENGINE_UPGRADES_TENANTS) {
-        process.stdout.write(
-          `${TENANTS} tenants of ${ENTITIES} entities, ${PROCESSES} processes: ${
-            Math.round(tookMs / 100) / 10
-          } s from the first start to the last upgrade, killed at ${moments.join(
-            ' and ',
-          )}; ${load.counts()}; the longest read took ${Math.round(
-            longestReadMs,
-          )} ms, the longest write ${Math.round(longestWriteMs)} ms\n`,
-        );
-      }
     });
 
-    /** What engines and their readers do, with one transaction at a time for each worker. */
+    /**
+     * What engines, their readers and the people of tenants do, one after the other for each
+     * worker.
+     */
     function startLoad(tenants: ActiveTenant[]) {
       const refs = Array.from(
         { length: ENTITIES },
@@ -351,22 +401,22 @@ describe.each(databases.eachSupportedId())(
           Object.fromEntries(refs.map(ref => [ref, 0])),
         ]),
       );
-      const longest = { read: 0, write: 0 };
-      const done = { read: 0, write: 0 };
+      const tookMs = {
+        write: [] as number[],
+        read: [] as number[],
+        request: [] as number[],
+      };
+      const refusals: (number | undefined)[] = [];
       let isOver = false;
       const pick = <T>(all: T[]) => all[Math.floor(Math.random() * all.length)];
       const worker = async (
-        what: 'read' | 'write',
+        what: keyof typeof tookMs,
         once: () => Promise<unknown>,
       ) => {
         while (!isOver) {
           const startedAt = performance.now();
           await once();
-          longest[what] = Math.max(
-            longest[what],
-            performance.now() - startedAt,
-          );
-          done[what] += 1;
+          tookMs[what].push(performance.now() - startedAt);
           await delay(Math.random() * PAUSE_MS);
         }
       };
@@ -395,24 +445,52 @@ describe.each(databases.eachSupportedId())(
             where s.key = 'kind' and s.value = 'component'`,
         );
       };
-      const workers = Promise.all([
-        ...Array.from({ length: WRITERS }, (_, nr) =>
-          worker('write', write(nr)),
-        ),
-        ...Array.from({ length: READERS }, () => worker('read', read)),
-      ]);
-      // Its failure is that of the test, once it stops the load.
-      workers.catch(() => undefined);
+      const workers: Promise<void>[] = [];
+      const add = (work: Promise<void>) => {
+        // Its failure is that of the test, once it stops the load.
+        work.catch(() => undefined);
+        workers.push(work);
+      };
+      for (let nr = 0; nr < WRITERS; nr += 1) {
+        add(worker('write', write(nr)));
+      }
+      for (let nr = 0; nr < READERS; nr += 1) {
+        add(worker('read', read));
+      }
+      const requestFrom = async (baseUrl: string) => {
+        const statusOfOne = () => readEntity(baseUrl, pick(tenants).tenantSlug);
+        const isUp = async () => (await statusOfOne()) === 200;
+        const end = () => isOver || isUp().catch(() => false);
+        await waitUntil('a backend to answer', end, ENOUGH);
+        await worker('request', async () => {
+          const status = await statusOfOne();
+          if (status !== 200) {
+            refusals.push(status);
+          }
+        });
+      };
+      const summaryOf = (what: keyof typeof tookMs) => {
+        const sorted = tookMs[what].sort((a, b) => a - b);
+        const at = (part: number) =>
+          Math.round(sorted[Math.ceil(sorted.length * part) - 1]);
+        return `${sorted.length} ${what}s, p50 ${at(0.5)}, p95 ${at(
+          0.95,
+        )} and at most ${at(1)} ms`;
+      };
       return {
-        counts: () => `${done.write} writes and ${done.read} reads`,
+        /** One that runs from now on. */
+        requestFrom: (baseUrl: string) => add(requestFrom(baseUrl)),
+        summary: () =>
+          [
+            ...(['write', 'read', 'request'] as const).map(summaryOf),
+            `${refusals.length} requests refused`,
+          ].join('; '),
+        /** The changes that were written. */
         async stop() {
           isOver = true;
-          await workers;
-          return {
-            changes,
-            longestReadMs: longest.read,
-            longestWriteMs: longest.write,
-          };
+          await Promise.all(workers);
+          expect(refusals).toEqual([]);
+          return changes;
         },
       };
     }
