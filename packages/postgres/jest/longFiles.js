@@ -32,6 +32,7 @@ const LONG_FILES = [
   'migrations/src/adopt/tenants.test.ts',
   'packages/app/src/App.test.tsx',
   'plugins/catalog-backend-module-tenant-engines/src/tables/upgrades.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/tables/liveMove.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/tables/EngineTables.test.ts',
   'plugins/tenants/src/administration/members/MembersTab.test.tsx',
   'plugins/mockup/src/list/MockupList.test.tsx',
