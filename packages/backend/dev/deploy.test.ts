@@ -75,6 +75,19 @@ describe('the Dockerfile', () => {
   });
 });
 
+describe('the image of the operator', () => {
+  const dockerfile = read('deploy/Dockerfile');
+
+  it('begins with a command that is there without a build', () => {
+    const [, stage, path] =
+      /^FROM (\w+) AS operator\nENTRYPOINT \["node", "(.*)"\]/m.exec(
+        dockerfile,
+      )!;
+    expect(stage).toBe('repository');
+    expect(isThere(path)).toBe(true);
+  });
+});
+
 describe('the variables', () => {
   it('are all that the configuration reads, but for secrets and defaults', () => {
     const required = CONFIGS.flatMap(config =>
@@ -175,6 +188,47 @@ describe('the manifests of Kubernetes', () => {
     args
       .filter(arg => arg.startsWith('--'))
       .forEach(arg => expect(options).toContain(`'${arg.split('=')[0]}`));
+  });
+
+  const pods = manifests.flatMap(({ metadata, spec }) => {
+    const { template } = spec?.jobTemplate?.spec ?? spec ?? {};
+    return template ? [[metadata.name, template.spec] as const] : [];
+  });
+
+  it.each(pods)('give the pods of %s no more than they need', (_, pod) => {
+    expect(pod).toMatchObject({
+      automountServiceAccountToken: false,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: expect.any(Number),
+        fsGroup: expect.any(Number),
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+    });
+    pod.containers.forEach((container: object) =>
+      expect(container).toMatchObject({
+        resources: { limits: { memory: expect.any(String) } },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        },
+      }),
+    );
+  });
+
+  it('give nginx a place for all that it writes', () => {
+    const { spec } = manifest('Deployment', 'proxy').spec.template;
+    const written = spec.volumes
+      .filter(({ emptyDir }: { emptyDir?: object }) => emptyDir)
+      .map(({ name }: { name: string }) => name);
+    const mounts: { name: string; mountPath: string }[] =
+      spec.containers[0].volumeMounts;
+    expect(
+      mounts
+        .filter(({ name }) => written.includes(name))
+        .map(({ mountPath }) => mountPath),
+    ).toEqual(['/etc/nginx/conf.d', '/run', '/var/cache/nginx']);
   });
 
   it('let the backend end what is under way', () => {
