@@ -472,17 +472,12 @@ async function lockTables(
   session: TablesSession,
   schema: string,
 ): Promise<void> {
-  const tables = await session.query<{ name: string }>(
-    `select format('%I.%I', n.nspname, c.relname) as name
-       from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and c.relkind in ('r', 'p') order by 1`,
-    [schema],
-  );
+  const tables = (await objectsIn(session, schema))
+    .filter(({ relkind }) => relkind === 'r' || relkind === 'p')
+    .map(({ name }) => name);
   await session.query(`set local lock_timeout = '${LOCK_MS}ms'`);
   await session.query(
-    `lock table ${tables
-      .map(({ name }) => name)
-      .join(', ')} in access exclusive mode`,
+    `lock table ${tables.join(', ')} in access exclusive mode`,
   );
 }
 
@@ -493,16 +488,49 @@ async function revokeAll(
 ): Promise<void> {
   const others = (await otherRoles(session)).map(escapeIdentifier);
   const roles = ['public', ...others].join(', ');
-  for (const what of [
-    'schema',
-    'all tables in schema',
-    'all sequences in schema',
-    'all routines in schema',
-  ]) {
-    await session.query(
-      `revoke all on ${what} ${escapeIdentifier(schema)} from ${roles}`,
-    );
+  await session.query(
+    `revoke all on schema ${escapeIdentifier(schema)} from ${roles}`,
+  );
+  const objects = await objectsIn(session, schema);
+  for (const kind of ['table', 'sequence', 'routine']) {
+    const names = objects
+      .filter(each => each.kind === kind)
+      .map(({ name }) => name);
+    if (names.length > 0) {
+      await session.query(
+        `revoke all on ${kind} ${names.join(', ')} from ${roles}`,
+      );
+    }
   }
+}
+
+/**
+ * The tables, views, sequences and routines of a schema. PostgreSQL has an index of what depends on
+ * a schema; a look for its tables, as "all tables in schema" does it, reads those of all tenants.
+ */
+async function objectsIn(
+  session: TablesSession,
+  schema: string,
+): Promise<
+  { kind: 'table' | 'sequence' | 'routine'; relkind?: string; name: string }[]
+> {
+  return session.query(
+    `select case when c.oid is null then 'routine' when c.relkind = 'S' then 'sequence' else 'table' end as kind,
+            c.relkind,
+            case when c.oid is null then p.oid::regprocedure::text
+                 else format('%I.%I', $1::text, c.relname) end as name
+       from pg_catalog.pg_depend d
+       left join pg_catalog.pg_class c
+         on d.classid = 'pg_catalog.pg_class'::regclass and c.oid = d.objid
+        and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
+       left join pg_catalog.pg_proc p
+         on d.classid = 'pg_catalog.pg_proc'::regclass and p.oid = d.objid
+      where d.refclassid = 'pg_catalog.pg_namespace'::regclass
+        and d.refobjid = (select oid from pg_catalog.pg_namespace where nspname = $1)
+        and (c.oid is not null or p.oid is not null)
+      order by 1, 3`,
+    [schema],
+  );
 }
 
 /** The application's role, if it is another one than the login. */
