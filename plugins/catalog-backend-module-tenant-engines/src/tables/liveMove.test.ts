@@ -261,7 +261,7 @@ describe.each(databases.eachSupportedId())(
       const there = new Requests(to.baseUrl);
       await from.backend.until(
         'changes under way',
-        () => here.registered.length > 2,
+        async () => here.registered.length > 2,
         ENOUGH,
       );
       const startedAt = performance.now();
@@ -281,7 +281,7 @@ describe.each(databases.eachSupportedId())(
       const tookMs = performance.now() - startedAt;
       await to.backend.until(
         'changes at the destination',
-        () => there.registered.length > 2,
+        async () => there.registered.length > 2,
         ENOUGH,
       );
       await Promise.all([here.stop(), there.stop()]);
