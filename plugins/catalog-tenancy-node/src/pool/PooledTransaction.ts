@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import type { Writable } from 'node:stream';
 import { DatabaseError, type PoolClient, type QueryResult } from 'pg';
 import type { Canceller, RunningTransaction } from './Canceller';
 import {
@@ -255,7 +254,6 @@ export class PooledTransaction {
     statements: readonly Statement[],
   ): Promise<PromiseSettledResult<QueryResult>[]> {
     const { client } = this.#options;
-    corkForNow(client);
     return Promise.allSettled(
       statements.map(statement => client.query(statement)),
     );
@@ -312,18 +310,6 @@ export class PooledTransaction {
     client.release(this.#isCancelled || this.#inDoubt || !this.#isIdle());
     onRelease();
   }
-}
-
-/**
- * Messages of the same tick go out in one write. `pg` writes each query by itself, and PostgreSQL
- * wakes up for each of them. Its types do not list the stream.
- */
-function corkForNow(
-  client: PoolClient & { connection?: { stream?: Writable } },
-): void {
-  const stream = client.connection?.stream;
-  stream?.cork();
-  process.nextTick(() => stream?.uncork());
 }
 
 function valueOf<T>(settled: PromiseSettledResult<T>): T {
