@@ -58,7 +58,6 @@ export {
   KEY_PREFIXES,
   toTermKey,
 } from './phases/phase5_partitions/15_search_tables/keys';
-export { SPECIAL_SEARCH_PATHS } from './phases/phase5_partitions/15_search_tables/terms';
 export {
   ApplicationConnectedError,
   CancelledError,

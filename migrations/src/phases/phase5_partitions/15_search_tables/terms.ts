@@ -15,12 +15,8 @@ const UNICODE_COLLATION = 'und-x-icu';
 // for longer values.
 const MAX_LENGTH = 200;
 
-/**
- * The paths of an entity that the stock catalog does not index by its general rule.
- *
- * @public
- */
-export const SPECIAL_SEARCH_PATHS: readonly string[] = [
+/** The paths of an entity that the stock catalog does not index by its general rule. */
+const SPECIAL_SEARCH_PATHS: readonly string[] = [
   'attachments',
   'relations',
   'status',
