@@ -216,7 +216,7 @@ export const mutationChecks: MutationCheck[] = [
   {
     name: 'the predicate on lists of mockups',
     file: `${MOCKUP}/database/PostgresMockupStore.ts`,
-    find: "builder.where('mockups.tenant_id', this.#tenantId);",
+    find: "builder.where('mockups.tenant_id', this.#statements.tenantId);",
     replace: '',
     test: `${MOCKUP}/database/tenants.test.ts`,
   },
