@@ -3,6 +3,7 @@ import { readFileSync } from 'fs';
 import { createInterface } from 'readline';
 import { Readable, Writable } from 'stream';
 import { targetPaths } from '@backstage/cli-common';
+import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
 import { inBrowser } from '../harness/inBrowser';
 
 const END = '--- end of the answer ---';
@@ -15,6 +16,7 @@ class Shell {
   constructor() {
     this.#child = spawn('sh', {
       cwd: targetPaths.rootDir,
+      detached: true,
       stdio: ['pipe', 'pipe', 'ignore'],
     });
     this.#lines = createInterface(this.#child.stdout)[Symbol.asyncIterator]();
@@ -23,6 +25,25 @@ class Shell {
   /** What a command prints. */
   async type(command: string): Promise<string> {
     this.#child.stdin.write(`${command}\necho '${END}'\n`);
+    const answer = await withDeadline(
+      `the end of ${command}`,
+      this.#readAnswer(),
+      { withinMs: 120_000 },
+    );
+    const [, port] = /listen\((\d+)\)/.exec(command) ?? [];
+    if (port) {
+      // A reader is slower than that. What an engine cannot read, it reads again half an hour later.
+      await waitUntil(`a server on port ${port}`, () =>
+        fetch(`http://localhost:${port}/billing.yaml`).then(
+          ({ ok }) => ok,
+          () => false,
+        ),
+      );
+    }
+    return answer;
+  }
+
+  async #readAnswer(): Promise<string> {
     const printed: string[] = [];
     for (;;) {
       const { value, done } = await this.#lines.next();
@@ -33,8 +54,9 @@ class Shell {
     }
   }
 
+  /** Ends what was left running in it, too. */
   end(): void {
-    this.#child.stdin.end();
+    process.kill(-this.#child.pid!, 'SIGTERM');
   }
 }
 
@@ -44,6 +66,14 @@ export function testReadme(): void {
     inBrowser(
       'has requests that answer as printed, and make what the browser draws',
       async ({ portal, visit }) => {
+        // As they are before `npm start` says that it is ready.
+        for (const [tenant, component] of [
+          ['default', 'shop-frontend'],
+          ['acme', 'route-planner'],
+          ['initech', 'tps-reports'],
+        ]) {
+          await portal.untilServed(tenant, component);
+        }
         const shell = new Shell();
         let created = '';
         try {
