@@ -11,6 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { ClientConfig } from 'pg';
 import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
+import { fillEngine } from './__testUtils__/fillEngine';
 
 jest.setTimeout(3_600_000);
 
@@ -185,24 +186,12 @@ describe.each(databases.eachSupportedId())(
         return made;
       });
       await query(
-        `with e as (
-           select 'component:default/e' || n as ref, n, md5('e' || n)::uuid::text as id
-             from generate_series(1, $1::int) as n),
-         states as (
-           insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash,
-             processed_entity, result_hash, errors, cache, next_update_at, last_discovery_at)
-           select id, ref, '{}', '', '{}', '', '[]', '{}', now() + interval '1 day', now() from e),
-         parents as (
-           insert into ${schema}.refresh_state_references (source_entity_ref, target_entity_ref)
-           select 'component:default/e1', ref from e),
-         found as (
-           insert into ${schema}.search (entity_id, key, value, original_value)
-           select id, 'spec.key' || k, 'value' || n % 100, 'Value' || n % 100 from e, generate_series(1, ${TERMS}) as k)
-         insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
-         select id, ref, 'h', jsonb_build_object('apiVersion', 'backstage.io/v1alpha1', 'kind', 'Component',
-           'metadata', jsonb_build_object('name', 'e' || n, 'namespace', 'default', 'uid', id),
-           'spec', jsonb_build_object('text', repeat('text ' || n, 40)))::text from e`,
-        [ENTITIES],
+        fillEngine(schema, {
+          terms: `select id, 'spec.key' || k, 'value' || n % 100, 'Value' || n % 100
+                    from e, generate_series(1, ${TERMS}) as k`,
+          spec: `jsonb_build_object('text', repeat('text ' || n, 40))`,
+        }),
+        ['e', ENTITIES],
       );
       return tenantId;
     }

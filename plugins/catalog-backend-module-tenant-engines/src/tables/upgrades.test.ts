@@ -19,6 +19,7 @@ import { migrationsFolder } from './__testUtils__/migrationsFolder';
 import { recordStatements } from './__testUtils__/recordStatements';
 import { EngineTables } from './EngineTables';
 import { TableUpgrades } from './TableUpgrades';
+import { fillEngine } from './__testUtils__/fillEngine';
 
 jest.setTimeout(3_600_000);
 
@@ -184,23 +185,10 @@ describe.each(databases.eachSupportedId())(
     async function seed(tenantId: string): Promise<void> {
       const schema = engineSchemaOf(tenantId);
       await query(
-        `with e as (
-           select 'component:default/e' || n as ref, n, md5($1 || n)::uuid::text as id
-             from generate_series(1, $2::int) as n),
-         states as (
-           insert into ${schema}.refresh_state (entity_id, entity_ref, unprocessed_entity, unprocessed_hash,
-             processed_entity, result_hash, errors, cache, next_update_at, last_discovery_at)
-           select id, ref, '{}', '', '{}', '', '[]', '{}', now() + interval '1 day', now() from e),
-         parents as (
-           insert into ${schema}.refresh_state_references (source_entity_ref, target_entity_ref)
-           select 'component:default/e1', ref from e),
-         found as (
-           insert into ${schema}.search (entity_id, key, value, original_value)
-           select id, 'kind', 'component', 'Component' from e, generate_series(1, 2))
-         insert into ${schema}.final_entities (entity_id, entity_ref, hash, final_entity)
-         select id, ref, 'h', jsonb_build_object('apiVersion', 'backstage.io/v1alpha1', 'kind', 'Component',
-           'metadata', jsonb_build_object('name', 'e' || n, 'namespace', 'default', 'uid', id),
-           'spec', jsonb_build_object('change', 0))::text from e`,
+        fillEngine(schema, {
+          terms: `select id, 'kind', 'component', 'Component' from e, generate_series(1, 2)`,
+          spec: `jsonb_build_object('change', 0)`,
+        }),
         [tenantId, ENTITIES],
       );
     }
