@@ -6,7 +6,7 @@ import {
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
-import { missing } from './response/found';
+import { foundMockup, missing } from './response/found';
 
 /** Adds the operations on pages, which are published versions of mockups. */
 export function addPageRoutes(router: Router, operations: Operations): void {
@@ -38,8 +38,12 @@ export function addPageRoutes(router: Router, operations: Operations): void {
 
   router.get(
     '/mockups/:id/pages',
-    operations.read('list-pages-of-mockup', async ({ req, res, pages }) => {
-      res.json(await pages.listOf(req.params.id));
+    operations.read('list-pages-of-mockup', async context => {
+      const { req, res, mockups, pages } = context;
+      const { id } = req.params;
+      const { items } = await mockups.list({ filter: { id: [id] } });
+      foundMockup(items[0], req);
+      res.json(await pages.listOf(id));
     }),
   );
 

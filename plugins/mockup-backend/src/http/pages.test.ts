@@ -146,8 +146,8 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
       { path: 'start', title: 'Start' },
     ]);
     expect((await backend.bob.get(`/mockups/${mockup.id}`)).status).toBe(404);
-    expect((await backend.bob.get(`/mockups/${mockup.id}/pages`)).body).toEqual(
-      [],
+    expect((await backend.bob.get(`/mockups/${mockup.id}/pages`)).status).toBe(
+      404,
     );
     expect((await backend.service.get('/pages/start')).status).toBe(200);
     const stranger = backend.as(mockCredentials.user.header(STRANGER));

@@ -152,6 +152,13 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     expect(idsOf(second.body)).toEqual([rows[0].id]);
   });
 
+  it('lead on from a query with a question mark in a value', async () => {
+    await createSixty();
+    await knex('mockups').update({ name: 'Why?' });
+    const read = await readAll('/mockups?search=why?&limit=40');
+    expect(read).toHaveLength(60);
+  });
+
   it('of versions leave out those that are saved meanwhile, and lose or repeat none', async () => {
     const { mockup } = await client.createMockup({ name: 'x' }, alice);
     const save = () =>

@@ -5,7 +5,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { catalogServiceMock } from '@backstage/plugin-catalog-node/testUtils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   MOCKUP_LIMITS,
   mockupCommentSchema,
@@ -323,6 +323,28 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect((await backend.bob.delete(ready())).status).toBe(403);
       const his = await save('bob');
       expect((await backend.alice.put(ready(his))).status).toBe(200);
+    });
+
+    it.each([
+      ['marking a version', () => backend.bob.put(ready())],
+      [
+        'announcing an editor',
+        () => backend.bob.post(`/mockups/${mockupId}/editors`),
+      ],
+    ])('%s of a mockup that is deleted meanwhile is 404', async (_, send) => {
+      let answer: Promise<{ status: number }> | undefined;
+      await knex.transaction(async deleting => {
+        await deleting('mockups').where({ id: mockupId }).delete();
+        answer = send().then(response => response);
+        await waitUntil('the request to wait for the deletion', async () => {
+          const { rows } = await knex.raw(
+            `select from pg_stat_activity where wait_event_type = 'Lock'
+                and datname = current_database()`,
+          );
+          return rows.length > 0;
+        });
+      });
+      expect((await answer)?.status).toBe(404);
     });
 
     it('is alone published where the tenant wants it', async () => {

@@ -128,6 +128,10 @@ describe.each(databases.eachSupportedId())(
         'layoutData[0].props.items must be a list of layout items, got "b"',
       ],
       [
+        { layoutData: [section('a', [1])] },
+        'layoutData[0].props.items[0] must be a layout item, got 1',
+      ],
+      [
         {
           layoutData: [section('a', [section('b', [section('c', [])])])],
         },
@@ -211,6 +215,16 @@ describe.each(databases.eachSupportedId())(
       expect(response.status).toBe(400);
       expect(response.body.error.message).toContain(message);
       await expect(knex('mockup_versions')).resolves.toEqual([]);
+    });
+
+    it('refuses containers within each other, however many', async () => {
+      const [before, after] = JSON.stringify([section('a', [])]).split('[]');
+      const response = await backend.alice
+        .post(path)
+        .set('Content-Type', 'application/json')
+        .send(`{"layoutData":${before.repeat(8000)}[]${after.repeat(8000)}}`);
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain('nested at most 100 deep');
     });
 
     it('refuses a layout whose numbers would take more than 4 MiB to write out', async () => {

@@ -199,6 +199,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'List the pages of a mockup that the caller may read, by path',
       success: { 200: 'PublishedPage[]' },
+      errors: [404],
     },
   },
   '/mockups/{id}/comments': {

@@ -101,14 +101,15 @@ export const SELECT_READY = `
    limit :most`;
 
 /**
- * Marks another user's version as ready. Keeps the first user who marked it. The foreign key
- * locks the version against deletion. Bindings: those of a version, `user`.
+ * Marks another user's version as ready. Keeps the first user who marked it. Locks the mockup and
+ * the version against deletion (FOR KEY SHARE). Bindings: those of a version, `user`.
  */
 export const MARK_READY = `
   insert into mockup_ready_versions (tenant_id, version_id, ready_by, ready_at)
   select mockups.tenant_id, mockup_versions.id, :user, ${NOW}
     from mockups, mockup_versions
    where ${OF_VERSION} and mockup_versions.created_by <> :user
+     for key share
   on conflict (version_id) do update set ready_by = mockup_ready_versions.ready_by
   returning ${READY_COLUMNS}`;
 
@@ -142,12 +143,13 @@ const SEEN = `interval '45 seconds'`;
 
 /**
  * Announces that the user edits a mockup, and returns the other editors; no row if it is not
- * allowed. Locks only the user's own row. Bindings: those of a mockup, `user`.
+ * allowed. Locks the user's own row, and the mockup against deletion (FOR KEY SHARE). Bindings: those of a mockup, `user`.
  */
 export const ANNOUNCE_EDITOR = `
   with announced as (
     insert into mockup_editors (tenant_id, mockup_id, editor, seen_at)
     select mockups.tenant_id, mockups.id, :user, ${NOW} from mockups where ${OF_MOCKUP}
+       for key share
     on conflict (tenant_id, mockup_id, editor) do update set seen_at = excluded.seen_at
     returning mockup_id
   )

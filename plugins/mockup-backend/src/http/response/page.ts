@@ -19,8 +19,8 @@ export function sendPage<TItem>(
 }
 
 function pageUrl(req: Request, limit: number, cursor: string): string {
-  const [path, search] = req.originalUrl.split('?', 2);
-  const query = new URLSearchParams(search);
+  const [path, ...search] = req.originalUrl.split('?');
+  const query = new URLSearchParams(search.join('?'));
   query.set('limit', String(limit));
   query.delete('offset');
   query.set('cursor', cursor);
