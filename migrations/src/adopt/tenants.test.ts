@@ -281,6 +281,17 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     await acme.close();
     const end = (tenantId: string) =>
       catalog.migrate(({ context }) => unadopt(context, { tenantId }));
+    const stopped = catalog.migrate(({ context }) => {
+      const { transaction } = context.executor;
+      context.executor.transaction = async each => {
+        if (each.title.startsWith('Forget')) {
+          throw new Error('stopped');
+        }
+        await transaction(each);
+      };
+      return unadopt(context, { tenantId: ACME });
+    });
+    await expect(stopped).rejects.toThrow('stopped');
     expect(await end(ACME)).toBe(true);
     expect(await end(ACME)).toBe(false);
     expect(await refsOf(ACME)).toEqual([]);

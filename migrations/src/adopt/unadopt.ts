@@ -9,7 +9,7 @@ import {
   findEngines,
 } from './engine';
 import type { AdoptedTenant, Engine } from './engine';
-import { dropQuotaStatement } from './quota';
+import { dropQuotaStatement, QUOTA_SEQUENCE } from './quota';
 import { dropTriggers } from './triggers';
 import { asLogin } from './rights';
 import { describeEngines } from './status';
@@ -103,7 +103,8 @@ async function stopCarrying(
       title: 'Take back what was granted for it',
       locks: 'Privileges need no lock on a table.',
       statements: [
-        ...[...grants].reverse(),
+        // Those on the sequence go with it: it is gone where the command was stopped behind this.
+        ...grants.filter(each => !each.includes(QUOTA_SEQUENCE)).reverse(),
         dropQuotaStatement(escapeIdentifier(engine.schema)),
       ],
     }),
