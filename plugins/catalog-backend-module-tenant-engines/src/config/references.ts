@@ -47,11 +47,15 @@ export async function resolveReferences(
 ): Promise<ResolvedConfig> {
   const origins = new Map<string, Origin>();
   const secrets = new Set<string>();
+  // A key with a dot in it may have the path of another value: neither may then pass for a text
+  // without a secret.
+  const note = (path: string, origin: Origin) =>
+    origins.set(path, origins.has(path) ? 'mixed' : origin);
 
   async function resolve(value: JsonValue, path: string): Promise<JsonValue> {
     if (typeof value === 'string') {
       const { text, origin } = substitute(value, path, scope, secrets);
-      origins.set(path, origin);
+      note(path, origin);
       return text;
     }
     if (Array.isArray(value)) {
@@ -64,7 +68,7 @@ export async function resolveReferences(
     }
     const special = Object.keys(value).find(key => key.startsWith('$'));
     if (special !== undefined) {
-      origins.set(path, 'reference');
+      note(path, 'reference');
       const secret = await readSecretFile(
         fileNameOf(value, special, path),
         path,

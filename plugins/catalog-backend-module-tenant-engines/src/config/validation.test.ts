@@ -425,6 +425,14 @@ describe('a host', () => {
       provider({ target: 'https://${ACME_HOST_PART}.example' }),
       'expected a host or a URL without a reference in it',
     ],
+    [
+      'with a reference in it, beside a property whose name is the same path',
+      provider({
+        a: { host: 'https://${ACME_HOST_PART}.example' },
+        'a.host': 'x',
+      }),
+      'expected a host or a URL without a reference in it',
+    ],
   ])('%s is refused', async (_, config, message) => {
     const error = await refusal(config);
 
