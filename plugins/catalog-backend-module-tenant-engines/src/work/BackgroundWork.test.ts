@@ -44,6 +44,15 @@ describe('the background work of a tenant', () => {
     expect(() => work.enter()).toThrow(REFUSAL);
   });
 
+  it('gets none beside a start that never ends, after the lease is lost', async () => {
+    const work = createWork();
+    work.open();
+    work.start(() => new Promise(() => undefined));
+    expect(() => work.enter()()).not.toThrow();
+    isHeld = false;
+    expect(() => work.enter()).toThrow(REFUSAL);
+  });
+
   it('lets what is under way come to its end when it finishes', async () => {
     const work = createWork();
     work.open();

@@ -7,6 +7,12 @@ const storage = new AsyncLocalStorage<BackgroundWork>();
 /** The run of a task, which ends with the time in which its work was open. */
 const runs = new AsyncLocalStorage<{ work: BackgroundWork; period: object }>();
 
+/** The start of a nested plugin, which gets connections without the lease until it ends. */
+const starts = new AsyncLocalStorage<{
+  work: BackgroundWork;
+  isUnderWay: boolean;
+}>();
+
 /** How long running work may continue after no more may begin, in milliseconds. */
 export const FINISH_TIMING = {
   /** After this time without a statement, no work is running. */
@@ -31,7 +37,6 @@ export class BackgroundWork {
   #state: 'open' | 'finishing' | 'closed' = 'closed';
   /** A new object after each close. */
   #period = {};
-  #isStarting = false;
   #connections = 0;
   #lastUsedAt = -Infinity;
   #waiting: (() => void)[] = [];
@@ -125,15 +130,16 @@ export class BackgroundWork {
   }
 
   /**
-   * As {@link BackgroundWork.run}, for the start of a nested plugin. Until it ends, the work
-   * gets connections in each process that starts the plugin, as in each replica of a backend.
+   * As {@link BackgroundWork.run}, for the start of a nested plugin. Until it ends, it gets
+   * connections in each process that starts the plugin, as in each replica of a backend. Other
+   * work does not: a start may never end.
    */
   async start<T>(fn: () => Promise<T>): Promise<T> {
-    this.#isStarting = true;
+    const start = { work: this, isUnderWay: true };
     try {
-      return await this.run(fn);
+      return await starts.run(start, () => this.run(fn));
     } finally {
-      this.#isStarting = false;
+      start.isUnderWay = false;
     }
   }
 
@@ -152,7 +158,8 @@ export class BackgroundWork {
     const run = runs.getStore();
     const isOver = run?.work === this && run.period !== this.#period;
     const mayGoOn = this.#state !== 'closed' && this.#holdsLease() && !isOver;
-    if (!mayGoOn && !this.#isStarting) {
+    const start = starts.getStore();
+    if (!mayGoOn && !(start?.work === this && start.isUnderWay)) {
       throw new ServiceUnavailableError(
         `This process does not do the background work of the tenant '${
           this.#tenantSlug

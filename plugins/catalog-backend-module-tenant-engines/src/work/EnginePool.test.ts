@@ -400,6 +400,17 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       await release();
     });
 
+    it('does not end the waiting of a start with it', async () => {
+      const { acme, pool } = open(1);
+      const { work } = workOf();
+      const { release } = await hold(acme);
+      const waits = work.start(() => noteOf(acme));
+      await waitUntil('the request', () => pool.stats().waiting === 1);
+      work.close();
+      await release();
+      await expect(waits).resolves.toBe('acme');
+    });
+
     it('does not take a request for it, which gets a session that it returns', async () => {
       const { acme, pool } = open(1);
       const { work } = workOf();

@@ -1,6 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
 import createKnex, { type Knex } from 'knex';
+import { AsyncResource } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { ClientConfig } from 'pg';
 import { BackgroundWork } from './BackgroundWork';
@@ -166,18 +167,18 @@ export class EnginePool {
 
   /** @param signals - end the waiting, with their reasons */
   async #take(schema: string, signals: AbortSignal[]): Promise<TakenSession> {
-    // The context of the statement: the session that it waits for is returned in other
+    // In the context of the statement: sessions are returned, and leases change, in other
     // contexts.
     const work = BackgroundWork.current();
     const waiting = new AbortController();
-    const check = () => {
+    const check = AsyncResource.bind(() => {
       try {
         signals.forEach(signal => signal.throwIfAborted());
         work?.check();
       } catch (error) {
         waiting.abort(error);
       }
-    };
+    });
     // A waiting statement counts as running.
     const leave = work?.enter();
     const stopListening = work?.onChange(check);
