@@ -31,12 +31,13 @@ export function formatCursor({ at, id }: AuditCursor): string {
   return Buffer.from(`${at} ${id}`).toString('base64url');
 }
 
-const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([\da-f-]{36})$/;
+const CURSOR = /^(\S+) ([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/;
 
 function parse(cursor: string): AuditCursor {
-  const [, at, id] =
+  const [, time, id] =
     CURSOR.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
-  if (!at || !id || Number.isNaN(Date.parse(at))) {
+  const { data: at } = listTenantAuditSchema.shape.to.safeParse(time);
+  if (!at || !id) {
     throw new InputError(
       `Invalid query: cursor must be a next_cursor of an earlier page, got ${JSON.stringify(
         cursor.slice(0, 60),

@@ -10,6 +10,7 @@ import {
   updateShareSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
+import { isStorable } from '../catalog/conditions';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant } from '../tenants/activeTenant';
@@ -188,7 +189,9 @@ function whereIs({ tenantId }: TenantChange, shareId: string) {
   return (query: Knex.QueryBuilder) =>
     query
       .where('tenant_id', tenantId)
-      .whereRaw('share_id::text = ?', [shareId.toLocaleLowerCase('en-US')]);
+      .whereRaw('share_id::text = ?', [
+        isStorable(shareId) ? shareId.toLocaleLowerCase('en-US') : null,
+      ]);
 }
 
 /** @returns null if `targets` is `all` */

@@ -50,7 +50,18 @@ describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
       ]);
     }
     expect((await backend.admin.get('/nobody/audit')).status).toBe(404);
-    expect((await backend.admin.get('/acme/audit?limit=x')).status).toBe(400);
+    for (const query of [
+      'limit=x',
+      'to=9999-12-31T23:00:00-14:00',
+      ...[
+        `2026-01-01T00:00:00.000Z ${'a'.repeat(36)}`,
+        '2026-02-31T00:00:00.000Z 00000000-0000-0000-0000-000000000001',
+        '0000-01-01T00:00:00.000Z 00000000-0000-0000-0000-000000000001',
+      ].map(text => `cursor=${Buffer.from(text).toString('base64url')}`),
+    ]) {
+      const { status } = await backend.admin.get(`/acme/audit?${query}`);
+      expect([query, status]).toEqual([query, 400]);
+    }
   });
 
   it('is read as JSON lines, all of it', async () => {

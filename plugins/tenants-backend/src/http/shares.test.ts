@@ -129,6 +129,7 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
       `/globex/shares/${body.share_id}`,
       `/acme/shares/${NO_SHARE}`,
       '/acme/shares/no-uuid',
+      '/acme/shares/%00',
     ]) {
       expect((await admin.patch(path, { position: 1 })).status).toBe(404);
       expect((await admin.delete(path)).status).toBe(404);

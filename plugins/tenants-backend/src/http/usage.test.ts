@@ -50,7 +50,10 @@ describe.each(databases.eachSupportedId())('the use by day on %s', id => {
     expect((await backend.as(jane).get(`/globex/usage?${DAYS}`)).status).toBe(
       403,
     );
-    expect((await backend.as(jane).get('/acme/usage?from=x')).status).toBe(400);
+    for (const query of ['from=x', 'to=0000-01-02', 'to=0001-01-02']) {
+      const { status } = await backend.as(jane).get(`/acme/usage?${query}`);
+      expect([query, status]).toEqual([query, 400]);
+    }
     expect((await backend.as(jane).get('/acme/usage')).body).toMatchObject({
       live_entities: 0,
     });

@@ -13,8 +13,9 @@ const part = z
 
 const givenTime = z.iso
   .datetime({ offset: true, error: TIME, abort: true })
-  .refine(text => new Date(text).getFullYear() > 0, TIME)
-  .transform(text => new Date(text).toISOString());
+  .transform(text => new Date(text).toISOString())
+  // PostgreSQL has no year 0, and a year of five digits is written differently there.
+  .refine(text => /^[1-9]/.test(text), TIME);
 
 const outcome = z.enum(['succeeded', 'failed', 'unknown'], {
   error: '"succeeded", "failed" or "unknown"',

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { count } from './fields';
 
-const day = z.iso.date({ error: 'a day such as 2026-01-31' });
+const DAY = 'a day such as 2026-01-31';
+
+const day = z.iso
+  .date({ error: DAY, abort: true })
+  // PostgreSQL has no year 0.
+  .refine(text => text >= '1000', DAY);
 
 /** The query of `GET /api/tenants/:slug/usage` but for its `format`. @public */
 export const listTenantUsageSchema = z.strictObject(
