@@ -2,10 +2,8 @@ import { InputError } from '@backstage/errors';
 import type { Request, RequestHandler } from 'express';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const LOCATION = /^\/locations\/([^/]+)\/?$/;
-
-/** Routes at the place of a location's id. */
-const LOCATION_ROUTES = ['by-query', 'by-entity'];
+/** In any case, as Express matches routes. */
+const LOCATION = /^\/locations\/([^/]+)\/?$/i;
 
 /** Reads of tenants' catalogs: a NUL matches no entity, as in the stock catalog. */
 const CATALOG_READS = /^\/(entities|entity-facets)(\/|\?|$)/;
@@ -15,11 +13,10 @@ const LAST_PAGE = 2 ** 56;
 
 /** Checks of values that a plugin's routes do not check, by plugin id. */
 const CHECKS: Record<string, (req: Request) => string | undefined> = {
-  catalog(req) {
-    const id = LOCATION.exec(req.path)?.[1];
-    return id === undefined ||
-      LOCATION_ROUTES.includes(id) ||
-      UUID.test(decoded(id))
+  catalog({ method, path }) {
+    const id = LOCATION.exec(path)?.[1];
+    // No location takes a POST, but `by-query` does.
+    return id === undefined || method === 'POST' || UUID.test(decoded(id))
       ? undefined
       : `The id of a location ${shown(
           decoded(id),

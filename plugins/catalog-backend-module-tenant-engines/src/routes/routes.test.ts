@@ -209,6 +209,8 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
       '/locations/no-uuid',
       'The id of a location "no-uuid" is not a UUID',
     ],
+    ['GET', '/Locations/no-uuid', 'The id of a location "no-uuid" is not'],
+    ['GET', '/locations/by-query', 'The id of a location "by-query" is not'],
     ['DELETE', '/locations/a%3Bb', 'The id of a location "a;b" is not a UUID'],
     ['DELETE', '/entities/by-uid/%00', 'The URL has a NUL character'],
     ['GET', '/locations/by-entity/component/default/%00', 'NUL character'],
