@@ -2,9 +2,8 @@ import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { requireLayout } from '../phases/create';
-import { operatorCommand } from '../operatorCommand';
 import { ADMIN_ROLE } from '../roles';
-import { readCreatedCatalog } from '../schema/createdCatalog';
+import { refuseWhileDropping } from '../schema/createdCatalog';
 import { isSwapped } from '../schema/partitions';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
@@ -50,14 +49,7 @@ export async function adopt(
   { tenantId = DEFAULT_TENANT_ID, slug }: AdoptedTenant = {},
 ): Promise<Engine> {
   const { context } = migration;
-  if ((await readCreatedCatalog(context))?.dropping) {
-    throw new RefusedError(
-      `The way back was begun, and is not complete. Run "${operatorCommand(
-        'rollback',
-        '--to 0',
-      )}", and adopt the catalog again.`,
-    );
-  }
+  await refuseWhileDropping(context);
   const engine = { ...(await requireEngine(context, tenantId)), slug };
   await refuseOthersTables(context, engine);
   if (tenantId === DEFAULT_TENANT_ID && !(await requireLayout(migration))) {

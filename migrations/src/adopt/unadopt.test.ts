@@ -5,6 +5,7 @@ import { beginCreation } from '../phases/create';
 import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { silentReporter } from '../Reporter';
 import { rollback } from '../rollback/rollback';
+import { readStatus } from '../status/readStatus';
 import { column } from './__testUtils__/inspect';
 import {
   createStockCatalog,
@@ -249,7 +250,7 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     expect(moments).toBeGreaterThan(10);
   });
 
-  it('is ended before the catalog is adopted again', async () => {
+  it('is ended before anything goes forward', async () => {
     const { connection } = catalog;
     await adopt({ connection });
     const dropping = catalog.migrate(async migration => {
@@ -260,6 +261,13 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     });
     await expect(dropping).rejects.toThrow('stopped');
     await expect(adopt({ connection })).rejects.toThrow('rollback --to 0');
+    await expect(
+      catalog.migrate(migration => migration.runPhase(5)),
+    ).rejects.toThrow('rollback --to 0');
+    await expect(catalog.migrate(readStatus)).resolves.toMatchObject({
+      rollbackBegun: true,
+      next: { command: expect.stringContaining('rollback --to 0') },
+    });
   });
 
   it('ends the adoption alone where it is told to', async () => {

@@ -48,7 +48,11 @@ import type {
   StepContext,
 } from './Step';
 import { operatorCommand } from '../operatorCommand';
-import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
+import {
+  readCreatedCatalog,
+  refuseWhileDropping,
+  rememberCreated,
+} from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
 
@@ -171,6 +175,7 @@ export class TenancyMigration {
    */
   async runPhase(number: PhaseNumber): Promise<boolean> {
     const { context } = this;
+    await refuseWhileDropping(context);
     const completed = await this.completedPhase();
     await this.giveUpUndo();
     const phase = this.options.phases[number - 1];

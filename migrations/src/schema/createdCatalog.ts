@@ -1,5 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import type { MigrationState } from '../engine/MigrationState';
+import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
 
 const KEY = 'created';
 
@@ -16,6 +18,20 @@ export async function readCreatedCatalog({
   state,
 }: Pick<StepContext, 'state'>): Promise<CreatedCatalog | undefined> {
   return state.get<CreatedCatalog>(KEY);
+}
+
+/** @throws {@link RefusedError} where the way back was begun: nothing goes forward until it has ended */
+export async function refuseWhileDropping(
+  context: Pick<StepContext, 'state'>,
+): Promise<void> {
+  if ((await readCreatedCatalog(context))?.dropping) {
+    throw new RefusedError(
+      `The way back was begun, and is not complete. Run "${operatorCommand(
+        'rollback',
+        '--to 0',
+      )}" first.`,
+    );
+  }
 }
 
 /** The statement that records it, for the transaction that creates the tables. */

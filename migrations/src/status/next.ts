@@ -42,8 +42,15 @@ export async function readNext(
 ): Promise<NextStep> {
   const { context } = migration;
   const phase = await migration.completedPhase();
+  const created = await readCreatedCatalog(context);
+  if (created?.dropping) {
+    return {
+      what: 'Bring the way back to its end',
+      command: operatorCommand('rollback', '--to 0'),
+    };
+  }
   // Phase 5 creates the tables then: none are missing, and no application works on them.
-  const isCreated = (await readCreatedCatalog(context)) !== undefined;
+  const isCreated = created !== undefined;
   const tables = await readTableFacts(context);
   const missing = isCreated ? [] : missingTables(tables);
   const adoption = await readAdoptionStatus(context);

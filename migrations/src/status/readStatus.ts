@@ -6,6 +6,7 @@ import type { StepRecord } from '../engine/journal';
 import { OWN_TABLES } from '../ownTables';
 import { phases } from '../phases';
 import { readWayBack } from '../rollback/wayBack';
+import { readCreatedCatalog } from '../schema/createdCatalog';
 import { existingTables } from '../schema/lookups';
 import { readDistribution } from '../sharding/shards';
 import { readEngines } from './engines';
@@ -46,7 +47,9 @@ export async function readStatus(
     /** The phase that has begun and is not complete. */
     phaseBegun: phaseBegun(steps, phase),
     steps,
-    rollbackBegun: (await migration.unfinishedUndo()) !== undefined,
+    rollbackBegun:
+      (await migration.unfinishedUndo()) !== undefined ||
+      (await readCreatedCatalog(migration.context))?.dropping === true,
     next: await readNext(migration),
     back,
     operator: (await migration.operator()) ?? null,
