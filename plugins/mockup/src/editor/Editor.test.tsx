@@ -168,6 +168,8 @@ const components = collectComponents(
 
 const storageApi = () => mockApis.storage();
 
+const authorize = jest.fn();
+
 async function open(
   backend: Backend,
   options: {
@@ -176,6 +178,9 @@ async function open(
   } = {},
 ) {
   const { storage = storageApi(), mayUpdate = true } = options;
+  authorize.mockResolvedValue({
+    result: mayUpdate ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
+  });
   const result = await renderInTestApp(<MockupsPage />, {
     initialRouteEntries: [`/${mockupId}`],
     apis: [
@@ -187,14 +192,7 @@ async function open(
         identityApiRef,
         mockApis.identity({ userEntityRef: 'user:default/test' }),
       ],
-      [
-        permissionApiRef,
-        {
-          authorize: async () => ({
-            result: mayUpdate ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
-          }),
-        },
-      ],
+      [permissionApiRef, { authorize }],
     ],
     mountedRoutes: { '/': rootRouteRef },
   });
@@ -304,6 +302,11 @@ describe('the editor by the keyboard', () => {
     fireEvent.cut(document.activeElement!, { clipboardData });
     expect(items()).toHaveLength(1);
     fireEvent.paste(option(/Hello/), { clipboardData });
+    expect(items()).toHaveLength(2);
+    // What is not seen is not cut.
+    await userEvent.click(screen.getByRole('radio', { name: 'Phone' }));
+    fireEvent.cut(document.body, { clipboardData });
+    await userEvent.click(screen.getByRole('radio', { name: 'Edit' }));
     expect(items()).toHaveLength(2);
     text = 'something else';
     fireEvent.paste(option(/Hello.*row 2/), { clipboardData });
@@ -660,6 +663,56 @@ describe('saving', () => {
     );
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   });
+
+  it('opens the copy as it is saved, once that is read', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    let answer: (copy: {
+      mockup: MockupWithLatestVersion;
+      etag: string;
+    }) => void;
+    backend.api.getMockup.mockReturnValue(
+      new Promise(resolve => {
+        answer = resolve;
+      }),
+    );
+    backend.api.saveVersion.mockRejectedValueOnce(new TypeError('No answer'));
+    await userEvent.click(button('Save a copy'));
+    const dialog = screen.getByRole('dialog');
+    const submit = () =>
+      userEvent.click(
+        within(dialog).getByRole('button', { name: 'Save a copy' }),
+      );
+    await submit();
+    await within(dialog).findByRole('alert');
+    const name = screen.getByLabelText(/Name of the copy/);
+    await userEvent.clear(name);
+    await userEvent.type(name, 'Mine');
+    await submit();
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+    expect(backend.api.createMockup).toHaveBeenCalledTimes(1);
+    expect(backend.api.updateMockup.mock.calls).toEqual([
+      ['another', { name: 'Mine' }],
+    ]);
+
+    await waitFor(() =>
+      expect(authorize).toHaveBeenCalledWith(
+        expect.objectContaining({ resourceRef: 'another' }),
+      ),
+    );
+    await act(async () => {
+      await authorize.mock.results.at(-1)?.value;
+    });
+    await act(async () => {
+      answer({
+        mockup: { ...backend.mockup, id: 'another', name: 'Mine' },
+        etag: '"1"',
+      });
+    });
+    expect(
+      await screen.findByRole('heading', { name: 'Mine' }),
+    ).toBeInTheDocument();
+  });
 });
 
 describe('two people in one mockup', () => {
@@ -892,6 +945,18 @@ describe('leaving with something unsaved', () => {
     await userEvent.click(screen.getByRole('link', { name: 'Versions' }));
     await userEvent.click(await screen.findByRole('button', { name: 'Leave' }));
     await waitFor(() => expect(screen.queryByRole('listbox')).toBeNull());
+  });
+
+  it('asks where JSON was typed and not applied, of which there is no draft', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    await userEvent.click(screen.getByRole('radio', { name: 'JSON' }));
+    fireEvent.change(screen.getByLabelText('The layout as JSON'), {
+      target: { value: '[]' },
+    });
+    await userEvent.click(screen.getByRole('link', { name: 'Versions' }));
+    expect(await screen.findByRole('dialog')).toHaveTextContent(
+      'This browser keeps no draft: it would be lost.',
+    );
   });
 });
 

@@ -147,7 +147,12 @@ export function Editor(props: {
   };
   const onCopy = (event: ClipboardEvent) => {
     const isText = document.getSelection()?.type === 'Range';
-    if (isEditable(event.target) || isText || selection.size === 0) {
+    if (
+      isEditable(event.target) ||
+      isText ||
+      selection.size === 0 ||
+      view !== 'edit'
+    ) {
       return;
     }
     event.preventDefault();
@@ -402,7 +407,11 @@ export function Editor(props: {
           onClose={() => setCopying(false)}
         />
       )}
-      <LeaveDialog isChanged={isChanged && !isCopied} isDrafted={isDrafted} />
+      <LeaveDialog
+        isChanged={(isChanged && !isCopied) || typedJson !== undefined}
+        // What is typed is in no draft.
+        isDrafted={typedJson === undefined && isDrafted}
+      />
       <VisuallyHidden>
         <p id="mockup-canvas-help">{t('editor.canvas.help')}</p>
         <div role="status" aria-live="polite">

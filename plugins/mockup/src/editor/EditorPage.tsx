@@ -20,6 +20,10 @@ import { type Draft, DraftStore } from './saving/drafts';
 /** The editor of the mockup that the address names, with its newest version. */
 export function EditorPage() {
   const { id = '' } = useParams();
+  return <OpenedMockup key={id} id={id} />;
+}
+
+function OpenedMockup({ id }: { id: string }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
   const storageApi = useApi(storageApiRef);
@@ -76,7 +80,6 @@ export function EditorPage() {
   if (opened.value && !permission.loading) {
     return (
       <Editor
-        key={id}
         mockupId={id}
         opened={opened.value.saved}
         draft={opened.value.draft}

@@ -30,7 +30,7 @@ export function JsonView(props: {
     (parsed.isJson
       ? parsed.problem
       : t('editor.json.invalid', { message: parsed.problem }));
-  const isTyped = typed !== undefined && typed !== current;
+  const isTyped = typed !== undefined;
   return (
     <section className={styles.json}>
       <Flex direction="column" gap="3">
@@ -39,7 +39,7 @@ export function JsonView(props: {
           label={t('editor.json.label')}
           description={t('editor.json.description')}
           value={text}
-          onChange={onType}
+          onChange={next => onType(next === current ? undefined : next)}
           isReadOnly={isReadOnly}
           rows={24}
           spellCheck="false"

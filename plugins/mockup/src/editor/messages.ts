@@ -104,7 +104,6 @@ export const editorMessages = {
     title: 'Properties',
     none: 'Select an item to see its properties.',
     many: '{{number}} items are selected. Select one to change its properties.',
-    noObject: 'The properties must be an object: { … }',
     unknown:
       'This portal has no component “{{component}}”. Its properties are shown as JSON.',
     noForm: 'The form could not be loaded. These are the properties as JSON.',

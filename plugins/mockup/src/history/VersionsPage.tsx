@@ -57,7 +57,7 @@ function Versions(props: { read: ReadMockup }) {
   const titleOf = useVersionTitle();
   const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
   const loaded = useVersions(mockup.id);
-  const { versions, error, isLoading, replace } = loaded;
+  const { versions, failure, isLoading, replace } = loaded;
   // In the address, so that it is still chosen on the way back from the comparison.
   const [params, setParams] = useSearchParams();
   const chosen = params.get('chosen')?.split(',') ?? [];
@@ -152,11 +152,11 @@ function Versions(props: { read: ReadMockup }) {
               ))}
             </ol>
           )}
-          {error !== undefined && (
+          {failure && (
             <Failure
               title={t('history.failed')}
-              error={error}
-              onRetry={items.length > 0 ? loaded.readMore : loaded.reload}
+              error={failure.error}
+              onRetry={failure.retry}
             />
           )}
           {isLoading && items.length === 0 && <Loading />}
@@ -170,7 +170,7 @@ function Versions(props: { read: ReadMockup }) {
               }
             />
           )}
-          {versions && items.length > 0 && error === undefined && (
+          {versions && items.length > 0 && !failure && (
             <More
               shown={items.length}
               total={versions.totalItems}

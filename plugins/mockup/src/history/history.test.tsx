@@ -155,6 +155,25 @@ describe('the versions of a mockup', () => {
     await waitFor(() => expect(api.listVersions).toHaveBeenCalledTimes(2));
   });
 
+  it('reads the list again where that has failed after a version was restored', async () => {
+    const api = mockHistory(THREE);
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Restore two'));
+    api.listVersions.mockRejectedValueOnce(new TypeError('No answer'));
+    await userEvent.click(
+      within(await screen.findByRole('dialog')).getByRole('button', {
+        name: 'Restore',
+      }),
+    );
+    await userEvent.click(await button('Try again'));
+    await waitFor(() => expect(screen.queryByRole('alert')).toBeNull());
+    expect(
+      within(screen.getByRole('list', { name: 'Versions' })).getAllByRole(
+        'listitem',
+      ),
+    ).toHaveLength(3);
+  });
+
   it('says who has saved meanwhile, and restores only if asked again', async () => {
     const api = mockHistory(THREE);
     await render(api, '/m/versions');

@@ -12,7 +12,10 @@ export function useVersions(mockupId: string) {
   const [versions, setVersions] = useState<
     Page<Version> & { newestNumber: number }
   >();
-  const [error, setError] = useState<unknown>();
+  const [failure, setFailure] = useState<{
+    error: unknown;
+    retry: () => void;
+  }>();
   const [isLoading, setLoading] = useState(true);
   const lastRead = useRef(0);
 
@@ -21,7 +24,7 @@ export function useVersions(mockupId: string) {
       lastRead.current += 1;
       const mine = lastRead.current;
       setLoading(true);
-      setError(undefined);
+      setFailure(undefined);
       try {
         const page = await api.listVersions(mockupId, {
           limit: PAGE_SIZE,
@@ -41,7 +44,7 @@ export function useVersions(mockupId: string) {
         }
       } catch (thrown) {
         if (mine === lastRead.current) {
-          setError(thrown);
+          setFailure({ error: thrown, retry: () => read(known, cursor) });
           setLoading(false);
         }
       }
@@ -58,7 +61,8 @@ export function useVersions(mockupId: string) {
 
   return {
     versions,
-    error,
+    /** How reading has failed last, and what reads the same again. */
+    failure,
     isLoading,
     /** Reads the newest again. */
     reload: () => read([]),

@@ -1,8 +1,8 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { screen } from '@testing-library/react';
+import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
-import type { MockupApi } from 'backstage-plugin-mockup-common';
-import { mockApi } from '../__testUtils__/mockups';
+import { MOCKUP_FILE, type MockupApi } from 'backstage-plugin-mockup-common';
+import { mockApi, mockupOf } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { ImportDialog } from './files';
 
@@ -41,5 +41,41 @@ describe('the import of a file', () => {
     expect(mockups).toMatchObject([
       { name: 'Nodes', versions: [{ layoutData: [{ y: 0 }, { y: 8 }] }] },
     ]);
+  });
+
+  it('doubles nothing where it cannot be found out what is here already', async () => {
+    const api = mockApi(mockupOf('Start'));
+    const onDone = jest.fn();
+    await renderInTestApp(<ImportDialog onDone={onDone} onClose={() => {}} />, {
+      apis: [[mockupApiRef, api as unknown as MockupApi]],
+    });
+    api.listMockups.mockRejectedValueOnce(new TypeError('No answer'));
+    const { createdAt, updatedAt } = mockupOf('Start');
+    await userEvent.upload(
+      screen.getByLabelText('File'),
+      new File(
+        [
+          JSON.stringify({
+            ...MOCKUP_FILE,
+            mockups: [{ name: 'Start', createdAt, updatedAt, versions: [] }],
+          }),
+        ],
+        'start.json',
+      ),
+    );
+    const submit = screen.getByRole('button', { name: 'Import' });
+    await waitFor(() => expect(submit).toBeEnabled());
+    await userEvent.click(submit);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      /does not answer/,
+    );
+    expect(api.importMockups).not.toHaveBeenCalled();
+    expect(
+      await screen.findByRole('radio', { name: /Update/ }),
+    ).toBeInTheDocument();
+    await userEvent.click(submit);
+    await waitFor(() =>
+      expect(onDone).toHaveBeenCalledWith({ imported: 0, updated: 1 }),
+    );
   });
 });

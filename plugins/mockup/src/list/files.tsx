@@ -7,7 +7,7 @@ import { Radio, RadioGroup, Text } from '@backstage/ui';
 import { ActionDialog, Alert } from '@internal/pages';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import { useId, useState } from 'react';
-import useAsync from 'react-use/esm/useAsync';
+import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
 import {
@@ -58,7 +58,12 @@ export function ImportDialog(props: {
   const [isTried, setTried] = useState(false);
   const [isUpdate, setUpdate] = useState(true);
   const isMissing = isTried && !file;
-  const { value: found, loading } = useAsync(async () => {
+  const {
+    value: found,
+    loading,
+    error,
+    retry,
+  } = useAsyncRetry(async () => {
     if (!file) {
       return undefined;
     }
@@ -98,6 +103,10 @@ export function ImportDialog(props: {
         setTried(true);
         if (!file) {
           return false;
+        }
+        if (error) {
+          retry();
+          throw error;
         }
         onDone(await importFile(file));
         return true;

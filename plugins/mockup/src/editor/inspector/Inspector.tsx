@@ -2,7 +2,12 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
 import { Failure, Loading, messageOf } from '@internal/pages';
-import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  isContainer,
+  type LayoutItem,
+  layoutSchema,
+  parseInput,
+} from 'backstage-plugin-mockup-common';
 import { type Dispatch, forwardRef, useCallback, useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { type Box, boxOf, GRID } from '../../components/grid';
@@ -269,15 +274,17 @@ function RawProps(props: {
   );
 
   function problemOf(): string | undefined {
+    let value: Record<string, unknown>;
     try {
-      const value = JSON.parse(text);
-      return typeof value === 'object' &&
-        value !== null &&
-        !Array.isArray(value)
-        ? undefined
-        : t('editor.inspector.noObject');
+      value = JSON.parse(text);
     } catch (error) {
       return t('editor.json.invalid', { message: messageOf(error) });
+    }
+    try {
+      parseInput(layoutSchema, [{ ...item, props: value }], 'layout');
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
     }
   }
 }

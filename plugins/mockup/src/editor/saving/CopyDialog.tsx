@@ -32,20 +32,25 @@ export function CopyDialog(props: {
       .join(''),
   );
   // Where the second request fails, it is tried again for the same mockup.
-  const created = useRef<{ id: string; name: string; etag: string }>();
+  const created = useRef<{ id: string; name: string }>();
 
   const submit = async () => {
     if (!isWithin(name, NAME)) {
       return false;
     }
     if (!created.current) {
-      const { mockup, etag } = await api.createMockup({
+      const { mockup } = await api.createMockup({
         name,
         ...(content.description && { description: content.description }),
       });
-      created.current = { id: mockup.id, name, etag };
+      created.current = { id: mockup.id, name };
     }
-    await api.saveVersion(created.current.id, {
+    const { id } = created.current;
+    if (created.current.name !== name) {
+      await api.updateMockup(id, { name });
+      created.current = { id, name };
+    }
+    await api.saveVersion(id, {
       layoutData: [...content.items],
     });
     return true;
