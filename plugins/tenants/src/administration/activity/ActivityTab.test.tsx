@@ -70,6 +70,20 @@ describe('ActivityTab', () => {
     await expect(seriousProblems()).resolves.toEqual([]);
   });
 
+  it('shows more of a search that begins as the one before', async () => {
+    const listAudit = jest.fn(async (_slug, { cursor }) => ({
+      items: [event({ id: cursor ?? 'first', event: cursor ?? 'first' })],
+      next_cursor: cursor ? null : 'second',
+    }));
+    render(listAudit);
+    const more = () => screen.findByRole('button', { name: 'Show more' });
+    await userEvent.click(await more());
+    await screen.findByText('second');
+    await userEvent.click(screen.getByRole('button', { name: 'Search' }));
+    await userEvent.click(await more());
+    expect(await screen.findByText('second')).toBeInTheDocument();
+  });
+
   it('searches, and says that nothing matches', async () => {
     const listAudit = jest.fn(async () => ({ items: [], next_cursor: null }));
     render(listAudit);

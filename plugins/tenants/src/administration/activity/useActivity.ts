@@ -21,27 +21,27 @@ const PAGE = 50;
 export function useActivity(slug: string, search: Search) {
   const tenantsApi = useApi(tenantsApiRef);
   const [found, setFound] = useState<Found>();
-  const [cursor, setCursor] = useState<string>();
+  const [continued, setContinued] = useState<Found>();
   // Those of an earlier search are not continued.
-  const before = found?.search === search && cursor ? found : undefined;
+  const before = continued?.search === search ? continued : undefined;
   const { error, loading, retry } = useAsyncRetry(async () => {
     const { items, next_cursor } = await tenantsApi.listAudit(slug, {
       ...search,
       limit: PAGE,
-      ...(before && { cursor }),
+      ...(before?.next && { cursor: before.next }),
     });
     setFound({
       search,
       events: [...(before?.events ?? []), ...items],
       next: next_cursor,
     });
-  }, [tenantsApi, slug, search, cursor]);
+  }, [tenantsApi, slug, search, before]);
   const events = found?.search === search ? found.events : undefined;
   return {
     events,
     error,
     loading,
     retry,
-    showMore: found?.next ? () => setCursor(found.next!) : undefined,
+    showMore: found?.next ? () => setContinued(found) : undefined,
   };
 }
