@@ -85,8 +85,13 @@ export function ConfigEditor(props: {
       const saved = await tenantsApi.putCatalogConfig(slug, parsed.config, {
         ifMatch,
       });
-      startFrom(saved);
-      setAnnouncement(t('sources.save.saved'));
+      setBase(saved);
+      setTheirs(undefined);
+      // It may have been edited meanwhile.
+      edit(
+        current => (current === text ? toText(saved) : current),
+        t('sources.save.saved'),
+      );
       onSaved(saved);
     } catch (failure) {
       if (statusOf(failure) !== 412) {

@@ -240,6 +240,31 @@ describe('SourcesTab', () => {
     );
   });
 
+  it('keeps what is typed while it saves', async () => {
+    const { api } = await render();
+    await add('https://git.example.com/b.yaml');
+    let answer = () => {};
+    api.putCatalogConfig.mockImplementationOnce(
+      (_slug, config) =>
+        new Promise(resolve => {
+          answer = () => resolve({ ...CONFIG, ...config, etag: '"2"' });
+        }),
+    );
+    await click('Save');
+    await add('https://git.example.com/c.yaml');
+    answer();
+    expect(await screen.findByText(/^Saved/)).toBeVisible();
+    expect(screen.getByText('https://git.example.com/c.yaml')).toBeVisible();
+    await click('Save');
+    await waitFor(() =>
+      expect(api.putCatalogConfig).toHaveBeenLastCalledWith(
+        'acme',
+        expect.anything(),
+        { ifMatch: '"2"' },
+      ),
+    );
+  });
+
   it('tries a location before it is added, and says what it has', async () => {
     const { fetchMock } = await render();
     await add('https://git.example.com/b.yaml');
