@@ -27,17 +27,20 @@ const invitation = (
   ...changes,
 });
 
-/** Invitations, whose changes it keeps. */
-async function render(...items: TenantInvitation[]) {
+/** Invitations, whose changes it keeps; read once `ready` resolves. */
+async function render(
+  items: TenantInvitation[] = [],
+  ready: Promise<void> = Promise.resolve(),
+) {
   const api = {
-    listInvitations: jest.fn(async () => ({
-      items: [...items],
-      totalItems: items.length,
-    })),
+    listInvitations: jest.fn(async () => {
+      await ready;
+      return { items: [...items], totalItems: items.length };
+    }),
     createInvitation: jest.fn(
       async (_slug: string, request: CreateInvitation) => {
         const created = invitation({
-          id: 'new',
+          id: `new ${items.length}`,
           role: request.role,
           email: request.email ?? null,
         });
@@ -68,7 +71,7 @@ const rowOf = async (name: RegExp) =>
 
 describe('Invitations', () => {
   it('shows for whom each is, and what became of it', async () => {
-    await render(
+    await render([
       invitation({ email: 'jane@example.com' }),
       invitation({
         id: 'i2',
@@ -76,7 +79,7 @@ describe('Invitations', () => {
         accepted_by: 'user:default/john',
         accepted_at: '2026-11-21T10:00:00.000Z',
       }),
-    );
+    ]);
     expect(await rowOf(/jane@example.com/)).toHaveTextContent('Open, ends');
     expect(await rowOf(/Whoever has the link/)).toHaveTextContent(
       'Accepted by user:default/john',
@@ -109,10 +112,37 @@ describe('Invitations', () => {
     await user.click(screen.getByRole('button', { name: 'Copy the link' }));
     expect(await screen.findByRole('button', { name: 'Copied' })).toBeVisible();
     expect(copied).toHaveBeenCalledWith(LINK);
+
+    // The link of the next one is not copied yet.
+    await user.click(screen.getByRole('button', { name: 'Invite…' }));
+    await user.click(
+      within(await screen.findByRole('dialog')).getByRole('button', {
+        name: 'Invite',
+      }),
+    );
+    expect(
+      await screen.findByRole('button', { name: 'Copy the link' }),
+    ).toBeVisible();
+  });
+
+  it('keeps what is typed while the list is loaded, and is empty', async () => {
+    let answer = () => {};
+    await render([], new Promise(resolve => (answer = resolve)));
+    const user = userEvent.setup();
+    await user.click(await screen.findByRole('button', { name: 'Invite…' }));
+    await user.type(
+      within(await screen.findByRole('dialog')).getByRole('textbox', {
+        name: /E-mail address/,
+      }),
+      'jane@example.com',
+    );
+    answer();
+    await screen.findByText('Nobody has been invited yet.');
+    expect(screen.getByDisplayValue('jane@example.com')).toBeVisible();
   });
 
   it('revokes after a question', async () => {
-    const api = await render(invitation());
+    const api = await render([invitation()]);
     const row = await rowOf(/Whoever has the link/);
     await userEvent.click(within(row).getByRole('button'));
     const dialog = await screen.findByRole('dialog');

@@ -53,31 +53,29 @@ export function Invitations({ slug }: { slug: string }) {
     heading.current?.focus();
   };
 
-  const invite = (
-    <InviteButton
-      slug={slug}
-      onCreated={invitation => {
-        setCreated(invitation);
-        read.retry();
-      }}
-    />
-  );
   return (
     <Part
       ref={heading}
       title={t('members.invitations.title')}
       explanation={t('members.invitations.explanation')}
     >
-      {read.value?.totalItems !== 0 && <div>{invite}</div>}
-      <div role="status">{created && <CreatedLink invitation={created} />}</div>
+      <div>
+        <InviteButton
+          slug={slug}
+          onCreated={invitation => {
+            setCreated(invitation);
+            read.retry();
+          }}
+        />
+      </div>
+      <div role="status">
+        {created && <CreatedLink key={created.id} invitation={created} />}
+      </div>
       <Loaded state={read} failed={t('members.invitations.failed')} height={80}>
         {({ items, totalItems }) => (
           <>
             {totalItems === 0 && (
-              <EmptyState
-                text={t('members.invitations.none')}
-                action={invite}
-              />
+              <EmptyState text={t('members.invitations.none')} />
             )}
             {totalItems > 0 && <Table items={items} onRevoke={setRevoked} />}
             {totalItems > items.length && (

@@ -15,7 +15,7 @@ import type {
   ReceivedShare,
   TenantShare,
 } from 'backstage-plugin-tenants-common';
-import { type ReactNode, useState } from 'react';
+import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
@@ -44,7 +44,6 @@ export function SharesTab({ slug }: { slug: string }) {
     () => tenantsApi.listShares(slug),
     [tenantsApi, slug],
   );
-  const create = mayShare && <CreateShare slug={slug} onCreated={read.retry} />;
   return (
     <Flex direction="column" gap="4" pb="6">
       <div>
@@ -53,15 +52,11 @@ export function SharesTab({ slug }: { slug: string }) {
           {t('shares.explanation')}
         </Text>
       </div>
-      {read.value?.shares.length !== 0 && create}
+      {mayShare && <CreateShare slug={slug} onCreated={read.retry} />}
       <Loaded state={read} failed={t('shares.failed')} height={160}>
         {({ shares, received }) => (
           <>
-            <Given
-              shares={shares}
-              create={create}
-              onEnd={mayShare ? setEnded : undefined}
-            />
+            <Given shares={shares} onEnd={mayShare ? setEnded : undefined} />
             <Received received={received} />
           </>
         )}
@@ -126,18 +121,14 @@ function CreateShare(props: { slug: string; onCreated: () => void }) {
 
 function Given(props: {
   shares: TenantShare[];
-  /** What to do where there are none. */
-  create: ReactNode;
   onEnd?: (share: TenantShare) => void;
 }) {
-  const { shares, create, onEnd } = props;
+  const { shares, onEnd } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
     <section>
       <h3 className={styles.heading}>{t('shares.given.title')}</h3>
-      {shares.length === 0 && (
-        <EmptyState text={t('shares.given.none')} action={create} />
-      )}
+      {shares.length === 0 && <EmptyState text={t('shares.given.none')} />}
       {shares.length > 0 && (
         <PlainTable
           className={styles.table}
