@@ -102,6 +102,13 @@ export class ConnectionLostError extends MigrationError {
   }
 }
 
+/** A database of the command can't be connected to. */
+export class ConnectionError extends MigrationError {
+  constructor(message: string) {
+    super(message, EXIT_CODES.unexpected);
+  }
+}
+
 /**
  * Another session has cancelled a statement of the command, as with `pg_cancel_backend`.
  * What was committed stays; the same command goes on from there.

@@ -1,6 +1,5 @@
 import type { Config } from '@backstage/config';
 import type { Option } from 'commander';
-import type { ClientConfig } from 'pg';
 import type { MigrationSettings } from '../engine/Step';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { EXIT_CODES, MigrationError } from '../errors';
@@ -9,6 +8,7 @@ import { phases } from '../phases';
 import type { Reporter } from '../Reporter';
 import { isSharded } from '../schema/partitions';
 import { DEFAULT_TENANT_SLUG } from '../schema/tables';
+import { explainConnect } from '../session/explainConnect';
 import { describeOperator } from '../session/operatorLock';
 import { refuseDistributed } from '../sharding/distribute';
 import { resolveConnection } from './connection';
@@ -126,15 +126,13 @@ export async function runCommand(
   );
   const reporter = createReporter(streams.stderr);
   const interruption = listenForSignals(access === 'change' && !dryRun);
-  let connection: ClientConfig | undefined;
   try {
     const { config, secrets, catalogSchema, backstage, fault } =
       await interruption.or(resolveConnection(options));
-    connection = config;
     output.conceal(secrets);
     output.conceal([process.env[TOKEN_VARIABLE] ?? '']);
     if (fault) {
-      throw fault;
+      throw explainConnect(fault, config);
     }
     const settings = settingsOf({
       ...options,
@@ -143,7 +141,7 @@ export async function runCommand(
     const migration = await interruption.or(
       TenancyMigration.open({
         phases,
-        connection,
+        connection: config,
         command,
         settings,
         reporter,
@@ -203,7 +201,7 @@ export async function runCommand(
     );
     return EXIT_CODES.done;
   } catch (error) {
-    const failure = explainFailure(error, connection);
+    const failure = explainFailure(error);
     output.fail(failure, process.env.DEBUG && (error as Error)?.stack);
     return failure.exitCode;
   } finally {

@@ -456,7 +456,11 @@ function inDatabase(
   if (connectionString === undefined) {
     return { ...connection, database };
   }
-  const url = new URL(connectionString);
-  url.pathname = encodeURIComponent(database);
-  return { ...connection, connectionString: url.toString() };
+  // Not by URL, which takes none without a host, such as that of a socket.
+  const [server] = /^[^:]+:\/\/[^/?]*/.exec(connectionString)!;
+  const options = connectionString.replace(/^[^?]*/, '');
+  return {
+    ...connection,
+    connectionString: `${server}/${encodeURIComponent(database)}${options}`,
+  };
 }

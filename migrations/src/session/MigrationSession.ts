@@ -16,6 +16,7 @@ import {
   hidesRows,
   TENANT_SETTING,
 } from '../schema/policies';
+import { endsSession, explainConnect } from './explainConnect';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from './ownerRole';
 import { sessionSettings } from './sessionSettings';
 
@@ -54,10 +55,6 @@ const HIDDEN_TABLES = `select c.relname as name from pg_class c
 // and releases the operator's lock.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 
-// Terminated, crash, shutdown or start of the server (57P01 to 57P03), a timeout that
-// ends sessions (57P05, 25P03, 25P04), and class 08: the connection.
-const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
-
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
 const DISK_FULL = '53100';
@@ -87,7 +84,7 @@ export class MigrationSession {
     const session = new MigrationSession(client, options);
     try {
       await client.connect().catch(error => {
-        throw explainConnect(error);
+        throw explainConnect(error, options.connection);
       });
       await session
         .query(MigrationSession.settings(options.schema))
@@ -287,20 +284,6 @@ function explainStatement(error: unknown): unknown {
     default:
       return error;
   }
-}
-
-function endsSession(error: unknown): error is DatabaseError {
-  return error instanceof DatabaseError && SESSION_ENDED.test(error.code ?? '');
-}
-
-/** Explains the refusal of a server that starts, stops or recovers. */
-function explainConnect(error: unknown): unknown {
-  return endsSession(error)
-    ? new ConnectionLostError(
-        `The database server takes no connections now (${error.message}). Nothing ` +
-          'was done: run the same command again when it does.',
-      )
-    : error;
 }
 
 function explainSettings(error: unknown): unknown {

@@ -4,6 +4,7 @@ import type { Knex } from 'knex';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { actingConnectionOfKnex, connectionOfKnex } from './connectionOfKnex';
+import { explainConnect } from './explainConnect';
 
 const PLUGIN = 'catalog';
 const DATABASE = 'backend.database';
@@ -165,11 +166,12 @@ export async function locatePlugins(
         if (knex.client.config.client !== 'pg') {
           return;
         }
-        const fault = await tryConnection(await connectionOfKnex(knex));
+        const connection = await connectionOfKnex(knex);
+        const fault = await tryConnection(connection);
         if (fault === undefined) {
           found.push(await actingConnectionOfKnex(knex));
         } else if ((fault as { code?: string }).code !== MISSING_DATABASE) {
-          throw fault;
+          throw explainConnect(fault, connection);
         }
       },
       plugin,

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ClientConfig } from 'pg';
-import { runInProcess } from '../cli/__testUtils__/runCli';
+import { runInProcess, runWithoutDatabase } from '../cli/__testUtils__/runCli';
 import { TEAM } from '../partitions/__testUtils__/tenants';
 import type { Clones } from '../resumption/__testUtils__/Clones';
 import { HEX } from './__testUtils__/plugins';
@@ -277,6 +277,32 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(exitCode).toBe(3);
     const files = await readdir(folder);
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
+  });
+
+  it('find the other databases by a URL without a host', async () => {
+    const { host, port, user, password, database } = connection;
+    const { exitCode, stderr } = await runWithoutDatabase(
+      ...['tenant', 'export', 'my-team', join(folder, 'by-socket.gz'), '--url'],
+      `postgresql://${user}:${password}@/${database}?host=${host}&port=${port}`,
+    );
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
+
+  it.each([
+    ['export', '--database', 'nowhere'],
+    ['move', '--to-url', 'postgresql://hans:hush-hush@localhost:1/nowhere'],
+  ])('%s names the database that is away', async (command, ...options) => {
+    const { exitCode, stderr } = await runInProcess(
+      connection,
+      ...['tenant', command, 'my-team'],
+      ...(command === 'export' ? [join(folder, 'none.gz')] : []),
+      ...options,
+    );
+    expect(stderr).toMatch(
+      /^Error: Can't connect to the database "nowhere" at .* as ".*": .*\.\n$/,
+    );
+    expect(stderr).not.toContain('hush');
+    expect(exitCode).toBe(1);
   });
 
   it('of all tenants leave no half file, lose no old one and change nothing, wherever they are killed', async () => {

@@ -10,6 +10,7 @@ import type { Portal } from '../../tenant/places';
 import { withMigration } from '../../engine/withMigration';
 import { operatorCommand } from '../../operatorCommand';
 import { phases } from '../../phases';
+import { explainConnect } from '../../session/explainConnect';
 import { moveToDeployment } from '../../tenant/move';
 import { resolveDestination } from '../connection';
 import {
@@ -125,7 +126,7 @@ tables. Stop the command at any time, and run it again.`,
     );
     invocation.conceal(secrets);
     if (fault) {
-      throw fault;
+      throw explainConnect(fault, config);
     }
     const readOnlyMs = await withMigration(
       { ...settings, connection: config, reporter },

@@ -1,0 +1,35 @@
+import { Client, DatabaseError } from 'pg';
+import type { ClientConfig } from 'pg';
+import { ConnectionError, ConnectionLostError } from '../errors';
+
+// Terminated, crash, shutdown or start of the server (57P01 to 57P03), a timeout that
+// ends sessions (57P05, 25P03, 25P04), and class 08: the connection.
+const SESSION_ENDED = /^(57P0[1235]|25P0[34]|08)/;
+
+/** Whether the server has ended the session, or takes none. */
+export function endsSession(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && SESSION_ENDED.test(error.code ?? '');
+}
+
+/** Explains why a database could not be connected to: a command may connect to several. */
+export function explainConnect(
+  error: unknown,
+  connection: ClientConfig,
+): ConnectionError | ConnectionLostError {
+  if (endsSession(error)) {
+    return new ConnectionLostError(
+      `The database server takes no connections now (${error.message}). Nothing ` +
+        'was done: run the same command again when it does.',
+    );
+  }
+  // With libpq's environment variables; without `stream`, which would be opened.
+  const { host, port, user, database } = new Client({
+    ...connection,
+    stream: undefined,
+  });
+  // A host name with several addresses has an error for each.
+  const [{ message }] = (error as AggregateError).errors ?? [error];
+  return new ConnectionError(
+    `Can't connect to the database "${database}" at ${host}:${port} as "${user}": ${message}.`,
+  );
+}
