@@ -179,13 +179,18 @@ export class EngineStatusStore {
     return this.#readDueIn(await this.#schemasOf(tenantIds));
   }
 
-  /** The schemas of engines that have their tables, with their tenants. */
+  /**
+   * The schemas of engines that have their tables, with their tenants. Without those whose tables
+   * are being upgraded: what is said of other engines would wait for that.
+   */
   async #schemasOf(tenantIds: string[]): Promise<Map<string, string>> {
     const bySchema = new Map(tenantIds.map(id => [engineSchemaOf(id), id]));
     const { rows } = await this.#pool.query<{ schema: string }>(
       `select n.nspname as schema
          from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid
-        where n.nspname = any ($1) and c.relname = 'stitch_queue'`,
+        where n.nspname = any ($1) and c.relname = 'stitch_queue'
+          and not exists (select from pg_catalog.pg_locks l
+                           where l.relation = c.oid and l.mode = 'AccessExclusiveLock')`,
       [[...bySchema.keys()]],
     );
     return new Map(rows.map(({ schema }) => [schema, bySchema.get(schema)!]));

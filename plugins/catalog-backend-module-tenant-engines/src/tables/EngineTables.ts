@@ -156,7 +156,8 @@ export class EngineTables {
    * Brings the schema of one tenant to the newest migration, in one transaction: if a migration
    * fails or the process is killed, the schema is as before.
    *
-   * Locks: ACCESS EXCLUSIVE on all tables of the tenant's engine, up to the end of the transaction.
+   * Locks: ACCESS EXCLUSIVE on all tables of the tenant's engine but the list of migrations, up to
+   * the end of the transaction.
    * Each is asked for for 50 ms at most, in which others wait behind it; then the transaction
    * begins again. The tenant's entities are read from other tables.
    *
@@ -466,7 +467,8 @@ async function requireCreate(session: TablesSession): Promise<void> {
 /**
  * Locks all tables of a schema in the caller's transaction, before it uses one of them:
  * otherwise a session that holds one and waits for another would deadlock with it. PostgreSQL
- * checks for deadlocks after a second; by then this has all locks or has given up.
+ * checks for deadlocks after a second; by then this has all locks or has given up. The list of
+ * migrations stays readable: only {@link EngineTables.list} reads it, of many tenants at once.
  */
 async function lockTables(
   session: TablesSession,
@@ -474,7 +476,8 @@ async function lockTables(
 ): Promise<void> {
   const tables = (await objectsIn(session, schema))
     .filter(({ relkind }) => relkind === 'r' || relkind === 'p')
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    .filter(name => !name.endsWith(`.${VERSION_TABLE}`));
   await session.query(`set local lock_timeout = '${LOCK_MS}ms'`);
   await session.query(
     `lock table ${tables.join(', ')} in access exclusive mode`,

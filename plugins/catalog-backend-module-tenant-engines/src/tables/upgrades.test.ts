@@ -5,6 +5,7 @@ import {
   createTestDatabases,
   waitUntil,
   withClient,
+  withDeadline,
 } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
@@ -14,6 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Client, type ClientConfig, Pool, type QueryResultRow } from 'pg';
 import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
 import { READS_TABLE } from '../sources/ReadsUnderWay';
+import { EngineStatusStore } from '../status/EngineStatusStore';
 import { inventory } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
 import { recordStatements } from './__testUtils__/recordStatements';
@@ -284,6 +286,52 @@ describe.each(databases.eachSupportedId())(
       await ready(broken);
       const versions = (await tables.list()).map(({ version }) => version);
       expect(versions).toEqual(['current', 'current', 'current']);
+    });
+
+    it('are listed, and the engines of others reported on, while one is upgraded', async () => {
+      const [upgraded, other] = await olderTenants(2);
+      let goOn = () => {};
+      const gate = {
+        begun: false,
+        open: new Promise<void>(resolve => {
+          goOn = resolve;
+        }),
+      };
+      Object.assign(globalThis, { gate });
+      const tables = tablesOf(
+        migrationsFolder({
+          further: {
+            '20990101000000_long.js': {
+              up: 'gate.begun = true; await gate.open;',
+            },
+          },
+        }),
+      );
+      const status = EngineStatusStore.create({
+        connection,
+        schema: 'tenancy',
+      });
+      const upgrade = tables.upgrade(upgraded.tenantId);
+      try {
+        await waitUntil('the migration', () => gate.begun);
+        const ids = [upgraded, other].map(({ tenantId }) => tenantId);
+        const listed = await withDeadline('the list', tables.list(ids), {
+          withinMs: 30_000,
+        });
+        expect(listed.map(({ version }) => version)).toEqual([
+          'older',
+          'older',
+        ]);
+        const reports = await status.report(ids);
+        expect(ids.map(each => reports.get(each)!.lagSeconds)).toEqual([
+          undefined,
+          0,
+        ]);
+      } finally {
+        goOn();
+        await upgrade;
+        await status.close();
+      }
     });
 
     it(`are upgraded under load by ${PROCESSES} backends, of which one is killed twice, with ${TENANTS} tenants`, async () => {

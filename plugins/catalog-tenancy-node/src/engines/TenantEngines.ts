@@ -46,7 +46,7 @@ export interface TenantEngineReport {
    * waits.
    */
   oldestDueAt?: Date;
-  /** How long that entity has waited; absent if the engine has no tables. */
+  /** How long that entity has waited; absent if the engine has no tables, or upgrades them. */
   lagSeconds?: number;
   /** The process that runs the tenant's background work. */
   process?: {
