@@ -57,7 +57,7 @@ export class ProcessLeases {
   readonly #left = new AbortController();
 
   readonly #held = new Set<string>();
-  /** Changes whenever all leases are lost. */
+  /** Changes whenever all leases are lost, and when this process stops. */
   #epoch = {};
   /** When the last successful renewal was sent; `undefined` without a row. */
   #renewedAt?: Moment;
@@ -156,6 +156,8 @@ export class ProcessLeases {
 
   async #stop(): Promise<void> {
     this.#stopping.abort();
+    // A claim that is under way begins no more work: its lease goes with the row.
+    this.#epoch = {};
     this.#wake?.();
     const { logger, store } = this.#started ?? {};
     if (this.role === 'all' && store) {

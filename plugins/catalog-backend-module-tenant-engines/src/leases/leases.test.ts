@@ -491,6 +491,48 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await expect(rowsOf('engine_processes')).resolves.toHaveLength(1);
     });
 
+    it('are not begun by one that stops, whose claim is under way', async () => {
+      await createTenants(2);
+      const [first, second] = tenants;
+      tenants = [first];
+      const one = await start({ leaseMs: MINUTE_MS });
+      await one.holds(1);
+      let end = () => undefined as void;
+      const atRelease = new Promise<void>(resolve => {
+        one.leases.beforeRelease(async () => {
+          resolve();
+          await new Promise<void>(ended => {
+            end = ended;
+          });
+        });
+      });
+      const everHeld = new Set(one.held());
+      one.leases.onChange(() => one.held().forEach(id_ => everHeld.add(id_)));
+      await database.use(async client => {
+        await client.query('begin');
+        await client.query('lock table tenancy.engine_leases in share mode');
+        tenants = [first, second];
+        one.leases.refresh();
+        await waitUntil('the claim', async () => {
+          const { rows } = await client.query(
+            `select from pg_locks where relation = 'tenancy.engine_leases'::regclass and not granted`,
+          );
+          return rows.length > 0;
+        });
+        one.stop();
+        await withDeadline('the release', atRelease);
+        await client.query('commit');
+      });
+      await waitUntil(
+        'the claim to be done',
+        async () => (await rowsOf('engine_leases')).length === 2,
+      );
+      end();
+      await one.stop();
+      expect([...everHeld]).toEqual([first]);
+      await expect(rowsOf('engine_leases')).resolves.toEqual([]);
+    });
+
     it('are not held any more when another one takes those of one that is cut off, which begins again without', async () => {
       await createTenants(2);
       const one = await start();
