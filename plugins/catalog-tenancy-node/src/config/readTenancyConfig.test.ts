@@ -244,6 +244,10 @@ describe('The configuration of tenancy', () => {
     ],
     ['database.connection', { database: { connection: 'pg://:hidden@host' } }],
     [
+      'audit.webhook.url',
+      { audit: { webhook: { url: 'https://a:hidden@b' } } },
+    ],
+    [
       'database.connection.ssl',
       { database: { connection: { ssl: 'hidden' } } },
     ],

@@ -71,9 +71,11 @@ export function readers(config: Config) {
     url: (key: string) =>
       read(
         key,
-        'a URL such as "https://example.com/events"',
+        'a URL such as "https://example.com/events", without a user',
         value =>
-          /^https?:\/\/[^/]/.test(String(value)) && URL.canParse(String(value))
+          // fetch takes no URL with a user or a password.
+          /^https?:\/\/[^/?#@]+(?:[/?#]|$)/.test(String(value)) &&
+          URL.canParse(String(value))
             ? String(value)
             : undefined,
         { secret: true },
