@@ -102,6 +102,7 @@ export {
   normalizePrincipal,
   parsePrincipal,
   principalsOf,
+  signInRefsOf,
 } from './members/principals';
 export {
   type Membership,

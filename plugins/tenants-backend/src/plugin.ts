@@ -134,6 +134,7 @@ export const tenantsPlugin = createBackendPlugin({
             ownTenants: new OwnTenants({
               administrators,
               config: tenancy,
+              logger,
               members: memberStore,
               roles: members,
               tenants: store,
@@ -142,6 +143,7 @@ export const tenantsPlugin = createBackendPlugin({
             tenantAdmins: new TenantAdmins({
               administrators,
               directory,
+              logger,
               members,
               permissions,
               userInfo,

@@ -4,8 +4,7 @@ import type {
   LoggerService,
   UserInfoService,
 } from '@backstage/backend-plugin-api';
-import { ServiceUnavailableError } from '@backstage/errors';
-import { withoutTenant } from 'backstage-plugin-catalog-tenancy-node';
+import { signInRefsOf } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 
 // How long groups are cached. Later, those of a new sign-in count.
@@ -14,8 +13,6 @@ const LONGEST_MS = 60_000;
 const MOST_TOKENS = 10_000;
 
 const BEARER = /^Bearer[ ]+(\S+)$/i;
-
-const USER_OR_GROUP = /^(user|group):/i;
 
 interface Entry {
   refs: Promise<readonly string[]>;
@@ -47,9 +44,11 @@ export class Ownership {
     credentials: BackstageCredentials<BackstageUserPrincipal>,
     userInfo: UserInfoService,
   ): Promise<readonly string[]> {
+    const ask = () =>
+      signInRefsOf(credentials, { userInfo, logger: this.#logger });
     const token = req && userTokenOf(req);
     if (token === undefined) {
-      return this.#ask(credentials, userInfo);
+      return ask();
     }
     // Includes the user: if the credentials come from a cookie or another header, Backstage has
     // not verified this token.
@@ -59,7 +58,7 @@ export class Ownership {
     if (known && known.expiresAt > now) {
       return known.refs;
     }
-    const refs = this.#ask(credentials, userInfo);
+    const refs = ask();
     const entry = {
       refs,
       expiresAt: Math.min(
@@ -83,28 +82,6 @@ export class Ownership {
       throw error;
     }
   }
-
-  async #ask(
-    credentials: BackstageCredentials<BackstageUserPrincipal>,
-    userInfo: UserInfoService,
-  ): Promise<readonly string[]> {
-    try {
-      const { ownershipEntityRefs } = await userInfo.getUserInfo(
-        withoutTenant(credentials),
-      );
-      // A sign-in resolver may return other refs, such as the subject of a service.
-      return ownershipEntityRefs.filter(ref => USER_OR_GROUP.test(ref));
-    } catch (error) {
-      if (isNotFound(error)) {
-        // The auth plugin knows only users that it signed in itself.
-        return [];
-      }
-      this.#logger.warn(`The groups of a user cannot be read: ${error}`);
-      throw new ServiceUnavailableError(
-        'The groups of the user cannot be read at the moment',
-      );
-    }
-  }
 }
 
 /**
@@ -123,8 +100,4 @@ function userTokenOf(req: Request): string | undefined {
   } catch {
     return token;
   }
-}
-
-function isNotFound(error: unknown): boolean {
-  return (error as { statusCode?: unknown } | undefined)?.statusCode === 404;
 }

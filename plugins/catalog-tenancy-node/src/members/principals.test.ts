@@ -46,6 +46,8 @@ describe('parsePrincipal', () => {
 });
 
 describe('principalsOf', () => {
+  const logger = mockServices.logger.mock();
+
   it('are the references that a user owns by, each once', async () => {
     const userInfo = mockServices.userInfo.mock({
       getUserInfo: async () => ({
@@ -54,7 +56,10 @@ describe('principalsOf', () => {
       }),
     });
     await expect(
-      principalsOf(mockCredentials.user('user:default/jane'), userInfo),
+      principalsOf(mockCredentials.user('user:default/jane'), {
+        userInfo,
+        logger,
+      }),
     ).resolves.toEqual(['user:default/jane', 'group:default/team']);
   });
 
@@ -66,20 +71,23 @@ describe('principalsOf', () => {
       }),
     });
     await expect(
-      principalsOf(mockCredentials.user('user:default/jane'), userInfo),
+      principalsOf(mockCredentials.user('user:default/jane'), {
+        userInfo,
+        logger,
+      }),
     ).resolves.toEqual(['user:default/jane']);
   });
 
   it('are the reference alone of a user whom the auth plugin does not know', async () => {
     const failing = (error: object) =>
-      principalsOf(
-        mockCredentials.user('user:default/jane'),
-        mockServices.userInfo.mock({
+      principalsOf(mockCredentials.user('user:default/jane'), {
+        logger,
+        userInfo: mockServices.userInfo.mock({
           getUserInfo: async () => {
             throw Object.assign(new Error('failed'), error);
           },
         }),
-      );
+      });
     await expect(failing({ statusCode: 404 })).resolves.toEqual([
       'user:default/jane',
     ]);
@@ -90,10 +98,10 @@ describe('principalsOf', () => {
 
   it('is the subject of a service', async () => {
     await expect(
-      principalsOf(
-        mockCredentials.service('external:CI'),
-        mockServices.userInfo.mock(),
-      ),
+      principalsOf(mockCredentials.service('external:CI'), {
+        userInfo: mockServices.userInfo.mock(),
+        logger,
+      }),
     ).resolves.toEqual(['external:CI']);
   });
 
@@ -101,10 +109,10 @@ describe('principalsOf', () => {
     'are none of a service that calls itself %s',
     async subject => {
       await expect(
-        principalsOf(
-          mockCredentials.service(subject),
-          mockServices.userInfo.mock(),
-        ),
+        principalsOf(mockCredentials.service(subject), {
+          userInfo: mockServices.userInfo.mock(),
+          logger,
+        }),
       ).resolves.toEqual([]);
     },
   );

@@ -2,6 +2,7 @@ import type {
   BackstageCredentials,
   BackstageServicePrincipal,
   BackstageUserPrincipal,
+  LoggerService,
   UserInfoService,
 } from '@backstage/backend-plugin-api';
 import {
@@ -68,25 +69,31 @@ export async function principalsOf(
   credentials: BackstageCredentials<
     BackstageUserPrincipal | BackstageServicePrincipal
   >,
-  userInfo: UserInfoService,
+  options: { userInfo: UserInfoService; logger: LoggerService },
 ): Promise<string[]> {
   const { principal } = credentials;
   if (principal.type === 'service') {
     // The subject of a service must not impersonate a user or a group.
     return MEMBER_KINDS.test(principal.subject) ? [] : [principal.subject];
   }
-  const refs = await ownershipOf(credentials, userInfo);
+  const refs = await signInRefsOf(credentials, options);
   return [
     ...new Set([principal.userEntityRef, ...refs].map(normalizePrincipal)),
   ];
 }
 
-async function ownershipOf(
+/**
+ * The refs of users and groups that a user may act for, as the sign-in resolver returned them.
+ *
+ * @throws `ServiceUnavailableError` if the auth plugin does not answer
+ * @public
+ */
+export async function signInRefsOf(
   credentials: BackstageCredentials,
-  userInfo: UserInfoService,
+  options: { userInfo: UserInfoService; logger: LoggerService },
 ): Promise<string[]> {
   try {
-    const { ownershipEntityRefs } = await userInfo.getUserInfo(
+    const { ownershipEntityRefs } = await options.userInfo.getUserInfo(
       // With a tenant, the auth plugin would return refs of the tenant's own catalog.
       withoutTenant(credentials),
     );
@@ -97,9 +104,10 @@ async function ownershipOf(
       // The auth plugin knows only users that it signed in itself.
       return [];
     }
+    // The error may name hosts, so it is only logged.
+    options.logger.warn(`The groups of a user cannot be read: ${error}`);
     throw new ServiceUnavailableError(
       'The groups of the user cannot be read at the moment',
-      error,
     );
   }
 }

@@ -1,4 +1,7 @@
-import type { UserInfoService } from '@backstage/backend-plugin-api';
+import type {
+  LoggerService,
+  UserInfoService,
+} from '@backstage/backend-plugin-api';
 import {
   type ActiveTenant,
   DEFAULT_TENANT_ID,
@@ -32,6 +35,7 @@ export class OwnTenants {
         TenancyConfig,
         'enabled' | 'membership' | 'membershipOfDefault'
       >;
+      logger: LoggerService;
       members: Pick<TenantMemberStore, 'tenantsOf'>;
       roles: Pick<TenantMembers, 'roleOf'>;
       tenants: Pick<TenantStore, 'get'>;
@@ -78,7 +82,7 @@ export class OwnTenants {
       }
     }
     return this.options.members.tenantsOf(
-      await principalsOf(credentials, this.options.userInfo),
+      await principalsOf(credentials, this.options),
       { ...page, beyond: this.#beyondMembership() },
     );
   }
@@ -101,7 +105,7 @@ export class OwnTenants {
     }
     const role = await this.options.roles.roleOf(
       tenant,
-      await principalsOf(credentials, this.options.userInfo),
+      await principalsOf(credentials, this.options),
     );
     const beyond = this.#beyondMembership();
     const isOpen =

@@ -18,6 +18,7 @@ const admins = new TenantAdmins({
   directory: {
     findActive: async tenantSlug => ({ tenantId: 'a', tenantSlug }),
   },
+  logger: mockServices.logger.mock(),
   members: {
     roleOf: async (_, principals) =>
       principals.includes('external:deploy') ? 'admin' : undefined,

@@ -1,4 +1,5 @@
 import type {
+  LoggerService,
   PermissionsService,
   UserInfoService,
 } from '@backstage/backend-plugin-api';
@@ -30,6 +31,7 @@ export class TenantAdmins {
     private readonly options: {
       administrators: Administrators;
       directory: Pick<TenantDirectory, 'findActive'>;
+      logger: LoggerService;
       members: Pick<TenantMembers, 'roleOf'>;
       permissions: PermissionsService;
       userInfo: UserInfoService;
@@ -78,7 +80,7 @@ export class TenantAdmins {
     if (!tenant) {
       return false;
     }
-    const principals = await principalsOf(credentials, this.options.userInfo);
+    const principals = await principalsOf(credentials, this.options);
     return (await this.options.members.roleOf(tenant, principals)) === 'admin';
   }
 

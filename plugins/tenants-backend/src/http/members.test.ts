@@ -22,6 +22,8 @@ const databases = createTestDatabases({ versions: 'newest' });
 const JANE = 'user:default/jane';
 const JOHN = 'user:default/john';
 const TEAM = 'group:default/team';
+/** Whose groups cannot be read. */
+const NOBODY = 'user:default/nobody';
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 const memberPath = (slug: string, principal: string) =>
@@ -40,6 +42,9 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
     factory: () => ({
       async getUserInfo(credentials: any) {
         const userEntityRef: string = credentials.principal.userEntityRef;
+        if (userEntityRef === NOBODY) {
+          throw new Error('request to http://auth.internal:7007 failed');
+        }
         return {
           userEntityRef,
           ownershipEntityRefs:
@@ -303,6 +308,16 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       expect(await mine(user('user:development/guest'))).toEqual([
         'default: member',
       ]);
+    });
+
+    it('does not say why the groups of its caller cannot be read', async () => {
+      for (const path of ['/mine', '/acme/members']) {
+        const { status, body } = await user(NOBODY).get(path);
+        expect([status, body.error.message]).toEqual([
+          503,
+          'The groups of the user cannot be read at the moment',
+        ]);
+      }
     });
 
     it('has the default tenant for plugins, and its tenant for a token of one', async () => {

@@ -1,4 +1,7 @@
-import type { UserInfoService } from '@backstage/backend-plugin-api';
+import type {
+  LoggerService,
+  UserInfoService,
+} from '@backstage/backend-plugin-api';
 import {
   type ActiveTenant,
   DEFAULT_TENANT_ID,
@@ -30,6 +33,7 @@ export interface OwnTenantRoutesOptions {
   config: Pick<TenancyConfig, 'baseDomains' | 'enabled'>;
   engines: Pick<TenantEngines, 'isAvailable'>;
   gates: Pick<TenantGates, 'closedPlugins'>;
+  logger: LoggerService;
   operation: MakeOperation;
   ownership: TenantOwnership;
   ownTenants: OwnTenants;
@@ -43,7 +47,7 @@ export function addOwnTenantRoutes(
   options: OwnTenantRoutesOptions,
 ): void {
   const { administrators, config, engines } = options;
-  const { gates, operation, ownership, ownTenants, store, userInfo } = options;
+  const { gates, operation, ownership, ownTenants, store } = options;
 
   const anyCaller: Access<CallerCredentials> = {
     changes: false,
@@ -62,7 +66,7 @@ export function addOwnTenantRoutes(
     return tenant.tenantId !== DEFAULT_TENANT_ID && principal.type === 'user'
       ? ownership.refsOf(tenant, {
           userEntityRef: principal.userEntityRef,
-          ownershipEntityRefs: await principalsOf(credentials, userInfo),
+          ownershipEntityRefs: await principalsOf(credentials, options),
         })
       : [];
   };
