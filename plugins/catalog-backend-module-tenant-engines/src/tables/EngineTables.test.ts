@@ -14,6 +14,7 @@ import {
   withoutIds,
 } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
+import { TablesSession } from './TablesSession';
 
 jest.setTimeout(600_000);
 
@@ -92,6 +93,27 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       { kind: 'a', n: 1, counted: 2 },
       { kind: 'b', n: 1, counted: 2 },
     ]);
+  });
+
+  it('are waited for no longer than the one who waits, whose reason is told', async () => {
+    const database = await create();
+    const [holder, waiter] = await Promise.all(
+      [1, 2].map(() => TablesSession.open(database.login)),
+    );
+    try {
+      const options = { scope: 'session' as const, patienceMs: 600_000 };
+      await holder.lock('a schema', options);
+      const stopping = new AbortController();
+      const waits = waiter.lock('a schema', {
+        ...options,
+        signal: stopping.signal,
+      });
+      stopping.abort('restart');
+      await expect(waits).rejects.toBe('restart');
+    } finally {
+      await holder.close();
+      await waiter.close();
+    }
   });
 
   it('give nobody rights, whatever the default privileges say', async () => {

@@ -135,7 +135,7 @@ export class TablesSession {
    * statement that waits would hold a snapshot, for which CREATE INDEX CONCURRENTLY of the
    * lock's holder would wait.
    *
-   * @throws {@link EngineTablesError} when the patience is over
+   * @throws {@link EngineTablesError} when the patience is over; the reason of the signal
    */
   async lock(
     name: string,
@@ -165,7 +165,7 @@ export class TablesSession {
             )} s. Look for it in pg_stat_activity`,
         );
       }
-      await delay(POLL_MS, undefined, { signal });
+      await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
