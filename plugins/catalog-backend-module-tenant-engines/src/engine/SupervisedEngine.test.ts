@@ -81,6 +81,42 @@ describe('an engine under supervision', () => {
     expect(supervised.engine).toBe(engine);
   });
 
+  describe('that has broken, while it stops', () => {
+    const breakDown = async () => {
+      let stopped = () => undefined as void;
+      const engine = anEngine();
+      engine.stop.mockReturnValueOnce(
+        new Promise<void>(resolve => {
+          stopped = resolve;
+        }),
+      );
+      const { supervised } = supervise(async () => engine, {
+        shortestPauseMs: 600_000,
+        longestPauseMs: 600_000,
+      });
+      await reaches(supervised, 'running');
+      supervised.fail(new Error('broken'));
+      await waitUntil('the stop', () => engine.stop.mock.calls.length === 1);
+      return { engine, supervised, stopped };
+    };
+
+    it('hears of a new configuration, and is tried at once', async () => {
+      const { engine, supervised, stopped } = await breakDown();
+      supervised.restart();
+      stopped();
+      await waitUntil('another start', () => supervised.engine);
+      expect(supervised.engine).toBe(engine);
+    });
+
+    it('has its pause, whoever finds it broken too', async () => {
+      const { supervised, stopped } = await breakDown();
+      supervised.fail(new Error('broken'));
+      stopped();
+      await reaches(supervised, 'failed');
+      expect(supervised.engine).toBeUndefined();
+    });
+  });
+
   it.each(['while it runs', 'while it starts', 'during a pause'])(
     'stops %s',
     async when => {

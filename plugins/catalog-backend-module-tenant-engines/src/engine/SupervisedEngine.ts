@@ -96,7 +96,10 @@ export class SupervisedEngine {
 
   /** Starts the engine again after a pause, since it can no longer work. */
   fail(reason: Error): void {
-    this.#interruption.abort(reason);
+    // Several requests may notice it, and none of them is about the next engine.
+    if (this.#engine) {
+      this.#interruption.abort(reason);
+    }
   }
 
   /**
@@ -145,6 +148,8 @@ export class SupervisedEngine {
         await abortion(interrupted);
         interrupted.throwIfAborted();
       } catch (error) {
+        // A new configuration, which may mend the failure, comes at any time from now on.
+        this.#interruption = new AbortController();
         await this.#stopEngine();
         if (error === RESTART) {
           failures = 0;
@@ -195,8 +200,6 @@ export class SupervisedEngine {
       reason,
       nextAttemptAt: new Date(Date.now() + pauseMs),
     });
-    // The new configuration may mend the failure.
-    this.#interruption = new AbortController();
     await delay(pauseMs, undefined, {
       signal: AbortSignal.any([
         this.#stopping.signal,
