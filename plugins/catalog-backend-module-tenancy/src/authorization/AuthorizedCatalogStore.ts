@@ -31,6 +31,7 @@ import {
 import type { Request } from 'express';
 import { LRUCache } from 'lru-cache';
 import { allOf, toFilterPredicate } from '../predicates';
+import { bearerToken } from '../resolution/bearerToken';
 
 type StoreReads = Pick<
   CatalogStore,
@@ -236,8 +237,6 @@ function pruneAncestry(
 type AuthorizeConditional = PermissionsService['authorizeConditional'];
 type Decisions = ReturnType<AuthorizeConditional>;
 
-const BEARER = /^Bearer[ ]+(\S+)$/i;
-
 /** The most cached decisions; the oldest are evicted. */
 const MOST_KEPT = 10_000;
 
@@ -292,7 +291,7 @@ export class SharedDecisions {
           options && 'credentials' in options
             ? options.credentials.principal
             : undefined;
-        const token = BEARER.exec(req.headers.authorization ?? '')?.[1];
+        const token = bearerToken(req.headers.authorization);
         // Decisions for services take no call.
         return token !== undefined && isUser(principal)
           ? this.#share(

@@ -6,6 +6,7 @@ import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { isTenantSlug } from 'backstage-plugin-catalog-tenancy-node';
 import jwt from 'jsonwebtoken';
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { bearerToken } from '../resolution/bearerToken';
 
 // The handler uses the earlier of this and its own limit.
 const NEVER = new Date(8.64e15);
@@ -21,7 +22,6 @@ const NAMED = /^tenant:([a-z0-9-]+);(.*)$/s;
 
 // Backstage's `typ` header of plugin tokens.
 const PLUGIN_TOKEN_TYPE = 'vnd.backstage.plugin';
-const BEARER = /^Bearer[ ]+(\S+)$/i;
 
 /**
  * Passes the tenant from the wrapped auth service to the token handler, which sees no
@@ -53,7 +53,7 @@ export async function issueFor(
 export function calledFor(
   authorization: string | undefined,
 ): string | undefined {
-  const token = authorization?.match(BEARER)?.[1];
+  const token = bearerToken(authorization);
   return token === undefined ? undefined : readTenant(token);
 }
 

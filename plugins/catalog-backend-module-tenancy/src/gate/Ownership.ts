@@ -6,13 +6,12 @@ import type {
 } from '@backstage/backend-plugin-api';
 import { signInRefsOf } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
+import { bearerToken } from '../resolution/bearerToken';
 
 // How long groups are cached. Later, those of a new sign-in count.
 const LONGEST_MS = 60_000;
 
 const MOST_TOKENS = 10_000;
-
-const BEARER = /^Bearer[ ]+(\S+)$/i;
 
 interface Entry {
   refs: Promise<readonly string[]>;
@@ -89,7 +88,7 @@ export class Ownership {
  * `obo`: the token itself is new for each call.
  */
 function userTokenOf(req: Request): string | undefined {
-  const token = req.headers.authorization?.match(BEARER)?.[1];
+  const token = bearerToken(req.headers.authorization);
   try {
     const [, payload = ''] = token?.split('.') ?? [];
     const claims: unknown = JSON.parse(

@@ -2,13 +2,10 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import { InputError } from '@backstage/errors';
 import jwt from 'jsonwebtoken';
 import { createSecretKey, type KeyObject } from 'node:crypto';
+import { bearerToken } from './bearerToken';
 
 // RFC 7518, section 3.2 requires a key at least as long as the hash.
 const MIN_SECRET_BYTES = 32;
-
-// Backstage's own pattern: a token that only Backstage recognized would bypass
-// `tenancy.requireMatchingToken`.
-const BEARER = /^Bearer[ ]+(\S+)$/i;
 
 /** The content of a token with a valid signature. */
 export interface TenantToken {
@@ -43,7 +40,7 @@ export class TenantTokens {
 
   /** The valid tenant's token in a header `Authorization`, if any. */
   fromHeader(authorization: string | undefined): TenantToken | undefined {
-    const token = authorization?.match(BEARER)?.[1];
+    const token = bearerToken(authorization);
     return token === undefined ? undefined : this.verify(token);
   }
 
