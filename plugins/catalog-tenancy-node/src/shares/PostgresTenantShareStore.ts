@@ -169,7 +169,8 @@ export class PostgresTenantShareStore implements TenantShareStore {
       targetIds: row.target_ids,
       filter: toPredicate(row.filter),
       owner: row.owner,
-      version: `${row.share_id} ${row.updated_at.getTime()}`,
+      // The content: two changes may fall into one millisecond.
+      version: JSON.stringify([row.share_id, row.filter, row.owner]),
     }));
   }
 

@@ -22,7 +22,7 @@ export interface ActiveShare {
   filter: FilterPredicate;
   /** As in `TenantShare`. */
   owner: string | null;
-  /** Changes with the share. */
+  /** Changes with the entities that it selects, and with what is written into their copies. */
   version: string;
 }
 

@@ -1,0 +1,40 @@
+import { createTestDatabases } from '@internal/postgres/testUtils';
+import { Registry } from '../tenants/__testUtils__/registry';
+import { PostgresTenantShareStore } from './PostgresTenantShareStore';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+describe.each(databases.eachSupportedId())('shares of tenants on %s', id => {
+  let registry: Registry;
+  let store: PostgresTenantShareStore;
+
+  beforeAll(async () => {
+    registry = await Registry.create(databases, id);
+    const { admin, database } = registry;
+    store = new PostgresTenantShareStore({ admin, pool: database.pool });
+    await registry.createTenant('acme');
+  });
+  afterAll(() => registry?.database.close());
+
+  it('have another version after each change, also in the same moment', async () => {
+    const { share_id } = await store.create(
+      'acme',
+      { targets: 'all', filter: ['kind=api'] },
+      { by: 'user:default/admin' },
+    );
+    const versions = new Set<string>();
+    const note = async () =>
+      (await store.listActive()).forEach(({ version }) =>
+        versions.add(version),
+      );
+    await note();
+    for (const change of [{ filter: ['kind=group'] }, { owner: 'group:a/b' }]) {
+      await store.update('acme', share_id, change);
+      await registry.database.client.query(
+        'update tenancy.tenant_shares set updated_at = created_at',
+      );
+      await note();
+    }
+    expect(versions.size).toBe(3);
+  });
+});
