@@ -20,7 +20,11 @@ describe('the purge of the tables of engines', () => {
           : new Date(Date.now() - daysSinceDeletion * DAY_MS).toISOString(),
     } as Tenant);
 
-  const purge = async (tenants: Tenant[], withTables: string[]) => {
+  const purge = async (
+    tenants: Tenant[],
+    withTables: string[],
+    restored?: (dropped: string) => void,
+  ) => {
     const scheduler = mockServices.scheduler.mock();
     const dropped: string[] = [];
     await schedulePurge({
@@ -29,6 +33,7 @@ describe('the purge of the tables of engines', () => {
       tables: {
         drop: async tenantId => {
           dropped.push(tenantId);
+          restored?.(tenantId);
         },
         list: async () =>
           withTables.map(tenantId => ({ tenantId, version: 'current' })),
@@ -38,6 +43,7 @@ describe('the purge of the tables of engines', () => {
           items: tenants.slice(offset, offset + limit),
           totalItems: tenants.length,
         }),
+        get: async slug => tenants.find(each => each.tenant_slug === slug),
       },
     });
     const [[task]] = scheduler.scheduleTask.mock.calls;
@@ -57,6 +63,14 @@ describe('the purge of the tables of engines', () => {
       .map(({ tenant_id }) => tenant_id)
       .filter(id => id !== 'without-tables');
     expect(await purge(tenants, ids)).toEqual(['deleted-long-ago']);
+  });
+
+  it('leaves those of a tenant that is restored while it is at others', async () => {
+    const tenants = [tenant('t0', 3, 2), tenant('t1', 3, 2)];
+    const restore = () => {
+      tenants[1] = tenant('t1', null, 2);
+    };
+    expect(await purge(tenants, ['t0', 't1'], restore)).toEqual(['t0']);
   });
 
   it('leaves tables alone whose tenant the registry does not have', async () => {

@@ -26,7 +26,7 @@ export async function schedulePurge(options: {
   name?: string;
   /** Unique among the tasks that purge tables. */
   taskId?: string;
-  tenants: Pick<TenantStore, 'list'>;
+  tenants: Pick<TenantStore, 'get' | 'list'>;
 }): Promise<void> {
   await options.scheduler.scheduleTask({
     frequency: { days: 1 },
@@ -54,7 +54,9 @@ async function purgeTables(
   const overdue = await overdueTenants(tenants);
   for (const { tenantId } of found) {
     const slug = overdue.get(tenantId);
-    if (slug !== undefined && !signal.aborted) {
+    // Others took their time, in which it may have been restored.
+    const tenant = slug && !signal.aborted && (await tenants.get(slug));
+    if (tenant && isOverdue(tenant)) {
       await tables.drop(tenantId, { staysAttached: true });
       logger.info(
         `Removed the tables of the ${name} of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
