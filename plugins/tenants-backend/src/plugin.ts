@@ -137,6 +137,7 @@ export const tenantsPlugin = createBackendPlugin({
               logger,
               members: memberStore,
               roles: members,
+              rootConfig: config,
               tenants: store,
               userInfo,
             }),

@@ -1,5 +1,6 @@
 import type {
   LoggerService,
+  RootConfigService,
   UserInfoService,
 } from '@backstage/backend-plugin-api';
 import {
@@ -17,8 +18,6 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Administrators, CallerCredentials } from './Administrators';
 
-/** The prefix of the subject of a tenant's token; the slug follows. */
-const TENANT_TOKEN = 'tenant:';
 const PLUGIN = 'plugin:';
 
 interface OwnTenantsPage {
@@ -28,6 +27,9 @@ interface OwnTenantsPage {
 
 /** The tenants that a caller may enter. */
 export class OwnTenants {
+  /** Of the subjects of tenants' tokens; the slug follows. */
+  readonly #tokenPrefixes: string[];
+
   constructor(
     private readonly options: {
       administrators: Administrators;
@@ -38,10 +40,22 @@ export class OwnTenants {
       logger: LoggerService;
       members: Pick<TenantMemberStore, 'tenantsOf'>;
       roles: Pick<TenantMembers, 'roleOf'>;
+      rootConfig: RootConfigService;
       tenants: Pick<TenantStore, 'get'>;
       userInfo: UserInfoService;
     },
-  ) {}
+  ) {
+    this.#tokenPrefixes = (
+      options.rootConfig.getOptionalConfigArray(
+        'backend.auth.externalAccess',
+      ) ?? []
+    )
+      .filter(entry => entry.getOptionalString('type') === 'tenant')
+      .map(
+        entry =>
+          `${entry.getOptionalString('options.subjectPrefix') ?? 'tenant'}:`,
+      );
+  }
 
   /**
    * A page of these tenants, ordered by slug, with the caller's role. A caller in
@@ -76,8 +90,9 @@ export class OwnTenants {
       if (principal.subject.startsWith(PLUGIN)) {
         return this.#one(DEFAULT_TENANT_SLUG, 'member', page);
       }
-      if (principal.subject.startsWith(TENANT_TOKEN)) {
-        const slug = principal.subject.slice(TENANT_TOKEN.length);
+      const prefix = this.#tokenPrefixOf(principal.subject);
+      if (prefix !== undefined) {
+        const slug = principal.subject.slice(prefix.length);
         return this.#one(slug, 'member', page);
       }
     }
@@ -98,7 +113,8 @@ export class OwnTenants {
     const { principal } = credentials;
     if (
       principal.type === 'service' &&
-      [PLUGIN, TENANT_TOKEN].some(start => principal.subject.startsWith(start))
+      (principal.subject.startsWith(PLUGIN) ||
+        this.#tokenPrefixOf(principal.subject) !== undefined)
     ) {
       // The gate has admitted them.
       return { mayEnter: true, role: 'member' };
@@ -112,6 +128,10 @@ export class OwnTenants {
       beyond === 'all' ||
       (beyond === 'default' && tenant.tenantId === DEFAULT_TENANT_ID);
     return { mayEnter: role !== undefined || isOpen, role };
+  }
+
+  #tokenPrefixOf(subject: string): string | undefined {
+    return this.#tokenPrefixes.find(prefix => subject.startsWith(prefix));
   }
 
   #beyondMembership(): 'default' | 'all' | undefined {
