@@ -1,5 +1,5 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import { screen, within } from '@testing-library/react';
+import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import axe from 'axe-core';
 import type { TenantsApi, TenantShares } from 'backstage-plugin-tenants-common';
@@ -92,7 +92,11 @@ describe('SharesTab', () => {
   });
 
   it('ends a share after a question', async () => {
-    const { deleteShare } = render();
+    const { deleteShare } = render({
+      listShares: jest
+        .fn(async () => ({ ...SHARES, shares: [] as TenantShares['shares'] }))
+        .mockResolvedValueOnce(SHARES),
+    });
     await userEvent.click(
       await screen.findByRole('button', { name: /End the share of/ }),
     );
@@ -101,6 +105,9 @@ describe('SharesTab', () => {
       dialog.getByRole('button', { name: 'End the share' }),
     );
     expect(deleteShare).toHaveBeenCalledWith('acme', '1');
+    await waitFor(() =>
+      expect(screen.getByRole('heading', { name: 'Shares' })).toHaveFocus(),
+    );
   });
 
   it('changes nothing for those who administer this tenant alone', async () => {

@@ -21,6 +21,7 @@ import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
 import { tenantsTranslationRef } from '../../translation';
 import { PlainTable } from '../PlainTable';
+import { useFocusableHeading } from '../tenant/Section';
 import styles from './shares.module.css';
 
 const NEW_SHARE = { filter: '', targets: 'all', owner: '' };
@@ -40,6 +41,7 @@ export function SharesTab({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const mayShare = useOpenTenant()?.administers_tenants === true;
   const [ended, setEnded] = useState<TenantShare>();
+  const [heading, focusHeading] = useFocusableHeading();
   const read = useAsyncRetry(
     () => tenantsApi.listShares(slug),
     [tenantsApi, slug],
@@ -47,7 +49,9 @@ export function SharesTab({ slug }: { slug: string }) {
   return (
     <Flex direction="column" gap="4" pb="6">
       <div>
-        <h2 className={styles.heading}>{t('shares.title')}</h2>
+        <h2 ref={heading} tabIndex={-1} className={styles.heading}>
+          {t('shares.title')}
+        </h2>
         <Text as="p" color="secondary">
           {t('shares.explanation')}
         </Text>
@@ -72,6 +76,8 @@ export function SharesTab({ slug }: { slug: string }) {
             await tenantsApi.deleteShare(slug, ended.share_id);
             read.retry();
           }}
+          // The button that asked for it goes with its row.
+          onDone={focusHeading}
           onClose={() => setEnded(undefined)}
         />
       )}

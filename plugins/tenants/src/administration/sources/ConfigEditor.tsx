@@ -13,7 +13,7 @@ import type {
   ReadCatalogConfig,
   SourceError,
 } from 'backstage-plugin-tenants-common';
-import { type SetStateAction, useState } from 'react';
+import { type SetStateAction, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
@@ -57,6 +57,7 @@ export function ConfigEditor(props: {
   const isSlow = useIsSlow(isPending);
   const [announcement, setAnnouncement] = useState('');
   const [isTyping, setTyping] = useState(false);
+  const heading = useRef<HTMLHeadingElement>(null);
 
   const parsed = parseText(text);
   const isChanged = text !== toText(base);
@@ -112,7 +113,9 @@ export function ConfigEditor(props: {
     <Flex direction="column" gap="4">
       <section className={shared.section}>
         <Flex direction="column" gap="3">
-          <h3 className={styles.heading}>{t('sources.locations.title')}</h3>
+          <h3 ref={heading} tabIndex={-1} className={styles.heading}>
+            {t('sources.locations.title')}
+          </h3>
           <Text as="p" color="secondary">
             {t('sources.locations.explanation')}
           </Text>
@@ -140,14 +143,16 @@ export function ConfigEditor(props: {
                       }),
                 )
               }
-              onRemove={index =>
+              onRemove={index => {
                 edit(
                   removeLocation(text, index),
                   t('sources.locations.removed', {
                     target: locationsOf(parsed.config)[index].target,
                   }),
-                )
-              }
+                );
+                // The button goes with its location.
+                heading.current?.focus();
+              }}
             />
           ) : (
             <Alert

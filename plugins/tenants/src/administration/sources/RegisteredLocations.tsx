@@ -16,6 +16,7 @@ import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
+import { useFocusableHeading } from '../tenant/Section';
 import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
 import {
@@ -62,12 +63,15 @@ export function RegisteredLocations(props: {
   const textOf = useFailureText();
   const [removing, setRemoving] = useState<RegisteredLocation>();
   const [announcement, setAnnouncement] = useState('');
+  const [heading, focusHeading] = useFocusableHeading();
 
   return (
     <>
       <section className={shared.section}>
         <Flex direction="column" gap="3">
-          <h3 className={styles.heading}>{t('sources.registered.title')}</h3>
+          <h3 ref={heading} tabIndex={-1} className={styles.heading}>
+            {t('sources.registered.title')}
+          </h3>
           <Text as="p" color="secondary">
             {t('sources.registered.explanation')}
           </Text>
@@ -117,6 +121,8 @@ export function RegisteredLocations(props: {
           onDone={() => {
             setAnnouncement(t('sources.registered.removed', removing));
             retry();
+            // The button that asked for it goes with its row.
+            focusHeading();
           }}
           onClose={() => setRemoving(undefined)}
         />

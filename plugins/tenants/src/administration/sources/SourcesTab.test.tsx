@@ -112,6 +112,9 @@ async function render(
   ];
   const fetchMock = jest.fn(
     async (url: RequestInfo | URL, init?: RequestInit) => {
+      if (init?.method === 'DELETE') {
+        registered.pop();
+      }
       if (init?.method === 'DELETE' || String(url).endsWith('/refresh')) {
         return new Response(null, { status: 204 });
       }
@@ -230,6 +233,7 @@ describe('SourcesTab', () => {
     );
     // The next one is on top of what was saved.
     await click(`Remove the location ${TARGET}`);
+    expect(screen.getByRole('heading', { name: 'Locations' })).toHaveFocus();
     await click('Save');
     await waitFor(() =>
       expect(api.putCatalogConfig).toHaveBeenLastCalledWith(
@@ -467,6 +471,12 @@ describe('SourcesTab', () => {
           { method: 'DELETE', headers: { 'X-Tenant-Slug': 'acme' } },
         ),
       );
+      await screen.findByText(/Nobody has registered/);
+      expect(
+        screen.getByRole('heading', {
+          name: 'Locations that people registered',
+        }),
+      ).toHaveFocus();
     });
   });
 });
