@@ -129,23 +129,38 @@ export function engineTable({ schema }: Engine, table: EngineTable): string {
   return `${escapeIdentifier(schema)}.${table}`;
 }
 
+/** @throws {@link RefusedError} where there are no tenants yet, or in another schema */
+export async function requireRegistry({
+  executor,
+  settings,
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<void> {
+  if (!(await columnExists(executor, 'tenants', 'tenant_slug'))) {
+    const [{ database }] = await executor.read<{ database: string }>(
+      'select current_database() as database',
+    );
+    throw new RefusedError(
+      `The database "${database}" has no tenants in the schema "${settings.schema}". ` +
+        `Run "${operatorCommand('status')}" on it, or give another --schema.`,
+    );
+  }
+}
+
 /**
  * The tenant by that slug or id, deleted or not.
  *
  * @throws {@link RefusedError} if there is none
  */
 export async function requireTenant(
-  { executor }: Pick<StepContext, 'executor'>,
+  context: Pick<StepContext, 'executor' | 'settings'>,
   slugOrId: string,
 ): Promise<{ tenantId: string; slug: string }> {
-  const rows = (await columnExists(executor, 'tenants', 'tenant_slug'))
-    ? await executor.read<{ tenantId: string; slug: string }>(
-        `select tenant_id::text as "tenantId", tenant_slug as slug from tenants
-          where tenant_slug = $1 or tenant_id::text = lower($1 collate "C")
-          order by tenant_slug <> $1 limit 1`,
-        [slugOrId],
-      )
-    : [];
+  await requireRegistry(context);
+  const rows = await context.executor.read<{ tenantId: string; slug: string }>(
+    `select tenant_id::text as "tenantId", tenant_slug as slug from tenants
+      where tenant_slug = $1 or tenant_id::text = lower($1 collate "C")
+      order by tenant_slug <> $1 limit 1`,
+    [slugOrId],
+  );
   if (rows.length === 0) {
     throw new RefusedError(
       `There is no tenant "${slugOrId}". Expected the slug of one, such as "default".`,

@@ -12,7 +12,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ClientConfig } from 'pg';
-import { runInProcess, runWithoutDatabase } from '../cli/__testUtils__/runCli';
+import {
+  runInProcess,
+  runWithoutDatabase,
+  urlOf,
+} from '../cli/__testUtils__/runCli';
 import { TEAM } from '../partitions/__testUtils__/tenants';
 import type { Clones } from '../resumption/__testUtils__/Clones';
 import { HEX } from './__testUtils__/plugins';
@@ -286,6 +290,26 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       `postgresql://${user}:${password}@/${database}?host=${host}&port=${port}`,
     );
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+  });
+
+  it.each([
+    ['export', 'my-team', 'none.gz'],
+    ['export', '--all', '--to', '.'],
+    ['import', 'none.gz'],
+    ['move', 'my-team', '--to-url', 'itself'],
+  ])('%s is refused before there are tenants: %s', async (...args) => {
+    const { database } = await databases.create(id);
+    const fresh = { ...connection, database };
+    const { exitCode, stderr } = await runInProcess(
+      args[0] === 'move' ? connection : fresh,
+      'tenant',
+      ...args.map(each => (each === 'itself' ? urlOf(fresh) : each)),
+    );
+    expect(stderr).toBe(
+      `Error: The database "${database}" has no tenants in the schema "tenancy". ` +
+        'Run "npx backstage-catalog-tenancy-cli status" on it, or give another --schema.\n',
+    );
+    expect(exitCode).toBe(3);
   });
 
   it.each([

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { requireRegistry } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -46,6 +47,7 @@ export async function importTenant(
 ): Promise<ImportReport> {
   const { file, portal } = options;
   const { reporter } = context;
+  await requireRegistry(context);
   reporter.info('Checking the file');
   const { header, footer } = await readArchive(
     file,

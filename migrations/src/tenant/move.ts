@@ -1,4 +1,4 @@
-import { requireTenant } from '../adopt/engine';
+import { requireRegistry, requireTenant } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -379,6 +379,7 @@ async function isMovable(
       `The tenant "${slug}" is the default one, which can't be moved.`,
     );
   }
+  await requireRegistry(there);
   const active = `select from tenants where tenant_id = $1 and deleted_at is null`;
   if ((await there.executor.read(active, [tenantId])).length > 0) {
     if ((await here.executor.read(active, [tenantId])).length === 0) {
