@@ -202,7 +202,7 @@ export const folderOption = option(
 
 export const keepOption = option(
   '--keep <number>',
-  'how many files of each tenant are kept (default: 7)',
+  'with --all: how many files of each tenant are kept (default: 7)',
   wholeNumber(1, 10_000, 'of files'),
 );
 

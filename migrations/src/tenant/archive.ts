@@ -1,10 +1,10 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, type Hash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { finished, pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
-import { RefusedError } from '../errors';
+import { RefusedError, UsageError } from '../errors';
 
 // The file of an export: JSON lines in gzip. docs/operators/tenants.md has the format.
 
@@ -61,7 +61,7 @@ export const ROW_SUM = `coalesce(sum(
   case when left(md5(convert_to(row, 'UTF8')), 1) ~ '[89a-f]' then 18446744073709551616 else 0 end
 ), 0)::text`;
 
-/** Writes beside the file, which is there when all of it is. */
+/** Writes beside the file, which is there when all of it is; each of two that write it at once, by itself. */
 export class ArchiveWriter {
   readonly #gzip = createGzip();
   readonly #sha256: Hash = createHash('sha256');
@@ -69,7 +69,7 @@ export class ArchiveWriter {
   readonly #written: Promise<void>;
 
   constructor(private readonly file: string) {
-    this.#partial = `${file}.partial`;
+    this.#partial = `${file}.${randomUUID()}.partial`;
     // Others may not read what a tenant has.
     this.#written = pipeline(
       this.#gzip,
@@ -161,7 +161,7 @@ export async function readArchive(
     }
     await reading;
   } catch (error) {
-    throw isOfZip(error) ? damaged(file, (error as Error).message) : error;
+    throw explain(file, error as NodeJS.ErrnoException);
   } finally {
     unzipped.destroy();
     await finished(unzipped).catch(() => undefined);
@@ -221,9 +221,12 @@ function parse(line: string): unknown {
   }
 }
 
-function isOfZip(error: unknown): boolean {
-  const code = String((error as { code?: unknown })?.code);
-  return code.startsWith('Z_') || code === 'ERR_STREAM_PREMATURE_CLOSE';
+function explain(file: string, error: NodeJS.ErrnoException): Error {
+  const { code = '', message, syscall } = error;
+  if (code.startsWith('Z_') || code === 'ERR_STREAM_PREMATURE_CLOSE') {
+    return damaged(file, message);
+  }
+  return syscall ? new UsageError(`${file} can't be read: ${code}.`) : error;
 }
 
 function damaged(file: string, reason: string): RefusedError {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StepContext } from '../engine/Step';
 import { requireRegistry } from '../adopt/engine';
@@ -9,6 +9,9 @@ import type { Portal } from './places';
 
 /** Of the time in UTC, as the names of files have it: in their order. */
 const TIME = '\\d{8}T\\d{6}Z';
+
+/** A file that was not written to for so long is of a run that was killed. */
+const ABANDONED_MS = 3_600_000;
 
 /**
  * Exports all tenants but the default one, and keeps so many files of each. A tenant whose export
@@ -54,7 +57,7 @@ export async function exportAll(
   return written;
 }
 
-/** Also what a run has left that was killed. */
+/** Also what a run has left that was killed; one that is under way goes on writing. */
 async function removeOld(
   folder: string,
   slug: string,
@@ -66,7 +69,13 @@ async function removeOld(
       new RegExp(`^${slug}-${TIME}\\.gz${ending}$`).test(name),
     );
   const old = ofTenant('').sort().slice(0, -keep);
-  for (const name of [...old, ...ofTenant('\\.partial')]) {
+  for (const name of ofTenant('\\..*partial')) {
+    const found = await stat(join(folder, name)).catch(() => undefined);
+    if (found && found.mtimeMs < Date.now() - ABANDONED_MS) {
+      old.push(name);
+    }
+  }
+  for (const name of old) {
     await rm(join(folder, name), { force: true });
   }
 }

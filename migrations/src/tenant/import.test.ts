@@ -6,6 +6,7 @@ import {
   readFile,
   rename,
   rm,
+  utimes,
   writeFile,
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -283,6 +284,32 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
   });
 
+  it('are whole of runs at the same time', async () => {
+    const to = join(folder, 'together.gz');
+    const runs = [1, 2, 3].map(() => exportTo(template, 'my-team', to));
+    for (const { exitCode } of await Promise.all(runs)) {
+      expect(exitCode).toBe(0);
+    }
+    const [header, ...rows] = await linesOf(to);
+    expect(JSON.parse(header).format).toBe('backstage-tenant');
+    expect(rows.slice(0, -1).sort()).toEqual(
+      (await linesOf(file)).slice(1, -1).sort(),
+    );
+  });
+
+  it.each([
+    ['import .', ". can't be read: EISDIR."],
+    ['import none.gz', "none.gz can't be read: ENOENT."],
+    ['export my-team a.gz --keep 3', 'Give a slug and a file, such as'],
+  ])('say what is wrong: %s', async (command, message) => {
+    const { exitCode, stderr } = await runInProcess(
+      connection,
+      ...['tenant', ...command.split(' ')],
+    );
+    expect(stderr).toContain(message);
+    expect(exitCode).toBe(2);
+  });
+
   it('find the other databases by a URL without a host', async () => {
     const { host, port, user, password, database } = connection;
     const { exitCode, stderr } = await runWithoutDatabase(
@@ -399,12 +426,15 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(first).toMatch(/^other-\d{8}T\d{6}Z\.gz$/);
     const old = ['other-20010101T000000Z.gz', 'other-20020101T000000Z.gz'];
     const ofOthers = ['other-2-20010101T000000Z.gz', 'notes.txt'];
-    const left = 'other-20030101T000000Z.gz.partial';
-    for (const each of [...old, ...ofOthers, left]) {
+    const left = 'other-20030101T000000Z.gz.killed.partial';
+    const underWay = 'other-20040101T000000Z.gz.begun.partial';
+    for (const each of [...old, ...ofOthers, left, underWay]) {
       await writeFile(join(to, each), '');
     }
+    await utimes(join(to, left), 0, 0);
     await rm(join(to, first));
     await exportEach();
+    await rm(join(to, underWay));
     const files = await readdir(to);
     const kept = files.filter(each => !ofOthers.includes(each)).sort();
     expect(kept).toEqual([old[1], expect.stringMatching(/^other-2\d{3}/)]);

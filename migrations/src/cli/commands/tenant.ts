@@ -48,9 +48,14 @@ export const exportCommand: CommandDefinition = {
     if (options.all && typeof folder === 'string' && slug === undefined) {
       return exportEach(invocation, folder);
     }
-    if (options.all || folder !== undefined || file === undefined) {
+    if (
+      options.all ||
+      folder !== undefined ||
+      options.keep !== undefined ||
+      file === undefined
+    ) {
       throw new UsageError(
-        'Give a slug and a file, such as "acme acme.gz", or --all and a folder with --to.',
+        'Give a slug and a file, such as "acme acme.gz", or --all and a folder with --to, and --keep there alone.',
       );
     }
     const { tenantId, rows } = await exportTenant(migration.context, {
