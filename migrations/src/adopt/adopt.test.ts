@@ -1,4 +1,8 @@
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runInProcess } from '../cli/__testUtils__/runCli';
 import { migrateTo } from '../migrateTo';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
@@ -320,6 +324,25 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
       unprocessed_hash: 'x',
     });
     expect(await column(catalog, version)).toEqual(before);
+  });
+
+  it('is not replaced by an export, which has nothing of the catalog', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { connection } = catalog;
+    await adopt({ connection });
+    const folder = await mkdtemp(join(tmpdir(), 'exports-'));
+    const file = join(folder, 'default.gz');
+    const tenant = (...args: string[]) =>
+      runInProcess(connection, 'tenant', ...args);
+    await expect(tenant('export', 'default', file)).resolves.toMatchObject({
+      exitCode: 0,
+    });
+    await catalog.engine.ingest({ ref: 'component:default/later' });
+    await expect(
+      tenant('import', file, '--replace', '--yes'),
+    ).resolves.toMatchObject({ exitCode: 3 });
+    expect(await differences(catalog)).toEqual([]);
+    await rm(folder, { recursive: true });
   });
 
   it('leaves the entities of other tenants alone', async () => {

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { requireRegistry } from '../adopt/engine';
+import { adoptedEngine } from '../adopt/state';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { RETIRED_TABLE } from '../schema/tables';
+import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive } from './archive';
 import { BATCH, loadPart, type Target } from './loadPart';
@@ -187,10 +188,15 @@ async function chooseTarget(
 }
 
 async function chooseReplaced(
-  { executor }: StepContext,
+  context: StepContext,
   { tenant: from }: Header,
 ): Promise<Target> {
-  const [tenant] = await executor.read<{ slug: string }>(
+  if (from.id === DEFAULT_TENANT_ID && (await adoptedEngine(context))) {
+    throw new RefusedError(
+      'The default tenant has what the stock catalog has, which is not in the file. Restore a backup of the database.',
+    );
+  }
+  const [tenant] = await context.executor.read<{ slug: string }>(
     `select tenant_slug as slug from tenants where tenant_id = $1 and deleted_at is null`,
     [from.id],
   );
