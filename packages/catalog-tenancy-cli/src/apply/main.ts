@@ -1,6 +1,6 @@
 import { isError, ResponseError } from '@backstage/errors';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import type { Writable } from 'node:stream';
 import { type Change, planTenants } from './planTenants';
 import { readTenantsFile } from './readTenantsFile';
@@ -15,7 +15,7 @@ A tenant that the file does not name stays as it is, and so does what it leaves 
 Exit codes:
   0  done, or nothing to do
   1  a failure: what was done before it stays; run the command again
-  2  with --plan --exit-code: there is something to do`;
+  2  with --exit-code: there is something to do`;
 
 interface Options {
   file: string;
@@ -44,7 +44,12 @@ export async function main(
     .description('Makes tenants as a file has them, by the API of the backend.')
     .requiredOption('-f, --file <file>', 'the tenants, as YAML')
     .option('--plan', 'print what is to be done, and do nothing')
-    .option('--exit-code', 'with --plan: exit with 2 where there is something')
+    .addOption(
+      new Option(
+        '--exit-code',
+        'as --plan, and exit with 2 where there is something',
+      ).implies({ plan: true }),
+    )
     .option(
       '--url <url>',
       'the base URL of the backend, in place of TENANCY_URL',

@@ -99,7 +99,7 @@ describe.each(databases.eachSupportedId())('tenant apply on %s', id => {
     });
     return { exitCode, output };
   }
-  const planOf = (text: string) => apply(text, '--plan', '--exit-code');
+  const planOf = (text: string) => apply(text, '--exit-code');
 
   it('makes tenants as the file has them, once', async () => {
     const plan = await planOf(FILE);
