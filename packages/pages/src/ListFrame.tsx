@@ -5,6 +5,7 @@ import useDebounce from 'react-use/esm/useDebounce';
 import { EmptyState } from './EmptyState';
 import { Failure } from './Failure';
 import { Loading } from './Loading';
+import { useNumber } from './Moment';
 import { pagesTranslationRef } from './translation';
 
 const DEBOUNCE_MS = 300;
@@ -116,15 +117,16 @@ export function Pages(props: {
 }) {
   const { page, pageSize, totalItems, onPage } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
+  const numberOf = useNumber();
   const to = Math.min(page * pageSize, totalItems);
   return (
     <nav aria-label={t('list.page.label')}>
       <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
         <Text color="secondary">
           {t('list.page.shown', {
-            from: String((page - 1) * pageSize + 1),
-            to: String(to),
-            total: String(totalItems),
+            from: numberOf((page - 1) * pageSize + 1),
+            to: numberOf(to),
+            total: numberOf(totalItems),
           })}
         </Text>
         {totalItems > pageSize && (

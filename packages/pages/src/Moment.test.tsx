@@ -1,5 +1,14 @@
-import { renderInTestApp } from '@backstage/frontend-test-utils';
+import {
+  appLanguageApiRef,
+  translationApiRef,
+} from '@backstage/frontend-plugin-api';
+import {
+  mockApis,
+  renderInTestApp,
+  TestApiProvider,
+} from '@backstage/frontend-test-utils';
 import { screen } from '@testing-library/react';
+import { Pages } from './ListFrame';
 import { Moment, useDay } from './Moment';
 
 function Day({ day }: { day: string }) {
@@ -39,4 +48,19 @@ describe('a time', () => {
     await renderInTestApp(<Day day="2026-11-20" />);
     expect(screen.getByText('Nov 20, 2026')).toBeVisible();
   });
+});
+
+it('has numbers in the language of the page', async () => {
+  const german = { getLanguage: () => ({ language: 'de' }) };
+  await renderInTestApp(
+    <TestApiProvider
+      apis={[
+        [appLanguageApiRef, german as typeof appLanguageApiRef.T],
+        [translationApiRef, mockApis.translation()],
+      ]}
+    >
+      <Pages page={41} pageSize={25} totalItems={12345} onPage={() => {}} />
+    </TestApiProvider>,
+  );
+  expect(screen.getByText('1.001 to 1.025 of 12.345')).toBeVisible();
 });

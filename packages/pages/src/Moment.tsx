@@ -33,6 +33,12 @@ export function useDay(): (day: string) => string {
   }, [language]);
 }
 
+/** Formats a number, in the language of the page. */
+export function useNumber(): (value: number) => string {
+  const { language } = useApi(appLanguageApiRef).getLanguage();
+  return useMemo(() => new Intl.NumberFormat(language).format, [language]);
+}
+
 /** A time: how long ago it is, and when exactly. */
 export function Moment(props: {
   at: string;

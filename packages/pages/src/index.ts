@@ -12,7 +12,7 @@ export { LeaveDialog } from './LeaveDialog';
 export { ListFrame, Pages, SearchInput } from './ListFrame';
 export { Loaded } from './Loaded';
 export { Loading } from './Loading';
-export { Moment, useDay, useExactTime } from './Moment';
+export { Moment, useDay, useExactTime, useNumber } from './Moment';
 export { PageHeader } from './PageHeader';
 export { NOTHING_PICKED, type Picked, Picker } from './Picker';
 export { TextLink } from './TextLink';

@@ -1,4 +1,8 @@
-import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  appLanguageApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
 import { useEntityPresentation } from '@backstage/plugin-catalog-react';
 import { Text } from '@backstage/ui';
 import { useEffect, useState } from 'react';
@@ -44,7 +48,8 @@ function Names({ refs }: { refs: string[] }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const [first, ...more] = refs;
   const { primaryTitle } = useEntityPresentation(first);
-  const names = new Intl.ListFormat().format([
+  const { language } = useApi(appLanguageApiRef).getLanguage();
+  const names = new Intl.ListFormat(language).format([
     primaryTitle,
     ...more.map(each => each.replace(/^user:(default\/)?/, '')),
   ]);

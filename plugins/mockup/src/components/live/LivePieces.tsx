@@ -14,6 +14,7 @@ import {
   useStarredEntities,
 } from '@backstage/plugin-catalog-react';
 import { Text } from '@backstage/ui';
+import { useNumber } from '@internal/pages';
 import type { CSSProperties } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import type { MockupComponentProps } from '../registry/MockupComponentBlueprint';
@@ -114,11 +115,12 @@ export function EntityCardsPiece(
 
 function HowMany({ items, totalItems }: FoundEntities) {
   const { t } = useTranslationRef(mockupTranslationRef);
+  const numberOf = useNumber();
   return items.length < totalItems ? (
     <Text as="p" variant="body-small" color="secondary">
       {t('components.live.some', {
-        shown: String(items.length),
-        total: String(totalItems),
+        shown: numberOf(items.length),
+        total: numberOf(totalItems),
       })}
     </Text>
   ) : null;
@@ -208,7 +210,7 @@ export function EntityCountPiece({
   props: { label },
   data,
 }: MockupComponentProps<EntityCountProps, number>) {
-  const number = data.toLocaleString();
+  const number = useNumber()(data);
   const style = { '--characters': number.length } as CSSProperties;
   return (
     <Card>
