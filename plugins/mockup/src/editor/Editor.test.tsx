@@ -232,6 +232,23 @@ async function expectAccessible() {
 }
 
 describe('the editor by the keyboard', () => {
+  // The first test, because it loads the form.
+  it('opens the properties by Enter, and returns by Escape', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    focus(option(/Hello/));
+    await press('{Enter}');
+    const text = await screen.findByRole('textbox', { name: /^Text/ });
+    await waitFor(() => expect(text).toHaveFocus());
+    await userEvent.clear(text);
+    await userEvent.type(text, 'Welcome{Enter}{Enter}all');
+    expect(text).toHaveValue('Welcome\n\nall');
+    expect(option(/Welcome/)).toBeInTheDocument();
+    await press('{Escape}');
+    expect(option(/Welcome/)).toHaveFocus();
+    await press('{Control>}z{/Control}');
+    expect(option(/Hello/)).toBeInTheDocument();
+  });
+
   it('adds, moves, resizes, copies, deletes and undoes, and says what happens', async () => {
     await open(new Backend(item('a', 0, 0, 'Hello')));
     expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
@@ -311,22 +328,6 @@ describe('the editor by the keyboard', () => {
     text = 'something else';
     fireEvent.paste(option(/Hello.*row 2/), { clipboardData });
     await said('The clipboard holds no items of a mockup.');
-  });
-
-  it('opens the properties by Enter, and returns by Escape', async () => {
-    await open(new Backend(item('a', 0, 0, 'Hello')));
-    focus(option(/Hello/));
-    await press('{Enter}');
-    const text = await screen.findByRole('textbox', { name: /^Text/ });
-    await waitFor(() => expect(text).toHaveFocus());
-    await userEvent.clear(text);
-    await userEvent.type(text, 'Welcome{Enter}{Enter}all');
-    expect(text).toHaveValue('Welcome\n\nall');
-    expect(option(/Welcome/)).toBeInTheDocument();
-    await press('{Escape}');
-    expect(option(/Welcome/)).toHaveFocus();
-    await press('{Control>}z{/Control}');
-    expect(option(/Hello/)).toBeInTheDocument();
   });
 });
 

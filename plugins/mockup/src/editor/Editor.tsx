@@ -14,7 +14,7 @@ import { mockupTranslationRef } from '../translation';
 import { Canvas, type FocusRequest } from './canvas/Canvas';
 import styles from './editor.module.css';
 import { EditorHeader } from './EditorHeader';
-import { Inspector } from './inspector/Inspector';
+import { focusFirst, Inspector } from './inspector/Inspector';
 import { JsonView } from './JsonView';
 import { Levels } from './Levels';
 import {
@@ -438,10 +438,4 @@ function useLabelOf(titleOf: (item: LayoutItem) => string) {
     },
     [titleOf, t],
   );
-}
-
-function focusFirst(section: HTMLElement | null) {
-  section
-    ?.querySelector<HTMLElement>('input, select, textarea, button')
-    ?.focus();
 }

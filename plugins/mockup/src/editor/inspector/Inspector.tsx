@@ -8,7 +8,14 @@ import {
   layoutSchema,
   parseInput,
 } from 'backstage-plugin-mockup-common';
-import { type Dispatch, forwardRef, useCallback, useState } from 'react';
+import {
+  type Dispatch,
+  forwardRef,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+} from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { type Box, boxOf, GRID } from '../../components/grid';
 import type { MockupComponent } from '../../components/registry/MockupComponentBlueprint';
@@ -174,22 +181,41 @@ function PropsFields(props: {
   const { t } = useTranslationRef(mockupTranslationRef);
   const { loading, error, retry } = usePropsForm();
   const Form = loadedForm;
-  if (Form) {
-    return <Form id={item.i} schema={schema} value={item.props} {...rest} />;
-  }
-  if (loading || !error) {
-    return <Loading label={t('editor.loading')} />;
-  }
+  const isLoading = !Form && (loading || !error);
+  const room = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // It had the focus in the place of its first field.
+    if (!isLoading && document.activeElement === room.current) {
+      focusFirst(room.current);
+    }
+  }, [isLoading]);
   return (
-    <>
-      <Failure
-        title={t('editor.inspector.noForm')}
-        error={error}
-        onRetry={retry}
-      />
-      <RawProps item={item} {...rest} />
-    </>
+    <div ref={room} tabIndex={-1} aria-busy={isLoading}>
+      {Form && (
+        <Form id={item.i} schema={schema} value={item.props} {...rest} />
+      )}
+      {isLoading && <Loading label={t('editor.loading')} />}
+      {!Form && !isLoading && (
+        <>
+          <Failure
+            title={t('editor.inspector.noForm')}
+            error={error}
+            onRetry={retry}
+          />
+          <RawProps item={item} {...rest} />
+        </>
+      )}
+    </div>
   );
+}
+
+/** Gives the focus to the first field, or to the place of those that are loading. */
+export function focusFirst(section: HTMLElement | null) {
+  section
+    ?.querySelector<HTMLElement>(
+      '[aria-busy="true"], input, select, textarea, button',
+    )
+    ?.focus();
 }
 
 function PlaceFields(props: {
