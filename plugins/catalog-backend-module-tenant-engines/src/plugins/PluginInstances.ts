@@ -1,6 +1,9 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
-import type { JsonObject } from '@backstage/types';
-import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
+import type {
+  ActiveTenant,
+  TenantEngineChanges,
+  TenantEngineRecord,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { EngineConfigs } from '../config/EngineConfigs';
 import { describeFailure, withoutSecrets } from '../engine/failures';
 import type { PluginServices } from '../engine/services';
@@ -22,12 +25,6 @@ import type { WorkByTenant } from '../work/WorkByTenant';
 import type { KnownPlugin } from './known/KnownPlugin';
 import type { PluginSchemas } from './PluginSchemas';
 import type { TenantEvents } from './TenantEvents';
-
-/** A tenant that is to have an instance. */
-export interface InstanceTenant extends ActiveTenant {
-  /** The tenant's configuration in the registry. */
-  catalogConfig?: JsonObject;
-}
 
 /** Intervals, in milliseconds. */
 export interface InstancesTiming extends SupervisionTiming {
@@ -51,11 +48,8 @@ interface PluginInstancesOptions {
   pool: EnginePool;
   /** Has the logs leave out secrets. */
   redact: (secrets: readonly string[]) => void;
-  registry: {
-    /** The active tenants, without the default one. */
-    list: () => Promise<InstanceTenant[]>;
-    onChange: (listener: () => void) => () => void;
-  };
+  /** The tenants, without the default one. */
+  registry: Pick<TenantEngineChanges, 'list' | 'onChange'>;
   schemas: PluginSchemas;
   services: PluginServices;
   timing?: Partial<InstancesTiming>;
@@ -168,7 +162,9 @@ export class PluginInstances {
     const { logger, registry } = this.#options;
     const startedAt = performance.now();
     try {
-      const tenants = await registry.list();
+      const tenants = (await registry.list()).filter(
+        ({ isActive }) => isActive,
+      );
       this.#busy = await this.#findBusy();
       this.#apply(tenants, startedAt);
     } catch (error) {
@@ -191,7 +187,7 @@ export class PluginInstances {
     return new Set(found.map(({ tenantId }) => tenantId));
   }
 
-  #apply(tenants: InstanceTenant[], readAt: number): void {
+  #apply(tenants: TenantEngineRecord[], readAt: number): void {
     if (this.#isStopped) {
       return;
     }
@@ -225,7 +221,10 @@ export class PluginInstances {
    * Restarts the instance if other integrations can be used than at its start, such as after a
    * secret was added.
    */
-  async #restartIfOther(entry: Entry, tenant: InstanceTenant): Promise<void> {
+  async #restartIfOther(
+    entry: Entry,
+    tenant: TenantEngineRecord,
+  ): Promise<void> {
     const { faults } = await this.#options.configs.configOfInstance(
       tenant,
       tenant.catalogConfig,
@@ -292,10 +291,8 @@ export class PluginInstances {
   ): Promise<TenantEngine> {
     const { configs, events, features, plugin, pool, redact } = this.#options;
     const { registry, schemas } = this.#options;
-    const record = (await registry.list()).find(
-      ({ tenantId }) => tenantId === tenant.tenantId,
-    );
-    if (!record) {
+    const [record] = await registry.list({ tenantIds: [tenant.tenantId] });
+    if (!record?.isActive) {
       // Its tables may be deleted already, and must not be created again.
       throw new Error('The tenant is not active any more');
     }

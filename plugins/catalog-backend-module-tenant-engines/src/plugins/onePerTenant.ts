@@ -7,14 +7,11 @@ import {
 import { ServiceUnavailableError } from '@backstage/errors';
 import {
   type ActiveTenant,
-  DEFAULT_TENANT_ID,
   requestsUnderWayServiceRef,
-  type TenantEngineChanges,
   type TenantPlugins,
   tenancyServiceRef,
   tenantEngineChangesServiceRef,
   tenantPluginsServiceRef,
-  type TenantStore,
   tenantStoreServiceRef,
   tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -33,15 +30,9 @@ import { schedulePurge } from '../tables/schedulePurge';
 import { installedPlugins } from './known/installed';
 import type { KnownPlugin } from './known/KnownPlugin';
 import { findPlugin } from './known/knownPlugins';
-import {
-  type InstancesTiming,
-  type InstanceTenant,
-  PluginInstances,
-} from './PluginInstances';
+import { type InstancesTiming, PluginInstances } from './PluginInstances';
 import { assertSchemaName, connectionOf, PluginSchemas } from './PluginSchemas';
 import { TenantEvents } from './TenantEvents';
-
-const PAGE = 500;
 
 /** The plugins, as the gate uses them before and after the start of their instances. */
 class ForwardedPlugins implements TenantPlugins {
@@ -267,11 +258,6 @@ function instancesModule(
             await endSessions(connection, lost);
             await freeTasks(connection, tasksSchema, lost);
           });
-          engines.leases.addTenants(async () =>
-            (await listTenants(tenants, changes)).map(
-              ({ tenantId }) => tenantId,
-            ),
-          );
           // After the start of all plugins, which an instance may call at its own.
           rootLifecycle.addStartupHook(() => {
             const instances = PluginInstances.start({
@@ -283,10 +269,7 @@ function instancesModule(
               logger,
               pool,
               redact: secrets => redact(rootLogger, secrets),
-              registry: {
-                list: () => listTenants(tenants, changes),
-                onChange: listener => changes.onChange(listener),
-              },
+              registry: changes,
               schemas,
               services: { ...services, logger },
               timing,
@@ -318,29 +301,4 @@ function instancesModule(
       });
     },
   });
-}
-
-/** The active tenants but the default one, with the configuration of those with an engine. */
-async function listTenants(
-  tenants: Pick<TenantStore, 'list'>,
-  changes: Pick<TenantEngineChanges, 'list'>,
-): Promise<InstanceTenant[]> {
-  const configs = new Map(
-    (await changes.list()).map(each => [each.tenantId, each.catalogConfig]),
-  );
-  const found: InstanceTenant[] = [];
-  for (let offset = 0, total = 1; offset < total; offset += PAGE) {
-    const page = await tenants.list({ limit: PAGE, offset });
-    total = page.totalItems;
-    found.push(
-      ...page.items
-        .filter(({ tenant_id }) => tenant_id !== DEFAULT_TENANT_ID)
-        .map(({ tenant_id, tenant_slug }) => ({
-          tenantId: tenant_id,
-          tenantSlug: tenant_slug,
-          catalogConfig: configs.get(tenant_id),
-        })),
-    );
-  }
-  return found;
 }
