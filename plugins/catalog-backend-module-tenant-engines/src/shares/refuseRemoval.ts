@@ -6,7 +6,8 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 
-const REMOVAL = /^\/entities\/by-uid\/([^/]+)\/?$/;
+/** In any case, as Express matches routes. */
+const REMOVAL = /^\/entities\/by-uid\/([^/]+)\/?$/i;
 
 /**
  * Refuses to remove a copy of an entity that another tenant shares: it would come back with the
