@@ -400,7 +400,13 @@ export const catalogModuleTenantEngines = (
               catalog: catalogStore,
               database: tenantDatabase,
               logger,
-              mutations,
+              mutations: {
+                // The process that has taken the lease may have passed on later changes.
+                apply: (id, mutation) =>
+                  mutations.apply(id, mutation, (tenant, write) =>
+                    engines.works.of(tenant).runTask(write),
+                  ),
+              },
               readGiven: id => readGiven(pool, id),
               receivers: () =>
                 manager

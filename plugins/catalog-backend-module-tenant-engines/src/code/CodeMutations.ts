@@ -2,6 +2,7 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import { ConflictError, InputError, NotFoundError } from '@backstage/errors';
 import type { EntityProviderMutation } from '@backstage/plugin-catalog-node';
 import {
+  type ActiveTenant,
   DEFAULT_TENANT_ID,
   type TenantDatabase,
   type TenantMutation,
@@ -35,8 +36,17 @@ export class CodeMutations {
    * Passes a mutation to the provider of this process's engine, as a request passes it a
    * location: the provider writes the engine's tables in one transaction, whichever process has
    * the lease. That process alone processes what is written.
+   *
+   * @param run - runs the write; by default it needs no lease
    */
-  async apply(tenantId: string, mutation: TenantMutation): Promise<void> {
+  async apply(
+    tenantId: string,
+    mutation: TenantMutation,
+    run: (tenant: ActiveTenant, write: () => Promise<void>) => Promise<void> = (
+      _,
+      write,
+    ) => write(),
+  ): Promise<void> {
     const { source = DEFAULT_SOURCE } = mutation;
     const supervised = await this.#require(tenantId);
     const engine = await runningEngine(supervised);
@@ -47,7 +57,9 @@ export class CodeMutations {
       );
     }
     try {
-      await connection.applyMutation(toProviderMutation(mutation, source));
+      await run(supervised.tenant, () =>
+        connection.applyMutation(toProviderMutation(mutation, source)),
+      );
     } catch (error) {
       throw error instanceof TypeError
         ? new InputError(error.message)

@@ -17,6 +17,8 @@ import {
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type { Client } from 'pg';
 import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
+import { enginesServiceRef } from '../module';
+import type { WorkByTenant } from '../work/WorkByTenant';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -53,17 +55,20 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
   let backend: CatalogBackend;
   let engines: TenantEngines;
   let shares: TenantShareStore;
+  let works: WorkByTenant;
 
   const start = async () => {
     const started = await tenants.start(
       {
         engines: tenantEnginesServiceRef,
+        own: enginesServiceRef,
         shares: tenantShareStoreServiceRef,
       },
       { timing: { lookMs: 100, ownMs: 300 } },
     );
     backend = started.backend;
     ({ engines, shares } = started.services);
+    ({ works } = started.services.own);
   };
 
   beforeAll(async () => {
@@ -283,6 +288,26 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
       'API own-first of acme',
       'API own-later of acme',
     );
+  });
+
+  it('is passed on by no process that has just given the work of the tenant up', async () => {
+    const handedOver = async (slug: string) => {
+      const { rows } = await client.query(
+        `select from ${engineSchemaOf(tenants.idOf(slug))}.refresh_state
+          where entity_ref = 'api:default/a'`,
+      );
+      return rows.length;
+    };
+    // Its lease is still there, and its work has come to its end.
+    await works.pause(tenants.idOf('globex'));
+    await feed('acme', entity('API', 'a'));
+    await share('acme', ['globex', 'initech'], 'kind=api');
+    await eventuallyHas('initech', 'API a of acme');
+    await feed('acme', entity('API', 'a'), entity('API', 'b'));
+    await eventuallyHas('initech', 'API a of acme', 'API b of acme');
+    expect(await handedOver('globex')).toBe(0);
+    works.resume(tenants.idOf('globex'));
+    await eventuallyHas('globex', 'API a of acme', 'API b of acme');
   });
 
   it('is of the share with the lower position, where two have the same entity', async () => {
