@@ -6,6 +6,7 @@ import {
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client, type ClientConfig, Query, type QueryResult } from 'pg';
 import { EnginePool, type SchemaDatabase } from './EnginePool';
 import type { StatementGate } from './LazyConnection';
@@ -308,5 +309,36 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
       once(taken.query(new Query('select 5')), 'error').catch(e => [e]),
     );
     expect(error.message).toContain('given back');
+  });
+
+  it('that is lost says so, without the statement that it ran', async () => {
+    const sockets: Socket[] = [];
+    const proxy = createServer(inbound => {
+      const outbound = connect(connection.port!, connection.host!);
+      sockets.push(inbound, outbound);
+      inbound.on('error', () => undefined).pipe(outbound);
+      outbound.on('error', () => undefined).pipe(inbound);
+    }).listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as AddressInfo;
+    const other = EnginePool.create({
+      connection: { ...connection, host: '127.0.0.1', port },
+      max: 1,
+      logger: mockServices.logger.mock(),
+    });
+    const lost = other
+      .forSchema('acme')
+      .knex.raw('select pg_sleep(600)')
+      .catch(error => error);
+    await waitUntil('the statement', async () => {
+      const { rows } = await client.query(
+        `select from pg_stat_activity where state = 'active' and query = 'select pg_sleep(600)'`,
+      );
+      return rows.length > 0;
+    });
+    sockets.forEach(socket => socket.destroy());
+    expect((await lost).message).toBe('Connection terminated unexpectedly');
+    await other.close();
+    proxy.close();
   });
 });

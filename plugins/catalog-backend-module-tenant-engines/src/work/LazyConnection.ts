@@ -1,5 +1,10 @@
 import { EventEmitter } from 'node:events';
-import type { QueryConfig, QueryResult, Submittable } from 'pg';
+import {
+  DatabaseError,
+  type QueryConfig,
+  type QueryResult,
+  type Submittable,
+} from 'pg';
 import type { QueryCallback, Session } from './Session';
 
 /**
@@ -152,9 +157,17 @@ export class LazyConnection {
       const session = await this.#open();
       return {
         result: new Promise<QueryResult>((resolve, reject) =>
-          session.query(query, (error, result) =>
-            error ? reject(error) : resolve(result!),
-          ),
+          session.query(query, (error, result) => {
+            if (!error) {
+              resolve(result!);
+              return;
+            }
+            if (!(error instanceof DatabaseError)) {
+              // The connection was lost: callers see the message as it is.
+              keepMessage(error);
+            }
+            reject(error);
+          }),
         ),
       };
     });
@@ -270,7 +283,7 @@ function isSubmittable(
   return typeof config === 'object' && 'submit' in config;
 }
 
-/** Knex puts the statement in front of the message of an error, although it was not sent. */
+/** Knex puts the statement in front of the message of an error that is none of PostgreSQL, too. */
 function keepMessage(error: unknown): void {
   if (error instanceof Error) {
     const { message } = error;
