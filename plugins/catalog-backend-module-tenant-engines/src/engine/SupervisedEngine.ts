@@ -7,6 +7,7 @@ import type {
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeFailure } from './failures';
 import type { TenantEngine } from './TenantEngine';
+import { rejectionOf } from '../work/rejectionOf';
 import type { StartQueue } from '../work/StartQueue';
 
 /** Pauses and deadlines, in milliseconds. */
@@ -145,8 +146,7 @@ export class SupervisedEngine {
           () => this.#startWithin(interrupted),
         );
         this.#set({ state: 'running' });
-        await abortion(interrupted);
-        interrupted.throwIfAborted();
+        await rejectionOf(interrupted);
       } catch (error) {
         // A new configuration, which may mend the failure, comes at any time from now on.
         this.#interruption = new AbortController();
@@ -224,14 +224,5 @@ export class SupervisedEngine {
     this.#status = status;
     this.options.onStatus?.(status);
     this.#waiting.splice(0).forEach(go => go());
-  }
-}
-
-/** Resolves when the signal aborts. */
-async function abortion(signal: AbortSignal): Promise<void> {
-  if (!signal.aborted) {
-    await new Promise<void>(resolve => {
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
   }
 }

@@ -19,6 +19,7 @@ import type { CodeSources } from '../code/CodeSources';
 import type { SchemaDatabase } from '../work/EnginePool';
 import type { WithinReach } from '../reach/Reach';
 import type { BackgroundWork } from '../work/BackgroundWork';
+import { rejectionOf } from '../work/rejectionOf';
 import { decorate } from './decorate';
 import { createServices, type PluginServices } from './services';
 
@@ -195,14 +196,6 @@ export async function namesOf(features: EngineFeature[]): Promise<string[]> {
         ({ pluginId, moduleId = '' }) => `${pluginId} ${moduleId}`,
       ),
     ];
-  });
-}
-
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), {
-      once: true,
-    });
   });
 }
 

@@ -12,6 +12,7 @@ import {
   getGlobalDispatcher,
 } from 'undici';
 import { isPublic, lookupPublic } from './addresses';
+import { rejectionOf } from '../work/rejectionOf';
 import { UnlistedHostError } from './UnlistedHostError';
 
 /** The limits of the requests of one piece of work: which hosts, and how many bytes. */
@@ -209,14 +210,6 @@ export class Reach {
       { value: url },
     );
   }
-}
-
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), {
-      once: true,
-    });
-  });
 }
 
 /** The reach of the current work, if there is one. */
