@@ -72,11 +72,9 @@ interface Offer {
   doubles: Map<string, number>;
 }
 
-/** The copies that this process last passed to a receiving tenant. */
+/** What this process last passed to a receiving tenant. */
 interface Given {
   version: string;
-  /** The stamps of the copies, by ref. */
-  stamps: Map<string, string>;
   lookedAt: number;
 }
 
@@ -329,20 +327,15 @@ export class SharedEntities {
     // Before the first copy: if the share ends while no process checks, its note is found
     // later.
     await status.writeCopies(receiver, notes, { keep: noted });
-    const mutation = toMutation(
-      copies,
-      given?.stamps ?? (await readGiven(receiver)),
-    );
+    // Not from memory: another process may have had the lease meanwhile, and tables of an engine
+    // that are gone are made anew.
+    const mutation = toMutation(copies, await readGiven(receiver));
     if (mutation) {
       await mutations.apply(receiver, mutation);
     }
     // The copies of ended shares are deleted, so their notes are too.
     await status.writeCopies(receiver, notes);
-    this.#given.set(receiver, {
-      version: offer.version,
-      stamps: new Map([...copies].map(([ref, { stamp }]) => [ref, stamp])),
-      lookedAt: now,
-    });
+    this.#given.set(receiver, { version: offer.version, lookedAt: now });
   }
 
   /** Whether a tenant may have got entities of its own since the last look at them. */

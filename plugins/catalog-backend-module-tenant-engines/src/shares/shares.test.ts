@@ -19,6 +19,7 @@ import type { Client } from 'pg';
 import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
 import { enginesServiceRef } from '../module';
 import type { WorkByTenant } from '../work/WorkByTenant';
+import { SHARES_SOURCE } from './copies';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -167,6 +168,15 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     );
   });
 
+  /** How many entities `api:default/a` the engine of a tenant has. */
+  const handedOver = async (slug: string) => {
+    const { rows } = await client.query(
+      `select from ${engineSchemaOf(tenants.idOf(slug))}.refresh_state
+        where entity_ref = 'api:default/a'`,
+    );
+    return rows.length;
+  };
+
   it('reaches the tenants that are named, and nobody else', async () => {
     await feed('acme', entity('Component', 'a'), entity('API', 'b'));
     const { share_id } = await share('acme', ['globex'], 'kind=api');
@@ -291,13 +301,6 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
   });
 
   it('is passed on by no process that has just given the work of the tenant up', async () => {
-    const handedOver = async (slug: string) => {
-      const { rows } = await client.query(
-        `select from ${engineSchemaOf(tenants.idOf(slug))}.refresh_state
-          where entity_ref = 'api:default/a'`,
-      );
-      return rows.length;
-    };
     // Its lease is still there, and its work has come to its end.
     await works.pause(tenants.idOf('globex'));
     await feed('acme', entity('API', 'a'));
@@ -308,6 +311,22 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     expect(await handedOver('globex')).toBe(0);
     works.resume(tenants.idOf('globex'));
     await eventuallyHas('globex', 'API a of acme', 'API b of acme');
+  });
+
+  it('comes back where the engine has lost it, such as to a process that had the lease meanwhile', async () => {
+    await feed('acme', entity('API', 'a'));
+    await share('acme', ['globex'], 'kind=api');
+    await eventuallyHas('globex', 'API a of acme');
+    await engines.applyMutation(tenants.idOf('globex'), {
+      source: SHARES_SOURCE,
+      type: 'delta',
+      added: [],
+      removed: [{ entityRef: 'api:default/a' }],
+    });
+    await eventually(async () => {
+      expect(await handedOver('globex')).toBe(1);
+    });
+    await eventuallyHas('globex', 'API a of acme');
   });
 
   it('is of the share with the lower position, where two have the same entity', async () => {
