@@ -79,6 +79,8 @@ export function applicationNameOf(processId: string): string {
  */
 export class LeaseStore {
   readonly #options: LeaseStoreOptions;
+  /** After which a statement is given up. */
+  readonly #timeoutMs: number;
   readonly #pool: Pool;
   readonly #prepared = new WeakSet<PoolClient>();
   readonly #processes: string;
@@ -94,6 +96,7 @@ export class LeaseStore {
   private constructor(options: LeaseStoreOptions) {
     this.#options = options;
     const { connection, leaseMs, processId, schema } = options;
+    this.#timeoutMs = Math.max(leaseMs / 3, SHORTEST_TIMEOUT_MS);
     this.#pool = new Pool({
       ...connection,
       password: connection.password,
@@ -102,8 +105,8 @@ export class LeaseStore {
       // A renewal, what the process looks for, and a takeover, at a time.
       max: 3,
       keepAlive: true,
-      connectionTimeoutMillis: Math.max(leaseMs / 3, SHORTEST_TIMEOUT_MS),
-      query_timeout: Math.max(leaseMs / 3, SHORTEST_TIMEOUT_MS),
+      connectionTimeoutMillis: this.#timeoutMs,
+      query_timeout: this.#timeoutMs,
     });
     this.#pool.on('connect', client => client.on('error', () => undefined));
     this.#pool.on('error', () => undefined);
@@ -313,6 +316,8 @@ export class LeaseStore {
         await makeItemsDue(client, engineSchemaOf(tenantId), {
           after:
             intervalMs === undefined ? undefined : new Date(since + intervalMs),
+          // Before the connection is given up, and with it the takeover.
+          withinMs: this.#timeoutMs / 2,
         });
       } catch (error) {
         await client.query('rollback to savepoint tenant');
@@ -373,12 +378,12 @@ export class LeaseStore {
 async function makeItemsDue(
   client: PoolClient,
   schema: string,
-  { after }: { after: Date | undefined },
+  { after, withinMs }: { after: Date | undefined; withinMs: number },
 ): Promise<void> {
   // As in the engine's own sessions, for the triggers of the adoption.
   await client.query(
-    `select set_config('search_path', $1, true), set_config('lock_timeout', '2s', true)`,
-    [escapeIdentifier(schema)],
+    `select set_config('search_path', $1, true), set_config('statement_timeout', $2, true)`,
+    [escapeIdentifier(schema), String(Math.round(withinMs))],
   );
   // Locks of rows, until the end of the takeover. No engine works with them; a refresh by a
   // user waits.

@@ -242,6 +242,28 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       ).resolves.toBeUndefined();
     });
 
+    it('go to others also where the items of a tenant take too long to be made due', async () => {
+      const [slow, other] = [await database.newTenant(), await joined()];
+      await database.tables().provision(slow);
+      const schema = engineSchemaOf(slow);
+      await database.query(
+        `insert into ${schema}.stitch_queue (entity_ref, stitch_ticket, next_stitch_at)
+         values ('waits', 'x', now() + interval '1 minute');
+         create function ${schema}.stall() returns trigger language plpgsql as
+           $$ begin perform pg_sleep(600); return new; end $$;
+         create trigger stall before update on ${schema}.stitch_queue
+           for each row execute function ${schema}.stall()`,
+      );
+      await other.store.claim([slow], 1);
+      await expire(other.processId);
+      const store = createStore(undefined, LEASE_MS);
+      closing.push(() => store.close());
+      await expect(store.takeOver([fence])).resolves.toMatchObject({
+        tenantIds: [slow],
+      });
+      await expect(rowsOf('engine_leases')).resolves.toEqual([]);
+    });
+
     it('leave nothing that waits for the next interval', async () => {
       const tenantId = await database.newTenant();
       await database.tables().provision(tenantId);
