@@ -92,13 +92,11 @@ function sqlFor(schema: string): string {
  * that an earlier version made. It changes no table of an engine, and no trigger. Without EXECUTE
  * no role can create a trigger with a function: triggers call it without checking the writer's
  * rights.
- *
- * @param statements - run in the transaction that creates the objects
  */
-export async function prepareAdoption(
-  { executor, settings }: StepContext,
-  statements: string[],
-): Promise<void> {
+export async function prepareAdoption({
+  executor,
+  settings,
+}: StepContext): Promise<void> {
   await executor.transaction({
     title: 'Create the functions that carry changes',
     locks:
@@ -113,7 +111,6 @@ export async function prepareAdoption(
       ...[FAULTS, ADOPTION_STATE].map(revokeAllStatement),
       ...FUNCTION_SIGNATURES.map(revokeAllOnFunctionStatement),
       ...((await isSharded(executor)) ? plansOnCitus : []),
-      ...statements,
       ...[FAULTS, ADOPTION_STATE].map(ownerStatement),
       // They are SECURITY DEFINER, and work as the owner of our tables.
       ...FUNCTION_SIGNATURES.map(
@@ -131,7 +128,7 @@ export async function bringAdoptionAlong(context: StepContext): Promise<void> {
   const { executor, settings } = context;
   const adoption = sqlFor(settings.schema);
   if (await hasOthers(executor, FUNCTION_SIGNATURES, adoption)) {
-    await prepareAdoption(recording(context, ADOPTION_CREATIONS), []);
+    await prepareAdoption(recording(context, ADOPTION_CREATIONS));
   }
   const terms = functionStatements(
     settings.schema,

@@ -23,8 +23,6 @@ interface AdoptionState {
   engine: { schema: string };
   /** With the default tenant, written by an earlier version: what its adoption created. */
   created: { schema: boolean; tables: boolean };
-  /** With the default tenant: phase 5 has created the functions and tables of the adoption. */
-  prepared: boolean;
   /** The position of the first copy; `done` once both sides were equal. */
   copy: { after: string; done: boolean };
   /** The statements that revoke what was granted on the engine's tables. */

@@ -3,9 +3,8 @@ import {
   DROP_ADOPTION,
   prepareAdoption,
 } from '../../adopt/functions';
-import { ADOPTION_STATE, FAULTS, putState } from '../../adopt/state';
+import { ADOPTION_STATE, FAULTS } from '../../adopt/state';
 import type { Step } from '../../engine/Step';
-import { DEFAULT_TENANT_ID } from '../../schema/tables';
 
 /** Prepares the adoption of any tenant's engine: the functions that triggers on its tables call. */
 export const engineAdoption: Step = {
@@ -15,9 +14,7 @@ export const engineAdoption: Step = {
   creates: ADOPTION_CREATIONS,
 
   async up(context) {
-    await prepareAdoption(context, [
-      putState(DEFAULT_TENANT_ID, 'prepared', true),
-    ]);
+    await prepareAdoption(context);
   },
 
   // The adoptions have ended before: see rollback.
