@@ -113,6 +113,8 @@ async function databasesBeside(
     ? await executor.read<{ name: string }>(
         `select datname as name from pg_database
           where datallowconn and not datistemplate and starts_with(datname, $1)
+            -- Then the id of a plugin: the prefix of another portal may begin with this one.
+            and substr(datname, length($1) + 1) ~ '^[A-Za-z][A-Za-z0-9-]*$'
             and has_database_privilege(datname, 'connect') order by 1`,
         [prefixOf(config)],
       )

@@ -1,3 +1,4 @@
+import { ConfigReader } from '@backstage/config';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
@@ -105,6 +106,38 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
       exitCode: 0,
       stdout: 'The tenant "my-team" was purged before.\n',
     });
+  });
+
+  it('leaves the databases of a portal whose prefix only begins like its own', async () => {
+    const name = await clones.clone(template);
+    const prefix = `${name}_`;
+    const { host, port, user, password } = connection;
+    const schemasIn = async (database: string) =>
+      (
+        await query(
+          database,
+          `select nspname from pg_namespace where nspname ~ '${HEX}'`,
+        )
+      ).length;
+    const plugins = [`${prefix}search`, `${prefix}b_catalog`];
+    for (const plugin of plugins) {
+      await clones.admin.query(`create database ${plugin}`);
+      await query(plugin, `create schema tenant_${HEX}`);
+    }
+    const config = new ConfigReader({
+      backend: {
+        database: {
+          client: 'pg',
+          prefix,
+          connection: { host, port, user, password },
+        },
+      },
+    });
+    await purgeTeam(clones, name, true, { config });
+    await expect(Promise.all(plugins.map(schemasIn))).resolves.toEqual([0, 1]);
+    for (const plugin of plugins) {
+      await clones.drop(plugin);
+    }
   });
 
   it('takes the partitions of a tenant too', async () => {

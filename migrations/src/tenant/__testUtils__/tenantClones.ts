@@ -10,6 +10,7 @@ import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { runInProcess } from '../../cli/__testUtils__/runCli';
 import { addTenants } from '../../partitions/__testUtils__/tenants';
+import type { Portal } from '../places';
 import { purgeTenant } from '../purge';
 import type { MakeTables } from '../tables';
 import { Clones } from '../../resumption/__testUtils__/Clones';
@@ -37,12 +38,17 @@ export async function openTenantClones(
 }
 
 /** Purges the tenant of the tests. */
-export const purgeTeam = (clones: Clones, database: string, now?: boolean) =>
+export const purgeTeam = (
+  clones: Clones,
+  database: string,
+  now?: boolean,
+  portal: Portal = {},
+) =>
   clones.migrate(database, ({ context }) =>
     purgeTenant(context, {
       slug: 'my-team',
       now,
-      portal: {},
+      portal,
       confirm: async () => undefined,
     }),
   );
