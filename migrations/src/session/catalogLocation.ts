@@ -152,13 +152,13 @@ const OWN_PLUGINS = ['mockup'];
  */
 export async function locatePlugins(
   config: Config | undefined,
-): Promise<ClientConfig[]> {
+): Promise<{ plugin: string; connection: ClientConfig }[]> {
   if (!config) {
     return [];
   }
   const database = readDatabase(config);
   const configured = Object.keys((database.plugin ?? {}) as JsonObject);
-  const found: ClientConfig[] = [];
+  const found: { plugin: string; connection: ClientConfig }[] = [];
   for (const plugin of new Set([...configured, ...OWN_PLUGINS])) {
     await withKnex(
       creatingNothing(database, plugin),
@@ -169,7 +169,10 @@ export async function locatePlugins(
         const connection = await connectionOfKnex(knex);
         const fault = await tryConnection(connection);
         if (fault === undefined) {
-          found.push(await actingConnectionOfKnex(knex));
+          found.push({
+            plugin,
+            connection: await actingConnectionOfKnex(knex),
+          });
         } else if ((fault as { code?: string }).code !== MISSING_DATABASE) {
           throw explainConnect(fault, connection);
         }

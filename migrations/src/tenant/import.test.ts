@@ -1,3 +1,4 @@
+import { ConfigReader } from '@backstage/config';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createHash } from 'node:crypto';
 import {
@@ -31,6 +32,7 @@ import {
 } from './__testUtils__/tenantClones';
 import { exportAll } from './exportAll';
 import { importTenant } from './import';
+import { placeOf, withPlaces } from './places';
 
 // An import of what an export has written is killed between some of its statements; between all
 // of them with KILL_AFTER_EVERY=1.
@@ -308,6 +310,37 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     );
     expect(stderr).toContain(message);
     expect(exitCode).toBe(2);
+  });
+
+  it('find the database of a plugin by the configuration', async () => {
+    const { host, port, user, password, database } = connection;
+    const prefix = `${database}-of-`;
+    const plugins = [`${prefix}search`, `${database}_templates`];
+    for (const plugin of plugins) {
+      await clones.admin.query(`create database "${plugin}"`);
+    }
+    const config = new ConfigReader({
+      backend: {
+        database: {
+          client: 'pg',
+          prefix,
+          connection: { host, port, user, password } as {},
+          plugin: { scaffolder: { connection: { database: plugins[1] } } },
+        },
+      },
+    });
+    await clones.migrate(database!, ({ context }) =>
+      withPlaces(context, { config }, async places =>
+        expect(
+          ['search', 'scaffolder', 'home'].map(
+            plugin => placeOf(places, `plugin ${plugin}`).database,
+          ),
+        ).toEqual([...plugins, database]),
+      ),
+    );
+    for (const plugin of plugins) {
+      await clones.drop(`"${plugin}"`);
+    }
   });
 
   it('find the other databases by a URL without a host', async () => {

@@ -23,6 +23,8 @@ export interface Place {
   /** Its name, for reports. */
   database: string;
   connection: ClientConfig;
+  /** Those that have it, as far as the configuration tells. */
+  plugins: string[];
   /** Of the login, which owns what plugins create there. */
   executor: Executor;
 }
@@ -38,8 +40,8 @@ export async function withPlaces<T>(
 ): Promise<T> {
   const places: Place[] = [];
   const sessions: MigrationSession[] = [];
-  const known = new Set<string>();
-  const add = async (connection: ClientConfig) => {
+  const known = new Map<string, Place>();
+  const add = async (connection: ClientConfig, plugins: string[] = []) => {
     const session = await openAs(connection, context);
     sessions.push(session);
     const [{ database, server }] = await session.query<{
@@ -50,21 +52,24 @@ export async function withPlaces<T>(
               current_database() || ' ' || coalesce(inet_server_addr()::text, '') || ' ' ||
               pg_postmaster_start_time() as server`,
     );
+    const place = known.get(server) ?? {
+      database,
+      connection,
+      plugins: [],
+      executor: executorOf(session, context.settings, context.reporter),
+    };
+    place.plugins.push(...plugins);
     if (!known.has(server)) {
-      known.add(server);
-      places.push({
-        database,
-        connection,
-        executor: executorOf(session, context.settings, context.reporter),
-      });
+      known.set(server, place);
+      places.push(place);
     }
   };
   try {
-    for (const database of await databasesBeside(context, portal)) {
-      await add(context.connectionTo(database));
+    for (const { name, plugins } of await databasesBeside(context, portal)) {
+      await add(context.connectionTo(name), plugins);
     }
-    for (const connection of await locatePlugins(portal.config)) {
-      await add(connection);
+    for (const { plugin, connection } of await locatePlugins(portal.config)) {
+      await add(connection, [plugin]);
     }
     return await work(places);
   } finally {
@@ -105,13 +110,13 @@ export async function inSnapshots<T>(
 async function databasesBeside(
   { executor }: StepContext,
   { config, databases = [] }: Portal,
-): Promise<string[]> {
+): Promise<{ name: string; plugins?: string[] }[]> {
   const [{ own }] = await executor.read<{ own: string }>(
     'select current_database() as own',
   );
   const found = prefixOf(config)
-    ? await executor.read<{ name: string }>(
-        `select datname as name from pg_database
+    ? await executor.read<{ name: string; plugins: string[] }>(
+        `select datname as name, array[substr(datname, length($1) + 1)] as plugins from pg_database
           where datallowconn and not datistemplate and starts_with(datname, $1)
             -- Then the id of a plugin: the prefix of another portal may begin with this one.
             and substr(datname, length($1) + 1) ~ '^[A-Za-z][A-Za-z0-9-]*$'
@@ -119,7 +124,7 @@ async function databasesBeside(
         [prefixOf(config)],
       )
     : [];
-  return [...new Set([own, ...databases, ...found.map(({ name }) => name)])];
+  return [...[own, ...databases].map(name => ({ name })), ...found];
 }
 
 function prefixOf(config: Config | undefined): string | undefined {
@@ -142,11 +147,14 @@ function openAs(
 
 /** The database of a plugin, where each has its own. */
 export function placeOf(places: Place[], part: string): Place {
+  if (part === 'engine') {
+    return places[0];
+  }
   const plugin = part.replace('plugin ', '');
   return (
-    places.find(
-      ({ database }) => part !== 'engine' && database.endsWith(`_${plugin}`),
-    ) ?? places[0]
+    places.find(({ plugins }) => plugins.includes(plugin)) ??
+    places.find(({ database }) => database.endsWith(`_${plugin}`)) ??
+    places[0]
   );
 }
 

@@ -129,7 +129,7 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
         database: {
           client: 'pg',
           prefix,
-          connection: { host, port, user, password },
+          connection: { host, port, user, password } as {},
         },
       },
     });
