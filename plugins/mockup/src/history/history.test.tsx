@@ -67,6 +67,10 @@ function mockHistory(versions: Version[]) {
       totalItems: versions.length,
     })),
     listPagesOf: mock('listPagesOf', async () => []),
+    getReview: mock('getReview', async () => ({
+      isRequired: false,
+      ready: [],
+    })),
     getVersion: mock('getVersion', async (_, id) =>
       versions.find(version => version.id === id),
     ),

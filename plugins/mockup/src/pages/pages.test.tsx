@@ -64,6 +64,7 @@ class Backend {
     listVersions: async () => ({ items: this.versions, totalItems: 2 }),
     listPages: jest.fn(async () => [...this.pages.values()]),
     listPagesOf: async () => [...this.pages.values()],
+    getReview: async () => ({ isRequired: false, ready: [] }),
     getPage: jest.fn(async (path: string) => {
       const page = this.pages.get(path);
       return (

@@ -47,6 +47,7 @@ export const reviewMessages = {
     by: 'Marked as ready by',
     marked: '{{title}} is ready.',
     unmarked: '{{title}} is not ready any more.',
+    failed: 'What is ready could not be read',
     required:
       'Only versions that somebody other than their author has marked as ready are published.',
   },

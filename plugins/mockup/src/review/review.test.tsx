@@ -80,10 +80,10 @@ class Backend {
       }),
     ),
     deleteComment: jest.fn(async () => {}),
-    getReview: async () => ({
+    getReview: jest.fn(async () => ({
       isRequired: this.reviewRequired,
       ready: this.ready,
-    }),
+    })),
     markReady: jest.fn(async (_: string, versionId: string) => {
       this.ready = [{ versionId, readyBy: ME, readyAt: AT }];
       return this.ready[0];
@@ -241,6 +241,17 @@ describe('a version', () => {
       expect(backend.ready).toEqual([]);
     },
   );
+
+  it('says that it is not known whether it is ready, and reads it again', async () => {
+    const backend = new Backend();
+    backend.api.getReview.mockRejectedValueOnce(new TypeError('No answer'));
+    await backend.render(`/mockups/${backend.mockup.id}/versions`);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'What is ready could not be read',
+    );
+    await userEvent.click(await button('Try again'));
+    expect(await button('Mark first as ready')).toBeVisible();
+  });
 
   it('says why it is not marked, and is not marked by others', async () => {
     const backend = new Backend();

@@ -83,6 +83,13 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
             {t('review.ready.required')}
           </Text>
         )}
+        {read.error && !read.loading && (
+          <Failure
+            title={t('review.ready.failed')}
+            error={read.error}
+            onRetry={read.retry}
+          />
+        )}
         {failure && <Failure {...failure} />}
       </>
     ),
