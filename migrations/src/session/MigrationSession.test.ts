@@ -4,6 +4,7 @@ import {
   createTestDatabases,
   HOSTILE_SETTINGS,
 } from '@internal/postgres/testUtils';
+import os from 'node:os';
 import { Client } from 'pg';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
@@ -12,6 +13,7 @@ import { ConnectionLostError, EXIT_CODES } from '../errors';
 import { rollback } from '../rollback/rollback';
 import { verify } from '../verify/verify';
 import { MigrationSession } from './MigrationSession';
+import { applicationName } from './operatorLock';
 
 const databases = createTestDatabases();
 
@@ -137,6 +139,16 @@ it('says that a server takes no connections now, with the exit code of a lost co
     await ended;
     await server.stop();
   }
+});
+
+it('is named after the id of a user that has no name, as in a container', () => {
+  const unknown = jest.spyOn(os, 'userInfo').mockImplementation(() => {
+    throw new Error('uv_os_get_passwd returned ENOENT');
+  });
+  expect(applicationName('status')).toMatch(
+    /^catalog-tenancy status uid-\d+@./,
+  );
+  unknown.mockRestore();
 });
 
 /** What opening a session ends with; until the signal has arrived, it succeeds. */

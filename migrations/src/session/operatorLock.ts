@@ -20,9 +20,16 @@ const UPGRADE_PATIENCE_MS = 60_000;
 
 /** The `application_name` of a command: its name, the user, the machine. */
 export function applicationName(command: string): string {
-  return `${APPLICATION_PREFIX} ${command} ${
-    os.userInfo().username
-  }@${os.hostname()}`;
+  return `${APPLICATION_PREFIX} ${command} ${userName()}@${os.hostname()}`;
+}
+
+function userName(): string {
+  try {
+    return os.userInfo().username;
+  } catch {
+    // A container may run as an id that no user has.
+    return `uid-${process.getuid?.()}`;
+  }
 }
 
 /**
