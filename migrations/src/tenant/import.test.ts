@@ -343,6 +343,22 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     }
   });
 
+  it('warn of databases beside that of a URL', async () => {
+    const name = await clones.clone(template);
+    const beside = [`${name}_catalog`, `${name}_mockup`];
+    for (const each of beside) {
+      await clones.admin.query(`create database ${each} template ${name}`);
+    }
+    const to = join(folder, 'beside.gz');
+    const { stderr } = await exportTo(beside[0], 'my-team', to);
+    expect(stderr).toBe(
+      `Warning: Left out, since no configuration is given: ${beside[1]}. Name those of the portal by --database, or give --config.\n`,
+    );
+    for (const each of beside) {
+      await clones.drop(each);
+    }
+  });
+
   it('find the other databases by a URL without a host', async () => {
     const { host, port, user, password, database } = connection;
     const { exitCode, stderr } = await runWithoutDatabase(

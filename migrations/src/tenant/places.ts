@@ -8,6 +8,7 @@ import { locatePlugins } from '../session/catalogLocation';
 import { MigrationSession } from '../session/MigrationSession';
 import { APPLICATION_PREFIX } from '../session/operatorLock';
 import { escapeLiteral } from '../sql';
+import { enumerate } from '../text';
 import { mockupSections, schemaOfPart } from './sections';
 
 /** What tells which databases the portal has beside that of the catalog. */
@@ -108,27 +109,40 @@ export async function inSnapshots<T>(
 
 /** The database of the catalog, and others of the portal on its server. */
 async function databasesBeside(
-  { executor }: StepContext,
+  { executor, reporter }: StepContext,
   { config, databases = [] }: Portal,
 ): Promise<{ name: string; plugins?: string[] }[]> {
   const [{ own }] = await executor.read<{ own: string }>(
     'select current_database() as own',
   );
-  const found = prefixOf(config)
+  const prefix = config ? prefixOf(config) : /^(.+_)catalog$/.exec(own)?.[1];
+  const found = prefix
     ? await executor.read<{ name: string; plugins: string[] }>(
         `select datname as name, array[substr(datname, length($1) + 1)] as plugins from pg_database
           where datallowconn and not datistemplate and starts_with(datname, $1)
             -- Then the id of a plugin: the prefix of another portal may begin with this one.
             and substr(datname, length($1) + 1) ~ '^[A-Za-z][A-Za-z0-9-]*$'
             and has_database_privilege(datname, 'connect') order by 1`,
-        [prefixOf(config)],
+        [prefix],
       )
     : [];
-  return [...[own, ...databases].map(name => ({ name })), ...found];
+  const named = [own, ...databases];
+  if (config) {
+    return [...named.map(name => ({ name })), ...found];
+  }
+  const others = found.filter(({ name }) => !named.includes(name));
+  if (others.length > 0) {
+    reporter.warn(
+      `Left out, since no configuration is given: ${enumerate(
+        others.map(({ name }) => name),
+      )}. Name those of the portal by --database, or give --config.`,
+    );
+  }
+  return named.map(name => ({ name }));
 }
 
-function prefixOf(config: Config | undefined): string | undefined {
-  const database = config?.getOptionalConfig('backend.database');
+function prefixOf(config: Config): string | undefined {
+  const database = config.getOptionalConfig('backend.database');
   return database?.getOptionalString('pluginDivisionMode') === 'schema'
     ? undefined
     : database && (database.getOptionalString('prefix') ?? DEFAULT_PREFIX);
