@@ -160,6 +160,7 @@ function answerOn(
   onEnd: () => void,
 ): express.Response {
   const response = new ServerResponse(req);
+  socket.once('close', () => response.emit('close'));
   const end = (body: string | Buffer = '') => {
     const { statusCode } = response;
     const headers = Object.entries(response.getHeaders()).map(

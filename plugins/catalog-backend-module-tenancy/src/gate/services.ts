@@ -51,6 +51,7 @@ import { OpenSockets } from './OpenSockets';
 import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
 import { tenantOfPath } from './tenantOfPath';
+import { whenClosed } from '../whenClosed';
 
 const PERMISSION_PLUGIN = 'permission';
 
@@ -221,8 +222,8 @@ export const tenantGateServiceFactory = createServiceFactory({
       onEntered: (req, res, credentials) => {
         const tenant = tenantOf(req);
         usage.count(tenant, userOf(credentials));
-        res.once(
-          'close',
+        whenClosed(
+          res,
           watch.begin(
             tenant.tenantSlug,
             `${req.method} /${pluginId}${req.path}`,

@@ -2,6 +2,7 @@ import {
   coreServices,
   createBackendModule,
   createBackendPlugin,
+  createServiceFactory,
   type HttpRouterService,
 } from '@backstage/backend-plugin-api';
 import signals from '@backstage/plugin-signals-backend';
@@ -16,11 +17,14 @@ import { upgrade } from '@internal/catalog-testing/upgrade';
 import { ROUTES_WEB_SOCKETS } from '@internal/catalog-testing/webServer';
 import {
   createTestDatabases,
+  waitUntil,
   withDeadline,
 } from '@internal/postgres/testUtils';
 import {
   carriedTenant,
   currentTenant,
+  type EventLoopWatch,
+  eventLoopWatchServiceRef,
   tenantGateServiceRef,
   type TenantMemberStore,
   tenantMemberStoreServiceRef,
@@ -41,6 +45,7 @@ const databases = createTestDatabases({ versions: 'newest' });
   /** What the handlers of the plugins got. */
   const reached: string[] = [];
   const opened: Duplex[] = [];
+  const underWay = new Set<string>();
   let members: TenantMemberStore;
   let backend: CatalogBackend;
   let token: string;
@@ -58,6 +63,7 @@ const databases = createTestDatabases({ versions: 'newest' });
           const carried = carriedTenant(credentials)?.tenantSlug;
           const current = currentTenant()?.tenantSlug;
           reached.push(`${pluginId} ${carried} ${current}`);
+          socket.resume().once('end', () => socket.end());
           socket.write(
             'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n',
           );
@@ -162,9 +168,20 @@ const databases = createTestDatabases({ versions: 'newest' });
         plugin('news'),
         plugin('search'),
         signals,
+        createServiceFactory({
+          service: eventLoopWatchServiceRef,
+          deps: {},
+          factory: () =>
+            ({
+              begin(slug: string) {
+                underWay.add(slug);
+                return () => underWay.delete(slug);
+              },
+            } as unknown as EventLoopWatch),
+        }),
       ],
     });
-    for (const slug of ['acme', 'globex', 'leaving', 'deleted']) {
+    for (const slug of ['acme', 'globex', 'leaving', 'ending', 'deleted']) {
       await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
     }
     await add('acme');
@@ -279,6 +296,14 @@ const databases = createTestDatabases({ versions: 'newest' });
       REFUSED,
     );
     expect(stays.socket.destroyed).toBe(false);
+  });
+
+  it('counts those as under way that are open', async () => {
+    await add('ending');
+    const { socket } = await open('aware', { 'x-tenant-slug': 'ending' });
+    expect(underWay).toContain('ending');
+    socket.destroy();
+    await waitUntil('the end', async () => !underWay.has('ending'));
   });
 
   it('closes those of a tenant that is deleted', async () => {

@@ -3,6 +3,7 @@ import {
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
+import { whenClosed } from '../whenClosed';
 
 const READING = ['GET', 'HEAD', 'OPTIONS'];
 
@@ -16,7 +17,7 @@ export function markWrites(
 ): RequestHandler {
   return (req, res, next) => {
     if (!READING.includes(req.method)) {
-      res.once('close', replica.writing(tenantOf(req).tenantId));
+      whenClosed(res, replica.writing(tenantOf(req).tenantId));
     }
     next();
   };

@@ -16,6 +16,7 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
+import { whenClosed } from '../whenClosed';
 import { workSlices } from './workSlices';
 
 const RETRY_AFTER_SECONDS = 5;
@@ -78,9 +79,7 @@ export function createOperations(options: {
         const { tenantId } = tenant;
         assertAdopted(adoption, tenant, res);
         const signal = untilClosed(res);
-        if (!res.closed) {
-          res.once('close', workSlices.enter(tenantId));
-        }
+        whenClosed(res, workSlices.enter(tenantId));
         await audited(
           auditor,
           {
@@ -111,7 +110,7 @@ export function createOperations(options: {
 /** A signal that is aborted when the client disconnects before the end of the response. */
 function untilClosed(res: Response): AbortSignal {
   const closed = new AbortController();
-  res.once('close', () => {
+  whenClosed(res, () => {
     if (!res.writableFinished) {
       closed.abort(new Error('The client has closed the connection'));
     }
