@@ -413,6 +413,16 @@ describe('the trash', () => {
     expect(screen.getByRole('button', { name: 'Restore Team' })).toBeVisible();
   });
 
+  it('says what the user may not do', async () => {
+    await render(await trashed('Start'), { at, allows: false });
+    expect(
+      await screen.findByText(/You may neither restore it nor/),
+    ).toBeVisible();
+    for (const name of ['Restore Start', 'Delete Start for good']) {
+      expect(screen.getByRole('button', { name })).toBeDisabled();
+    }
+  });
+
   it('deletes for good after it has said what is lost', async () => {
     const api = await trashed('Start');
     await render(api, { at });

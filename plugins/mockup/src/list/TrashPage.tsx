@@ -3,6 +3,7 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
+import { usePermission } from '@backstage/plugin-permission-react';
 import {
   Button,
   ButtonLink,
@@ -20,12 +21,14 @@ import {
   PageHeader,
   SearchInput,
   SelectedActions,
-  statusOf,
   useListQuery,
   useSelection,
   useTask,
 } from '@internal/pages';
-import type { TrashedMockup } from 'backstage-plugin-mockup-common';
+import {
+  mockupDeletePermission,
+  type TrashedMockup,
+} from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
@@ -151,9 +154,6 @@ export function TrashPage() {
                     key={mockup.id}
                     mockup={mockup}
                     choice={selection.choiceOf(mockup)}
-                    isRefused={
-                      tried === mockup && statusOf(failure?.error) === 403
-                    }
                     onRestore={() => restore(mockup)}
                     onPurge={() => setPurging(mockup)}
                   />
@@ -186,18 +186,19 @@ export function TrashPage() {
 function TrashRow(props: {
   mockup: TrashedMockup;
   choice: Choice;
-  /**
-   * Whether the backend has refused it. The permission framework cannot tell before: what is
-   * deleted is no resource for a policy with conditions.
-   */
-  isRefused: boolean;
   onRestore: () => void;
   onPurge: () => void;
 }) {
-  const { mockup, isRefused, onRestore, onPurge } = props;
+  const { mockup, onRestore, onPurge } = props;
   const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
     mockup;
   const { t } = useTranslationRef(mockupTranslationRef);
+  const { loading, allowed, error } = usePermission({
+    permission: mockupDeletePermission,
+    resourceRef: mockup.id,
+  });
+  // Where that cannot be found out, the backend decides.
+  const isRefused = !loading && !allowed && !error;
   return (
     <li className={styles.row}>
       <Checkbox aria-label={t('list.choose', { name })} {...props.choice} />
@@ -237,6 +238,7 @@ function TrashRow(props: {
         <Button
           variant="secondary"
           size="small"
+          isDisabled={isRefused}
           aria-label={t('list.trash.restoreOf', { name })}
           onPress={onRestore}
         >
@@ -246,6 +248,7 @@ function TrashRow(props: {
           variant="tertiary"
           size="small"
           className={styles.danger}
+          isDisabled={isRefused}
           aria-label={t('list.purge.open', { name })}
           onPress={onPurge}
         >
