@@ -315,6 +315,18 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect((await backend.bob.put(ready(UNKNOWN_ID))).status).toBe(404);
     });
 
+    it('is no imported version that its importer says is by somebody else', async () => {
+      const exported = await backend.bob.get(`/mockups/${mockupId}/export`);
+      await backend.alice.put('/settings', { reviewRequired: true });
+      const imported = await backend.bob.post('/import', exported.body);
+      const copy = `/mockups/${imported.body.mockups[0].id}/versions`;
+      const [version] = (await backend.bob.get(copy)).body;
+      expect(version.createdBy).toBe(BOB);
+      expect(
+        (await backend.bob.put(`${copy}/${version.id}/ready`)).status,
+      ).toBe(403);
+    });
+
     it('is for those who may review', async () => {
       ofOwner = [mockupReviewPermission.name];
       const refused = await backend.bob.put(ready());
