@@ -1,5 +1,6 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import type { TenantEngine } from './TenantEngine';
 import { StartQueue } from '../work/StartQueue';
@@ -60,6 +61,19 @@ describe('an engine under supervision', () => {
       'The engine has failed and starts again in 0.004 seconds: broken 3',
       'The engine has failed and starts again in 0.004 seconds: broken 4',
     ]);
+  });
+
+  it('outlives the request for which it is started, and is not part of it', async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const { supervised } = requests.run('of another tenant', () =>
+      supervise(async () => {
+        seen.push(requests.getStore());
+        return anEngine();
+      }),
+    );
+    await reaches(supervised, 'running');
+    expect(seen).toEqual([undefined]);
   });
 
   it('is tried at once with another configuration, without waiting for the pause', async () => {

@@ -4,6 +4,7 @@ import type {
   ActiveTenant,
   TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeFailure } from './failures';
 import type { TenantEngine } from './TenantEngine';
@@ -53,6 +54,12 @@ interface SupervisedEngineOptions {
   onStatus?: (status: TenantEngineStatus) => void;
 }
 
+/**
+ * An engine outlives the request for which it is started, which may be one of another tenant: its
+ * calls would be refused as calls of that request.
+ */
+const outside = new AsyncResource('SupervisedEngine');
+
 /** The abort reason for a start that is to be repeated at once. */
 const RESTART = Symbol('restart');
 
@@ -78,7 +85,7 @@ export class SupervisedEngine {
   private constructor(private readonly options: SupervisedEngineOptions) {
     this.tenant = options.tenant;
     this.#name = options.name ?? 'engine';
-    this.#ended = this.#run();
+    this.#ended = outside.runInAsyncScope(() => this.#run());
   }
 
   get status(): TenantEngineStatus {
