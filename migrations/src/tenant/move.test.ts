@@ -389,12 +389,17 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     expect(exitCode).toBe(3);
   });
 
-  it('asks for the destination', async () => {
+  it.each([
+    [[], 'The destination is missing. Give'],
+    [['--to-url', 'itself'], 'The destination is the database in which'],
+  ])('asks for another destination than %j', async (options, message) => {
+    const source = { ...connection, database: full };
     const { exitCode, stderr } = await runInProcess(
-      { ...connection, database: full },
+      source,
       ...['tenant', 'move', 'my-team'],
+      ...options.map(each => (each === 'itself' ? urlOf(source) : each)),
     );
-    expect(stderr).toContain('The destination is missing. Give');
+    expect(stderr).toContain(message);
     expect(exitCode).toBe(2);
   });
 

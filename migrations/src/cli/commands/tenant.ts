@@ -1,4 +1,4 @@
-import { UsageError } from '../../errors';
+import { OtherOperatorError, UsageError } from '../../errors';
 import { exportTenant } from '../../tenant/export';
 import { exportAll } from '../../tenant/exportAll';
 import { importTenant } from '../../tenant/import';
@@ -146,7 +146,15 @@ tables. Stop the command at any time, and run it again.`,
           },
           makeTables: makeTablesOf(settings.schema),
         }),
-    );
+    ).catch(error => {
+      // It has met the lock of this very command.
+      throw error instanceof OtherOperatorError &&
+        error.message.includes(`process ${migration.context.serverPid} of`)
+        ? new UsageError(
+            'The destination is the database in which the tenant is. Give that of the other deployment.',
+          )
+        : error;
+    });
     if (readOnlyMs === undefined) {
       return `The tenant "${slug}" was moved before.`;
     }
