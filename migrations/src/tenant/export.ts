@@ -50,9 +50,11 @@ const LARGEST_BATCH = 2000;
  */
 export async function exportTenant(
   context: StepContext,
-  { slug, file, portal }: { slug: string; file: string; portal: Portal },
+  options: { slug: string; file: string; portal: Portal },
 ): Promise<ExportReport> {
-  const { tenantId } = await requireTenant(context, slug);
+  const { file, portal } = options;
+  // It may be named by its id.
+  const { tenantId, slug } = await requireTenant(context, options.slug);
   return withPlaces(context, portal, places =>
     inSharedSnapshots(context, places, async () => {
       const sources = await findSources(context, places, tenantId);

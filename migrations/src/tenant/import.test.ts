@@ -158,6 +158,13 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     );
   });
 
+  it('have the slug of a tenant that is named by its id', async () => {
+    const to = join(folder, 'by-id.gz');
+    await exportTo(template, TEAM, to);
+    const [header] = await linesOf(to);
+    expect(JSON.parse(header).tenant).toEqual({ id: TEAM, slug: 'my-team' });
+  });
+
   it('make a second tenant with other ids beside the first', async () => {
     const name = await clones.clone(template);
     const { tenantId } = await importFrom(name, file, 'second');

@@ -162,7 +162,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
             reporter: { ...silentReporter, ...reporter },
           },
           {
-            slug: 'my-team',
+            tenant: { tenantId: TEAM, slug: 'my-team' },
             portal: {},
             to: { context: destination.context, portal: {} },
             makeTables,
@@ -379,6 +379,8 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     ['default', "is the default one, which can't be moved"],
     ['nobody', 'There is no tenant "nobody"'],
     ['other', 'is in use at the destination too'],
+    // By its id.
+    [OTHER, 'The tenant "other" is in use at the destination too'],
   ])('refuses %s', async (slug, message) => {
     const { exitCode, stderr } = await runInProcess(
       { ...connection, database: full },

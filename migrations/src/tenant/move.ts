@@ -1,4 +1,4 @@
-import { requireRegistry, requireTenant } from '../adopt/engine';
+import { requireRegistry } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -41,7 +41,7 @@ interface Side {
 }
 
 export interface MoveOptions {
-  slug: string;
+  tenant: { tenantId: string; slug: string };
   portal: Portal;
   to: { context: StepContext; portal: Portal };
   makeTables: MakeTables;
@@ -333,9 +333,9 @@ async function asLogin(
  */
 export async function moveToDeployment(
   context: StepContext,
-  { slug, portal, to, makeTables }: MoveOptions,
+  { tenant, portal, to, makeTables }: MoveOptions,
 ): Promise<number | undefined> {
-  const { tenantId } = await requireTenant(context, slug);
+  const { tenantId, slug } = tenant;
   if (!(await isMovable(context, to.context, { tenantId, slug }))) {
     // The command may have been killed before it did.
     await withPlaces(to.context, to.portal, there =>

@@ -1,3 +1,4 @@
+import { requireTenant } from '../../adopt/engine';
 import { OtherOperatorError, UsageError } from '../../errors';
 import { exportTenant } from '../../tenant/export';
 import { exportAll } from '../../tenant/exportAll';
@@ -125,7 +126,9 @@ tables. Stop the command at any time, and run it again.`,
   options: [toUrlOption, toConfigOption, databaseOption],
   async run(invocation) {
     const { migration, settings, options, args, report, reporter } = invocation;
-    const [slug] = args;
+    // It may be named by its id.
+    const tenant = await requireTenant(migration.context, args[0]);
+    const { slug } = tenant;
     const { config, secrets, backstage, fault } = await resolveDestination(
       options,
     );
@@ -138,7 +141,7 @@ tables. Stop the command at any time, and run it again.`,
       { phases, command: 'tenant move', mode: 'change' },
       destination =>
         moveToDeployment(migration.context, {
-          slug,
+          tenant,
           portal: portalOf(invocation),
           to: {
             context: destination.context,
