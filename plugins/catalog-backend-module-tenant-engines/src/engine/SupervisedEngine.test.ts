@@ -95,8 +95,10 @@ describe('an engine under supervision', () => {
     expect(supervised.engine).toBe(engine);
   });
 
-  describe('that has broken, while it stops', () => {
-    const breakDown = async () => {
+  describe('while it stops', () => {
+    const runAndStop = async (
+      interrupt: (supervised: SupervisedEngine) => void,
+    ) => {
       let stopped = () => undefined as void;
       const engine = anEngine();
       engine.stop.mockReturnValueOnce(
@@ -109,12 +111,23 @@ describe('an engine under supervision', () => {
         longestPauseMs: 600_000,
       });
       await reaches(supervised, 'running');
-      supervised.fail(new Error('broken'));
+      interrupt(supervised);
       await waitUntil('the stop', () => engine.stop.mock.calls.length === 1);
       return { engine, supervised, stopped };
     };
+    const breakDown = () =>
+      runAndStop(supervised => supervised.fail(new Error('broken')));
 
-    it('hears of a new configuration, and is tried at once', async () => {
+    it('for another configuration, has requests wait for its next start', async () => {
+      const { engine, supervised, stopped } = await runAndStop(each =>
+        each.restart(),
+      );
+      const found = supervised.settled(600_000).then(() => supervised.engine);
+      stopped();
+      expect(await found).toBe(engine);
+    });
+
+    it('since it has broken, hears of a new configuration, and is tried at once', async () => {
       const { engine, supervised, stopped } = await breakDown();
       supervised.restart();
       stopped();
@@ -122,7 +135,7 @@ describe('an engine under supervision', () => {
       expect(supervised.engine).toBe(engine);
     });
 
-    it('has its pause, whoever finds it broken too', async () => {
+    it('since it has broken, has its pause, whoever finds it broken too', async () => {
       const { supervised, stopped } = await breakDown();
       supervised.fail(new Error('broken'));
       stopped();

@@ -141,8 +141,7 @@ export class SupervisedEngine {
       const interrupted = AbortSignal.any([signal, this.#interruption.signal]);
       let startedAt = Date.now();
       try {
-        this.#status = { state: 'starting' };
-        this.options.onStatus?.(this.#status);
+        this.#begin();
         // Outside of the queue and of the time limit of a start, because it may take minutes. A
         // change of the configuration does not end it: the tables do not depend on it.
         await this.options.tables?.ready(this.tenant, signal);
@@ -218,6 +217,10 @@ export class SupervisedEngine {
   async #stopEngine(): Promise<void> {
     const engine = this.#engine;
     this.#engine = undefined;
+    if (engine && !this.#stopping.signal.aborted) {
+      // Requests wait for what comes next.
+      this.#begin();
+    }
     try {
       await engine?.stop();
     } catch (error) {
@@ -225,6 +228,11 @@ export class SupervisedEngine {
         `The ${this.#name} did not stop: ${describeFailure(error)}`,
       );
     }
+  }
+
+  #begin(): void {
+    this.#status = { state: 'starting' };
+    this.options.onStatus?.(this.#status);
   }
 
   #set(status: TenantEngineStatus): void {
