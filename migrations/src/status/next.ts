@@ -6,7 +6,7 @@ import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { phases } from '../phases';
 import { readCreatedCatalog } from '../schema/createdCatalog';
-import { columnExists, relationExists } from '../schema/lookups';
+import { columnExists, existingTables } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { missingTables, readTableFacts } from '../schema/tableFacts';
 import type { TableFacts } from '../schema/tableFacts';
@@ -181,7 +181,6 @@ export interface SwapStatus {
   swapped: boolean;
   /** Whether a rollback has put the tables of before back, and kept the others. */
   undone: boolean;
-  /** `null` also where the swap was not recorded, because its command was killed. */
   swappedAt: Date | null;
   /** The tables of before that are still there. */
   oldTables: string[];
@@ -199,12 +198,10 @@ export async function readSwap({
   const swapped = await isSwapped(executor);
   const remembered = await state.get<{ at: string }>('swap');
   const swappedAt = swapped && remembered ? new Date(remembered.at) : null;
-  const oldTables: string[] = [];
-  for (const table of TENANT_TABLES.map(oldName)) {
-    if (await relationExists(executor, table)) {
-      oldTables.push(table);
-    }
-  }
+  // Without a swap, tables of these names are others'.
+  const oldTables = swappedAt
+    ? await existingTables(executor, TENANT_TABLES.map(oldName))
+    : [];
   return {
     swapped,
     undone:

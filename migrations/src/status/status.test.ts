@@ -34,9 +34,12 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
 
   it('tells the steps that are done with their time, and what is temporary', async () => {
     await database.migrate(migration => migration.runPhase(1));
+    // Of somebody else.
+    await database.client.query('create table tenancy.entities_old (id int)');
     const status = await read();
     expect(status).toMatchObject({
       phase: 1,
+      swap: { oldTables: [] },
       phaseBegun: null,
       next: { command: 'npx backstage-catalog-tenancy-cli phase2' },
     });

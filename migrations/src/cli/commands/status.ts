@@ -90,10 +90,7 @@ function renderSwap(swap: StatusReport['swap']): string {
     !swapped && !undone && 'The tables are not swapped.',
     oldTables.length > 0 &&
       `The old tables are still there: ${oldTables.join(', ')}.`,
-    oldTables.length > 0 &&
-      (cleanupFrom
-        ? `Cleanup may drop them from ${formatTime(cleanupFrom)} on.`
-        : 'Cleanup may drop them 24 hours after the swap.'),
+    cleanupFrom && `Cleanup may drop them from ${formatTime(cleanupFrom)} on.`,
   ]
     .filter(Boolean)
     .join('\n');
