@@ -26,5 +26,6 @@ export {
 } from './Selection';
 export { Skeleton } from './Skeleton';
 export { UnreadPage } from './UnreadPage';
+export { useRead } from './useRead';
 export { type Search, useSearch } from './useSearch';
 export { useTask } from './useTask';

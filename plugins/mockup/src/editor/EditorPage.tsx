@@ -6,10 +6,9 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
-import { UnreadPage } from '@internal/pages';
+import { UnreadPage, useRead } from '@internal/pages';
 import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
@@ -33,7 +32,7 @@ function OpenedMockup({ id }: { id: string }) {
     permission: mockupUpdatePermission,
     resourceRef: id,
   });
-  const opened = useAsyncRetry(async () => {
+  const opened = useRead(async () => {
     const [answer, { userEntityRef }] = await Promise.all([
       api.getMockup(id),
       identityApi.getBackstageIdentity(),

@@ -1,8 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntity } from '@backstage/plugin-catalog-react';
 import { Flex } from '@backstage/ui';
-import { Alert, EmptyState, Loaded } from '@internal/pages';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
+import { Alert, EmptyState, Loaded, useRead } from '@internal/pages';
 import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { MockupCard, MockupCards } from '../components/MockupCard';
@@ -46,7 +45,7 @@ export function EntityMockups() {
 function NamedMockup({ id }: { id: string }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const mockupApi = useApi(mockupApiRef);
-  const found = useAsyncRetry(
+  const found = useRead(
     async () => (await mockupApi.getMockup(id))?.mockup ?? null,
     [mockupApi, id],
   );

@@ -1,9 +1,8 @@
 import { stringifyEntityRef } from '@backstage/catalog-model';
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntity } from '@backstage/plugin-catalog-react';
-import { EmptyState, Loaded } from '@internal/pages';
+import { EmptyState, Loaded, useRead } from '@internal/pages';
 import { useMemo } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { fillIn } from '../components/live/parameters';
 import { LayoutView } from '../components/LayoutView';
@@ -16,7 +15,7 @@ export function EntityPage() {
   const { entity } = useEntity();
   const path = entity.kind.toLocaleLowerCase('en-US');
   const ref = stringifyEntityRef(entity);
-  const found = useAsyncRetry(
+  const found = useRead(
     async () => (await mockupApi.getPage(path)) ?? null,
     [mockupApi, path],
   );

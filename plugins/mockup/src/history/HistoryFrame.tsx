@@ -4,10 +4,9 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { UnreadPage } from '@internal/pages';
+import { UnreadPage, useRead } from '@internal/pages';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { mockupRouteRef, rootRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
@@ -38,7 +37,7 @@ export function HistoryFrame<TValue>(props: {
     href: versionsHref,
     failed: t('history.failed'),
   };
-  const state = useAsyncRetry(async () => {
+  const state = useRead(async () => {
     const [read, more] = await Promise.all([api.getMockup(mockupId), load()]);
     return { read, more };
   }, [api, mockupId]);

@@ -24,13 +24,13 @@ import {
   useListQuery,
   useSelection,
   useTask,
+  useRead,
 } from '@internal/pages';
 import {
   mockupDeletePermission,
   type TrashedMockup,
 } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
 import { rootRouteRef } from '../routes';
@@ -46,7 +46,7 @@ export function TrashPage() {
   const listHref = useRouteRef(rootRouteRef)?.();
   const [query, setQuery] = useListQuery({});
   const { search, page } = query;
-  const trash = useAsyncRetry(
+  const trash = useRead(
     () =>
       mockupApi.listTrash({
         limit: PAGE_SIZE,

@@ -4,10 +4,9 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Radio, RadioGroup, Text } from '@backstage/ui';
-import { ActionDialog, Alert } from '@internal/pages';
+import { ActionDialog, Alert, useRead } from '@internal/pages';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import { useId, useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
 import {
@@ -63,7 +62,7 @@ export function ImportDialog(props: {
     loading,
     error,
     retry,
-  } = useAsyncRetry(async () => {
+  } = useRead(async () => {
     if (!file) {
       return undefined;
     }

@@ -1,7 +1,6 @@
 import { identityApiRef, useApi } from '@backstage/frontend-plugin-api';
-import { useListQuery } from '@internal/pages';
+import { useListQuery, useRead } from '@internal/pages';
 import type { MockupOrder } from 'backstage-plugin-mockup-common';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 
 /** How many mockups a page of the list has. */
@@ -26,7 +25,7 @@ type MockupQuery = ReturnType<typeof useMockupQuery>[0];
 export function useMockups({ search, of, order, page }: MockupQuery) {
   const mockupApi = useApi(mockupApiRef);
   const identityApi = useApi(identityApiRef);
-  return useAsyncRetry(async () => {
+  return useRead(async () => {
     const owner =
       of === 'mine'
         ? (await identityApi.getBackstageIdentity()).userEntityRef

@@ -4,9 +4,14 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { ButtonLink, Container, Link, Text } from '@backstage/ui';
-import { EmptyState, Loaded, PageHeader, UnreadPage } from '@internal/pages';
+import {
+  EmptyState,
+  Loaded,
+  PageHeader,
+  UnreadPage,
+  useRead,
+} from '@internal/pages';
 import { Route, Routes, useParams } from 'react-router-dom';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { pageRouteRef, pagesRouteRef, rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
@@ -30,7 +35,7 @@ function PageList() {
   const api = useApi(mockupApiRef);
   const toPage = useRouteRef(pageRouteRef);
   const mockupsHref = useRouteRef(rootRouteRef)?.() ?? '';
-  const read = useAsyncRetry(() => api.listPages(), [api]);
+  const read = useRead(() => api.listPages(), [api]);
   return (
     <>
       <PageHeader title={t('pages.title')} />
@@ -73,7 +78,7 @@ function PublishedPage() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
   const listHref = useRouteRef(pagesRouteRef)?.() ?? '';
-  const read = useAsyncRetry(() => api.getPage(path), [api, path]);
+  const read = useRead(() => api.getPage(path), [api, path]);
   if (read.value && !read.loading && !read.error) {
     return <PageContent key={path} page={read.value} />;
   }

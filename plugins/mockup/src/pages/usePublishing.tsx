@@ -5,14 +5,13 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Link, Text } from '@backstage/ui';
-import { Failure, Moment, useTask } from '@internal/pages';
+import { Failure, Moment, useRead, useTask } from '@internal/pages';
 import {
   mockupPagePublishPermission,
   type PublishedPage,
   type Version,
 } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
 import { useVersionTitle } from '../history/useVersionTitle';
@@ -36,10 +35,7 @@ export function usePublishing(
     permission: mockupPagePublishPermission,
     resourceRef: mockup.id,
   });
-  const read = useAsyncRetry(
-    () => api.listPagesOf(mockup.id),
-    [api, mockup.id],
-  );
+  const read = useRead(() => api.listPagesOf(mockup.id), [api, mockup.id]);
   const [asked, setAsked] = useState<{
     version: Named;
     page?: PublishedPage;

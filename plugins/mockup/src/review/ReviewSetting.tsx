@@ -1,10 +1,9 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Checkbox, Text } from '@backstage/ui';
-import { Failure, useTask } from '@internal/pages';
+import { Failure, useRead, useTask } from '@internal/pages';
 import { mockupReviewRequirePermission } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
 
@@ -15,7 +14,7 @@ export function ReviewSetting() {
   const { allowed } = usePermission({
     permission: mockupReviewRequirePermission,
   });
-  const { value: settings, retry } = useAsyncRetry(
+  const { value: settings, retry } = useRead(
     async () => (allowed ? api.getSettings() : undefined),
     [api, allowed],
   );

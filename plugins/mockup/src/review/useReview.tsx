@@ -1,13 +1,12 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Text } from '@backstage/ui';
-import { Failure, useTask } from '@internal/pages';
+import { Failure, useRead, useTask } from '@internal/pages';
 import {
   mockupReviewPermission,
   type Version,
 } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
 import { useVersionTitle } from '../history/useVersionTitle';
@@ -22,10 +21,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
     permission: mockupReviewPermission,
     resourceRef: mockupId,
   });
-  const read = useAsyncRetry(
-    async () => api.getReview(mockupId),
-    [api, mockupId],
-  );
+  const read = useRead(async () => api.getReview(mockupId), [api, mockupId]);
   const { isPending, failure, run } = useTask();
 
   const mark = async (version: Version, isReady: boolean) => {

@@ -1,8 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { statusOf } from '@internal/pages';
+import { statusOf, useRead } from '@internal/pages';
 import type { MockupShare } from 'backstage-plugin-mockup-common';
 import { useEffect, useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { mockupApiRef, MOST_TRIES } from '../api';
 import { mockupTranslationRef } from '../translation';
 
@@ -35,7 +34,7 @@ export function useSharing(mockupId: string) {
     return { shares, owner, etag: found.etag };
   };
   // eslint-disable-next-line react-hooks/exhaustive-deps
-  const opened = useAsyncRetry(read, [api, mockupId]);
+  const opened = useRead(read, [api, mockupId]);
   useEffect(() => setCurrent(opened.value), [opened.value]);
 
   /** @returns what was changed; false if another user has changed it meanwhile */

@@ -1,8 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { Skeleton, useFailureText } from '@internal/pages';
+import { Skeleton, useFailureText, useRead } from '@internal/pages';
 import { type ComponentType, useEffect, useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useDebounce from 'react-use/esm/useDebounce';
 import { mockupTranslationRef } from '../../translation';
 import type {
@@ -52,7 +51,7 @@ function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
     () => pageData.show(component, asked),
     [pageData, component, asked],
   );
-  const answer = useAsyncRetry(
+  const answer = useRead(
     async () => ({
       props: asked,
       data: await pageData.ask(component, asked),

@@ -1,7 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
-import { Failure, Loading, messageOf } from '@internal/pages';
+import { Failure, Loading, messageOf, useRead } from '@internal/pages';
 import {
   isContainer,
   type LayoutItem,
@@ -16,7 +16,6 @@ import {
   useRef,
   useState,
 } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { type Box, boxOf, GRID } from '../../components/grid';
 import type { MockupComponent } from '../../components/registry/MockupComponentBlueprint';
 import { mockupTranslationRef } from '../../translation';
@@ -39,9 +38,9 @@ let loadedForm: PropsForm | undefined;
  * it can't be loaded, such as after an upgrade of the portal, the rest of the editor has to stay.
  */
 function usePropsForm() {
-  return useAsyncRetry(async () => {
+  return useRead(async () => {
     loadedForm = loadedForm ?? (await import('./PropsForm')).default;
-  });
+  }, []);
 }
 
 /** The properties of what is selected. */
