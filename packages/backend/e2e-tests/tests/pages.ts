@@ -133,7 +133,7 @@ export function testPages(): void {
         ] as const) {
           await who.open(PATH);
           await who.page.getByText('What lamp does').first().waitFor();
-          await who.page.getByText('5,000').waitFor();
+          await who.page.getByText('5,000', { exact: true }).waitFor();
           await who.page.getByText('Typed by hand').waitFor();
           expect(await areSideBySide(who.page)).toBe(who === designer);
           expect(await who.page.locator('[data-item^=image]').isVisible()).toBe(
