@@ -44,6 +44,20 @@ describe('the background work of a tenant', () => {
     expect(() => work.enter()).toThrow(REFUSAL);
   });
 
+  it('gets none for what a start has begun, once it has ended', async () => {
+    const work = createWork();
+    isHeld = false;
+    let end = () => {};
+    let loop: Promise<() => void> | undefined;
+    await work.start(async () => {
+      loop = new Promise<void>(resolve => {
+        end = resolve;
+      }).then(() => work.enter());
+    });
+    end();
+    await expect(loop).rejects.toThrow(REFUSAL);
+  });
+
   it('gets none beside a start that never ends, after the lease is lost', async () => {
     const work = createWork();
     work.open();
