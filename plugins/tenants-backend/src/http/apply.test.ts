@@ -3,6 +3,7 @@ import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { applyTenants } from 'backstage-catalog-tenancy-cli';
 import { tenantEnginesServiceRef } from 'backstage-plugin-catalog-tenancy-node';
+import { TenantsClient } from 'backstage-plugin-tenants-common';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -158,6 +159,21 @@ tenants:
     const { body } = await backend.admin.get('/acme/catalog-config');
     expect(body.catalog.locations).toHaveLength(1);
     expect((await backend.admin.get('/other')).status).toBe(200);
+  });
+
+  it('says how far it is where the comparison takes longer than two seconds', async () => {
+    let now = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now);
+    const get = jest.spyOn(TenantsClient.prototype, 'getTenant');
+    get.mockImplementation(async () => {
+      now += 1_500;
+      return undefined;
+    });
+    const { output } = await planOf(FILE).finally(() => {
+      clock.mockRestore();
+      get.mockRestore();
+    });
+    expect(output).toMatch(/^2 of 2 tenants compared\nacme\n/);
   });
 
   it('goes on where it was ended, and does nothing twice', async () => {
