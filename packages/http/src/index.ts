@@ -1,3 +1,4 @@
+export { exposeHeaders, sendPage, setLocation } from './answers';
 export { audited } from './audited';
 export { holdAnswer } from './holdAnswer';
 export { parseIfMatch } from './ifMatch';
@@ -15,4 +16,5 @@ export {
   openApiSchemas,
   type SchemaNameOf,
 } from './openapiSchemas';
+export { addressOf, readQuery } from './query';
 export { createBodyReader } from './readBody';

@@ -1,3 +1,4 @@
+import { exposeHeaders } from '@internal/http';
 import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { addFileRoutes } from './fileRoutes';
@@ -7,7 +8,6 @@ import type { Operations } from './operations';
 import { retryAfter } from 'backstage-plugin-catalog-tenancy-node';
 import { addPageRoutes } from './pageRoutes';
 import type { ImportBounds } from './request/mockupFile';
-import { exposeHeaders } from './response/headers';
 import { addReviewRoutes } from './reviewRoutes';
 import { addTrashRoutes } from './trashRoutes';
 import { addVersionRoutes } from './versionRoutes';

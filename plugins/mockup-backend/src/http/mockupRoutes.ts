@@ -1,3 +1,4 @@
+import { setLocation } from '@internal/http';
 import {
   createMockupRequestSchema,
   duplicateMockupRequestSchema,
@@ -11,7 +12,7 @@ import { parseBody } from './request/body';
 import { parseIfMatch } from './request/ifMatch';
 import { parseQuery } from './request/query';
 import { foundMockup } from './response/found';
-import { setETag, setLocation } from './response/headers';
+import { setETag } from './response/headers';
 import { sendPage } from './response/page';
 
 /** Adds the operations on mockups (specification, "Mockup operations"). */

@@ -99,6 +99,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       ['owner[a]=b', 'owner must be a user reference'],
       ['search=%00', 'search must be a text to look for without NUL'],
       ['name=x', 'unknown field "name"'],
+      ['__proto__=x', 'unknown field "__proto__"'],
     ])('refuses ?%s with 400', async (query, message) => {
       const response = await backend.alice.get(`/mockups?${query}`);
       expect(response.status).toBe(400);
@@ -191,7 +192,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
   it('lets a frontend of another origin read its headers', async () => {
     const response = await backend.alice.get('/mockups');
     expect(response.get('Access-Control-Expose-Headers')).toBe(
-      'ETag, Link, Location, X-Total-Count',
+      'ETag, Link, Location, Retry-After, X-Total-Count',
     );
   });
 });

@@ -1,4 +1,4 @@
-import { createBodyReader } from '@internal/http';
+import { createBodyReader, exposeHeaders, setLocation } from '@internal/http';
 import { NotFoundError } from '@backstage/errors';
 import {
   retryAfter,
@@ -17,7 +17,7 @@ import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { administratorAccess } from './access';
-import { exposeHeaders, sendPage, setLocation } from './answers';
+import { sendPage } from './answers';
 import { describeCreation, describeUpdate } from './audit';
 import { addAuditRoutes, type AuditRoutesOptions } from './auditRoutes';
 import { addEngineRoutes, type EngineRoutesOptions } from './engineRoutes';

@@ -1,4 +1,5 @@
 import { InputError } from '@backstage/errors';
+import { addressOf, readQuery } from '@internal/http';
 import { parsePrincipal } from 'backstage-plugin-catalog-tenancy-node';
 import {
   type FindPrincipals,
@@ -21,7 +22,7 @@ import type { z } from 'zod';
 export function parseListQuery(
   req: Request,
 ): z.output<typeof listTenantsQuerySchema> {
-  return parseInput(listTenantsQuerySchema, withTypes(req.query), 'query');
+  return parseInput(listTenantsQuerySchema, readQuery(req), 'query');
 }
 
 /**
@@ -30,7 +31,7 @@ export function parseListQuery(
  * @throws InputError that names each unknown or malformed parameter
  */
 export function parsePageQuery(req: Request): Required<ListMembers> {
-  return parseInput(pageSchema, withTypes(req.query), 'query');
+  return parseInput(pageSchema, readQuery(req), 'query');
 }
 
 /**
@@ -42,12 +43,12 @@ export function parseFindPrincipalsQuery(
   req: Request,
 ): FindPrincipals & { limit: number } {
   // Not Express' parser, which converts a long list to an object.
-  const given = new URLSearchParams(req.originalUrl.split('?', 2)[1]);
+  const { query: named } = addressOf(req);
   const { principal, ...query } = parseInput(
     findPrincipalsSchema,
     {
-      ...withTypes(req.query),
-      ...(given.has('principal') && { principal: given.getAll('principal') }),
+      ...readQuery(req),
+      ...(named.has('principal') && { principal: named.getAll('principal') }),
     },
     'query',
   );
@@ -68,7 +69,7 @@ export function parseAuditQuery(req: Request): {
   asLines: boolean;
   query: ListTenantAudit;
 } {
-  const { format, ...query } = withTypes(req.query);
+  const { format, ...query } = readQuery(req);
   const given = oneOf(['json', 'jsonl'], format);
   return {
     asLines: given
@@ -82,8 +83,9 @@ export function parseAuditQuery(req: Request): {
 export function parseUsageQuery(
   req: Request,
 ): { format: string; query: ListTenantUsage } | undefined {
-  const { format, ...query } = req.query;
-  return Object.keys(req.query).length > 0
+  const given = readQuery(req);
+  const { format, ...query } = given;
+  return Object.keys(given).length > 0
     ? { format: oneOf(['json', 'csv'], format) ?? 'json', query }
     : undefined;
 }
@@ -99,22 +101,4 @@ function oneOf(formats: string[], given: unknown): string | undefined {
     );
   }
   return found;
-}
-
-/** Converts plain decimal numbers and booleans; the schema refuses everything else. */
-function withTypes(query: Request['query']): Record<string, unknown> {
-  const parsed: Record<string, unknown> = { ...query };
-  for (const key of ['limit', 'offset']) {
-    const value = parsed[key];
-    if (typeof value === 'string' && /^\d+$/.test(value)) {
-      parsed[key] = Number(value);
-    }
-  }
-  for (const key of ['deleted', 'summary']) {
-    const value = parsed[key];
-    if (value === 'true' || value === 'false') {
-      parsed[key] = value === 'true';
-    }
-  }
-  return parsed;
 }
