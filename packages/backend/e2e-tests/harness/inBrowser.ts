@@ -1,3 +1,4 @@
+import { createHash } from 'crypto';
 import { format } from 'util';
 import { Chromium, VisitOptions } from './Chromium';
 import { findChromium } from './findChromium';
@@ -63,6 +64,24 @@ export function inBrowser(
       await Promise.all(visitors.map(visitor => visitor.leave()));
     }
   });
+}
+
+/** The text that chooses the parts of a run. */
+const partsChoice = process.env.E2E_PARTS || 'all';
+
+/** Whether this run leaves out no part. */
+export const hasAllParts = () => partsChoice === 'all';
+
+/**
+ * Tests that need no others. With `E2E_PARTS`, a run has half of the parts, others for each text:
+ * `.ci/run` sets it to the commit.
+ */
+export function part(name: string, tests: () => void): void {
+  const [byte] = createHash('sha256')
+    .update(`${partsChoice}: ${name}`)
+    .digest();
+  // eslint-disable-next-line jest/valid-title
+  (hasAllParts() || byte < 128 ? describe : describe.skip)(name, tests);
 }
 
 /** The same test for several rows, with the values in its name as `%s`. */

@@ -1,10 +1,10 @@
 import type { Locator, Page } from 'playwright-core';
 import { addMarker } from '../harness/foreignData';
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 
 /** What administrators do, without a command line. */
 export function testAdministration(): void {
-  describe('the administration', () => {
+  part('the administration', () => {
     inBrowser('lists and finds tenants', async ({ visit }) => {
       const visitor = await visit({ as: 'guest' });
       const { page } = visitor;

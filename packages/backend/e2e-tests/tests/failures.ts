@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 import { add, item, openMockup } from './mockups';
 
 const HOUR_MS = 60 * 60 * 1000;
 
 /** What people see of a session that has ended, and of a database that does not answer. */
 export function testFailures(): void {
-  describe('somebody at work', () => {
+  part('somebody at work', () => {
     inBrowser(
       'is asked to sign in again where the session has ended, and loses nothing',
       async scene => {

@@ -1,6 +1,6 @@
 import { readFile } from 'fs/promises';
 import type { Locator, Page } from 'playwright-core';
-import { inBrowser, Scene } from '../harness/inBrowser';
+import { inBrowser, Scene, part } from '../harness/inBrowser';
 import type { Portal } from '../harness/Portal';
 import type { Visitor } from '../harness/Visitor';
 
@@ -38,7 +38,7 @@ const PHONE = { width: 360, height: 740 };
 
 /** Laying out pages, and what becomes of the work. */
 export function testMockups(): void {
-  describe('mockups', () => {
+  part('mockups', () => {
     inBrowser(
       'a page is laid out by dragging, saved, compared and restored',
       async scene => {

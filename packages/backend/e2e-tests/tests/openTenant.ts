@@ -1,11 +1,11 @@
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 import type { User } from '../harness/Portal';
 import { SIGN_IN } from '../harness/Visitor';
 import { walk } from '../harness/walk';
 
 /** Signing in, and which tenant is open then. */
 export function testSignIn(): void {
-  describe('sign-in', () => {
+  part('sign-in', () => {
     inBrowser('offers the three users, in either theme', async ({ visit }) => {
       const visitor = await visit();
       await visitor.page.goto('/');
@@ -75,7 +75,7 @@ export function testSignIn(): void {
 
 /** From one tenant to another. */
 export function testSwitching(): void {
-  describe('switching', () => {
+  part('switching', () => {
     inBrowser('leaves nothing of the old tenant in any page', async scene => {
       const visitor = await scene.visit();
       await visitor.signIn('guest');
@@ -138,7 +138,7 @@ export function testSwitching(): void {
 
 /** What the menu has is what works. */
 export function testMenu(): void {
-  describe('the menu', () => {
+  part('the menu', () => {
     inBrowser.each<[User, string, Record<string, boolean>]>([
       ['anna', 'acme', { Register: true, Tenants: false }],
       ['peter', 'initech', { Register: true, Tenants: false }],
@@ -183,7 +183,7 @@ export function testWalk(): void {
 
 /** Tenants that are closed to somebody who looks at them. */
 export function testLosses(): void {
-  describe('somebody who looks at a tenant', () => {
+  part('somebody who looks at a tenant', () => {
     inBrowser('is told that they are no member any more', async scene => {
       const { portal, visit } = scene;
       await portal.createTenant({

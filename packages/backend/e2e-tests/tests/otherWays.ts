@@ -1,4 +1,4 @@
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 import { SIGN_IN } from '../harness/Visitor';
 import { walk } from '../harness/walk';
 
@@ -13,7 +13,7 @@ const CLOSED = [
 
 /** Without a mouse. */
 export function testKeyboard(): void {
-  describe('the keyboard alone', () => {
+  part('the keyboard alone', () => {
     inBrowser(
       'signs in, switches the tenant and opens an entity',
       async scene => {
@@ -69,7 +69,7 @@ export function testKeyboard(): void {
 
 /** On a screen 360 pixels wide. */
 export function testPhone(): void {
-  describe('on a phone', () => {
+  part('on a phone', () => {
     const PHONE = { width: 360, height: 740 };
 
     inBrowser('signing in fits the screen', async ({ visit }) => {
@@ -141,7 +141,7 @@ export function testPhone(): void {
 
 /** A backend that is away for a while, and who may enter nothing. They restart the backend. */
 export function testRestarts(): void {
-  describe('a restart of the backend', () => {
+  part('a restart of the backend', () => {
     inBrowser(
       'has nothing shown or asked for that a tenant no longer has',
       async ({ portal, visit }) => {

@@ -1,7 +1,7 @@
 import { readFile } from 'fs/promises';
 import type { Locator, Page } from 'playwright-core';
 import { waitUntil } from '@internal/postgres/testUtils';
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 import type { Portal, User } from '../harness/Portal';
 import type { Visitor } from '../harness/Visitor';
 import { add, item, save } from './mockups';
@@ -31,7 +31,7 @@ const LIVE: [component: string, field?: string, text?: string][] = [
 
 /** The pages that mockups become, for those who make, review, read and do not reach them. */
 export function testPages(): void {
-  describe('pages', () => {
+  part('pages', () => {
     /** The path of what the first test makes, and the second one goes on with. */
     let mockup = '';
 

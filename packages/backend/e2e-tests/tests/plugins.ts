@@ -1,7 +1,7 @@
 import { waitUntil } from '@internal/postgres/testUtils';
 import { publishDocument } from '../../dev/sampleContents';
 import { addMarker } from '../harness/foreignData';
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 import type { Portal, User } from '../harness/Portal';
 import type { Visitor } from '../harness/Visitor';
 
@@ -109,7 +109,7 @@ async function furnish(portal: Portal, tenant: string): Promise<void> {
 
 /** What members of three tenants do with plugins of which each tenant has an instance. */
 export function testPlugins(): void {
-  describe('the plugins of each tenant', () => {
+  part('the plugins of each tenant', () => {
     inBrowser('begin with what the tests give them', async ({ portal }) => {
       for (const { tenant, user } of TENANTS) {
         if (tenant !== 'default') {

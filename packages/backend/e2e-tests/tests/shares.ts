@@ -1,5 +1,5 @@
 import { addMarker } from '../harness/foreignData';
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 import type { Portal } from '../harness/Portal';
 
 const API = { kind: 'API', name: 'box-storage' };
@@ -8,7 +8,7 @@ const TEMPLATE = { kind: 'Template', name: 'golden-path' };
 
 /** What a member gets of that which another tenant shares. */
 export function testShares(): void {
-  describe('what another tenant shares', () => {
+  part('what another tenant shares', () => {
     inBrowser(
       'is told from own entities, and seen in the graph with these alone',
       async ({ portal, visit }) => {

@@ -5,7 +5,7 @@ import {
   startOpenIdProvider,
 } from '@internal/catalog-testing/startOpenIdProvider';
 import type { VisitOptions } from '../harness/Chromium';
-import { inBrowser, type Scene } from '../harness/inBrowser';
+import { inBrowser, type Scene, part } from '../harness/inBrowser';
 import type { PortalOptions } from '../harness/Portal';
 import type { Visitor } from '../harness/Visitor';
 
@@ -71,7 +71,7 @@ export const TENANT_SIGN_IN: PortalOptions = {
 
 /** People whom a provider of their tenant signs in. */
 export function testTenantSignIn(): void {
-  describe('the provider of a tenant', () => {
+  part('the provider of a tenant', () => {
     afterAll(() => providers.forEach(provider => provider.stop()));
 
     inBrowser('is added on the page of members', async scene => {

@@ -1,8 +1,8 @@
-import { inBrowser } from '../harness/inBrowser';
+import { inBrowser, part } from '../harness/inBrowser';
 
 /** Searching as one types, and registering what another place describes. */
 export function testSearchAndImport(): void {
-  describe('a member', () => {
+  part('a member', () => {
     inBrowser(
       'finds what is theirs while typing',
       async ({ portal, visit }) => {
