@@ -10,6 +10,7 @@ import type {
   TenantSummary,
   TenantUsage,
 } from 'backstage-plugin-tenants-common';
+import type { ReactNode } from 'react';
 import { tenantsApiRef } from '../../api';
 import { OpenTenantContext } from '../../openTenant/OpenTenantContext';
 import { rootRouteRef } from '../../routes';
@@ -164,9 +165,11 @@ export function renderPages(
   api: ReturnType<typeof mockRegistry>,
   at: string,
   tenant: OpenTenant = openTenantOf('default'),
+  beside?: ReactNode,
 ) {
   return renderInTestApp(
     <OpenTenantContext.Provider value={{ tenant, showsTenant: () => () => {} }}>
+      {beside}
       <TenantsPage />
     </OpenTenantContext.Provider>,
     {

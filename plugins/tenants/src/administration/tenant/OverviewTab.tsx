@@ -27,10 +27,12 @@ export function OverviewTab(props: {
   state: ReturnType<typeof usePolled<TenantState>>;
   /** What has just happened to the tenant, where that brought the user here. */
   notice: string;
+  /** Once that is shown: another visit of this tab does not bring it back. */
+  onNoticed: () => void;
   /** After the row of the tenant has changed. */
   onChanged: () => void;
 }) {
-  const { tenant, state, notice: given, onChanged } = props;
+  const { tenant, state, notice: given, onNoticed, onChanged } = props;
   const { value, error, loading, retry } = state;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [notice, setNotice] = useState(given);
@@ -38,8 +40,9 @@ export function OverviewTab(props: {
   useEffect(() => {
     if (given) {
       status.current?.focus();
+      onNoticed();
     }
-  }, [given]);
+  }, [given, onNoticed]);
 
   return (
     <Flex direction="column" gap="4" mb="6">

@@ -1,5 +1,6 @@
 import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { Link } from 'react-router-dom';
 import { pageNavigation } from '../../openTenant/OpenTenantContext';
 import { BrowserPageTenant } from '../../openTenant/PageTenant';
 import {
@@ -147,7 +148,15 @@ describe('the page of a tenant', () => {
 
   it('deletes only with the name typed, and restores', async () => {
     const api = mockRegistry();
-    await renderPages(api, '/acme');
+    await renderPages(
+      api,
+      '/acme',
+      openTenantOf('default'),
+      <>
+        <Link to="/acme/activity">away</Link>
+        <Link to="/acme">back</Link>
+      </>,
+    );
     const dialog = await open('Delete tenant');
     const remove = within(dialog).getByRole('button', { name: 'Delete' });
     const typed = within(dialog).getByRole('textbox');
@@ -180,6 +189,11 @@ describe('the page of a tenant', () => {
     await userEvent.click(button('Restore tenant'));
     expect(await screen.findByText('The tenant is restored.')).toBeVisible();
     expect(api.restoreTenant).toHaveBeenCalledWith('acme');
+    await userEvent.click(screen.getByText('away'));
+    await screen.findByText('The activity could not be loaded');
+    await userEvent.click(screen.getByText('back'));
+    await screen.findByText('Limits and use');
+    expect(screen.queryByText('The tenant is restored.')).toBeNull();
   });
 
   it('changes what was edited, and nothing else', async () => {

@@ -60,8 +60,8 @@ function PageOf({ slug }: { slug: string }) {
         <ActiveTenant
           tenant={tenant}
           notice={notice}
+          onNoticed={() => setNotice('')}
           onChanged={() => {
-            setNotice('');
             setChanged(true);
             retry();
           }}
@@ -107,9 +107,10 @@ const TABS = ['overview', 'members', 'sources', 'shares', 'activity'] as const;
 function ActiveTenant(props: {
   tenant: VisibleTenant;
   notice: string;
+  onNoticed: () => void;
   onChanged: () => void;
 }) {
-  const { tenant, notice, onChanged } = props;
+  const { tenant, notice, onNoticed, onChanged } = props;
   const { slug, name } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
@@ -163,6 +164,7 @@ function ActiveTenant(props: {
                 tenant={tenant}
                 state={state}
                 notice={notice}
+                onNoticed={onNoticed}
                 onChanged={onChanged}
               />
             }
