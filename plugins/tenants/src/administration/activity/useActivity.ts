@@ -1,10 +1,10 @@
 import { useApi } from '@backstage/frontend-plugin-api';
+import { useRead } from '@internal/pages';
 import type {
   ListTenantAudit,
   TenantAuditEvent,
 } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 
 export type Search = Pick<ListTenantAudit, 'actor' | 'event' | 'outcome'>;
@@ -24,7 +24,7 @@ export function useActivity(slug: string, search: Search) {
   const [continued, setContinued] = useState<Found>();
   // Those of an earlier search are not continued.
   const before = continued?.search === search ? continued : undefined;
-  const { error, loading, retry } = useAsyncRetry(async () => {
+  const { error, loading, retry } = useRead(async () => {
     const { items, next_cursor } = await tenantsApi.listAudit(slug, {
       ...search,
       limit: PAGE,

@@ -1,11 +1,10 @@
 import { useApi } from '@backstage/frontend-plugin-api';
-import type { useListQuery } from '@internal/pages';
+import { type useListQuery, useRead } from '@internal/pages';
 import type {
   Membership,
   TenantsApi,
   TenantSummary,
 } from 'backstage-plugin-tenants-common';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
 
@@ -39,7 +38,7 @@ export interface TenantRows {
 export function useTenantRows({ search, state, order, page }: ListQuery) {
   const tenantsApi = useApi(tenantsApiRef);
   const readsAll = useReadsAllTenants();
-  return useAsyncRetry(() => {
+  return useRead(() => {
     const load = readsAll ? loadRows : loadOwnRows;
     return load(tenantsApi, { search, state, order, page });
   }, [tenantsApi, readsAll, search, state, order, page]);

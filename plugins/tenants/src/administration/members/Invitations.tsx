@@ -15,6 +15,7 @@ import {
   EmptyState,
   Loaded,
   Moment,
+  useRead,
 } from '@internal/pages';
 import type {
   CreatedInvitation,
@@ -22,7 +23,6 @@ import type {
   TenantRole,
 } from 'backstage-plugin-tenants-common';
 import { useRef, useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { PlainTable } from '../PlainTable';
@@ -37,7 +37,7 @@ const DAYS = ['1', '7', '30', '90'];
 export function Invitations({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const read = useAsyncRetry(
+  const read = useRead(
     () => tenantsApi.listInvitations(slug, { limit: SHOWN }),
     [tenantsApi, slug],
   );

@@ -4,7 +4,13 @@ import {
   TestApiProvider,
 } from '@backstage/frontend-test-utils';
 import { identityApiRef } from '@backstage/frontend-plugin-api';
-import { renderHook, screen, waitFor, within } from '@testing-library/react';
+import {
+  act,
+  renderHook,
+  screen,
+  waitFor,
+  within,
+} from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type {
   CatalogPrincipal,
@@ -142,6 +148,23 @@ describe('MembersTab', () => {
         role: 'member',
       });
       expect(field()).toHaveValue('');
+    });
+
+    it('shows who is added while the members are being read', async () => {
+      const api = registry(member(ANNA));
+      let answer = () => {};
+      api.listMembers.mockImplementationOnce(async () => {
+        await new Promise<void>(resolve => {
+          answer = resolve;
+        });
+        return { items: [member(ANNA)], totalItems: 1 };
+      });
+      await render(api);
+      await userEvent.type(field(), 'user:default/jane');
+      await add();
+      await screen.findByText(/jane was added/);
+      await act(async () => answer());
+      expect(await rowOf(/jane/)).toBeVisible();
     });
 
     it('adds a principal that is typed, without anything to pick', async () => {

@@ -1,11 +1,11 @@
 import { useApi } from '@backstage/frontend-plugin-api';
+import { useRead } from '@internal/pages';
 import type {
   CatalogPrincipal,
   TenantMember,
 } from 'backstage-plugin-tenants-common';
 import { useEffect } from 'react';
 import useAsync from 'react-use/esm/useAsync';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 
 /** How many members a page of the table has. */
@@ -21,7 +21,7 @@ export function useMembers(
   onBeyondTheEnd: (lastOffset: number) => void,
 ) {
   const tenantsApi = useApi(tenantsApiRef);
-  const page = useAsyncRetry(
+  const page = useRead(
     () => tenantsApi.listMembers(slug, { limit: PAGE_SIZE, offset }),
     [tenantsApi, slug, offset],
   );

@@ -9,6 +9,7 @@ import {
   ActionDialog,
   EmptyState,
   Loaded,
+  useRead,
 } from '@internal/pages';
 import { RiDeleteBinLine } from '@remixicon/react';
 import type {
@@ -16,7 +17,6 @@ import type {
   TenantShare,
 } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
 import { tenantsTranslationRef } from '../../translation';
@@ -42,10 +42,7 @@ export function SharesTab({ slug }: { slug: string }) {
   const mayShare = useOpenTenant()?.administers_tenants === true;
   const [ended, setEnded] = useState<TenantShare>();
   const [heading, focusHeading] = useFocusableHeading();
-  const read = useAsyncRetry(
-    () => tenantsApi.listShares(slug),
-    [tenantsApi, slug],
-  );
+  const read = useRead(() => tenantsApi.listShares(slug), [tenantsApi, slug]);
   return (
     <Flex direction="column" gap="4" pb="6">
       <div>

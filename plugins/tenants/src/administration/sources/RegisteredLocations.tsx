@@ -9,10 +9,10 @@ import {
   Loading,
   statusOf,
   useFailureText,
+  useRead,
 } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
@@ -31,7 +31,7 @@ const RETRY_MS = 5_000;
 /** Loads the locations that members of a tenant have registered with its catalog. */
 export function useRegistered(slug: string, isAvailable: boolean) {
   const catalog = useCatalogOf(slug);
-  const state = useAsyncRetry(
+  const state = useRead(
     async () => (isAvailable ? catalog.list() : []),
     [slug, isAvailable],
   );

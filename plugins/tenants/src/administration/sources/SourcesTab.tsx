@@ -1,15 +1,12 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Flex, Text } from '@backstage/ui';
-import { Alert, Failure, Loaded, Loading } from '@internal/pages';
+import { Alert, Failure, Loaded, Loading, useRead } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   SourceError,
   TenantStatus,
 } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import useAsyncRetry, {
-  type AsyncStateRetry,
-} from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import type { Polled } from '../tenant/usePolled';
@@ -90,7 +87,7 @@ function EngineSources(props: {
   const tenantsApi = useApi(tenantsApiRef);
   const hasEngines = status.state !== 'unknown';
   const registered = useRegistered(slug, hasEngines);
-  const config = useAsyncRetry<ReadCatalogConfig>(
+  const config = useRead(
     () => tenantsApi.getCatalogConfig(slug),
     [tenantsApi, slug],
   );
@@ -128,7 +125,7 @@ function EngineSources(props: {
 function Configuration(props: {
   slug: string;
   hasEngines: boolean;
-  config: AsyncStateRetry<ReadCatalogConfig>;
+  config: ReturnType<typeof useRead<ReadCatalogConfig>>;
   errors: SourceError[];
   onSaved: (saved: ReadCatalogConfig) => void;
 }) {

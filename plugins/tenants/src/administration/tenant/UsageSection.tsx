@@ -4,10 +4,9 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Select } from '@backstage/ui';
-import { EmptyState, Loaded, useDay } from '@internal/pages';
+import { EmptyState, Loaded, useDay, useRead } from '@internal/pages';
 import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Section } from './Section';
@@ -29,10 +28,7 @@ export function UsageSection({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [measure, setMeasure] = useState<Measure>('requests');
-  const usage = useAsyncRetry(
-    () => tenantsApi.listUsage(slug),
-    [tenantsApi, slug],
-  );
+  const usage = useRead(() => tenantsApi.listUsage(slug), [tenantsApi, slug]);
   return (
     <Section title={t('tenant.usage.title')}>
       <Loaded state={usage} failed={t('tenant.usage.failed')} height={160}>

@@ -1,5 +1,5 @@
+import { useRead } from '@internal/pages';
 import { useRef } from 'react';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import useInterval from 'react-use/esm/useInterval';
 
 /** What was loaded last, and how that went. */
@@ -25,7 +25,7 @@ export function usePolled<T>(
   isExpected: (value: T) => boolean,
   intervalMs: number,
 ): Polled<T> {
-  const { value: newest, ...state } = useAsyncRetry(load, [load]);
+  const { value: newest, ...state } = useRead(load, [load]);
   const last = useRef<T>();
   last.current = newest ?? last.current;
   const value = last.current;

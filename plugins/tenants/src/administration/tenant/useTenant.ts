@@ -1,11 +1,11 @@
 import { useApi } from '@backstage/frontend-plugin-api';
+import { useRead } from '@internal/pages';
 import type {
   Tenant,
   TenantsApi,
   TenantStatus,
   TenantUsage,
 } from 'backstage-plugin-tenants-common';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../api';
 import { listOwn, useReadsAllTenants } from '../list/useTenantRows';
 
@@ -24,7 +24,7 @@ export interface VisibleTenant {
 export function useTenant(slug: string) {
   const tenantsApi = useApi(tenantsApiRef);
   const readsAll = useReadsAllTenants();
-  return useAsyncRetry(
+  return useRead(
     async () =>
       (readsAll ? undefined : await findOwn(tenantsApi, slug)) ??
       (await findRow(tenantsApi, slug)),

@@ -5,11 +5,10 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Text } from '@backstage/ui';
-import { ActionDialog, Alert, Loaded, Moment } from '@internal/pages';
+import { ActionDialog, Alert, Loaded, Moment, useRead } from '@internal/pages';
 import type { TenantSignIn } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
-import useAsyncRetry from 'react-use/esm/useAsyncRetry';
 import { tenantsApiRef } from '../../../api';
 import { tenantsTranslationRef } from '../../../translation';
 import { Facts, useFocusableHeading } from '../../tenant/Section';
@@ -22,7 +21,7 @@ export function SignIn({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const isOn = useApi(configApiRef).has('auth.providers.tenant');
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const read = useAsyncRetry(
+  const read = useRead(
     async () => ({ provider: await tenantsApi.getSignIn(slug) }),
     [tenantsApi, slug],
   );
