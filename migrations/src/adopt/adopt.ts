@@ -1,6 +1,7 @@
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
 import { requireLayout } from '../phases/create';
 import { ADMIN_ROLE } from '../roles';
 import { refuseWhileDropping } from '../schema/createdCatalog';
@@ -20,6 +21,7 @@ import { createQuotaStatement, QUOTA_SEQUENCE } from './quota';
 import {
   createTriggerStatements,
   enableTriggers,
+  otherAdoption,
   tablesWithoutTriggers,
 } from './triggers';
 import { bringAdoptionAlong } from './functions';
@@ -52,10 +54,10 @@ export async function adopt(
   await refuseWhileDropping(context);
   const engine = { ...(await requireEngine(context, tenantId)), slug };
   await refuseOthersTables(context, engine);
+  await refuseAnother(context, engine);
   if (tenantId === DEFAULT_TENANT_ID && !(await requireLayout(migration))) {
     return engine;
   }
-  await refuseAnother(context, engine);
   await refuseLosses(context, engine);
   await refuseMissingRights(context, engine);
   await install(context, engine);
@@ -89,6 +91,7 @@ export async function readAdoptionLosses(
     : [];
 }
 
+/** @throws {@link RefusedError} for another engine of the tenant, and another adoption of the engine */
 async function refuseAnother(
   context: StepContext,
   engine: Engine,
@@ -98,6 +101,17 @@ async function refuseAnother(
     throw new RefusedError(
       `The catalog in the schema "${adopted.schema}" is adopted already. ` +
         `Undo that first (${adoptCommand(engine, 'unadopt')}).`,
+    );
+  }
+  // Their triggers would be replaced, and their tenant go stale without an error.
+  const other = await otherAdoption(context, engine);
+  if (other) {
+    throw new RefusedError(
+      `The catalog in the schema "${engine.schema}" is adopted for another tenant, or in another schema. ` +
+        `Undo that first (${operatorCommand(
+          'unadopt',
+          `--schema ${other.schema} --tenant ${other.tenantId}`,
+        )}).`,
     );
   }
 }

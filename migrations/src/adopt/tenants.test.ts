@@ -209,6 +209,29 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     ).rejects.toThrow('There is no tenant');
   });
 
+  it('are adopted for one tenant, and in one schema', async () => {
+    await setUp();
+    const { connection } = catalog;
+    const tenantId = '33333333-3333-4333-8333-333333333333';
+    await createTenant(catalog, tenantId, 'other');
+    for (const options of [
+      { tenantId, catalogSchema: acme.schema },
+      { tenantId, catalogSchema: 'public' },
+      { schema: 'tenancy_on_trial' },
+    ]) {
+      const owner = options.catalogSchema === acme.schema ? ACME : '0000';
+      await expect(adopt({ connection, ...options })).rejects.toThrow(
+        `unadopt --schema tenancy --tenant ${owner}`,
+      );
+    }
+    await acme.engine.ingest({ ref: 'component:default/a' });
+    await catalog.engine.ingest({ ref: 'component:default/a' });
+    expect(await differences(catalog)).toEqual([]);
+    expect(
+      await column(catalog, `select to_regnamespace('tenancy_on_trial')`),
+    ).toEqual([null]);
+  });
+
   it('lock the partitions of their tenant alone', async () => {
     await setUp();
     const { client } = catalog;

@@ -1,3 +1,4 @@
+import type { StepContext } from '../engine/Step';
 import { ADMIN_ROLE } from '../roles';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { escapeLiteral } from '../sql';
@@ -124,4 +125,25 @@ export async function tablesWithoutTriggers(
         ),
     ),
   );
+}
+
+/** Whose triggers the tables of the engine have, where these are not ours of its tenant. */
+export async function otherAdoption(
+  { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
+  engine: Engine,
+): Promise<{ schema: string; tenantId: string } | undefined> {
+  const [found] = await executor.read<{ schema: string; tenantId: string }>(
+    `select * from (
+       select n.nspname as schema, case t.tgnargs when 0 then '${DEFAULT_TENANT_ID}'
+                else left(encode(t.tgargs, 'escape'), 36) end as "tenantId"
+         from pg_trigger t
+         join pg_class r on r.oid = t.tgrelid
+         join pg_proc p on p.oid = t.tgfoid
+         join pg_namespace n on n.oid = p.pronamespace
+        where starts_with(p.proname, 'adoption_on_') and r.relname = any ($1)
+          and r.relnamespace = (select oid from pg_namespace where nspname = $2)) carried
+      where (schema, "tenantId") <> ($3, $4) limit 1`,
+    [ENGINE_TABLES, engine.schema, settings.schema, engine.tenantId],
+  );
+  return found;
 }
