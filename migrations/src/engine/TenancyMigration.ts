@@ -317,8 +317,10 @@ export class TenancyMigration {
   /**
    * Undoes `first` and all later steps, the last one first, and the product's own tables with
    * the first step of their phase. This includes a killed step, which the journal does not record.
+   *
+   * @param begin - called once nothing refuses the undo any more
    */
-  async undoFrom(first: Step): Promise<void> {
+  async undoFrom(first: Step, begin?: () => Promise<void>): Promise<void> {
     const { context } = this;
     const { executor, state } = context;
     const { home, options } = this;
@@ -341,6 +343,7 @@ export class TenancyMigration {
       created,
       undone.flatMap(({ empties = [] }) => empties),
     );
+    await begin?.();
     await this.createBookkeeping();
     await renewRecord(context, journal);
     await this.write(state.put(UNDO, first.name));

@@ -3,7 +3,17 @@ import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { adopt } from '../adopt/adopt';
-import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
+import { column } from '../adopt/__testUtils__/inspect';
+import {
+  createStockCatalog,
+  openStockCatalog,
+  STOCK_MIGRATIONS,
+} from '../adopt/__testUtils__/stockCatalog';
+import {
+  ACME,
+  createTenant,
+  giveEngine,
+} from '../adopt/__testUtils__/tenantEngine';
 import { cleanup } from '../cleanup/cleanup';
 import { EXIT_CODES } from '../errors';
 import type { TenancyMigration } from '../engine/TenancyMigration';
@@ -80,6 +90,34 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
       await expect(expectRefused(sql, dropped, undo)).resolves.toBeUndefined();
     },
   );
+
+  it('is refused before it ends the adoption of an engine', async () => {
+    database = await create();
+    const catalog = await openStockCatalog(database.connection);
+    await catalog.knex.migrate.latest({ directory: STOCK_MIGRATIONS });
+    await createTenant(catalog, ACME, 'acme');
+    const acme = await giveEngine(catalog, ACME);
+    const refs = () =>
+      column(
+        catalog,
+        `select entity_ref from entities where tenant_id = '${ACME}'`,
+      );
+    try {
+      await catalog.client.query(
+        'create view mine as select from entity_terms',
+      );
+      await expect(
+        database.migrate(migration => rollback(migration, 4), {
+          settings: { force: true },
+        }),
+      ).rejects.toMatchObject({ exitCode: EXIT_CODES.refused });
+      await acme.engine.ingest({ ref: 'component:default/later' });
+      await expect(refs()).resolves.toEqual(['component:default/later']);
+    } finally {
+      await acme.close();
+      await catalog.close();
+    }
+  });
 
   it('is refused before it begins for a view of the archive', async () => {
     database = await create();

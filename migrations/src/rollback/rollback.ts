@@ -60,10 +60,11 @@ export async function rollback(
     if (interference) {
       await refuseApplicationSessions(context, interference);
     }
-    if (isBeforeOrAt(first, swap)) {
-      await unadoptAll(context);
-    }
-    await migration.undoFrom(first);
+    await migration.undoFrom(first, async () => {
+      if (isBeforeOrAt(first, swap)) {
+        await unadoptAll(context);
+      }
+    });
   }
   const after = await migration.completedSteps();
   return before.filter(name => !after.includes(name)).reverse();
