@@ -168,7 +168,7 @@ async function lacksUsage(
   return lacks;
 }
 
-function schemaUsage({ schema }: Engine): string {
+export function schemaUsage({ schema }: Engine): string {
   return `usage on schema ${escapeIdentifier(schema)}`;
 }
 

@@ -1,17 +1,13 @@
 import type { StepContext } from '../engine/Step';
+import { ADMIN_ROLE } from '../roles';
 import { refuseDependentsOf } from '../schema/dependents';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
-import { escapeIdentifier, escapeLiteral } from '../sql';
-import {
-  describeTenant,
-  ENGINE_TABLES,
-  engineTable,
-  findEngines,
-} from './engine';
-import type { AdoptedTenant, Engine } from './engine';
-import { dropQuotaStatement, QUOTA_SEQUENCE } from './quota';
+import { doBlock, escapeIdentifier, escapeLiteral } from '../sql';
+import { describeTenant, ENGINE_TABLES, engineTable } from './engine';
+import type { AdoptedTenant, Engine, EngineTable } from './engine';
+import { dropQuotaStatement } from './quota';
 import { dropTriggers } from './triggers';
-import { asLogin } from './rights';
+import { asLogin, privilegesOnTable, schemaUsage } from './rights';
 import { describeEngines } from './status';
 import {
   adoptedEngine,
@@ -76,8 +72,14 @@ async function stopCarrying(
   engine: Engine,
 ): Promise<void> {
   const { executor, reporter } = context;
-  const engines = await findEngines(context, engine.tenantId);
-  if (!engines.some(({ schema }) => schema === engine.schema)) {
+  // Those of another version of the catalog may lack columns, or be gone.
+  const tables = await executor.read<{ table: EngineTable }>(
+    `select r.relname as table from pg_class r join pg_namespace n on n.oid = r.relnamespace
+      where n.nspname = $1 and r.relname = any ($2) and r.relkind = 'r'
+      order by array_position($2, r.relname::text)`,
+    [engine.schema, ENGINE_TABLES],
+  );
+  if (tables.length === 0) {
     reporter.warn(
       `The tables of the engine of ${describeTenant(
         engine,
@@ -86,7 +88,7 @@ async function stopCarrying(
     );
     return;
   }
-  for (const table of ENGINE_TABLES) {
+  for (const { table } of tables) {
     const name = engineTable(engine, table);
     await asLogin(context, () =>
       executor.transaction({
@@ -98,15 +100,31 @@ async function stopCarrying(
     );
   }
   const { grants = [] } = await readState(executor, engine.tenantId);
+  // Those on the sequence go with it.
+  const privileges = [
+    schemaUsage(engine),
+    ...tables.flatMap(({ table }) => privilegesOnTable(engine, table)),
+  ];
   await asLogin(context, () =>
     executor.transaction({
       title: 'Take back what was granted for it',
       locks: 'Privileges need no lock on a table.',
       statements: [
-        // Those on the sequence go with it: it is gone where the command was stopped behind this.
-        ...grants.filter(each => !each.includes(QUOTA_SEQUENCE)).reverse(),
+        ...privileges
+          .map(each => `revoke ${each} from ${ADMIN_ROLE}`)
+          .filter(each => grants.includes(each))
+          .reverse()
+          .map(unlessGone),
         dropQuotaStatement(escapeIdentifier(engine.schema)),
       ],
     }),
   );
+}
+
+/** A column is gone with its privileges. */
+function unlessGone(statement: string): string {
+  return doBlock(`begin
+  ${statement};
+exception when undefined_column then null;
+end`);
 }

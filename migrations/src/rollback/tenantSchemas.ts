@@ -9,8 +9,8 @@ import { enumerate, formatThings, script } from '../text';
 // The schemas of tenants' engines, of their template, and of instances of other plugins.
 const OWN = '^tenant_([0-9a-f]{32}|template)(_[A-Za-z][A-Za-z0-9-]*)?$';
 
-const SCHEMAS =
-  'select nspname as name from pg_namespace where nspname ~ $1 order by 1';
+const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
+  from pg_namespace where nspname ~ $1 order by 1`;
 
 /** The schemas of tenants in this database. */
 export async function readTenantSchemas(executor: Executor): Promise<string[]> {
@@ -77,7 +77,7 @@ async function findElsewhere(
   const tenants = await executor.read<{ id: string }>(
     `select replace(tenant_id::text, '-', '') as id from tenants`,
   );
-  const pattern = `^tenant_(${tenants.map(({ id }) => id).join('|')})(_|$)`;
+  const ids = new Set(tenants.map(({ id }) => id));
   const databases = await executor.read<{ name: string }>(
     `select datname as name from pg_database
       where datallowconn and not datistemplate and datname <> current_database()
@@ -88,8 +88,12 @@ async function findElsewhere(
     try {
       const session = await context.openSession(database);
       try {
-        const rows = await session.query<{ name: string }>(SCHEMAS, [pattern]);
-        found.push({ database, names: rows.map(({ name }) => name) });
+        const rows = await session.query<{ name: string; id: string }>(
+          SCHEMAS,
+          [OWN],
+        );
+        const ours = rows.filter(({ id }) => ids.has(id));
+        found.push({ database, names: ours.map(({ name }) => name) });
       } finally {
         await session.close();
       }
