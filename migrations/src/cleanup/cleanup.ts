@@ -42,13 +42,13 @@ export async function cleanup(context: StepContext): Promise<boolean> {
   if (!(await isLeft(context))) {
     return false;
   }
+  const journal = await Journal.read(executor, recordedBy(phases));
+  refuseTaken(await foreignNames(context, journal, DROPPED));
   if (!settings.force) {
     await refuseEarly(context);
   }
-  const journal = await Journal.read(executor, recordedBy(phases));
-  await renewRecord(context, journal);
-  refuseTaken(await foreignNames(context, journal, DROPPED));
   await refuseDependentsOf(executor, DROPPED);
+  await renewRecord(context, journal);
   for (const transaction of cleanupTransactions(context)) {
     await recording(context, DROPPED).executor.transaction(transaction);
   }

@@ -81,5 +81,9 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     );
     await created.client.query('revoke all on tenants from postgres');
     expect(await layoutOf(created)).toEqual(await layoutOf(swapped));
+    await created.client.query('create table entities_old (theirs text)');
+    await expect(
+      created.migrate(({ context }) => cleanup(context)),
+    ).rejects.toThrow('did not create the relation entities_old');
   });
 });
