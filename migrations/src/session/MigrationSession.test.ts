@@ -83,6 +83,19 @@ describe.each(databases.eachSupportedId())('a session on %s', id => {
     );
   });
 
+  it('is ended by the server once the host of its client has vanished', async () => {
+    const [limits] = await database.migrate(
+      ({ context: { executor } }) =>
+        executor.read(
+          `select current_setting('tcp_keepalives_idle') as idle,
+                  current_setting('tcp_keepalives_interval') as interval,
+                  current_setting('tcp_keepalives_count') as count`,
+        ),
+      { mode: 'read' },
+    );
+    expect(limits).toEqual({ idle: '30', interval: '10', count: '6' });
+  });
+
   it('refuses to change a database whose sessions are read-only by default, and reads it', async () => {
     await alterDatabase('set default_transaction_read_only = on');
     await expect(

@@ -80,6 +80,8 @@ export class MigrationSession {
       ...options.connection,
       application_name: options.applicationName.slice(0, 63),
       keepAlive: true,
+      // Otherwise a vanished server would be noticed only after TCP's own timeout.
+      keepAliveInitialDelayMillis: 10_000,
     });
     const session = new MigrationSession(client, options);
     try {

@@ -23,6 +23,14 @@ const MEANING: Readonly<Record<string, string>> = {
   extra_float_digits: '1',
 };
 
+// The server ends a session 90 seconds after the host of its client has vanished: by the system's
+// defaults its locks would stay for hours.
+const KEEPALIVES: Readonly<Record<string, string>> = {
+  tcp_keepalives_idle: '30',
+  tcp_keepalives_interval: '10',
+  tcp_keepalives_count: '6',
+};
+
 // Set if they exist and differ. PostgreSQL has createrole_self_grant since 16 and
 // restrict_nonsystem_relation_kind since its minors of August 2024, and only a superuser may
 // set session_replication_role, even to its current value.
@@ -51,7 +59,7 @@ export function sessionSettings(
     `select pg_catalog.set_config(s.name, wanted.value, false)
   from (values ${wanted.join(', ')}) as wanted (name, value)
   join pg_catalog.pg_settings s on s.name = wanted.name and s.setting <> wanted.value`,
-    ...Object.entries({ ...MEANING, ...own }).map(
+    ...Object.entries({ ...MEANING, ...KEEPALIVES, ...own }).map(
       ([name, value]) => `set ${name} = ${escapeLiteral(value)}`,
     ),
   ].join(';\n');

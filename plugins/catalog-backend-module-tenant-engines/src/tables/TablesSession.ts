@@ -80,6 +80,8 @@ export class TablesSession {
       password: connection.password,
       application_name: 'catalog tenant engines: tables',
       keepAlive: true,
+      // Otherwise a vanished server would be noticed only after TCP's own timeout.
+      keepAliveInitialDelayMillis: 10_000,
     });
     // Without a listener, the error would end the process. The query that needs the connection
     // fails as well.
