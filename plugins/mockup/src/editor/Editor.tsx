@@ -4,6 +4,7 @@ import { Alert } from '@internal/pages';
 import { allItems, type LayoutItem } from 'backstage-plugin-mockup-common';
 import { useCallback, useMemo, useRef, useState } from 'react';
 import { boxOf, readingOrder } from '../components/grid';
+import { LeaveDialog } from '../components/LeaveDialog';
 import {
   type MockupComponent,
   mockupComponentsApiRef,
@@ -37,7 +38,6 @@ import { ConflictDialog } from './saving/ConflictDialog';
 import { CopyDialog } from './saving/CopyDialog';
 import { DraftDialog, type OpenedDraft } from './saving/DraftDialog';
 import type { DraftStore } from './saving/drafts';
-import { LeaveDialog } from './saving/LeaveDialog';
 import { SaveProblem } from './saving/SaveProblem';
 import { SaveState } from './saving/SaveState';
 import { useDraft } from './saving/useDraft';

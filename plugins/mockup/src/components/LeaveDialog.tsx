@@ -1,6 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { LeaveDialog as SharedDialog } from '@internal/pages';
-import { mockupTranslationRef } from '../../translation';
+import { mockupTranslationRef } from '../translation';
 
 /** Asks before the page is left while something is not saved. */
 export function LeaveDialog(props: {
