@@ -2,6 +2,7 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Select } from '@backstage/ui';
 import { type LayoutItem, MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { useMemo, useState } from 'react';
+import { LeaveDialog } from '../components/LeaveDialog';
 import { isWithin, LimitedField } from '../components/LimitedField';
 import { mockupTranslationRef } from '../translation';
 import styles from './review.module.css';
@@ -35,38 +36,42 @@ export function CommentForm(props: {
     [items, nameOf, t],
   );
   return (
-    <form
-      className={styles.form}
-      onSubmit={async event => {
-        event.preventDefault();
-        setAsked(true);
-        if (isWithin(text, TEXT) && (await onSubmit(text))) {
-          setText('');
-          setAsked(false);
-        }
-      }}
-    >
-      <Select
-        label={t('review.about')}
-        options={options}
-        value={chosen ?? WHOLE}
-        onChange={next =>
-          onChoose(next === WHOLE ? undefined : (next as string))
-        }
-      />
-      <LimitedField
-        {...TEXT}
-        label={t('review.text')}
-        description={t('review.textHelp')}
-        isLong
-        value={text}
-        onChange={setText}
-        isTried={isAsked}
-        style={{ width: '100%' }}
-      />
-      <Button type="submit" isPending={isPending}>
-        {t('review.submit')}
-      </Button>
-    </form>
+    <>
+      <form
+        className={styles.form}
+        onSubmit={async event => {
+          event.preventDefault();
+          setAsked(true);
+          if (isWithin(text, TEXT) && (await onSubmit(text))) {
+            // More may have been typed meanwhile.
+            setText(now => (now === text ? '' : now));
+            setAsked(false);
+          }
+        }}
+      >
+        <Select
+          label={t('review.about')}
+          options={options}
+          value={chosen ?? WHOLE}
+          onChange={next =>
+            onChoose(next === WHOLE ? undefined : (next as string))
+          }
+        />
+        <LimitedField
+          {...TEXT}
+          label={t('review.text')}
+          description={t('review.textHelp')}
+          isLong
+          value={text}
+          onChange={setText}
+          isTried={isAsked}
+          style={{ width: '100%' }}
+        />
+        <Button type="submit" isPending={isPending}>
+          {t('review.submit')}
+        </Button>
+      </form>
+      <LeaveDialog isChanged={text.trim() !== ''} isDrafted={false} />
+    </>
   );
 }

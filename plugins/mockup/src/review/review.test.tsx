@@ -4,7 +4,7 @@ import { catalogApiRef } from '@backstage/plugin-catalog-react';
 import { catalogApiMock } from '@backstage/plugin-catalog-react/testUtils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
-import { screen, waitFor, within } from '@testing-library/react';
+import { act, screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type {
   CreateCommentRequest,
@@ -175,6 +175,34 @@ describe('the comments of a mockup', () => {
       backend.api.createComment.mock.calls.map(([, request]) => request),
     ).toEqual([{ text: 'Too wide' }, { text: 'No date', item: 'h' }]);
     expect(await seriousProblems()).toEqual([]);
+  });
+
+  it('are kept while they are typed: until they are saved, and before the page is left', async () => {
+    const backend = new Backend();
+    let answer = () => {};
+    backend.api.createComment.mockImplementationOnce(async (_, request) => {
+      await new Promise<void>(resolve => {
+        answer = resolve;
+      });
+      return { ...backend.comments[0], ...request, id: 'new' };
+    });
+    backend.say('Old');
+    await backend.renderComments();
+    const field = await screen.findByRole('textbox', { name: /^Comment/ });
+    await userEvent.type(field, 'Too wide');
+    await userEvent.click(await button('Comment'));
+    await userEvent.type(field, ', and too high');
+    await act(async () => answer());
+    expect(await screen.findByText('Your comment is saved.')).toBeVisible();
+    expect(field).toHaveValue('Too wide, and too high');
+
+    await userEvent.click(screen.getByRole('link', { name: 'All versions' }));
+    const dialog = await screen.findByRole('dialog', {
+      name: 'Leave without saving?',
+    });
+    await userEvent.click(within(dialog).getByRole('button', { name: 'Stay' }));
+    expect(field).toHaveValue('Too wide, and too high');
+    expect(backend.api.createComment).toHaveBeenCalledTimes(1);
   });
 
   it('are said on a phone too, of items that stand one below the other', async () => {
