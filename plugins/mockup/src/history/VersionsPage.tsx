@@ -60,12 +60,15 @@ function Versions(props: { read: ReadMockup }) {
   const { versions, failure, isLoading, replace } = loaded;
   // In the address, so that it is still chosen on the way back from the comparison.
   const [params, setParams] = useSearchParams();
-  const chosen = params.get('chosen')?.split(',') ?? [];
   const setChosen = (ids: string[]) =>
     setParams(ids.length > 0 ? { chosen: ids.join() } : {}, { replace: true });
   const [asked, setAsked] = useState<Version>();
   const [said, setSaid] = useState('');
   const items = versions?.items ?? [];
+  // Others are gone, or among older versions, where nobody could choose another instead.
+  const chosen = (params.get('chosen')?.split(',') ?? []).filter(id =>
+    items.some(each => each.id === id),
+  );
   const publishing = usePublishing(mockup, setSaid);
   const review = useReview(mockup.id, setSaid);
   const commentsHref = useRouteRef(commentsRouteRef)?.({ id: mockup.id }) ?? '';
