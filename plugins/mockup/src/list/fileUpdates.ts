@@ -2,6 +2,7 @@ import {
   isEqualJson,
   type Mockup,
   MOCKUP_FILE,
+  MOCKUP_LIMITS,
   type MockupApi,
   type MockupFileMockup,
   mockupFileMockupSchema,
@@ -62,7 +63,7 @@ export async function readFile(
 /** Each is a request: the mockups of larger files are new ones. */
 const MOST = 100;
 
-/** Those of a file that are here already, by their names. */
+/** Those of a file that are here already, by their names, each once. */
 export async function findKnown(
   api: Pick<MockupApi, 'listMockups'>,
   { mockups }: MockupFile,
@@ -72,8 +73,14 @@ export async function findKnown(
     return known;
   }
   for (const inFile of mockups) {
-    const { items } = await api.listMockups({ search: inFile.name });
-    const here = items.find(({ name }) => name === inFile.name);
+    const { items } = await api.listMockups({
+      search: inFile.name,
+      limit: MOCKUP_LIMITS.pageSize,
+    });
+    const here = items.find(
+      ({ id, name }) =>
+        name === inFile.name && !known.some(each => each.here.id === id),
+    );
     if (here) {
       known.push({ inFile, here });
     }

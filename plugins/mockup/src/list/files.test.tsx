@@ -43,6 +43,30 @@ describe('the import of a file', () => {
     ]);
   });
 
+  it('updates each of those that are here once', async () => {
+    const api = mockApi(mockupOf('Start'));
+    const onDone = jest.fn();
+    await renderInTestApp(<ImportDialog onDone={onDone} onClose={() => {}} />, {
+      apis: [[mockupApiRef, api as unknown as MockupApi]],
+    });
+    const { name, createdAt, updatedAt } = mockupOf('Start');
+    const start = { name, createdAt, updatedAt, versions: [] };
+    await userEvent.upload(
+      screen.getByLabelText('File'),
+      new File(
+        [JSON.stringify({ ...MOCKUP_FILE, mockups: [start, start] })],
+        'two.json',
+      ),
+    );
+    await screen.findByRole('radio', { name: /Update/ });
+    await userEvent.click(screen.getByRole('button', { name: 'Import' }));
+    await waitFor(() =>
+      expect(onDone).toHaveBeenCalledWith({ imported: 1, updated: 1 }),
+    );
+    // A hundred others may have the name as a part of theirs.
+    expect(api.listMockups).toHaveBeenCalledWith({ search: name, limit: 500 });
+  });
+
   it('doubles nothing where it cannot be found out what is here already', async () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = jest.fn();
