@@ -168,6 +168,19 @@ describe('the actions of a mockup', () => {
     });
   });
 
+  it('leaves alone what was not changed: others may have since', async () => {
+    const api = mockApi(mockupOf('Start', { description: 'Old' }));
+    await render(api);
+    await act('Start', /Name and description/);
+    const dialog = await screen.findByRole('dialog');
+    const [name] = within(dialog).getAllByRole('textbox');
+    await userEvent.type(name, ' page{Enter}');
+    expect(await link('Start page')).toBeVisible();
+    expect(api.updateMockup).toHaveBeenCalledWith('id-of-Start', {
+      name: 'Start page',
+    });
+  });
+
   it('duplicates with the newest layout, or with the history', async () => {
     const api = mockApi(mockupOf('Start'));
     await render(api);
@@ -246,6 +259,20 @@ describe('the actions of a mockup', () => {
 });
 
 describe('several mockups', () => {
+  it('are said to be left also on the last page', async () => {
+    const before = Array.from({ length: 24 }, (_, at) => mockupOf(`M${at}`));
+    const api = mockApi(...before, mockupOf('A'));
+    api.deleteMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await render(api, { at: '/?page=2' });
+    await link('A');
+    await userEvent.click(screen.getByRole('checkbox', { name: 'Choose A' }));
+    const move = 'Move to the trash';
+    await userEvent.click(screen.getByRole('button', { name: move }));
+    const dialog = within(await screen.findByRole('dialog'));
+    await userEvent.click(dialog.getByRole('button', { name: move }));
+    expect(await dialog.findByRole('alert')).toHaveTextContent('A: ');
+  });
+
   it('are moved to the trash at once; where that fails they stay chosen', async () => {
     const api = mockApi(...['A', 'B', 'C'].map(name => mockupOf(name)));
     api.deleteMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));

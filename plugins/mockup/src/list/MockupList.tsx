@@ -201,7 +201,7 @@ export function MockupList() {
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}
-            onDone={() => refresh(chosen)}
+            onDone={refresh}
             actions={[
               {
                 open: t('list.actions.trash'),
@@ -261,12 +261,18 @@ export function MockupList() {
           name={asked.mockup.name}
           description={asked.mockup.description}
           onClose={close}
-          onSubmit={async ({ name, description }) => {
-            await mockupApi.updateMockup(asked.mockup.id, {
-              name,
-              description: description || null,
-            });
-            mockups.retry();
+          onSubmit={async details => {
+            const { id, name, description = '' } = asked.mockup;
+            const changes = {
+              ...(details.name !== name && { name: details.name }),
+              ...(details.description !== description && {
+                description: details.description || null,
+              }),
+            };
+            if (Object.keys(changes).length > 0) {
+              await mockupApi.updateMockup(id, changes);
+              mockups.retry();
+            }
           }}
         />
       )}

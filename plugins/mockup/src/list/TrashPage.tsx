@@ -113,7 +113,7 @@ export function TrashPage() {
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}
-            onDone={() => refresh(chosen)}
+            onDone={refresh}
             actions={[
               {
                 open: t('list.trash.restore'),
