@@ -395,6 +395,7 @@ export class EngineManager {
       // Upstream spreads items that were processed together over this time.
       entry.slackMs = (processingIntervalMs(config) ?? 0) / 2;
     }
+    const within = configs.reach(tenant, await hostsOf(services.discovery));
     const { members } = this.#options;
     const memberEntities = members.open(tenant, { work, logger });
     const database = this.#sleeping.open({
@@ -437,7 +438,7 @@ export class EngineManager {
         services,
         signal,
         sources: new CodeSources(this.#options.sources),
-        within: configs.reach(tenant, await hostsOf(services.discovery)),
+        within,
         work,
       });
       logger.info('The engine runs');

@@ -20,7 +20,7 @@ import { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
-import { EnginePool } from '../work/EnginePool';
+import { EnginePool, type SchemaDatabase } from '../work/EnginePool';
 import { UPSTREAM } from '../tables/__testUtils__/EngineDatabase';
 import { TablesSession } from '../tables/TablesSession';
 import { migrateTenant } from '../tables/upstreamMigrations';
@@ -79,13 +79,15 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
   const scheduled: { id: string; signal?: AbortSignal }[] = [];
 
   const start = async (options: {
-    schema: string;
+    schema?: string;
+    database?: SchemaDatabase;
     features?: EngineFeature[];
     signal?: AbortSignal;
     tenant?: ActiveTenant;
   }) => {
     const {
-      schema,
+      schema = '',
+      database = pool.forSchema(schema),
       features = [],
       signal = new AbortController().signal,
       tenant = { tenantId: randomUUID(), tenantSlug: 'acme' },
@@ -103,7 +105,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
           events: { useEventBus: 'never' },
         },
       }),
-      database: pool.forSchema(schema),
+      database,
       features: [catalogPlugin, ...features],
       logger: mockServices.rootLogger(),
       services: {
@@ -234,6 +236,14 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     expect(socket.destroyed).toBe(true);
     await expect(open()).rejects.toThrow('aborted');
     expect(engine.upgradeAt('/others')).toBeUndefined();
+  });
+
+  it('closes its database where its start was given up before it began', async () => {
+    const database = { ...pool.forSchema('x'), close: jest.fn() };
+    await expect(
+      start({ database, signal: AbortSignal.abort(new Error('Too late')) }),
+    ).rejects.toThrow('Too late');
+    expect(database.close).toHaveBeenCalled();
   });
 
   it('gives up a module that never starts, and keeps it from the database', async () => {

@@ -76,7 +76,8 @@ export class TenantEngine {
   #hasTasks = false;
 
   /**
-   * Starts the modules and the plugin, until the signal aborts.
+   * Starts the modules and the plugin, until the signal aborts. Closes the database where it
+   * fails.
    *
    * @throws what a module or the plugin throws, or the reason of the signal
    */
@@ -85,22 +86,25 @@ export class TenantEngine {
   ): Promise<TenantEngine> {
     const { background = 'everything', signal, work } = options;
     const { within = start => start() } = options;
-    signal.throwIfAborted();
-    const engine = new TenantEngine(options);
+    let engine: TenantEngine | undefined;
     const listeners = GLOBAL_EVENTS.map(
       event => new Set(process.listeners(event)),
     );
     try {
+      signal.throwIfAborted();
+      engine = new TenantEngine(options);
+      const backend = engine.#backend;
       await Promise.race([
         background === 'everything'
-          ? work.start(() => within(() => engine.#backend.start()))
-          : engine.#backend.start(),
+          ? work.start(() => within(() => backend.start()))
+          : backend.start(),
         rejectionOf(signal),
       ]);
       return engine;
     } catch (error) {
+      options.database.close();
       // Not awaited: it first waits for the end of the start, which may never come.
-      engine.stop().catch(() => undefined);
+      engine?.stop().catch(() => undefined);
       throw error;
     } finally {
       // The backend around this one has such listeners: each of these would log every
