@@ -51,7 +51,6 @@ import {
 } from './status/EngineStatusRecorder';
 import { EngineStatusStore } from './status/EngineStatusStore';
 import { countFailures, countStates, reportEngines } from './status/metrics';
-import { readGiven } from './shares/readGiven';
 import { refuseRemoval } from './shares/refuseRemoval';
 import { SharedEntities, type ShareTiming } from './shares/SharedEntities';
 import { EngineTables } from './tables/EngineTables';
@@ -407,7 +406,7 @@ export const catalogModuleTenantEngines = (
                     engines.works.of(tenant).runTask(write),
                   ),
               },
-              readGiven: id => readGiven(pool, id),
+              pool,
               receivers: () =>
                 manager
                   .held()

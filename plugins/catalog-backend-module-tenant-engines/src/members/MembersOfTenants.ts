@@ -1,6 +1,5 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { RELATION_MEMBER_OF } from '@backstage/catalog-model';
-import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   type ActiveTenant,
   DEFAULT_TENANT_ID,
@@ -10,6 +9,7 @@ import {
 import { describeFailure } from '../engine/failures';
 import type { EnginePool } from '../work/EnginePool';
 import type { BackgroundWork } from '../work/BackgroundWork';
+import { ownersOf } from '../work/ownersOf';
 import { MemberEntities, PROVIDER_NAME } from './MemberEntities';
 import { type MemberSources, readMemberEntities } from './readMemberEntities';
 
@@ -67,7 +67,8 @@ export class MembersOfTenants {
       work,
       logger,
       read: () => readMemberEntities(tenant, this.#sources),
-      ownersOf: refs => this.#ownersOf(tenantId, refs),
+      ownersOf: refs =>
+        ownersOf(this.#pool, tenantId, { refs, sourceKey: PROVIDER_NAME }),
     });
     this.#open.set(tenantId, entities);
     return entities;
@@ -182,28 +183,5 @@ export class MembersOfTenants {
           ),
     );
     return new Map(rows.map(({ id, digest }) => [id, digest]));
-  }
-
-  /** Not in the engine's own sessions, which would wake it. */
-  async #ownersOf(
-    tenantId: string,
-    refs: string[],
-  ): Promise<Map<string, 'own' | 'other'>> {
-    if (refs.length === 0) {
-      return new Map();
-    }
-    const schema = `"${engineSchemaOf(tenantId)}"`;
-    const rows = await this.#pool.query<{ ref: string; is_own: boolean }>(
-      `select s.entity_ref as ref,
-              s.location_key is null and not exists (
-                select from ${schema}.refresh_state_references r
-                 where r.target_entity_ref = s.entity_ref
-                   and r.source_key is distinct from $2) as is_own
-         from ${schema}.refresh_state s where s.entity_ref = any ($1)`,
-      [refs, PROVIDER_NAME],
-    );
-    return new Map(
-      rows.map(({ ref, is_own }) => [ref, is_own ? 'own' : 'other']),
-    );
   }
 }

@@ -3,7 +3,6 @@ import { type Entity, stringifyEntityRef } from '@backstage/catalog-model';
 import { toError } from '@backstage/errors';
 import {
   type ActiveShare,
-  ANNOTATION_SHARE,
   type CatalogStore,
   type TenantDatabase,
   type TenantMutation,
@@ -13,10 +12,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import createLimit from 'p-limit';
 import { stampOf } from '../code/stamp';
 import { copyOf, isShareable, SHARES_SOURCE } from './copies';
+import { readGiven, readOwn } from './readGiven';
 import type {
   CopiesNote,
   EngineStatusStore,
 } from '../status/EngineStatusStore';
+import type { EnginePool } from '../work/EnginePool';
 
 /** Pauses, in milliseconds. */
 export interface ShareTiming {
@@ -35,7 +36,6 @@ export const SHARE_TIMING: ShareTiming = { lookMs: 5_000, ownMs: 60_000 };
 const MOST_ENTITIES = 10_000;
 /** Receiving tenants that this process feeds at a time. */
 const FEEDS = 2;
-const REFS_PER_QUERY = 1_000;
 const STOP_MS = 2_000;
 
 interface SharedEntitiesOptions {
@@ -48,8 +48,7 @@ interface SharedEntitiesOptions {
   mutations: {
     apply(tenantId: string, mutation: TenantMutation): Promise<void>;
   };
-  /** Which copies the engine of a tenant has: their stamps, by ref. */
-  readGiven: (tenantId: string) => Promise<Map<string, string>>;
+  pool: Pick<EnginePool, 'query'>;
   /** The tenants with an engine whose background work this process does. */
   receivers: () => string[];
   shares: Pick<TenantShareStore, 'listActive'>;
@@ -318,9 +317,9 @@ export class SharedEntities {
     if (given?.version === offer.version && !this.#mayHaveOwn(receiver, now)) {
       return;
     }
-    const own = await this.#ownOf(receiver, [...offer.copies.keys()]);
+    const { mutations, pool, status } = this.#options;
+    const own = await readOwn(pool, receiver, [...offer.copies.keys()]);
     const copies = new Map([...offer.copies].filter(([ref]) => !own.has(ref)));
-    const { mutations, readGiven, status } = this.#options;
     const notes = [...offer.doubles].map(([shareId, doubles]) =>
       noteOf(shareId, doubles, offer, own),
     );
@@ -329,7 +328,7 @@ export class SharedEntities {
     await status.writeCopies(receiver, notes, { keep: noted });
     // Not from memory: another process may have had the lease meanwhile, and tables of an engine
     // that are gone are made anew.
-    const mutation = toMutation(copies, await readGiven(receiver));
+    const mutation = toMutation(copies, await readGiven(pool, receiver));
     if (mutation) {
       await mutations.apply(receiver, mutation);
     }
@@ -343,29 +342,6 @@ export class SharedEntities {
     const lookedAt = this.#given.get(receiver)?.lookedAt ?? -Infinity;
     const asleepSince = this.#options.asleepSince(receiver) ?? Infinity;
     return now - lookedAt >= this.#timing.ownMs && lookedAt < asleepSince;
-  }
-
-  /** Which of these refs the tenant has from elsewhere. */
-  async #ownOf(receiver: string, refs: string[]): Promise<Set<string>> {
-    const own = new Set<string>();
-    for (let at = 0; at < refs.length; at += REFS_PER_QUERY) {
-      const some = refs.slice(at, at + REFS_PER_QUERY);
-      const rows = await this.#options.database.query<{ ref: string }>(
-        receiver,
-        scope =>
-          scope
-            .table('entities')
-            .whereNull('deleted_at')
-            .whereIn('entity_ref', some)
-            .whereRaw(
-              `final_entity #>> array['metadata', 'annotations', ?] is null`,
-              [ANNOTATION_SHARE],
-            )
-            .select({ ref: 'entity_ref' }),
-      );
-      rows.forEach(({ ref }) => own.add(ref));
-    }
-    return own;
   }
 }
 

@@ -2,6 +2,7 @@ import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { escapeIdentifier } from 'pg';
 import { STAMP } from '../code/stamp';
 import type { EnginePool } from '../work/EnginePool';
+import { ownersOf } from '../work/ownersOf';
 import { SHARES_SOURCE } from './copies';
 
 /** What PostgreSQL says where a tenant has no tables yet. */
@@ -16,19 +17,41 @@ export async function readGiven(
   tenantId: string,
 ): Promise<Map<string, string>> {
   const schema = escapeIdentifier(engineSchemaOf(tenantId));
-  try {
-    const rows = await pool.query<{ ref: string; stamp: string }>(
+  const rows = await unlessWithoutTables(
+    pool.query<{ ref: string; stamp: string }>(
       `select s.entity_ref as ref,
               s.unprocessed_entity::jsonb #>> array['metadata', 'annotations', $2] as stamp
          from ${schema}.refresh_state_references r
          join ${schema}.refresh_state s on s.entity_ref = r.target_entity_ref
         where r.source_key = $1`,
       [SHARES_SOURCE, STAMP],
-    );
-    return new Map(rows.map(({ ref, stamp }) => [ref, stamp]));
+    ),
+  );
+  return new Map(rows.map(({ ref, stamp }) => [ref, stamp]));
+}
+
+/** Which of these refs the engine of a tenant has from elsewhere, also where it can't process them. */
+export async function readOwn(
+  pool: Pick<EnginePool, 'query'>,
+  tenantId: string,
+  refs: string[],
+): Promise<Set<string>> {
+  const owners = await unlessWithoutTables(
+    ownersOf(pool, tenantId, { refs, sourceKey: SHARES_SOURCE }).then(found => [
+      ...found,
+    ]),
+  );
+  return new Set(
+    owners.flatMap(([ref, owner]) => (owner === 'other' ? [ref] : [])),
+  );
+}
+
+async function unlessWithoutTables<T>(read: Promise<T[]>): Promise<T[]> {
+  try {
+    return await read;
   } catch (error) {
     if ((error as { code?: string }).code === UNDEFINED_TABLE) {
-      return new Map();
+      return [];
     }
     throw error;
   }

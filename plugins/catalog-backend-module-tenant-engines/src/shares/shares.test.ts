@@ -300,6 +300,20 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     );
   });
 
+  it('gives way to what the tenant has itself under the same ref also where that is invalid', async () => {
+    await feed('globex', entity('API', 'a', { definition: 0 }));
+    await feed('acme', entity('API', 'a'));
+    await share('acme', ['globex'], 'kind=api');
+    await eventually(async () => {
+      await expect(shares.list('globex')).resolves.toMatchObject({
+        received: [{ copies: 0, conflicts: 1 }],
+      });
+    });
+    expect(await namesOf('globex')).toEqual([]);
+    await feed('globex');
+    await eventuallyHas('globex', 'API a of acme');
+  });
+
   it('is passed on by no process that has just given the work of the tenant up', async () => {
     // Its lease is still there, and its work has come to its end.
     await works.pause(tenants.idOf('globex'));
