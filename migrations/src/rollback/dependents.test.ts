@@ -91,7 +91,7 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
     },
   );
 
-  it('is refused before it ends the adoption of an engine', async () => {
+  it('is refused before it ends the adoption of an engine, and drops that with the tenants', async () => {
     database = await create();
     const catalog = await openStockCatalog(database.connection);
     await catalog.knex.migrate.latest({ directory: STOCK_MIGRATIONS });
@@ -113,6 +113,12 @@ describe.each(databases.eachSupportedId())('an undo on %s', id => {
       ).rejects.toMatchObject({ exitCode: EXIT_CODES.refused });
       await acme.engine.ingest({ ref: 'component:default/later' });
       await expect(refs()).resolves.toEqual(['component:default/later']);
+      await catalog.client.query('drop view mine');
+      await acme.close();
+      await database.migrate(toTheStart, { settings: { force: true } });
+      await expect(
+        column(catalog, `select to_regnamespace('${acme.schema}')`),
+      ).resolves.toEqual([null]);
     } finally {
       await acme.close();
       await catalog.close();

@@ -5,6 +5,7 @@ import type { PhaseNumber, Step, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
+import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { roles } from '../phases/phase3_application/40_roles';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { relationExists } from '../schema/lookups';
@@ -13,6 +14,7 @@ import { refuseApplicationSessions } from './applicationSessions';
 import type { Interference } from './applicationSessions';
 import { dropCatalog, readCatalogToDrop } from './dropCatalog';
 import { readLosses } from './losses';
+import { dropTenantSchemas } from './tenantSchemas';
 import { firstToUndo, isBeforeOrAt, missingOldTable } from './wayBack';
 
 const FLAG_OFF =
@@ -63,6 +65,9 @@ export async function rollback(
     await migration.undoFrom(first, async () => {
       if (isBeforeOrAt(first, swap)) {
         await unadoptAll(context);
+      }
+      if (isBeforeOrAt(first, tenantsTable)) {
+        await dropTenantSchemas(context);
       }
     });
   }
