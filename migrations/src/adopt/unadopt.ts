@@ -1,8 +1,9 @@
 import type { StepContext } from '../engine/Step';
 import { ADMIN_ROLE } from '../roles';
 import { refuseDependentsOf } from '../schema/dependents';
+import { unlessGone } from '../schema/grants';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
-import { doBlock, escapeIdentifier, escapeLiteral } from '../sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { describeTenant, ENGINE_TABLES, engineTable } from './engine';
 import type { AdoptedTenant, Engine, EngineTable } from './engine';
 import { dropQuotaStatement } from './quota';
@@ -119,12 +120,4 @@ async function stopCarrying(
       ],
     }),
   );
-}
-
-/** A column is gone with its privileges. */
-function unlessGone(statement: string): string {
-  return doBlock(`begin
-  ${statement};
-exception when undefined_column then null;
-end`);
 }

@@ -1,6 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
-import { escapeIdentifier, escapeLiteral } from '../sql';
+import { doBlock, escapeIdentifier, escapeLiteral } from '../sql';
 import { APP_ROLE, ownerStatement } from '../roles';
 import { adminPolicyStatement } from './policies';
 
@@ -73,7 +73,15 @@ export async function undoGrants(
   key: string,
 ): Promise<string[]> {
   const granted = (await state.get<Grant[]>(key)) ?? [];
-  return [...granted.map(revokeStatement), state.forget(key)];
+  return [...granted.map(revokeStatement).map(unlessGone), state.forget(key)];
+}
+
+/** A REVOKE on what somebody may have dropped since, and the privileges with it. */
+export function unlessGone(statement: string): string {
+  return doBlock(`begin
+  ${statement};
+exception when undefined_table or undefined_column then null;
+end`);
 }
 
 /** The sequences from which the defaults of a table's columns take their values. */

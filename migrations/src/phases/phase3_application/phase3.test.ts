@@ -150,6 +150,21 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     expect(await uniqueIndexes()).toEqual(before);
   });
 
+  it('is undone although a sequence that it granted was dropped since', async () => {
+    const database = await create();
+    await database.client.query(
+      `create sequence numbers;
+       alter table entities add column number int default nextval('numbers')`,
+    );
+    await runPhases(database, 3);
+    await database.client.query(
+      'alter table entities drop column number; drop sequence numbers',
+    );
+    await expect(
+      database.migrate(migration => migration.undoFrom(oneTenant)),
+    ).resolves.toBeUndefined();
+  });
+
   it('is undone without a trace, and done again', async () => {
     const database = await create();
     await database.client.query(`do $$ begin

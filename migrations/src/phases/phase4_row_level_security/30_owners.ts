@@ -56,21 +56,30 @@ export async function checkOwnersCanBeRestored(
   const refused: string[] = [];
   for (const table of TABLES) {
     const former = await context.state.get<FormerOwner>(stateKey(table));
-    const [{ may }] = await context.executor.read<{ may: boolean }>(
-      `select coalesce(bool_and(pg_has_role(session_user, oid, 'USAGE')), true) as may
-         from pg_roles where rolname = any ($1)`,
-      [[former?.owner, former && ADMIN_ROLE].filter(Boolean)],
+    if (!former) {
+      continue;
+    }
+    const owner = escapeIdentifier(former.owner);
+    const [{ may, exists }] = await context.executor.read<{
+      may: boolean;
+      exists: boolean;
+    }>(
+      `select bool_and(r.oid is not null and pg_has_role(session_user, r.oid, 'USAGE')) as may,
+              to_regrole($2) is not null as exists
+         from unnest(array['${ADMIN_ROLE}', $1]) name left join pg_roles r on r.rolname = name`,
+      [former.owner, owner],
     );
-    if (former && !may) {
-      refused.push(
-        `alter table ${table} owner to ${escapeIdentifier(former.owner)}`,
-      );
+    if (!exists) {
+      refused.push(`create role ${owner}`);
+    }
+    if (!may) {
+      refused.push(`alter table ${table} owner to ${owner}`);
     }
   }
   if (refused.length > 0) {
     throw new RefusedError(
       'The login may not hand the tables back to their former owners. Let a superuser ' +
-        `undo this phase, or run:\n${refused.join(';\n')};`,
+        `undo this phase, or run:\n${[...new Set(refused)].join(';\n')};`,
     );
   }
 }
