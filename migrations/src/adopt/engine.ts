@@ -169,18 +169,33 @@ export async function requireTenant(
   return rows[0];
 }
 
+/** The schema to look for an engine in, if one was named or follows from the tenant. */
+function wantedSchema(
+  { catalogSchema }: StepContext['settings'],
+  tenantId: string,
+): string | undefined {
+  return (
+    catalogSchema ??
+    (tenantId === DEFAULT_TENANT_ID ? undefined : engineSchemaOf(tenantId))
+  );
+}
+
 /**
  * The schemas in which all tables of an engine stand; for the default tenant, without those
  * that are named after other tenants.
+ *
+ * @param wanted - the only schema to look at: of thousands of tenants, each has such tables
  */
 export async function findEngines(
   { executor, settings }: Pick<StepContext, 'executor' | 'settings'>,
-  tenantId = DEFAULT_TENANT_ID,
+  tenantId: string,
+  wanted = wantedSchema(settings, tenantId),
 ): Promise<Engine[]> {
   return executor.read<Engine>(
     `select n.nspname as schema, $3::text as "tenantId"
        from pg_namespace n
-      where n.nspname <> $2 and n.nspname !~ '^pg_' and n.nspname !~ $4 and not exists (
+      where n.nspname = coalesce($5, n.nspname)
+        and n.nspname <> $2 and n.nspname !~ '^pg_' and n.nspname !~ $4 and not exists (
         select from jsonb_each($1::jsonb) t, jsonb_array_elements_text(t.value) c
          where not exists (
            select from pg_class r
@@ -193,18 +208,8 @@ export async function findEngines(
       settings.schema,
       tenantId,
       tenantId === DEFAULT_TENANT_ID ? OTHER_TENANTS : '^$',
+      wanted,
     ],
-  );
-}
-
-/** The schema to look for an engine in, if one was named or follows from the tenant. */
-export function wantedSchema(
-  { catalogSchema }: StepContext['settings'],
-  tenantId: string,
-): string | undefined {
-  return (
-    catalogSchema ??
-    (tenantId === DEFAULT_TENANT_ID ? undefined : engineSchemaOf(tenantId))
   );
 }
 
@@ -215,14 +220,11 @@ export function wantedSchema(
  */
 export async function requireEngine(
   context: Pick<StepContext, 'executor' | 'settings'>,
-  tenantId = DEFAULT_TENANT_ID,
+  tenantId: string,
 ): Promise<Engine> {
-  const wanted = wantedSchema(context.settings, tenantId);
-  const found = await findEngines(context, tenantId);
-  const engine = wanted
-    ? found.find(({ schema }) => schema === wanted)
-    : found[0];
+  const [engine, ...others] = await findEngines(context, tenantId);
   if (!engine) {
+    const wanted = wantedSchema(context.settings, tenantId);
     throw new RefusedError(
       `${
         wanted ? `The schema "${wanted}"` : 'This database'
@@ -232,8 +234,10 @@ export async function requireEngine(
         'or name their schema (--catalog-schema).',
     );
   }
-  if (!wanted && found.length > 1) {
-    const list = found.map(({ schema }) => `"${schema}"`).join(', ');
+  if (others.length > 0) {
+    const list = [engine, ...others]
+      .map(({ schema }) => `"${schema}"`)
+      .join(', ');
     throw new RefusedError(
       `Several schemas have tables of a stock catalog: ${list}. Name the one to ` +
         'adopt (--catalog-schema).',

@@ -8,7 +8,6 @@ import {
   describeTenant,
   engineTable,
   findEngines,
-  wantedSchema,
 } from './engine';
 import type { Engine } from './engine';
 import { tablesWithoutTriggers } from './triggers';
@@ -128,9 +127,10 @@ export async function readAdoptionStatus(
   tenantId = DEFAULT_TENANT_ID,
 ): Promise<AdoptionStatus> {
   const { engine: adopted, copy } = await readState(executor, tenantId);
-  const wanted = adopted?.schema ?? wantedSchema(settings, tenantId);
-  const found = (await findEngines({ executor, settings }, tenantId)).filter(
-    ({ schema }) => wanted === undefined || schema === wanted,
+  const found = await findEngines(
+    { executor, settings },
+    tenantId,
+    adopted?.schema,
   );
   const engine = found.length === 1 ? found[0] : undefined;
   const missing =
