@@ -51,7 +51,6 @@ export function describeTenants(
 /** Adds tenants beside the default one, after phase 5. */
 export async function addTenants(database: CatalogDatabase): Promise<void> {
   await database.client.query(`
-    drop trigger if exists relations_history on relations;
     insert into tenants (tenant_id, tenant_slug, tenant_name, deleted_at) values
       ('${TEAM}', 'my-team', 'My team', null), ('${OTHER}', 'other', 'Other', null),
       (gen_random_uuid(), 'gone', 'Gone', now())`);
