@@ -24,7 +24,6 @@ const OPTIONS: Partial<Record<PhaseNumber, Option[]>> = {
     noAdminGrantOption,
     forceOption('go on although an old application is still connected'),
   ],
-  5: [forceOption('go on although things stay with the tables of before')],
   6: [baseUrlOption],
 };
 
