@@ -5,6 +5,8 @@ import { join, sep } from 'path';
 
 /** The longest secret that a file may hold. */
 const MAX_FILE_BYTES = 64 * 1024;
+/** Of all references together: each may be repeated thousands of times. */
+const MAX_CHARACTERS = 1024 * 1024;
 const FILE_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,252}$/;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
@@ -47,6 +49,17 @@ export async function resolveReferences(
 ): Promise<ResolvedConfig> {
   const origins = new Map<string, Origin>();
   const secrets = new Set<string>();
+  let characters = 0;
+  const use = (secret: string, path: string) => {
+    characters += secret.length;
+    if (characters > MAX_CHARACTERS) {
+      throw new InputError(
+        `${path}: expected at most ${MAX_CHARACTERS} characters of secrets in the configuration`,
+      );
+    }
+    secrets.add(secret);
+    return secret;
+  };
   // A key with a dot in it may have the path of another value: neither may then pass for a text
   // without a secret.
   const note = (path: string, origin: Origin) =>
@@ -54,14 +67,18 @@ export async function resolveReferences(
 
   async function resolve(value: JsonValue, path: string): Promise<JsonValue> {
     if (typeof value === 'string') {
-      const { text, origin } = substitute(value, path, scope, secrets);
+      const { text, origin } = substitute(value, name =>
+        use(variableOf(name, path, scope), path),
+      );
       note(path, origin);
       return text;
     }
     if (Array.isArray(value)) {
-      return Promise.all(
-        value.map((item, i) => resolve(item, `${path}[${i}]`)),
-      );
+      const items: JsonValue[] = [];
+      for (const [i, item] of value.entries()) {
+        items.push(await resolve(item, `${path}[${i}]`));
+      }
+      return items;
     }
     if (value === null || typeof value !== 'object') {
       return value;
@@ -69,19 +86,17 @@ export async function resolveReferences(
     const special = Object.keys(value).find(key => key.startsWith('$'));
     if (special !== undefined) {
       note(path, 'reference');
-      const secret = await readSecretFile(
-        fileNameOf(value, special, path),
-        path,
-        scope,
-      );
-      secrets.add(secret);
-      return secret;
+      const name = fileNameOf(value, special, path);
+      return use(await readSecretFile(name, path, scope), path);
     }
-    const entries = Object.entries(value).map(async ([key, item]) => [
-      key,
-      await resolve(item as JsonValue, path ? `${path}.${key}` : key),
-    ]);
-    return Object.fromEntries(await Promise.all(entries));
+    const resolved: JsonObject = {};
+    for (const [key, item] of Object.entries(value)) {
+      resolved[key] = await resolve(
+        item as JsonValue,
+        path ? `${path}.${key}` : key,
+      );
+    }
+    return resolved;
   }
 
   const data = (await resolve(config, '')) as JsonObject;
@@ -94,9 +109,7 @@ export async function resolveReferences(
 
 function substitute(
   value: string,
-  path: string,
-  scope: SecretScope,
-  secrets: Set<string>,
+  secretOf: (name: string) => string,
 ): { text: string; origin: Origin } {
   // As in Backstage: `$${` stands for `${`.
   const parts = value.split(/(\$?\$\{[^{}]*\})/);
@@ -105,8 +118,7 @@ function substitute(
     if (parts[i].startsWith('$$')) {
       parts[i] = parts[i].slice(1);
     } else {
-      parts[i] = variableOf(parts[i].slice(2, -1).trim(), path, scope);
-      secrets.add(parts[i]);
+      parts[i] = secretOf(parts[i].slice(2, -1).trim());
       references += 1;
     }
   }
@@ -209,7 +221,11 @@ async function readSecretFile(
     if (!stats.isFile() || stats.size > MAX_FILE_BYTES) {
       throw missing();
     }
-    return (await handle.readFile('utf8')).trimEnd();
+    const secret = (await handle.readFile('utf8')).trimEnd();
+    if (!secret) {
+      throw new InputError(`${path}: the file '${name}' is empty`);
+    }
+    return secret;
   } finally {
     await handle.close();
   }

@@ -31,6 +31,8 @@ beforeAll(() => {
   writeFileSync(join(directory, 'acme', '..data', 'mounted'), `${SECRET}\n`);
   writeFileSync(join(directory, 'acme', 'token'), `${SECRET}\n`);
   writeFileSync(join(directory, 'acme', 'large'), 'x'.repeat(70_000));
+  writeFileSync(join(directory, 'acme', 'almost'), 'x'.repeat(60_000));
+  writeFileSync(join(directory, 'acme', 'empty'), '\n');
   writeFileSync(join(directory, 'acme-two', 'token'), SECRET);
   writeFileSync(join(directory, 'outside'), SECRET);
   const link = (target: string, name: string) =>
@@ -305,6 +307,16 @@ describe('a reference', () => {
       'to a link to a file of the server',
       token({ $file: 'passwd' }),
       "there is no readable file 'passwd' of this tenant",
+    ],
+    [
+      'to an empty file',
+      token({ $file: 'empty' }),
+      "integrations.github[0].token: the file 'empty' is empty",
+    ],
+    [
+      'that is repeated',
+      provider(Array(20).fill({ $file: 'almost' })),
+      'catalog.providers.github.theirs[17]: expected at most 1048576 characters of secrets',
     ],
   ])('%s is refused by name', async (_, config, message) => {
     const error = await refusal(config);
