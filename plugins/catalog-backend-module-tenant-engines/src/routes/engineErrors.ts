@@ -4,7 +4,10 @@ import {
   InputError,
   ServiceUnavailableError,
 } from '@backstage/errors';
-import type { TenantEngineStatus } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  type TenantEngineStatus,
+  TenantReadOnlyError,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
 import type { TenantEngine } from '../engine/TenantEngine';
 import type { SupervisedEngine } from '../engine/SupervisedEngine';
@@ -17,6 +20,9 @@ const LONGEST_WAIT_MS = 10_000;
  * an entity after its children, and the processing of a parent the other way round.
  */
 const RETRYABLE = new Set(['40001', '40P01', '55P03']);
+
+/** Triggers refuse changes of a tenant that moves, and for a while afterwards. */
+const READ_ONLY = '25006';
 
 /** The name of the engine of a catalog in messages. */
 export const CATALOG_ENGINE = 'catalog engine';
@@ -79,6 +85,9 @@ export function toEngineError(
     return new InputError(
       `${action} has a value that PostgreSQL does not take as what it stands for (${sqlState}), such as an id that is no UUID or a text with a NUL character`,
     );
+  }
+  if (sqlState === READ_ONLY) {
+    return new TenantReadOnlyError(tenantSlug);
   }
   if (sqlState && RETRYABLE.has(sqlState)) {
     return new EngineUnavailableError(

@@ -29,16 +29,15 @@ const tellTale = createBackendModule({
         router: coreServices.httpRouter,
       },
       async init({ config, router }) {
-        router.use((req, _res, next) =>
+        router.use((req, _res, next) => {
+          const [, code] = /^\/fails-with\/(.*)/.exec(req.path) ?? [];
           next(
-            req.path === '/deadlock'
-              ? Object.assign(
-                  new DatabaseError('delete from x - deadlock', 0, 'error'),
-                  { code: '40P01' },
-                )
-              : undefined,
-          ),
-        );
+            code &&
+              Object.assign(new DatabaseError('delete from x', 0, 'error'), {
+                code,
+              }),
+          );
+        });
         const [github] =
           config.getOptionalConfigArray('integrations.github') ?? [];
         const token = github?.getOptionalString('token');
@@ -231,16 +230,28 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     },
   );
 
-  it('answer 503 to a request that PostgreSQL has ended for another one', async () => {
-    const { body, headers, status, text } = await eventually(async () => {
-      const answer = await backend.as('acme').get('/deadlock');
-      expect(answer.text).toContain('40P01');
-      return answer;
-    });
-    expect([status, headers['retry-after']]).toEqual([503, '1']);
-    expect(body.error.message).toBe(
-      "GET /deadlock of the tenant 'acme' has met another change at the same moment (40P01): try again",
-    );
-    expect(text).not.toContain('delete from');
-  });
+  it.each([
+    [
+      '40P01',
+      "GET /fails-with/40P01 of the tenant 'acme' has met another change at the same moment (40P01): try again",
+      '1',
+    ],
+    [
+      '25006',
+      "The tenant 'acme' is read-only while it is moved: try again later",
+      '10',
+    ],
+  ])(
+    'answer 503 to a request that PostgreSQL has ended with %s',
+    async (code, message, retryAfter) => {
+      const { body, headers, status, text } = await eventually(async () => {
+        const answer = await backend.as('acme').get(`/fails-with/${code}`);
+        expect(answer.text).not.toContain('is starting');
+        return answer;
+      });
+      expect([status, headers['retry-after']]).toEqual([503, retryAfter]);
+      expect(body.error.message).toBe(message);
+      expect(text).not.toContain('delete from');
+    },
+  );
 });
