@@ -10,6 +10,9 @@ import type { SupervisedEngine } from '../engine/SupervisedEngine';
 import { boundDryRun } from '../sources/dryRuns';
 import { CATALOG_ENGINE, runningEngine, toEngineError } from './engineErrors';
 
+/** In any case, as Express matches routes. */
+const REFRESH = /^\/refresh\/?$/i;
+
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /** The name of the target in messages. */
@@ -39,11 +42,11 @@ export function forwardToEngine(options: {
   maxEntities?: (tenantSlug: string) => Promise<number>;
   /** Rejects for requests that a tenant may not make. */
   refuse?: (tenantId: string, req: Request) => Promise<void>;
-  /** Called before the response of a request that may have made work for the engine. */
+  /** Called before a request that may make work for the engine. */
   announceWork?: (tenantId: string) => Promise<void>;
   /** Called for each refreshed entity. */
   refreshed?: (tenantId: string, entityRef: string) => Promise<void>;
-  /** Tells the process that does the background work of a tenant that there may be some. */
+  /** Called when such a request is answered: tells the process that does the work of the tenant. */
   notifyWork?: (tenantId: string) => void;
 }): RequestHandler {
   const { find, logger, names = CATALOG, notifyWork, maxEntities } = options;
@@ -71,35 +74,46 @@ export function forwardToEngine(options: {
       }
       const engine = await runningEngine(supervised, names.engine);
       await refuse?.(tenantId, req);
-      if (!READS.has(req.method)) {
+      const isRead = READS.has(req.method);
+      if (!isRead) {
         await announceWork?.(tenantId);
       }
-      if (maxEntities && req.query.dryRun !== undefined) {
-        boundDryRun(await maxEntities(tenantSlug), () =>
-          engine.router(req, res, error => end(supervised, error)),
-        );
-      } else {
-        if (notifyWork && !READS.has(req.method)) {
-          res.once('close', async () => {
-            const ref = refreshedBy(req, res);
-            if (ref !== undefined) {
-              await refreshed(tenantId, ref).catch(error =>
-                logger.warn(`${route} of the tenant '${tenantSlug}': ${error}`),
-              );
-            }
-            notifyWork(tenantId);
-          });
-        }
+      if (notifyWork && !isRead) {
+        onceAnswered(res, async () => {
+          const ref = refreshedBy(req, res);
+          if (ref !== undefined) {
+            await refreshed(tenantId, ref).catch(error =>
+              logger.warn(`${route} of the tenant '${tenantSlug}': ${error}`),
+            );
+          }
+          notifyWork(tenantId);
+        });
+      }
+      const handle = () =>
         engine.router(req, res, error => end(supervised, error));
+      if (maxEntities && req.query.dryRun !== undefined) {
+        boundDryRun(await maxEntities(tenantSlug), handle);
+      } else {
+        handle();
       }
     };
     answer().catch(next);
   };
 }
 
+/** Calls a listener when the work is done, also if the client has left before. */
+function onceAnswered(res: Response, listener: () => void): void {
+  const { end } = res;
+  res.end = ((...args: Parameters<typeof end>) => {
+    res.end = end;
+    listener();
+    return res.end(...args);
+  }) as typeof end;
+}
+
 /** The entity that an answered request has refreshed. */
 function refreshedBy(req: Request, res: Response): string | undefined {
-  const isRefresh = req.method === 'POST' && req.path === '/refresh';
+  const isRefresh = req.method === 'POST' && REFRESH.test(req.path);
   return isRefresh && res.statusCode < 300
     ? String(req.body?.entityRef)
     : undefined;

@@ -161,7 +161,8 @@ describe.each(databases.eachSupportedId())(
       expect(await refresh('component:default/nothing')).toBe(404);
       expect(await refresh('component:default/before')).toBe(200);
       expect(await deaths('acme')).toMatchObject({ [lethal]: 2 });
-      expect(await refresh('component:default/lethal')).toBe(200);
+      const entityRef = 'Component:default/lethal';
+      expect(await call('acme', '/Refresh/', { entityRef })).toBe(200);
       await untilServed('acme', 'harmless');
       expect(await sourceErrors()).toEqual([]);
     });
