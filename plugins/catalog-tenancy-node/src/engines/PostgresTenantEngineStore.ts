@@ -122,7 +122,8 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     const { by, values } = options;
     return this.#change(reason, tenantSlug, async change => {
       const before = await findEngine(change);
-      if ((before.pausedAt !== undefined) === (by !== undefined)) {
+      // It counts as paused while its tenant moves, too.
+      if ((before.pausedBy !== undefined) === (by !== undefined)) {
         return before;
       }
       await putRow(change, by ?? '', values(change.transaction.knex));

@@ -122,6 +122,13 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
       'pausedAt',
       expect.any(Date),
     );
+    await until('1 minute');
+    await store.pause('acme', { by: BY });
+    await until('-1 second');
+    expect(await store.get('acme')).toMatchObject({
+      pausedAt: expect.any(Date),
+      pausedBy: BY,
+    });
   });
 
   describe('changes', () => {
