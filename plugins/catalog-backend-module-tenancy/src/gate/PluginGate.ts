@@ -298,8 +298,9 @@ function isPreflight({ method, headers }: Request): boolean {
   );
 }
 
-/** POST routes of the catalog that only read. */
-const QUERIES = /^\/(entities\/by-(refs|query)|entity-facets)$/;
+/** POST routes of the catalog that only read; in any case, as Express matches them. */
+const QUERIES =
+  /^\/(entities\/by-(refs|query)|locations\/by-query|entity-facets)\/?$/i;
 
 function isRead(pluginId: string, { method, path }: Request): boolean {
   return (

@@ -37,6 +37,8 @@ describe('a tenant that is read-only', () => {
     ['HEAD', 'catalog/entities', 'acme', 200],
     ['POST', 'catalog/entities/by-refs', 'acme', 200],
     ['POST', 'catalog/entities/by-query', 'acme', 200],
+    ['POST', 'catalog/Entities/By-Query/', 'acme', 200],
+    ['POST', 'catalog/locations/by-query', 'acme', 200],
     ['POST', 'catalog/locations', 'acme', 503],
     ['PUT', 'catalog/entities/by-refs', 'acme', 503],
     ['DELETE', 'catalog/entities/by-uid/1', 'acme', 503],
