@@ -1,5 +1,5 @@
 import { InputError } from '@backstage/errors';
-import type { Request, RequestHandler } from 'express';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** In any case, as Express matches routes. */
@@ -51,6 +51,31 @@ export function refuseValues(pluginId: string): RequestHandler {
     next(fault && new InputError(fault));
   };
 }
+
+/** PostgreSQL's class of errors for values, such as a NUL in a text or a number out of range. */
+const DATA_EXCEPTION = /^22...$/;
+
+/**
+ * Answers 400 where PostgreSQL has refused a value of a request for the default tenant. Other
+ * tenants' engines and instances do so themselves.
+ */
+export const refuseDataExceptions: ErrorRequestHandler = (
+  error,
+  { method, path },
+  _res,
+  next,
+) => {
+  const isRefused =
+    error?.constructor?.name === 'DatabaseError' &&
+    DATA_EXCEPTION.test(error.code);
+  next(
+    isRefused
+      ? new InputError(
+          `${method} ${path} has a value that PostgreSQL does not take as what it stands for (${error.code}), such as an id that is no UUID or a text with a NUL character`,
+        )
+      : error,
+  );
+};
 
 function isRead({ method, url }: Request): boolean {
   return method === 'GET' && CATALOG_READS.test(url);

@@ -50,6 +50,7 @@ import {
 import { OpenSockets } from './OpenSockets';
 import { Ownership } from './Ownership';
 import { PluginGate } from './PluginGate';
+import { refuseDataExceptions } from './refuseValues';
 import { tenantOfPath } from './tenantOfPath';
 import { whenClosed } from '../whenClosed';
 
@@ -146,6 +147,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     gates: tenantGatesServiceRef,
     httpAuth: coreServices.httpAuth,
     httpRouter: coreServices.httpRouter,
+    lifecycle: coreServices.lifecycle,
     logger: coreServices.logger,
     members: tenantMembersServiceRef,
     metrics: metricsServiceRef,
@@ -169,6 +171,7 @@ export const tenantGateServiceFactory = createServiceFactory({
     gates,
     httpAuth,
     httpRouter,
+    lifecycle,
     logger,
     members,
     metrics,
@@ -272,6 +275,10 @@ export const tenantGateServiceFactory = createServiceFactory({
       trustProxy: config.getOptional('backend.trustProxy'),
       upgrades: plugins.upgradesOf(pluginId),
     });
+    lifecycle.addStartupHook(() =>
+      // Behind the routes of the plugin. The type lacks handlers of errors, which Express takes.
+      httpRouter.use(refuseDataExceptions as unknown as RequestHandler),
+    );
     gates.add(pluginId, () => gate.isClosed);
     return gate;
   },

@@ -165,6 +165,32 @@ describe.each(databases.eachSupportedId())('refusal on %s', id => {
     }
   });
 
+  it.each([
+    ['/refresh', { entityRef: 'component:default/\0' }],
+    ['/locations', { type: 'url', target: 'https://example.com/\0' }],
+    ['/locations/by-query', { query: { target: '\0' } }],
+    [
+      '/locations/by-query',
+      {
+        cursor: Buffer.from('{"limit":1,"afterId":"\\u0000"}').toString(
+          'base64',
+        ),
+      },
+    ],
+  ])(
+    'gives a value that PostgreSQL refuses in POST %s status 400 in the default tenant: %j',
+    async (path, body) => {
+      const { status, text } = await sendRaw('POST', path, 'default', body);
+      expect([status, JSON.parse(text).error]).toEqual([
+        400,
+        {
+          name: 'InputError',
+          message: expect.stringMatching(`POST ${path} has a value`),
+        },
+      ]);
+    },
+  );
+
   it('asks for credentials before anything else', async () => {
     const { status } = await backend
       .as('acme')
