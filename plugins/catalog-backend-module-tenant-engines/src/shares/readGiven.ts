@@ -1,12 +1,10 @@
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { escapeIdentifier } from 'pg';
 import { STAMP } from '../code/stamp';
+import { saysTablesAreGone } from '../engine/failures';
 import type { EnginePool } from '../work/EnginePool';
 import { ownersOf } from '../work/ownersOf';
 import { SHARES_SOURCE } from './copies';
-
-/** What PostgreSQL says where a tenant has no tables yet. */
-const UNDEFINED_TABLE = '42P01';
 
 /**
  * The stamps of the copies that the provider of a tenant's engine has, by ref: also of those that
@@ -50,7 +48,7 @@ async function unlessWithoutTables<T>(read: Promise<T[]>): Promise<T[]> {
   try {
     return await read;
   } catch (error) {
-    if ((error as { code?: string }).code === UNDEFINED_TABLE) {
+    if (saysTablesAreGone(error)) {
       return [];
     }
     throw error;

@@ -55,11 +55,6 @@ export class ReadReplica {
     });
   }
 
-  /** Whether reads go to the replica, except those of tenants with recent writes. */
-  get inUse(): boolean {
-    return this.#watch.session !== undefined;
-  }
-
   /** How many reads each server has answered. */
   get counts(): ReplicaCounts {
     return { ...this.#counts };
