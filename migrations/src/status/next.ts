@@ -36,9 +36,12 @@ const DEPLOY =
 /**
  * Reads where a migration stands, and tells what comes next: the one answer of all commands and
  * of the backend. Nothing is locked.
+ *
+ * @param known - the adoption, where the caller has read it: that counts the entities of a catalog
  */
 export async function readNext(
   migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
+  known?: AdoptionStatus,
 ): Promise<NextStep> {
   const { context } = migration;
   const phase = await migration.completedPhase();
@@ -53,7 +56,7 @@ export async function readNext(
   const isCreated = created !== undefined;
   const tables = await readTableFacts(context);
   const missing = isCreated ? [] : missingTables(tables);
-  const adoption = await readAdoptionStatus(context);
+  const adoption = known ?? (await readAdoptionStatus(context));
   // The adoption was begun and is not complete, or there is no other catalog.
   if (
     adoption.engineTables &&

@@ -23,9 +23,7 @@ interface StepStatus {
   doneAt: Date | null;
 }
 
-/**
- * Reads where the migration stands, from catalogs. No table in use is scanned.
- */
+/** Reads where the migration stands. Of the tables in use it counts the stock catalog's entities alone. */
 export async function readStatus(
   migration: Pick<
     TenancyMigration,
@@ -50,7 +48,7 @@ export async function readStatus(
     rollbackBegun:
       (await migration.unfinishedUndo()) !== undefined ||
       (await readCreatedCatalog(migration.context))?.dropping === true,
-    next: await readNext(migration),
+    next: await readNext(migration, adoption),
     back,
     operator: (await migration.operator()) ?? null,
     /** The names of the catalog's tables and of the product's own that exist. */
