@@ -17,7 +17,7 @@ const databases = createTestDatabases({ versions: 'newest' });
 const PREFLIGHT = ['--backup-completed'];
 const STEPS = phase1.steps.map(({ name }) => name);
 
-// On one version: `wholeWay.test.ts` runs them on all.
+// On one version: `managed.test.ts` runs them on all.
 describe.each(databases.eachSupportedId().slice(-1))(
   'the commands on %s',
   id => {

@@ -59,7 +59,6 @@ const RENAMED_STEPS: Readonly<Record<string, string>> = {
   '5_17_engine_leases': '03_engine_leases',
   '5_18_engine_status': '04_engine_status',
   '5_19_tenant_limits': '05_tenant_limits',
-  '5_19_viewer_role': '06_viewer_role',
   '5_80_settle': '5_80_wait_for_old_snapshots',
   '5_91_entity_terms': '5_15_search_tables',
   '5_97_ready': '5_97_mark_ready',

@@ -241,7 +241,8 @@ function stepOfEach<Item>(
   };
 }
 
-function catalogOnly(table: string): string {
+/** The lock of a change that reads no row. */
+export function catalogOnly(table: string): string {
   return `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is read.`;
 }
 

@@ -18,7 +18,6 @@ const LONG_FILES = [
   'plugins/catalog-backend-module-tenant-engines/src/code/code.test.ts',
   'packages/pages/src/slow.test.tsx',
   'migrations/src/tenant/move.test.ts',
-  'migrations/src/cli/wholeWay.test.ts',
   'migrations/src/productTables/productTables.test.ts',
   'packages/backend/dev/start.test.ts',
   'migrations/src/managed.test.ts',

@@ -1,4 +1,5 @@
 import type { Step } from '../../engine/Step';
+import { catalogOnly } from '../../schema/changes';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 
 /**
@@ -17,7 +18,7 @@ export const tenantColumns: Step = {
     for (const table of TENANT_TABLES) {
       await executor.transaction({
         title: `Add the column tenant_id to ${table}`,
-        locks: `ACCESS EXCLUSIVE on ${table}, for two changes of the catalog: no row is touched.`,
+        locks: catalogOnly(table),
         tables: [table],
         statements: [
           `alter table ${table} add column if not exists tenant_id uuid`,
@@ -32,7 +33,7 @@ export const tenantColumns: Step = {
     for (const table of TENANT_TABLES) {
       await executor.transaction({
         title: `Drop the column tenant_id of ${table}`,
-        locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
+        locks: catalogOnly(table),
         tables: [table],
         statements: [`alter table ${table} drop column if exists tenant_id`],
       });

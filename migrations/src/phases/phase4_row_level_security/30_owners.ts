@@ -1,5 +1,6 @@
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
+import { catalogOnly } from '../../schema/changes';
 import { grantedPrivileges, grantStatement } from '../../schema/grants';
 import type { Grant } from '../../schema/grants';
 import { readRoleAccess } from '../../schema/roleAccess';
@@ -99,7 +100,7 @@ async function handOver(context: StepContext, table: string): Promise<void> {
   };
   await executor.transaction({
     title: `Hand ${table} to ${ADMIN_ROLE}`,
-    locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
+    locks: catalogOnly(table),
     tables: [table],
     statements: [
       state.put(stateKey(table), former),
@@ -117,7 +118,7 @@ async function handBack(context: StepContext, table: string): Promise<void> {
   }
   await context.executor.transaction({
     title: `Hand ${table} back to ${former.owner}`,
-    locks: `ACCESS EXCLUSIVE on ${table}, for a change of the catalog: no row is touched.`,
+    locks: catalogOnly(table),
     tables: [table],
     statements: [
       'set local role none',

@@ -1,5 +1,6 @@
 import { RefusedError } from '../../errors';
 import type { Step, StepContext } from '../../engine/Step';
+import { catalogOnly } from '../../schema/changes';
 import {
   CREATE_TENANT_REQUIRED,
   dropTenantPolicyStatements,
@@ -88,8 +89,4 @@ async function checkOtherTenants({
         'them, or give --force.',
     );
   }
-}
-
-function catalogOnly(table: string): string {
-  return `ACCESS EXCLUSIVE on ${table}, for changes of the catalog: no row is touched.`;
 }

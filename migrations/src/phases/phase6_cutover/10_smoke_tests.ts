@@ -10,7 +10,6 @@ import {
 } from '../../schema/tables';
 import { escapeLiteral } from '../../sql';
 import { Application, SMOKE_TENANT } from './Application';
-import { timeLookup } from './entityLookup';
 
 /** The specification's target for a look-up by reference. */
 const LOOKUP_TARGET_MS = 20;
@@ -70,7 +69,7 @@ async function runSmokeTests(
     await deleteSmokeTenants(context, application);
   }
 
-  const milliseconds = await timeLookup(context.executor);
+  const milliseconds = await timeLookup(context);
   if (milliseconds !== undefined) {
     context.reporter[milliseconds < LOOKUP_TARGET_MS ? 'info' : 'warn'](
       `Look-up of an entity by its reference: ${milliseconds.toFixed(2)} ms ` +
@@ -187,4 +186,33 @@ async function removeEngine(
   }
   await unadopt(context, tenant);
   await dropSchemasOf(context, tenant.tenantId);
+}
+
+/**
+ * Times the application's look-up of an entity in the database, planning included.
+ *
+ * @returns milliseconds; undefined without an entity
+ */
+async function timeLookup({
+  executor,
+}: StepContext): Promise<number | undefined> {
+  const [entity] = await executor.read<{ ref: string }>(
+    `select entity_ref as ref from entities
+      where tenant_id = $1 and deleted_at is null limit 1`,
+    [DEFAULT_TENANT_ID],
+  );
+  const lookUp = async () => {
+    const [row] = await executor.read<{
+      'QUERY PLAN': [{ 'Planning Time': number; 'Execution Time': number }];
+    }>(
+      `explain (analyze, format json)
+       select final_entity from entities
+        where tenant_id = $1 and entity_ref = $2 and deleted_at is null`,
+      [DEFAULT_TENANT_ID, entity.ref],
+    );
+    const [plan] = row['QUERY PLAN'];
+    return plan['Planning Time'] + plan['Execution Time'];
+  };
+  // The first one loads the definitions of the partitions.
+  return entity && (await lookUp()) && lookUp();
 }

@@ -41,27 +41,26 @@ const PARENTS_INDEXES = {
  * an owner, which would go through the names of all entities without it.
  */
 export const TERM_INDEXES = [
-  {
-    name: 'entity_terms_entity_idx',
-    statement: `create index if not exists entity_terms_entity_idx
-  on entity_terms (entity_id)`,
-  },
+  { name: 'entity_terms_entity_idx', on: '(entity_id)' },
   {
     name: 'entity_terms_key_value_entity_idx',
-    statement: `create unique index if not exists entity_terms_key_value_entity_idx
-  on entity_terms (tenant_id, key, value, entity_id) include (original_value)`,
+    on: '(tenant_id, key, value, entity_id) include (original_value)',
+    isUnique: true,
   },
   {
     name: 'entity_terms_facets_idx',
-    statement: `create index if not exists entity_terms_facets_idx
-  on entity_terms (tenant_id, key, original_value, value) where value is not null and ${COUNTED_KEY}`,
+    on: `(tenant_id, key, original_value, value) where value is not null and ${COUNTED_KEY}`,
   },
   {
     name: 'entity_terms_order_idx',
-    statement: `create index if not exists entity_terms_order_idx
-  on entity_terms (tenant_id, entity_id, key, value) where ${ORDERED_KEY}`,
+    on: `(tenant_id, entity_id, key, value) where ${ORDERED_KEY}`,
   },
-];
+].map(({ name, on, isUnique }) => ({
+  name,
+  statement: `create ${
+    isUnique ? 'unique ' : ''
+  }index if not exists ${name} on entity_terms ${on}`,
+}));
 
 const TERMS_COMMENTS = [
   `comment on table entity_terms is 'What live entities are found by: the flattened keys and values of final_entity. Written by triggers of entities alone'`,
