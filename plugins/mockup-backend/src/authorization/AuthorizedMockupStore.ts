@@ -7,6 +7,7 @@ import {
   mockupCreatePermission,
   mockupDeletePermission,
   mockupReadPermission,
+  mockupReviewRequirePermission,
   mockupSharePermission,
   mockupUpdatePermission,
   type Page,
@@ -196,7 +197,14 @@ export class AuthorizedMockupStore implements MockupStore {
     options: { owner: string },
   ): Promise<Mockup[]> {
     await this.#assertMayCreate();
-    return this.#store.importMockups(parts, options);
+    // By a file that names others as authors, a caller could review their own versions.
+    const keepsAuthors = await this.#decisions.may(
+      mockupReviewRequirePermission,
+    );
+    return this.#store.importMockups(
+      keepsAuthors ? parts : savedBy(options.owner, parts),
+      options,
+    );
   }
 
   /** @throws NotAllowedError if the caller may create no mockups */
@@ -253,5 +261,16 @@ export class AuthorizedMockupStore implements MockupStore {
       ? this.#store.listTrash(one)
       : this.#store.list(one));
     return items.length > 0;
+  }
+}
+
+async function* savedBy(
+  user: string,
+  parts: AsyncIterable<ImportedPart>,
+): AsyncGenerator<ImportedPart> {
+  for await (const part of parts) {
+    yield 'version' in part
+      ? { version: { ...part.version, createdBy: user } }
+      : part;
   }
 }

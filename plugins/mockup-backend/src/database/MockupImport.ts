@@ -155,7 +155,6 @@ export class MockupImport {
     this.#characters = 0;
     await this.#query(statements.IMPORT_VERSIONS, {
       mockupId: this.#imported.at(-1)!.id,
-      owner: this.#owner,
       versions,
     });
   }

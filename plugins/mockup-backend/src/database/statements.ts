@@ -370,10 +370,8 @@ export const IMPORT_MOCKUP = `
 /**
  * Inserts versions from a file in their order, after the existing versions of the mockup. Times
  * in a file have milliseconds only, so versions with equal times are placed one microsecond
- * apart. Where the tenant requires reviews, they are saved by `owner`, who otherwise could
- * review them by a file that names somebody else. Bindings: `tenantId`, `mockupId`, `owner`,
- * `versions` (JSON: a list of objects with `id`, `tag`, `message`, `layout`, `createdBy`,
- * `createdAt` and `restoredFrom`).
+ * apart. Bindings: `tenantId`, `mockupId`, `versions` (JSON: a list of objects with `id`, `tag`,
+ * `message`, `layout`, `createdBy`, `createdAt` and `restoredFrom`).
  */
 export const IMPORT_VERSIONS = `
   with given as (
@@ -392,11 +390,7 @@ export const IMPORT_VERSIONS = `
     (tenant_id, mockup_id, id, version_tag, message, layout_data, created_by,
      created_at, restored_from)
   select cast(:tenantId as uuid), cast(:mockupId as uuid), id, tag, message, layout,
-         case when exists (
-           select from mockup_settings
-            where mockup_settings.tenant_id = :tenantId
-              and mockup_settings.review_required)
-         then :owner else created_by end,
+         created_by,
          greatest(
            max(given.time - place * interval '1 microsecond') over (order by place),
            (select time from last)) + place * interval '1 microsecond',

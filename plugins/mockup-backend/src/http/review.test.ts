@@ -56,8 +56,11 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
 
   const permissions: Partial<PermissionsService> = {
     authorize: async requests =>
-      requests.map(() => ({
-        result: deniesSettings ? AuthorizeResult.DENY : AuthorizeResult.ALLOW,
+      requests.map(({ permission }) => ({
+        result:
+          deniesSettings && permission.name === 'mockup.review.require'
+            ? AuthorizeResult.DENY
+            : AuthorizeResult.ALLOW,
       })),
     authorizeConditional: async (requests, options) => {
       const { principal } = options!.credentials as unknown as {
@@ -317,7 +320,8 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
 
     it('is no imported version that its importer says is by somebody else', async () => {
       const exported = await backend.bob.get(`/mockups/${mockupId}/export`);
-      await backend.alice.put('/settings', { reviewRequired: true });
+      deniesSettings = true;
+      // Also where the tenant requires reviews only later.
       const imported = await backend.bob.post('/import', exported.body);
       const copy = `/mockups/${imported.body.mockups[0].id}/versions`;
       const [version] = (await backend.bob.get(copy)).body;
@@ -325,6 +329,11 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect(
         (await backend.bob.put(`${copy}/${version.id}/ready`)).status,
       ).toBe(403);
+      deniesSettings = false;
+      const kept = await backend.bob.post('/import', exported.body);
+      const [{ id: other }] = kept.body.mockups;
+      const versions = await backend.bob.get(`/mockups/${other}/versions`);
+      expect(versions.body[0].createdBy).toBe(ALICE);
     });
 
     it('is for those who may review', async () => {

@@ -280,8 +280,8 @@ export interface MockupStore {
 
   /**
    * Creates mockups with their versions, all of them or, if the parts or the database fail, none.
-   * Their `owner` has the form `user:<namespace>/<name>`. Who saved a version, and times that are not in
-   * the future, are taken over; where the tenant requires reviews, the owner saved it. The parts should not wait for anybody: a transaction is open meanwhile.
+   * Their `owner` has the form `user:<namespace>/<name>`. Who saved a version, and times that are not
+   * in the future, are taken over. The parts should not wait for anybody: a transaction is open meanwhile.
    */
   importMockups(
     parts: AsyncIterable<ImportedPart>,
