@@ -1,6 +1,5 @@
 import { ConflictError } from '@backstage/errors';
 import type {
-  PutTenantSignIn,
   Tenant,
   TenantMember,
   TenantsApi,
@@ -189,14 +188,12 @@ class TenantPlan {
     }
     const there =
       this.#found && (await this.#api.getCatalogConfig(slug, this.#options));
-    if (
-      SECTIONS.every(name => isSame(sources[name] ?? {}, there?.[name] ?? {}))
-    ) {
+    if (SECTIONS.every(name => isSame(sources[name], there?.[name] ?? {}))) {
       return [];
     }
     return [
       this.#change(`${there ? '~' : '+'} sources`, () =>
-        this.#api.putCatalogConfig(slug, sources as {}, {
+        this.#api.putCatalogConfig(slug, sources, {
           ...this.#options,
           // What somebody else has configured meanwhile stays.
           ifMatch: there?.etag,
@@ -227,7 +224,7 @@ class TenantPlan {
       ? []
       : [
           this.#change(`${there ? '~' : '+'} sign-in by ${wanted.issuer}`, () =>
-            this.#api.putSignIn(slug, wanted as PutTenantSignIn, this.#options),
+            this.#api.putSignIn(slug, wanted, this.#options),
           ),
         ];
   }

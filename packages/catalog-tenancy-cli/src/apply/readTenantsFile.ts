@@ -1,59 +1,50 @@
 import { InputError } from '@backstage/errors';
+import {
+  catalogConfigSchema,
+  createShareSchema,
+  createTenantSchema,
+  parseInput,
+  putMemberSchema,
+  putTenantSignInSchema,
+} from 'backstage-plugin-tenants-common';
 import { readFile } from 'node:fs/promises';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
 
-const count = (minimum: number) => z.int().min(minimum);
-const role = z.enum(['viewer', 'member', 'admin']);
+const { tenant_slug, tenant_name, ...limits } = createTenantSchema.shape;
+const { owner, position, ...shared } = createShareSchema.shape;
 
-const share = z.strictObject({
-  filter: z.array(z.string().min(1)).min(1),
-  targets: z.union([z.literal('all'), z.array(z.string()).min(1)]),
-  owner: z.string().nullable().default(null),
-  position: count(0).default(100),
-});
+const share = z.strictObject(
+  {
+    ...shared,
+    owner: owner.default(null),
+    position: position.default(100),
+  },
+  { error: 'an object with filter and targets' },
+);
 
-const signIn = z.strictObject({
-  issuer: z.string(),
-  client_id: z.string(),
-  client_secret: z.union([z.string(), z.strictObject({ $file: z.string() })]),
-  scopes: z.array(z.string()).optional(),
-  // As the registry keeps them.
-  allowed_domains: z.array(z.string().toLowerCase()).optional(),
-  auto_join: role.optional(),
-  name_claim: z.string().optional(),
-  email_claim: z.string().optional(),
-  groups_claim: z.string().optional(),
-  roles: z.record(z.string(), role).optional(),
-});
-
-const tenant = z.strictObject({
-  slug: z.string().regex(/^[a-z0-9-]{1,63}$/, {
-    error: '1 to 63 characters of a-z, 0-9 and -',
-  }),
-  name: z.string().min(1).max(255),
-  limits: z
-    .strictObject({
-      max_entities: count(0).optional(),
-      entity_ttl_days: count(1).optional(),
-      concurrency: count(1).nullable().optional(),
-      requests_per_second: count(1).nullable().optional(),
-      burst: count(1).nullable().optional(),
-    })
-    .default({}),
-  members: z.record(z.string().min(1), role).optional(),
-  sources: z
-    .strictObject({
-      catalog: z.record(z.string(), z.unknown()).optional(),
-      integrations: z.record(z.string(), z.unknown()).optional(),
-    })
-    .optional(),
-  shares: z.array(share).optional(),
-  sign_in: signIn.nullable().optional(),
-});
+const tenant = z.strictObject(
+  {
+    slug: tenant_slug,
+    name: tenant_name,
+    limits: z.strictObject(limits, { error: 'an object' }).default({}),
+    members: z
+      .record(z.string().min(1), putMemberSchema.shape.role, {
+        error: 'an object with the role of each member',
+      })
+      .optional(),
+    sources: catalogConfigSchema.optional(),
+    shares: z.array(share, { error: 'a list of shares' }).optional(),
+    sign_in: putTenantSignInSchema.nullable().optional(),
+  },
+  { error: 'an object with slug and name' },
+);
 
 const file = z
-  .strictObject({ tenants: z.array(tenant) })
+  .strictObject(
+    { tenants: z.array(tenant, { error: 'a list of tenants' }) },
+    { error: 'an object with tenants' },
+  )
   .superRefine(({ tenants }, context) => {
     tenants.forEach(({ slug }, index) => {
       if (tenants.findIndex(each => each.slug === slug) < index) {
@@ -87,29 +78,5 @@ export function parseTenants(text: string, path: string): WantedTenant[] {
   if (error) {
     throw new InputError(`${path} is not valid YAML: ${error.message}`);
   }
-  const parsed = file.safeParse(document.toJS());
-  if (!parsed.success) {
-    throw new InputError(
-      [
-        `${path} is not as expected:`,
-        ...parsed.error.issues.map(
-          issue => `  ${pathOf(issue.path)}: ${issue.message}`,
-        ),
-      ].join('\n'),
-    );
-  }
-  return parsed.data.tenants;
-}
-
-function pathOf(path: PropertyKey[]): string {
-  return path.reduce<string>((before, key) => {
-    if (typeof key === 'number') {
-      return `${before}[${key}]`;
-    }
-    const name = String(key);
-    if (!/^[\w-]+$/.test(name)) {
-      return `${before}[${JSON.stringify(name)}]`;
-    }
-    return before ? `${before}.${name}` : name;
-  }, '');
+  return parseInput(file, document.toJS(), path).tenants;
 }

@@ -195,10 +195,10 @@ tenants:
   });
 
   it.each([
-    ['tenants: [{ slug: acme, name: "" }]', /tenants\[0\]\.name: /],
+    ['tenants: [{ slug: acme, name: "" }]', /tenants\[0\]\.name must be/],
     [
-      'tenants: [{ slug: acme, name: Acme, limits: { max_entities: 3000000000 } }]',
-      /^Not done: acme: ~ .*\nInvalid changes to a tenant: max_entities must be/m,
+      'tenants: [{ slug: acme, name: Acme, shares: [{ filter: [kind=api], targets: [nowhere] }] }]',
+      /^Not done: acme: \+ share .*\nInvalid share: targets must be/m,
     ],
   ])('fails with a sentence: %s', async (text, message) => {
     const failed = await apply(text);
