@@ -267,8 +267,8 @@ const CURSOR = {
 };
 
 /**
- * All differences that are meant and that a request can show. Each is in the README of
- * the package too. What the generated requests find beyond them is a fault.
+ * All differences that are meant and that a request can show. What the generated requests
+ * find beyond them is a fault.
  */
 export const MEANT_DIFFERENCES: MeantDifference[] = [
   refused(
