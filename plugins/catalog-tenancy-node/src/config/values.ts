@@ -120,7 +120,7 @@ export function readers(config: Config) {
       }),
 
     pluginIds: (key: string) =>
-      read(key, 'a list of the ids of plugins, such as "devtools"', value =>
+      read(key, 'a list of the ids of plugins, such as "my-news"', value =>
         Array.isArray(value) &&
         value.every(id => typeof id === 'string' && PLUGIN_ID.test(id))
           ? value
