@@ -46,4 +46,14 @@ describe('the requests under way at a stop', () => {
     const later = await send();
     await expect(later.outcome).resolves.toBe('socket hang up');
   });
+
+  it('are not those whose client left before', async () => {
+    const { response } = await send();
+    if (!response.closed) {
+      await once(response, 'close');
+    }
+    const others = new RequestsUnderWay();
+    others.begin(response);
+    await expect(others.answered()).resolves.toBeUndefined();
+  });
 });

@@ -15,13 +15,16 @@ export class RequestsUnderWay {
   #isOver = false;
 
   /**
-   * Counts a request until its response is closed.
+   * Counts a request until its response is closed, which may have been before.
    *
    * @param response - emits `close` when it is sent or the client disconnects
    */
-  begin(response: Pick<ServerResponse, 'once' | 'destroy'>): void {
+  begin(response: Pick<ServerResponse, 'closed' | 'once' | 'destroy'>): void {
     if (this.#isOver) {
       response.destroy();
+      return;
+    }
+    if (response.closed) {
       return;
     }
     const answer = new Promise<void>(resolve => {
