@@ -37,62 +37,27 @@ const part = (verdict: Verdict, ...lines: string[]): Part => ({
 const host = (verdict: Verdict, ...values: string[]) =>
   part(verdict, ...values.map(value => `Host: ${value}`));
 
+/** Some of each kind: `resolution` tells of all. */
 const HOSTS = [
   host('acme', `acme.${DOMAIN}`),
   host('globex', `GLOBEX.${DOMAIN.toUpperCase()}.:7007`),
   host('default', `default.${DOMAIN}`),
   host(undefined, DOMAIN),
-  host(undefined, `www.${DOMAIN}`),
-  host(undefined, 'localhost:7007'),
-  host(undefined, 'localhost'),
-  host(undefined, '10.0.0.1:7007'),
-  host(undefined, '[::1]:7007'),
   // By which the discovery service has plugins find each other.
   host(undefined, `${INTERNAL}:7007`),
-  host(undefined, ''),
   // No tenant, and none of the portal's.
   host(403, `nobody.${DOMAIN}`),
-  host(403, `acme.x.${DOMAIN}`),
-  host(403, `acme.default.${DOMAIN}`),
-  host(403, `www.acme.${DOMAIN}`),
   host(403, `acme.${INTERNAL}`),
   host(403, 'acme.evil.com'),
-  host(403, 'default.evil.com'),
-  host(403, 'www.evil.com'),
-  host(403, 'evil.com'),
-  host(403, `${DOMAIN}.evil.com`),
-  host(403, `acme.evil-${DOMAIN}`),
-  host(403, `acme..${DOMAIN}`),
-  host(403, `.acme.${DOMAIN}`),
-  host(403, 'acme.1'),
-  // No host.
+  // No host, and several.
   host(400, `acme.${DOMAIN}@${DOMAIN}`),
-  host(400, `${DOMAIN}/acme.${DOMAIN}`),
-  host(400, `acme .${DOMAIN}`),
-  host(400, `acme.${DOMAIN}, ${DOMAIN}`),
-  host(400, `\u00e4cme.${DOMAIN}`),
-  host(400, `acme%2e${DOMAIN}`),
-  // Several.
   host(400, `acme.${DOMAIN}`, `globex.${DOMAIN}`),
-  host(400, `acme.${DOMAIN}`, `acme.${DOMAIN}`),
-  host(400, DOMAIN, `acme.${DOMAIN}`),
-  host(400, '', `acme.${DOMAIN}`),
 ];
 
 const SLUGS = [
   part(undefined),
-  part(undefined, 'X-Tenant-Slug:'),
   part('acme', 'X-Tenant-Slug: acme'),
-  part('globex', 'x-tenant-slug:   globex  '),
-  part(403, 'X-Tenant-Slug: ACME'),
-  part(403, 'X-Tenant-Slug: acme,globex'),
   part(403, 'X-Tenant-Slug: acme', 'X-Tenant-Slug: globex'),
-  part(403, 'X-Tenant-Slug: acme', 'X-Tenant-Slug: acme'),
-  part(403, 'X-Tenant-Slug:', 'X-Tenant-Slug: acme'),
-  // What no proxy was trusted to say.
-  part(undefined, `X-Forwarded-Host: acme.${DOMAIN}`),
-  part(undefined, `Forwarded: host=acme.${DOMAIN}`),
-  part(undefined, `X-Original-Host: acme.${DOMAIN}`),
 ];
 
 /** By Backstage, and as specified. */
@@ -222,11 +187,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
     /** What differs from what each host, with each of the headers, is to show. */
     const differences = async (
       route: [method: string, path: string, body?: object],
-      slugs: Part[],
     ) => {
       const wrong = [];
       for (const named of HOSTS) {
-        for (const slug of slugs) {
+        for (const slug of SLUGS) {
           const lines = [...named.lines, ...slug.lines];
           const expected = expectedOf(named.verdict, slug.verdict);
           const shown = shownBy(
@@ -243,17 +207,9 @@ describe.each(databases.eachSupportedId().slice(-1))(
     it.each(READS)(
       '%s %s shows the tenant that the host and the header name, or is refused',
       async (...route) => {
-        await expect(differences(route, SLUGS.slice(0, 3))).resolves.toEqual(
-          [],
-        );
+        await expect(differences(route)).resolves.toEqual([]);
       },
     );
-
-    it('no header shows another tenant than that of the host', async () => {
-      await expect(differences(['GET', '/entities'], SLUGS)).resolves.toEqual(
-        [],
-      );
-    });
 
     it.each([...READS, ...OTHERS])(
       '%s %s is refused for a host that is none, several or none of the portal',
