@@ -15,6 +15,7 @@ export { Loading } from './Loading';
 export { Moment, useDay, useExactTime, useNumber } from './Moment';
 export { PageHeader } from './PageHeader';
 export { NOTHING_PICKED, type Picked, Picker } from './Picker';
+export { slugOf } from './slugOf';
 export { TextLink } from './TextLink';
 export { pagesTranslationRef } from './translation';
 export { useIsSlow } from './useIsSlow';

@@ -11,7 +11,7 @@ import type {
 } from '@backstage/frontend-plugin-api';
 
 /** What the auth plugin answers, in a window or to a refresh. */
-interface Answer {
+export interface Answer {
   profile: ProfileInfo;
   backstageIdentity: {
     token: string;
@@ -96,7 +96,11 @@ export class TenantConnector implements AuthConnector<OAuth2Session> {
   }
 }
 
-function toSession({ profile, backstageIdentity }: Answer): OAuth2Session {
+/** Such a session, which carries no token of the provider. */
+export function toSession({
+  profile,
+  backstageIdentity,
+}: Answer): OAuth2Session {
   const { token, identity, expiresInSeconds } = backstageIdentity;
   return {
     profile,

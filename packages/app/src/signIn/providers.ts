@@ -19,7 +19,12 @@ import {
   useApi,
 } from '@backstage/frontend-plugin-api';
 import { useState } from 'react';
-import { TenantConnector, tenantOfHost } from './TenantConnector';
+import {
+  type Answer,
+  TenantConnector,
+  tenantOfHost,
+  toSession,
+} from './TenantConnector';
 
 /** The users of a portal in development: they sign in without a password. */
 const GUESTS = { anna: 'Anna', peter: 'Peter', guest: 'Administrator' };
@@ -117,18 +122,9 @@ class GuestConnector implements AuthConnector<OAuth2Session> {
     if (!response.ok) {
       throw await ResponseError.fromResponse(response);
     }
-    const { profile, backstageIdentity } = await response.json();
-    const { token, identity, expiresInSeconds } = backstageIdentity;
-    return {
-      profile: { displayName: GUESTS[this.#id], ...profile },
-      providerInfo: { idToken: '', accessToken: '', scopes: new Set() },
-      backstageIdentity: {
-        token,
-        identity,
-        expiresAt:
-          expiresInSeconds && new Date(Date.now() + expiresInSeconds * 1000),
-      },
-    };
+    const answer: Answer = await response.json();
+    const profile = { displayName: GUESTS[this.#id], ...answer.profile };
+    return toSession({ ...answer, profile });
   }
 }
 

@@ -1,7 +1,12 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Checkbox, Select, TextField } from '@backstage/ui';
-import { ActionDialog, NOTHING_PICKED, type Picked } from '@internal/pages';
+import {
+  ActionDialog,
+  NOTHING_PICKED,
+  type Picked,
+  slugOf,
+} from '@internal/pages';
 import {
   MOCKUP_LIMITS,
   mockupPageHomePermission,
@@ -41,7 +46,9 @@ export function PublishDialog(props: {
   const { mockup, versionId, versionTitle, page, onPublished, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
-  const [path, setPath] = useState(page?.path ?? slugOf(mockup.name));
+  const [path, setPath] = useState(
+    page?.path ?? slugOf(mockup.name, MOCKUP_LIMITS.pagePath),
+  );
   const [title, setTitle] = useState(page?.title ?? mockup.name);
   const [isHome, setHome] = useState(page?.publication?.home ?? false);
   const [isTemplate, setTemplate] = useState(page?.template ?? false);
@@ -162,15 +169,4 @@ function useAudience(now: PageAudience = 'everybody') {
       return parsed.group as PageAudience;
     },
   };
-}
-
-/** A path that people would choose for a name. */
-export function slugOf(name: string): string {
-  return name
-    .normalize('NFKD')
-    .toLowerCase()
-    .replace(/\p{M}/gu, '')
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, MOCKUP_LIMITS.pagePath)
-    .replace(/^-+|-+$/g, '');
 }

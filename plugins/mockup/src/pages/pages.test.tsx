@@ -5,6 +5,7 @@ import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
 import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { slugOf } from '@internal/pages';
 import type {
   MockupApi,
   PublishedPage,
@@ -25,7 +26,6 @@ import { mockupComponentsApiRef } from '../components/registry/MockupComponentBl
 import { MockupsPage } from '../MockupsPage';
 import { pagesRouteRef, rootRouteRef } from '../routes';
 import { PagesPage } from './PagesPage';
-import { slugOf } from './PublishDialog';
 
 const COMPONENTS = componentThatShows('text', 'Text');
 
@@ -212,10 +212,10 @@ describe('the editor', () => {
     );
     expect(
       await screen.findByRole('link', { name: 'Open the page' }),
-    ).toHaveAttribute('href', `/pages/${slugOf(backend.mockup.name)}`);
+    ).toHaveAttribute('href', `/pages/${slugOf(backend.mockup.name, 100)}`);
     expect(backend.versions[0].layoutData).toHaveLength(2);
     expect(backend.api.publishPage).toHaveBeenCalledWith(
-      slugOf(backend.mockup.name),
+      slugOf(backend.mockup.name, 100),
       expect.objectContaining({ versionId: backend.versions[0].id }),
     );
     expect(await seriousProblems()).toEqual([]);
@@ -237,7 +237,7 @@ describe('the versions of a mockup', () => {
     await userEvent.click(await button('Publish first'));
     const dialog = await screen.findByRole('dialog');
     const path = within(dialog).getByRole('textbox', { name: /Address/ });
-    expect(path).toHaveValue(slugOf(backend.mockup.name));
+    expect(path).toHaveValue(slugOf(backend.mockup.name, 100));
     await userEvent.clear(path);
     await userEvent.type(path, 'Team Start');
     const submit = within(dialog).getByRole('button', { name: 'Publish' });
@@ -312,12 +312,4 @@ describe('the versions of a mockup', () => {
     expect(await screen.findByText('On the page')).toBeVisible();
     expect(screen.queryByRole('button', { name: /page|Publish/ })).toBeNull();
   });
-});
-
-it.each([
-  ['Start page', 'start-page'],
-  ['  Über uns! ', 'uber-uns'],
-  ['日本', ''],
-])('the path of the page "%s" is first "%s"', (name, path) => {
-  expect(slugOf(name)).toBe(path);
 });

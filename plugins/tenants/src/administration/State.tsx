@@ -3,7 +3,8 @@ import { HeaderMetadataStatus } from '@backstage/ui';
 import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../translation';
 
-const COLORS = {
+/** How good or bad a state is. */
+export const COLORS = {
   deleted: 'danger',
   catalog_plugin: 'success',
   code: 'success',

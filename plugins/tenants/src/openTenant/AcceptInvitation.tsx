@@ -7,8 +7,7 @@ import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { Notice } from './NoTenantPage';
 import { useOpenOther } from './OpenTenantContext';
-
-const DEFAULT_TENANT_SLUG = 'default';
+import { DEFAULT_TENANT_SLUG } from './tenantAddress';
 
 /** Whether this is the page to which the links of invitations lead. */
 export function isInvitationPage(basePath: string): boolean {

@@ -4,8 +4,8 @@ import type {
   Page,
   TenantsApi,
 } from 'backstage-plugin-tenants-common';
+import { DEFAULT_TENANT_SLUG } from './tenantAddress';
 
-const DEFAULT_TENANT_SLUG = 'default';
 const REFUSAL = '{"error":"Invalid tenant"}';
 
 /** What becomes of a page after its user has signed in. */

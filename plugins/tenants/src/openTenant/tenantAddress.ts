@@ -1,6 +1,7 @@
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 
-const DEFAULT_TENANT_SLUG = 'default';
+/** Requests that name no tenant belong to it. */
+export const DEFAULT_TENANT_SLUG = 'default';
 
 /**
  * The address of the first page of a tenant, where tenants have hostnames; nothing where the

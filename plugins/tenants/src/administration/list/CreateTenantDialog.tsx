@@ -1,7 +1,7 @@
 import { toError } from '@backstage/errors';
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { NumberField, TextField } from '@backstage/ui';
-import { ActionDialog } from '@internal/pages';
+import { ActionDialog, slugOf } from '@internal/pages';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
@@ -9,8 +9,8 @@ import {
   DEFAULT_LIMITS,
   type Field,
   findProblems,
+  LONGEST_SLUG,
   readProblems,
-  suggestSlug,
 } from './newTenant';
 
 const MOST = 2_147_483_647;
@@ -30,7 +30,7 @@ export function CreateTenantDialog(props: {
   const [isTried, setTried] = useState(false);
   const [refused, setRefused] = useState<Partial<Record<Field, string>>>({});
 
-  const slug = typedSlug ?? suggestSlug(name);
+  const slug = typedSlug ?? slugOf(name, LONGEST_SLUG);
   const found = findProblems({ tenant_name: name, tenant_slug: slug });
   const problems: Partial<Record<Field, string>> = { ...refused };
   if (isTried && found.tenant_name) {

@@ -9,7 +9,6 @@ import {
   seriousProblems,
   summaryOf,
 } from '../__testUtils__/registry';
-import { suggestSlug } from './newTenant';
 
 const searchField = () => screen.getByRole('searchbox', { name: 'Search' });
 const rowOf = (name: string) => screen.findByRole('row', { name });
@@ -237,14 +236,4 @@ describe('a new tenant', () => {
       expect(screen.queryByRole('alert')).toBeNull();
     },
   );
-
-  it.each([
-    ['Acme', 'acme'],
-    ['  Größe  & Œuvre ', 'gro-e-uvre'],
-    ['--a--', 'a'],
-    ['日本', ''],
-    [`${'a'.repeat(62)} b`, 'a'.repeat(62)],
-  ])('%j suggests the slug %j', (name, slug) => {
-    expect(suggestSlug(name)).toBe(slug);
-  });
 });

@@ -1,5 +1,4 @@
 import {
-  appLanguageApiRef,
   useApi,
   useRouteRef,
   useTranslationRef,
@@ -26,6 +25,7 @@ import {
   type SelectedAction,
   SelectedActions,
   useListQuery,
+  useNumber,
   useSelection,
 } from '@internal/pages';
 import type {
@@ -212,18 +212,17 @@ function Rows(props: {
 }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = useRouteRef(rootRouteRef)?.() ?? '';
-  const { language } = useApi(appLanguageApiRef).getLanguage();
   const { items } = props;
-  const numbers = new Intl.NumberFormat(language);
+  const numberOf = useNumber();
   const columns = ['name', 'slug', 'state', 'entities', 'created'] as const;
   const shown = items.some(isSummary) ? columns : columns.slice(0, 2);
 
   const entitiesOf = ({ entities, max_entities: limit }: TenantSummary) =>
     limit === null
-      ? t('list.entities.unlimited', { entities: numbers.format(entities) })
+      ? t('list.entities.unlimited', { entities: numberOf(entities) })
       : t('list.entities.ofLimit', {
-          entities: numbers.format(entities),
-          limit: numbers.format(limit),
+          entities: numberOf(entities),
+          limit: numberOf(limit),
         });
 
   return (

@@ -2,7 +2,8 @@ import { messageOf, statusOf } from '@internal/pages';
 import type { CreateTenant } from 'backstage-plugin-tenants-common';
 import { problemsOf } from '../problems';
 
-const LONGEST_SLUG = 63;
+/** How many characters a slug has at most. */
+export const LONGEST_SLUG = 63;
 const LONGEST_NAME = 255;
 const RESERVED_SLUGS = ['www', 'mine'];
 
@@ -18,21 +19,6 @@ export type Field = (typeof FIELDS)[number];
 
 /** The limits that the backend gives a tenant for which none are named. */
 export const DEFAULT_LIMITS = { max_entities: 50_000, entity_ttl_days: 365 };
-
-/** A slug that resembles a name; nothing where the name has no letter that a slug can have. */
-export function suggestSlug(name: string): string {
-  return (
-    name
-      .normalize('NFKD')
-      // The accents that the normalization has taken off their letters.
-      .replace(/\p{Mark}/gu, '')
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
-      .replace(/^-/, '')
-      .slice(0, LONGEST_SLUG)
-      .replace(/-$/, '')
-  );
-}
 
 /** What is wrong with a new tenant, by field, as far as it shows without the backend. */
 export function findProblems({

@@ -1,14 +1,11 @@
-import {
-  appLanguageApiRef,
-  useApi,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { ButtonIcon, Flex, Text, TextField } from '@backstage/ui';
 import {
   ActionButton,
   ActionDialog,
   EmptyState,
   Loaded,
+  useNumber,
   useRead,
 } from '@internal/pages';
 import { RiDeleteBinLine } from '@remixicon/react';
@@ -207,11 +204,10 @@ function Received({ received }: { received: ReceivedShare[] }) {
 
 function Counts({ copies, conflicts }: { copies: number; conflicts: number }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const { language } = useApi(appLanguageApiRef).getLanguage();
-  const numbers = new Intl.NumberFormat(language);
+  const numberOf = useNumber();
   return (
     <>
-      {numbers.format(copies)}{' '}
+      {numberOf(copies)}{' '}
       {conflicts > 0 && (
         <Text as="span" variant="body-small" color="secondary">
           {t('shares.conflicts', { count: conflicts })}

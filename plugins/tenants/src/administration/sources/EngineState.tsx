@@ -3,16 +3,7 @@ import { Text } from '@backstage/ui';
 import { Alert, useExactTime, useFailureText } from '@internal/pages';
 import type { TenantStatus } from 'backstage-plugin-tenants-common';
 import { tenantsTranslationRef } from '../../translation';
-
-const LEVELS: Partial<
-  Record<TenantStatus['state'], 'success' | 'warning' | 'danger'>
-> = {
-  running: 'success',
-  failed: 'danger',
-  paused: 'warning',
-  unassigned: 'warning',
-  stopped: 'warning',
-};
+import { COLORS } from '../State';
 
 /** What becomes of the sources: the state of the engine, and how much it has brought. */
 export function EngineState(props: { status: TenantStatus; error?: Error }) {
@@ -42,11 +33,9 @@ export function EngineState(props: { status: TenantStatus; error?: Error }) {
   return (
     <Alert
       role="status"
-      status={
-        state === 'running' && errors > 0 ? 'warning' : LEVELS[state] ?? 'info'
-      }
+      status={state === 'running' && errors > 0 ? 'warning' : COLORS[state]}
       icon
-      title={`${t('sources.state.title')}: ${t(`sources.state.${state}`)} · ${t(
+      title={`${t(`administration.state.${state}`)} · ${t(
         'sources.state.entities',
         { count: entities },
       )}`}

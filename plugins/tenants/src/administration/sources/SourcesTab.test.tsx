@@ -322,7 +322,7 @@ describe('SourcesTab', () => {
         screen.getByText(/^https:\/\/discovered\.example\/ · api:default\/c d/),
       ).toBeVisible();
       expect(screen.getAllByText(/what is wrong with/)).toHaveLength(3);
-      const state = screen.getByText(/Engine: Running/);
+      const state = screen.getByText(/Engine is running/);
       expect(state.closest('[role=status]')).toHaveTextContent(
         /25 locations and entities have errors.*The first 3 are shown/,
       );

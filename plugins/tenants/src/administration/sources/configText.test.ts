@@ -57,9 +57,8 @@ describe('the text of a configuration', () => {
 
   it('shows the locations, whatever stands in their place', () => {
     expect(locationsOf(parseText(TEXT).config!)).toEqual([
-      { type: 'url', target: 'https://a.example/one.yaml', kinds: [] },
+      { target: 'https://a.example/one.yaml', kinds: [] },
       {
-        type: 'url',
         target: 'https://a.example/two.yaml',
         kinds: ['User', 'Group'],
       },

@@ -4,7 +4,6 @@ import { isMap, isSeq, parseDocument, stringify } from 'yaml';
 
 /** A location of a configuration, as the form shows it. */
 export interface ConfiguredLocation {
-  type: string;
   target: string;
   /** The kinds that its rules allow; none where they are not of the form of {@link addLocation}. */
   kinds: string[];
@@ -106,7 +105,6 @@ function toLocation(value: JsonValue | undefined): ConfiguredLocation {
   const location = isObject(value) ? value : {};
   const rules = Array.isArray(location.rules) ? location.rules : [];
   return {
-    type: String(location.type ?? ''),
     target: String(location.target ?? ''),
     kinds: rules.flatMap(rule =>
       isObject(rule) && Array.isArray(rule.allow)

@@ -6,15 +6,12 @@ import {
 import { Button, Text } from '@backstage/ui';
 import { ActionButton, Moment, TextLink } from '@internal/pages';
 import { tenantsApiRef } from '../../api';
+import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { State } from '../State';
 import { Facts, Section, useFocusableHeading } from './Section';
-import {
-  DEFAULT_TENANT_SLUG,
-  type TenantState,
-  type VisibleTenant,
-} from './useTenant';
+import type { TenantState, VisibleTenant } from './useTenant';
 
 /** What feeds the catalog of a tenant, how that goes, and what stops and starts it. */
 export function EngineSection(props: {

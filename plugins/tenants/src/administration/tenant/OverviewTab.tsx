@@ -7,6 +7,7 @@ import { ButtonLink, Flex, Text } from '@backstage/ui';
 import { Alert, ActionButton, Failure, Loading } from '@internal/pages';
 import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
+import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
 import { EngineSection } from './EngineSection';
@@ -14,12 +15,7 @@ import { Section } from './Section';
 import type { usePolled } from './usePolled';
 import { UsageSection } from './UsageSection';
 import { UseSection } from './UseSection';
-import {
-  DEFAULT_TENANT_SLUG,
-  POLL_MS,
-  type TenantState,
-  type VisibleTenant,
-} from './useTenant';
+import { POLL_MS, type TenantState, type VisibleTenant } from './useTenant';
 
 /** What a tenant is, what it holds, and what feeds it. */
 export function OverviewTab(props: {

@@ -1,10 +1,6 @@
-import {
-  appLanguageApiRef,
-  useApi,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Flex, NumberField, Text, TextField } from '@backstage/ui';
-import { ActionButton, Moment } from '@internal/pages';
+import { ActionButton, Moment, useNumber } from '@internal/pages';
 import type {
   Tenant,
   TenantUsage,
@@ -24,8 +20,7 @@ export function UseSection(props: {
 }) {
   const { row, usage, onSaved } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const { language } = useApi(appLanguageApiRef).getLanguage();
-  const numbers = new Intl.NumberFormat(language);
+  const numberOf = useNumber();
   const { entity_ttl_days: days } = usage;
   const kept =
     days === null
@@ -37,10 +32,10 @@ export function UseSection(props: {
       return t('tenant.use.configured');
     }
     return burst === null
-      ? numbers.format(rate)
+      ? numberOf(rate)
       : t('tenant.use.rateWithBurst', {
-          rate: numbers.format(rate),
-          burst: numbers.format(burst),
+          rate: numberOf(rate),
+          burst: numberOf(burst),
         });
   }
   return (
@@ -53,14 +48,14 @@ export function UseSection(props: {
         facts={[
           [
             t('tenant.use.kept'),
-            `${numbers.format(usage.deleted_entities)}, ${kept}`,
+            `${numberOf(usage.deleted_entities)}, ${kept}`,
           ],
-          [t('tenant.use.relations'), numbers.format(usage.relations)],
+          [t('tenant.use.relations'), numberOf(usage.relations)],
           [
             t('tenant.use.concurrency'),
             usage.concurrency === null
               ? t('tenant.use.configured')
-              : numbers.format(usage.concurrency),
+              : numberOf(usage.concurrency),
           ],
           [t('tenant.use.rate'), describeRate()],
           [t('tenant.use.created'), <Moment key="at" at={usage.created_at} />],
@@ -73,10 +68,9 @@ export function UseSection(props: {
 /** How far the limit of entities is used up. */
 function Meter({ live, limit }: { live: number; limit: number | null }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const { language } = useApi(appLanguageApiRef).getLanguage();
-  const numbers = new Intl.NumberFormat(language);
+  const numberOf = useNumber();
   const id = useId();
-  const entities = numbers.format(live);
+  const entities = numberOf(live);
   const label = (
     <Text id={id} variant="body-small" weight="bold">
       {t('tenant.use.entities')}
@@ -94,7 +88,7 @@ function Meter({ live, limit }: { live: number; limit: number | null }) {
   const isFull = live >= limit;
   const text = t('tenant.use.ofLimit', {
     entities,
-    limit: numbers.format(limit),
+    limit: numberOf(limit),
   });
   return (
     <Flex direction="column" gap="1">

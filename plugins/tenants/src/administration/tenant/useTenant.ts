@@ -9,9 +9,6 @@ import type {
 import { tenantsApiRef } from '../../api';
 import { listOwn, useReadsAllTenants } from '../list/useTenantRows';
 
-/** Requests that name no tenant belong to it. */
-export const DEFAULT_TENANT_SLUG = 'default';
-
 /** A tenant, as far as the user may see it. */
 export interface VisibleTenant {
   slug: string;
