@@ -3,6 +3,7 @@ import type {
   ListTenantUsage,
   TenantUsageDay,
 } from 'backstage-plugin-tenants-common';
+import { isStorable } from '../catalog/conditions';
 import type { TenantDatabase } from '../database/TenantDatabase';
 import { isAboutStatement } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -14,6 +15,8 @@ import type { TenantUsageStore, TenantUsageTotals } from './TenantUsageStore';
 const FLUSH_MS = 60_000;
 /** The most people counted for a tenant and day between two flushes; more are ignored. */
 const MOST_PEOPLE = 10_000;
+/** The index takes no longer ones, and one would keep all counts from being stored. */
+const LONGEST_PERSON = 512;
 
 /** The counts of a tenant and day that are not stored yet. */
 interface Counted extends TenantUsageTotals {
@@ -69,7 +72,12 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
   count({ tenantId, tenantSlug }: ActiveTenant, person?: string): void {
     this.#slugs.set(tenantId, tenantSlug);
     const { people } = this.#add(tenantId, { requests: 1, databaseMs: 0 });
-    if (person !== undefined && people.size < MOST_PEOPLE) {
+    if (
+      person !== undefined &&
+      person.length <= LONGEST_PERSON &&
+      isStorable(person) &&
+      people.size < MOST_PEOPLE
+    ) {
       people.add(person);
     }
   }

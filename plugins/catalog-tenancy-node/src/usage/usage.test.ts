@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { mockLogger } from '../__testUtils__/serviceMocks';
 import {
@@ -130,8 +131,11 @@ describe.each(databases.eachSupportedId())('what tenants use, on %s', id => {
     await usage.stop();
     await database.client.query('alter table away rename to tenant_usage');
     usage.count(acme, 'user:default/jane');
+    // Of these, PostgreSQL can store neither.
+    usage.count(acme, 'user:default/\0');
+    usage.count(acme, `user:default/${randomBytes(9_000).toString('hex')}`);
     await usage.stop();
     const [{ requests, people }] = await usage.list('acme');
-    expect([requests, people]).toEqual([2, 1]);
+    expect([requests, people]).toEqual([4, 1]);
   });
 });
