@@ -120,7 +120,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     let stored: string | undefined;
     return {
       end: async ended => {
-        if (stored === JSON.stringify(ended)) {
+        if (stored !== undefined && stored === JSON.stringify(ended)) {
           return;
         }
         if (begun.severity === 'low') {

@@ -140,12 +140,14 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
           clientSecret: 'hidden-1',
           url: 'https://user:hidden-2@example.com/?access_token=hidden-3&b=1',
           list: [{ header: 'Bearer hidden-4-long-enough' }],
+          number: 1n,
         },
       }),
     );
     await end({
       outcome: 'failed',
       error: new Error('insert into secrets values (hidden-5)'),
+      meta: { more: 2n },
     });
     const [stored] = (await trail.list('acme')).items;
     expect(JSON.stringify(stored)).not.toContain('hidden');
@@ -154,6 +156,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       user_agent: 'ab',
       meta: {
         url: 'https://[removed]@example.com/?access_token=[removed]&b=1',
+        number: '1',
       },
     });
   });

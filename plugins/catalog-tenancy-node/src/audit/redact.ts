@@ -69,6 +69,9 @@ function redact(value: unknown, depth: number): unknown {
   if (typeof value === 'string') {
     return redactText(value);
   }
+  if (typeof value === 'bigint') {
+    return String(value);
+  }
   if (typeof value !== 'object' || value === null) {
     return value;
   }
