@@ -14,16 +14,21 @@ export function saysTablesAreGone(error: unknown): boolean {
   return UNDEFINED.has(sqlStateOf(error) ?? '');
 }
 
-/**
- * PostgreSQL's code of an error or of its cause. Knex puts the statement into the message of
- * such an error.
- */
+/** PostgreSQL's code of an error: see {@link databaseErrorOf}. */
 export function sqlStateOf(error: unknown): string | undefined {
+  return databaseErrorOf(error)?.code;
+}
+
+/**
+ * PostgreSQL's error, which may be the cause of an error. Knex puts the statement into its
+ * message.
+ */
+export function databaseErrorOf(error: unknown): DatabaseError | undefined {
   if (error instanceof DatabaseError) {
-    return error.code;
+    return error;
   }
   return error instanceof Error && error.cause !== undefined
-    ? sqlStateOf(error.cause)
+    ? databaseErrorOf(error.cause)
     : undefined;
 }
 

@@ -8,7 +8,11 @@ import {
   type TenantEngineStatus,
   TenantReadOnlyError,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { saysTablesAreGone, sqlStateOf } from '../engine/failures';
+import {
+  databaseErrorOf,
+  saysTablesAreGone,
+  sqlStateOf,
+} from '../engine/failures';
 import type { TenantEngine } from '../engine/TenantEngine';
 import type { SupervisedEngine } from '../engine/SupervisedEngine';
 
@@ -21,8 +25,11 @@ const LONGEST_WAIT_MS = 10_000;
  */
 const RETRYABLE = new Set(['40001', '40P01', '55P03']);
 
-/** Triggers refuse changes of a tenant that moves, and for a while afterwards. */
-const READ_ONLY = '25006';
+/** The triggers that refuse changes of a tenant that moves, and for a while afterwards. */
+const TENANT_MOVES = 'tenant_moves';
+
+/** Connections, resources, and a server that stops, starts or only reads. */
+const UNAVAILABLE = /^(08|25006|53|57P)/;
 
 /** The name of the engine of a catalog in messages. */
 export const CATALOG_ENGINE = 'catalog engine';
@@ -86,13 +93,19 @@ export function toEngineError(
       `${action} has a value that PostgreSQL does not take as what it stands for (${sqlState}), such as an id that is no UUID or a text with a NUL character`,
     );
   }
-  if (sqlState === READ_ONLY) {
+  if (databaseErrorOf(error)?.constraint === TENANT_MOVES) {
     return new TenantReadOnlyError(tenantSlug);
   }
   if (sqlState && RETRYABLE.has(sqlState)) {
     return new EngineUnavailableError(
       `${action} of the tenant '${tenantSlug}' has met another change at the same moment (${sqlState}): try again`,
       1,
+    );
+  }
+  if (sqlState && UNAVAILABLE.test(sqlState)) {
+    return new EngineUnavailableError(
+      `The ${name} of the tenant '${tenantSlug}' has no database at the moment (${sqlState})`,
+      5,
     );
   }
   if (sqlState !== undefined) {

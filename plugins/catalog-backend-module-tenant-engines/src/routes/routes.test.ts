@@ -30,11 +30,13 @@ const tellTale = createBackendModule({
       },
       async init({ config, router }) {
         router.use((req, _res, next) => {
-          const [, code] = /^\/fails-with\/(.*)/.exec(req.path) ?? [];
+          const [, code, constraint] =
+            /^\/fails-with\/(\w+)-?(\w*)/.exec(req.path) ?? [];
           next(
             code &&
               Object.assign(new DatabaseError('delete from x', 0, 'error'), {
                 code,
+                constraint,
               }),
           );
         });
@@ -231,7 +233,12 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
       '1',
     ],
     [
-      '25006',
+      '57P01',
+      "The catalog engine of the tenant 'acme' has no database at the moment (57P01)",
+      '5',
+    ],
+    [
+      '25006-tenant_moves',
       "The tenant 'acme' is read-only while it is moved: try again later",
       '10',
     ],
