@@ -112,28 +112,4 @@ export const SERVER_RULES: readonly Rule[] = [
      where not case when n.oid is null then has_database_privilege(current_database(), 'create')
                     else has_schema_privilege(n.oid, 'usage') and has_schema_privilege(n.oid, 'create') end`,
   },
-  {
-    name: 'long transactions',
-    level: 'warning',
-    message:
-      'Transactions are open which locks, builds of indexes or VACUUM wait for',
-    advice:
-      'Wait for them, or end what has been forgotten (COMMIT PREPARED, ROLLBACK PREPARED).',
-    // Without the texts of queries, which may hold secrets.
-    sql: `
-    select format('process %s of %s ("%s", %s, %s s)', pid, coalesce(usename, 'the server'),
-                  application_name, coalesce(state, backend_type),
-                  extract(epoch from clock_timestamp() - xact_start)::int) as name,
-           null as fix
-      from pg_stat_activity
-     where datname = current_database() and pid <> pg_backend_pid()
-       and xact_start < clock_timestamp() - interval '60 s'
-     union all
-    select format('the prepared transaction "%s" of %s (since %s)', gid, owner, prepared::timestamptz(0)),
-           null
-      from pg_prepared_xacts where database = current_database()
-     union all
-    select format('the replication slot %s (%s transactions)', slot_name, age(xmin)), null
-      from pg_replication_slots where xmin is not null`,
-  },
 ];

@@ -18,11 +18,10 @@ describe.each<PostgresVersion>([14, 18])(
     let folder: string;
     let server: Postgres;
 
-    const start = async (settings = {}) => {
+    const start = async () => {
       server = await Postgres.start({
         version,
         dataDirectory: join(folder, 'server'),
-        settings: { max_prepared_transactions: '5', ...settings },
       });
     };
 
@@ -72,20 +71,6 @@ describe.each<PostgresVersion>([14, 18])(
       const [found] = findings(await preflight(), 'ok', 'free disk');
       expect(found.message).toMatch(
         /^The migration needs about [\d.]+ [kM]B of free disk/,
-      );
-    });
-
-    it('has prepared transactions that are a warning', async () => {
-      await query(
-        'begin',
-        'update tenancy.entities set hash = hash',
-        `prepare transaction 'forgotten'`,
-      );
-      const report = await preflight();
-      await query(`rollback prepared 'forgotten'`);
-      const [found] = findings(report, 'warning', 'long transactions');
-      expect(found.message).toMatch(
-        /the prepared transaction "forgotten" of postgres \(since 20/,
       );
     });
 
