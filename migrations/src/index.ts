@@ -8,7 +8,7 @@
  * @packageDocumentation
  */
 
-export { migrateTo, status, upgrade } from './migrateTo';
+export { distribute, migrateTo, status, upgrade } from './migrateTo';
 export type {
   MigrateOptions,
   MigrateResult,
@@ -30,7 +30,6 @@ export type {
   AdoptionStatus,
 } from './adopt/status';
 export { isDistributed } from './schema/citus';
-export { distribute } from './sharding/library';
 export { examineShards } from './sharding/shards';
 export type { Distribution } from './sharding/distribute';
 export { connectionOfCatalog, locateCatalog } from './session/catalogLocation';

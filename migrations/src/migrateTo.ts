@@ -3,6 +3,8 @@ import type { Reporter } from './Reporter';
 import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
 import { beginCreation } from './phases/create';
+import { distribute as distributeTables } from './sharding/distribute';
+import type { Distribution } from './sharding/distribute';
 import { UPGRADE } from './session/operatorLock';
 import { renderEngines } from './status/engines';
 import { readStatus } from './status/readStatus';
@@ -167,6 +169,25 @@ export async function status(
         }
       : null,
   };
+}
+
+/**
+ * Spreads the tables of tenants over the nodes of Citus, as the command `distribute` does.
+ * Writers wait meanwhile, and readers do not.
+ *
+ * @param options - the connection of a superuser, on the coordinator of Citus
+ * @throws {@link RefusedError} with everything that is in the way, before anything is changed
+ * @public
+ */
+export async function distribute(
+  options: Pick<
+    MigrateOptions,
+    'connection' | 'schema' | 'maxPauseMs' | 'reporter'
+  >,
+): Promise<Distribution> {
+  return withMigration(options, inMode('change'), migration =>
+    distributeTables(migration),
+  );
 }
 
 function inMode(mode: 'read' | 'change') {

@@ -14,8 +14,7 @@ import { TENANT_TABLES } from '../schema/tables';
  * nothing.
  *
  * @returns whether the phases create them
- * @throws {@link RefusedError} if the schema has only some of the tables, or a publication
- *   would publish them
+ * @throws {@link RefusedError} if a publication would publish them
  */
 export async function beginCreation(
   migration: TenancyMigration,
@@ -24,33 +23,12 @@ export async function beginCreation(
   if (await migration.creates()) {
     return true;
   }
-  if (!(await isFreshDatabase(context))) {
+  if ((await existingTables(context.executor, TENANT_TABLES)).length > 0) {
     return false;
   }
   await refuseRules(context, 'The tables cannot be created', [publications]);
   await migration.beginCreation({ schema: !(await schemaExists(context)) });
   return true;
-}
-
-/**
- * Whether the schema has none of the three tables.
- *
- * @throws {@link RefusedError} if it has only some of them
- */
-async function isFreshDatabase({
-  executor,
-  settings,
-}: StepContext): Promise<boolean> {
-  const found = await existingTables(executor, TENANT_TABLES);
-  const missing = TENANT_TABLES.filter(table => !found.includes(table));
-  if (found.length > 0 && missing.length > 0) {
-    throw new RefusedError(
-      `The schema "${settings.schema}" has no ${missing.join(' and no ')}. ` +
-        `Expected all of ${TENANT_TABLES.join(', ')}, or none, in the schema ` +
-        'that --schema names.',
-    );
-  }
-  return found.length === 0;
 }
 
 async function schemaExists({

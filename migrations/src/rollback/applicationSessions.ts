@@ -9,13 +9,6 @@ export interface Interference {
   advice: string;
 }
 
-/** The sessions of `portal_app` in this database in words. */
-export function readApplicationSessions({
-  executor,
-}: Pick<StepContext, 'executor'>): Promise<string[]> {
-  return describeSessions(executor, `r.rolname = '${APP_ROLE}'`);
-}
-
 /**
  * Refuses an undo while the application is connected that it takes something from.
  * With `--force`, and in a dry run, that is a warning.
@@ -31,7 +24,10 @@ export async function refuseApplicationSessions(
   { takes, advice }: Interference,
 ): Promise<void> {
   const { executor, settings, reporter } = context;
-  const sessions = await readApplicationSessions(context);
+  const sessions = await describeSessions(
+    executor,
+    `r.rolname = '${APP_ROLE}'`,
+  );
   if (sessions.length === 0) {
     return;
   }

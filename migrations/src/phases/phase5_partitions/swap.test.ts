@@ -9,7 +9,7 @@ import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { asLogin, connectionOf } from '../../__testUtils__/roles';
 import { stopBefore } from '../../__testUtils__/stopBefore';
 import { silentReporter } from '../../Reporter';
-import { readApplicationSessions } from '../../rollback/applicationSessions';
+import { describeSessions } from '../../session/describeSessions';
 import { rollback } from '../../rollback/rollback';
 import { swap } from './70_swap';
 import { ready } from './97_mark_ready';
@@ -213,7 +213,9 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
         );
         await database.migrate(
           async ({ context }) => {
-            await expect(readApplicationSessions(context)).resolves.toEqual([
+            await expect(
+              describeSessions(context.executor, `r.rolname = 'portal_app'`),
+            ).resolves.toEqual([
               expect.stringContaining(`process ${rows[0].pid} of the server`),
             ]);
           },
