@@ -277,17 +277,6 @@ describe.each(databases.eachSupportedId())('a catalog on %s', id => {
     },
   );
 
-  it('is refused by phase 1 for what the preflight refuses', async () => {
-    const { given, named } = REFUSED['a rule'];
-    await database.client.query(given);
-    await expect(
-      database.migrate(migration => migration.runPhase(1)),
-    ).rejects.toMatchObject({
-      exitCode: 3,
-      message: expect.stringContaining(named),
-    });
-  });
-
   it('gets again what was dropped, which a rollback then names', async () => {
     await database.client.query(`
       create function noop() returns trigger language plpgsql as 'begin return null; end';

@@ -252,20 +252,6 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
     expect(rows).toEqual([{ search: 1, old: 200 }]);
   });
 
-  it('are not taken by what the migration has left there itself', async () => {
-    await runPhases(database, 5);
-    await database.migrate(migration => rollback(migration));
-    await runPhases(database, 5);
-    await database.migrate(migration => rollback(migration, 3));
-    await runPhases(database, 5);
-    await database.migrate(migration => rollback(migration, 0));
-    await runPhases(database, 5);
-    await database.migrate(
-      async migration => expect(await migration.completedPhase()).toBe(5),
-      { mode: 'read' },
-    );
-  });
-
   it('keep what an operator has put in the place of a table from being dropped', async () => {
     await runPhases(database, 5);
     await database.migrate(migration => rollback(migration));

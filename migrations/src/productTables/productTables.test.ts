@@ -8,7 +8,6 @@ import type { ProductMigration } from '../engine/Step';
 import { OtherOperatorError } from '../errors';
 import { upgrade } from '../migrateTo';
 import { phases } from '../phases';
-import { swap } from '../phases/phase5_partitions/70_swap';
 import { silentReporter } from '../Reporter';
 import { readLosses } from '../rollback/losses';
 import { rollback } from '../rollback/rollback';
@@ -193,10 +192,6 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
         /has rights on tenant_members .*: run "revoke .* on table tenancy.tenant_members from portal_app"/,
       ],
       [
-        'alter table tenant_members drop constraint tenant_members_pkey',
-        /^tenant_members has no valid constraint tenant_members_pkey/,
-      ],
-      [
         'alter table tenant_members drop constraint tenant_members_role_check',
         /^tenant_members has no valid constraint tenant_members_role_check/,
       ],
@@ -207,10 +202,6 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       [
         'alter table tenants drop column burst, drop column concurrency',
         /^tenants has no column concurrency of type integer, nullable: run ".*upgrade"/,
-      ],
-      [
-        'alter table tenants drop constraint tenants_concurrency_check',
-        /^tenants has no valid constraint tenants_concurrency_check\.$/,
       ],
     ])('are verified: %s', async (sql, problem) => {
       await query(sql);
@@ -308,15 +299,6 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
 
   describe('of a database that a version without them has migrated', () => {
     beforeEach(() => use(migratedEarlier));
-
-    it('come by phase 5', async () => {
-      await expect(
-        database.migrate(migration => migration.completedPhase()),
-      ).resolves.toBe(5);
-      await database.migrate(migration => migration.runPhase(5));
-      await expect(recorded()).resolves.toEqual(expect.arrayContaining(NAMES));
-      await expect(problems()).resolves.toEqual([]);
-    });
 
     it('are made by one of several processes, for which the others wait', async () => {
       const done = await Promise.all([1, 2, 3].map(() => upgrade(database)));
@@ -433,13 +415,6 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
       await database.migrate(migration => rollback(migration));
       await expect(exists('tenant_members')).resolves.toBe(false);
       await expect(recorded()).resolves.toEqual([]);
-    });
-
-    it('are there before the swap', async () => {
-      await stopBefore(database, 5, swap);
-      await expect(exists('tenant_members')).resolves.toBe(true);
-      await database.migrate(migration => rollback(migration, 4));
-      await expect(exists('tenant_members')).resolves.toBe(false);
     });
   });
 });

@@ -3,6 +3,7 @@ import { forEachTest } from '../../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { recordingReporter } from '../../__testUtils__/recordingReporter';
 import type { RecordingReporter } from '../../__testUtils__/recordingReporter';
+import { notNull } from './30_not_null';
 import { rowsWithoutTenant } from './__testUtils__/rowsWithoutTenant';
 
 const databases = createTestDatabases();
@@ -93,5 +94,33 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     expect(rows).toEqual([{ behind: true, past: true }]);
     await runPhase2(recordingReporter());
     await expectDone();
+  });
+
+  it.each([50, 100_000])(
+    'changes twice %s rows in a batch at most',
+    async batchSize => {
+      const reporter = recordingReporter();
+      await runPhase2(reporter, batchSize);
+      const { bars } = reporter;
+      const advances = bars.flatMap(bar => bar.advances);
+      expect(Math.max(...advances)).toBeLessThanOrEqual(2 * batchSize);
+      expect(advances.reduce((sum, rows) => sum + rows)).toBe(4 * ENTITIES);
+      await expect(rowsWithoutTenant(database)).resolves.toBe(0);
+    },
+  );
+
+  it('refuses NOT NULL where a row has lost its tenant since', async () => {
+    await runPhase2(recordingReporter());
+    await database.migrate(migration => migration.undoFrom(notNull));
+    await database.client.query(
+      `update relations set tenant_id = null where source_entity_ref like '%-7'`,
+    );
+    await expect(runPhase2(recordingReporter())).rejects.toThrow(
+      '2 of the 2,000 rows of relations have no tenant',
+    );
+    // No constraint stands in the way of whoever writes to those rows.
+    await database.client.query(
+      `update relations set weight = 2 where tenant_id is null`,
+    );
   });
 });
