@@ -509,6 +509,45 @@ describe('reads of PostgresCatalogStore', () => {
       );
     });
 
+    describe('countFacets', () => {
+      // With a plan for one row, it would take longer than a statement may.
+      itOnOneServer(
+        'answers for a tenant that came after the last ANALYZE',
+        async () => {
+          const { client, store } = catalog;
+          const count = 400;
+          const entities = Array.from({ length: count }, (_, at) =>
+            component(`c-${at}`, {
+              metadata: { tags: ['a', 'b', 'c', 'd'] },
+              spec: { type: 'service', lifecycle: 'production' },
+            }),
+          );
+          await client.query(
+            'alter table entity_terms set (autovacuum_enabled = off)',
+          );
+          await write(...entities);
+          await client.query('analyze entities, entity_terms');
+          tenantId = await catalog.createTenant();
+          await write(...entities);
+          const found = await store.countFacets(tenantId, {
+            facets: ['kind', 'metadata.tags', 'spec.type'],
+            filter: {
+              $all: [
+                { kind: 'component' },
+                { 'spec.lifecycle': 'production' },
+                { $not: { 'spec.type': 'website' } },
+              ],
+            },
+          });
+          expect(found.kind).toEqual([{ value: 'Component', count }]);
+          expect(found['metadata.tags']).toHaveLength(4);
+          await client.query(
+            'alter table entity_terms reset (autovacuum_enabled)',
+          );
+        },
+      );
+    });
+
     describe('getAncestry', () => {
       const emitted = (name: string, ...parents: string[]) =>
         catalog.client.query(

@@ -79,11 +79,14 @@ const TERMS_COMMENTS = [
  * each entity, and a change of one clears the bit of the entity's page: after 4 % of the rows
  * had changed, half of all index entries had to be looked up in the table. So it is
  * vacuumed after a hundredth (docs/operators/performance.md).
+ *
+ * The statistics have up to a hundred tenants. Of one that came later PostgreSQL expects one row,
+ * so that they are made again after half of a hundredth.
  */
 export const TERM_STORAGE: Readonly<Record<string, string>> = {
   autovacuum_vacuum_scale_factor: '0.01',
   autovacuum_vacuum_insert_scale_factor: '0.01',
-  autovacuum_analyze_scale_factor: '0.02',
+  autovacuum_analyze_scale_factor: '0.005',
 };
 
 const STORAGE = [
