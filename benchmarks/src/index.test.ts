@@ -14,7 +14,7 @@ const LIMIT_MS = 590_000;
 const ROWS: Record<string, number> = {
   catalog: 12,
   battery: 15,
-  pages: 30,
+  pages: 33,
   scope: 28,
   migration: 1,
   fairness: 9,
