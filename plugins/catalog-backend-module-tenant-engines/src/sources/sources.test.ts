@@ -95,7 +95,7 @@ const HARMFUL: [name: string, answer: RequestListener, message: string][] = [
       const timer = setInterval(() => res.write('#'), 100);
       res.once('close', () => clearInterval(timer));
     },
-    'took longer than 2,000 ms, the bound of this portal (tenancy.engines.sources.timeout)',
+    'took longer than 5,000 ms, the bound of this portal (tenancy.engines.sources.timeout)',
   ],
   ['a server that never answers', () => undefined, 'took longer than'],
   [
@@ -182,7 +182,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       {
         config: {
           backend: { reading: { allow: [{ host: source.host }] } },
-          tenancy: { engines: { sources: { timeout: { seconds: 2 } } } },
+          tenancy: { engines: { sources: { timeout: { seconds: 5 } } } },
         },
         features: [recordWarnings(logged)],
       },
