@@ -10,7 +10,7 @@ import {
   updateShareSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
-import { isStorable } from '../catalog/conditions';
+import { isStorable, readFilter } from '../catalog/conditions';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant } from '../tenants/activeTenant';
@@ -79,6 +79,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
     { by }: { by: string },
   ): Promise<TenantShare> {
     const { targets, ...rest } = parseInput(createShareSchema, share, 'share');
+    refuseUnreadable(rest.filter);
     return this.#change('make a share', tenantSlug, async change => {
       const { knex } = change.transaction;
       const [{ count }] = await change.transaction.query<{ count: string }>(
@@ -117,6 +118,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
       changes,
       'share',
     );
+    refuseUnreadable(rest.filter);
     return this.#change('change a share', tenantSlug, async change => {
       const { knex } = change.transaction;
       const changed = await change.transaction.query<ShareRow>(
@@ -183,6 +185,15 @@ export class PostgresTenantShareStore implements TenantShareStore {
       notify: tenantId => ({ engineOf: tenantId }),
     });
   }
+}
+
+/**
+ * A share that can't be read has its receivers get no changes of other shares either.
+ *
+ * @throws InputError for a filter that is too large
+ */
+function refuseUnreadable(filter: string[] = []): void {
+  readFilter(toPredicate(filter));
 }
 
 /** Compares as text, so that an id that is not a UUID matches no share instead of failing. */

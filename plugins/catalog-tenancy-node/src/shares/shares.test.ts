@@ -37,4 +37,14 @@ describe.each(databases.eachSupportedId())('shares of tenants on %s', id => {
     }
     expect(versions.size).toBe(3);
   });
+
+  it('are refused with a filter that no catalog reads', async () => {
+    const filter = [Array.from({ length: 201 }, (_, i) => `a${i}`).join()];
+    const by = 'user:default/admin';
+    const create = store.create('acme', { targets: 'all', filter }, { by });
+    await expect(create).rejects.toThrow('more than 200 conditions');
+    const [{ share_id }] = (await store.list('acme')).shares;
+    const update = store.update('acme', share_id, { filter });
+    await expect(update).rejects.toThrow('more than 200 conditions');
+  });
 });
