@@ -73,7 +73,7 @@ describe('The configuration of tenancy', () => {
         jwtSecret: 'a secret',
         requireMatchingToken: true,
         baseDomains: ['Portal.Example.com', 'localhost'],
-        plugins: { shared: ['devtools', 'my-news'] },
+        plugins: { shared: ['my-events', 'my-news'] },
         membership: 'open',
         membershipOfDefault: 'members',
         database: {
@@ -103,7 +103,7 @@ describe('The configuration of tenancy', () => {
       jwtSecrets: ['a secret'],
       requireMatchingToken: true,
       baseDomains: ['portal.example.com', 'localhost'],
-      sharedPlugins: ['devtools', 'my-news'],
+      sharedPlugins: ['my-events', 'my-news'],
       membership: 'open',
       membershipOfDefault: 'members',
       connection: { ...connection, port: 6432 },
@@ -172,8 +172,12 @@ describe('The configuration of tenancy', () => {
     [{ baseDomains: ['a.b', '.c'] }, 'is ["a.b",".c"]. Expected a list'],
     [{ plugins: ['devtools'] }, 'Expected keys and values'],
     [
-      { plugins: { shared: ['devtools', '/api/app'] } },
-      'is ["devtools","/api/app"]. Expected a list',
+      { plugins: { shared: ['my-news', '/api/app'] } },
+      'is ["my-news","/api/app"]. Expected a list',
+    ],
+    [
+      { plugins: { shared: ['my-news', 'devtools'] } },
+      'tenancy.plugins.shared lists devtools',
     ],
     [
       { membershipOfDefault: true },

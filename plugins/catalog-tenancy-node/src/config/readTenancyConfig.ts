@@ -295,7 +295,13 @@ export function explainFlag(
 
 function readSharedPlugins(read: ReturnType<typeof readers>): string[] {
   read.object('tenancy.plugins');
-  return read.pluginIds('tenancy.plugins.shared') ?? [];
+  const shared = read.pluginIds('tenancy.plugins.shared') ?? [];
+  if (shared.includes('devtools')) {
+    throw new InputError(
+      "tenancy.plugins.shared lists devtools, which would show all tenants the portal's configuration. Remove it",
+    );
+  }
+  return shared;
 }
 
 function readConnection(
