@@ -62,6 +62,18 @@ export const itemOf = (
   ...more,
 });
 
+/** One method of the backend. */
+export function method<TName extends keyof MockupApi>(
+  _name: TName,
+  answer: MockupApi[TName],
+) {
+  return jest.fn<ReturnType<MockupApi[TName]>, Parameters<MockupApi[TName]>>(
+    answer as (
+      ...args: Parameters<MockupApi[TName]>
+    ) => ReturnType<MockupApi[TName]>,
+  );
+}
+
 /** A backend with these mockups, each with one version, whose changes it keeps. */
 export function mockApi(...mockups: Mockup[]) {
   const etag = '"1"';
@@ -81,15 +93,6 @@ export function mockApi(...mockups: Mockup[]) {
     createdBy: mockup.owner,
     createdAt: mockup.updatedAt,
   });
-  const method = <TName extends keyof MockupApi>(
-    _name: TName,
-    answer: MockupApi[TName],
-  ) =>
-    jest.fn<ReturnType<MockupApi[TName]>, Parameters<MockupApi[TName]>>(
-      answer as (
-        ...args: Parameters<MockupApi[TName]>
-      ) => ReturnType<MockupApi[TName]>,
-    );
   return {
     listMockups: method(
       'listMockups',

@@ -23,7 +23,7 @@ import type {
   MockupShare,
   MockupWithLatestVersion,
 } from 'backstage-plugin-mockup-common';
-import { refusal, seriousProblems } from '../__testUtils__/mockups';
+import { method, refusal, seriousProblems } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { containerComponents } from '../components/containers/containerComponents';
 import {
@@ -96,47 +96,35 @@ class Backend {
   }
 
   readonly api = {
-    getMockup: jest.fn<
-      ReturnType<MockupApi['getMockup']>,
-      Parameters<MockupApi['getMockup']>
-    >(async () => ({ mockup: this.mockup, etag: this.etag })),
-    getVersion: jest.fn<
-      ReturnType<MockupApi['getVersion']>,
-      Parameters<MockupApi['getVersion']>
-    >(async () => undefined),
+    getMockup: method('getMockup', async () => ({
+      mockup: this.mockup,
+      etag: this.etag,
+    })),
+    getVersion: method('getVersion', async () => undefined),
     listPagesOf: async () => [],
-    createMockup: jest.fn<
-      ReturnType<MockupApi['createMockup']>,
-      Parameters<MockupApi['createMockup']>
-    >(async ({ name }) => ({
+    createMockup: method('createMockup', async ({ name }) => ({
       mockup: { ...this.mockup, id: 'another', name },
       etag: '"1"',
     })),
-    updateMockup: jest.fn<
-      ReturnType<MockupApi['updateMockup']>,
-      Parameters<MockupApi['updateMockup']>
-    >(async (_, { name, description }, options) => {
-      await this.expect(options?.ifMatch);
-      this.revision += 1;
-      this.mockup = {
-        ...this.mockup,
-        ...(name !== undefined && { name }),
-        description: description ?? undefined,
-      };
-      return { mockup: this.mockup, etag: this.etag };
-    }),
-    shareMockup: jest.fn<
-      ReturnType<MockupApi['shareMockup']>,
-      Parameters<MockupApi['shareMockup']>
-    >(async (_, { shares }, options) => {
+    updateMockup: method(
+      'updateMockup',
+      async (_, { name, description }, options) => {
+        await this.expect(options?.ifMatch);
+        this.revision += 1;
+        this.mockup = {
+          ...this.mockup,
+          ...(name !== undefined && { name }),
+          description: description ?? undefined,
+        };
+        return { mockup: this.mockup, etag: this.etag };
+      },
+    ),
+    shareMockup: method('shareMockup', async (_, { shares }, options) => {
       await this.expect(options?.ifMatch);
       this.share(shares);
       return { mockup: this.mockup, etag: this.etag };
     }),
-    saveVersion: jest.fn<
-      ReturnType<MockupApi['saveVersion']>,
-      Parameters<MockupApi['saveVersion']>
-    >(async (_, request, options) => {
+    saveVersion: method('saveVersion', async (_, request, options) => {
       await this.expect(options?.ifMatch);
       this.saved.push(request);
       const version = this.save(

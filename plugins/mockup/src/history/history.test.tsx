@@ -7,7 +7,7 @@ import type {
   Version,
 } from 'backstage-plugin-mockup-common';
 import { componentThatShows } from '../__testUtils__/components';
-import { refusal, seriousProblems } from '../__testUtils__/mockups';
+import { method, refusal, seriousProblems } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { mockupComponentsApiRef } from '../components/registry/MockupComponentBlueprint';
 import { MockupsPage } from '../MockupsPage';
@@ -44,41 +44,30 @@ const versionOf = (id: string, more: Partial<Version> = {}): Version => ({
   ...more,
 });
 
-function mock<TName extends keyof MockupApi>(
-  _name: TName,
-  answer: MockupApi[TName],
-) {
-  return jest.fn<ReturnType<MockupApi[TName]>, Parameters<MockupApi[TName]>>(
-    answer as (
-      ...args: Parameters<MockupApi[TName]>
-    ) => ReturnType<MockupApi[TName]>,
-  );
-}
-
 /** A mockup with versions, the newest first. */
 function mockHistory(versions: Version[]) {
   return {
-    getMockup: mock('getMockup', async () => ({
+    getMockup: method('getMockup', async () => ({
       mockup: { ...MOCKUP, latestVersion: versions[0] ?? null },
       etag: '"1"',
     })),
-    listVersions: mock('listVersions', async () => ({
+    listVersions: method('listVersions', async () => ({
       items: versions,
       totalItems: versions.length,
     })),
-    listPagesOf: mock('listPagesOf', async () => []),
-    getReview: mock('getReview', async () => ({
+    listPagesOf: method('listPagesOf', async () => []),
+    getReview: method('getReview', async () => ({
       isRequired: false,
       ready: [],
     })),
-    getVersion: mock('getVersion', async (_, id) =>
+    getVersion: method('getVersion', async (_, id) =>
       versions.find(version => version.id === id),
     ),
-    restoreVersion: mock('restoreVersion', async (_, id) => ({
+    restoreVersion: method('restoreVersion', async (_, id) => ({
       version: versionOf('restored', { restoredFrom: id }),
       etag: '"2"',
     })),
-    updateVersion: mock('updateVersion', async (_, id, { versionTag }) => ({
+    updateVersion: method('updateVersion', async (_, id, { versionTag }) => ({
       version: versionOf(id, { versionTag: versionTag ?? undefined }),
       etag: '"2"',
     })),

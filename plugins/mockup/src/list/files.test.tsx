@@ -6,13 +6,25 @@ import { mockApi, mockupOf } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { ImportDialog } from './files';
 
+async function open(api: ReturnType<typeof mockApi>) {
+  const onDone = jest.fn();
+  await renderInTestApp(<ImportDialog onDone={onDone} onClose={() => {}} />, {
+    apis: [[mockupApiRef, api as unknown as MockupApi]],
+  });
+  return onDone;
+}
+
+/** Chooses a file with this in it. */
+const choose = (content: object) =>
+  userEvent.upload(
+    screen.getByLabelText('File'),
+    new File([JSON.stringify(content)], 'file.json'),
+  );
+
 describe('the import of a file', () => {
   it('makes a mockup of a dashboard of Grafana, and names what it does not know', async () => {
     const api = mockApi();
-    const onDone = jest.fn();
-    await renderInTestApp(<ImportDialog onDone={onDone} onClose={() => {}} />, {
-      apis: [[mockupApiRef, api as unknown as MockupApi]],
-    });
+    const onDone = await open(api);
     const gridPos = { x: 0, y: 0, w: 24, h: 8 };
     const dashboard = {
       title: 'Nodes',
@@ -22,10 +34,7 @@ describe('the import of a file', () => {
         { type: 'geomap', title: 'Where', gridPos },
       ],
     };
-    await userEvent.upload(
-      screen.getByLabelText('File'),
-      new File([JSON.stringify(dashboard)], 'nodes.json'),
-    );
+    await choose(dashboard);
     expect(
       await screen.findByText(
         'The dashboard “Nodes” of Grafana becomes a mockup with 2 items',
@@ -45,19 +54,10 @@ describe('the import of a file', () => {
 
   it('updates each of those that are here once', async () => {
     const api = mockApi(mockupOf('Start'));
-    const onDone = jest.fn();
-    await renderInTestApp(<ImportDialog onDone={onDone} onClose={() => {}} />, {
-      apis: [[mockupApiRef, api as unknown as MockupApi]],
-    });
+    const onDone = await open(api);
     const { name, createdAt, updatedAt } = mockupOf('Start');
     const start = { name, createdAt, updatedAt, versions: [] };
-    await userEvent.upload(
-      screen.getByLabelText('File'),
-      new File(
-        [JSON.stringify({ ...MOCKUP_FILE, mockups: [start, start] })],
-        'two.json',
-      ),
-    );
+    await choose({ ...MOCKUP_FILE, mockups: [start, start] });
     await screen.findByRole('radio', { name: /Update/ });
     await userEvent.click(screen.getByRole('button', { name: 'Import' }));
     await waitFor(() =>
@@ -69,24 +69,13 @@ describe('the import of a file', () => {
 
   it('doubles nothing where it cannot be found out what is here already', async () => {
     const api = mockApi(mockupOf('Start'));
-    const onDone = jest.fn();
-    await renderInTestApp(<ImportDialog onDone={onDone} onClose={() => {}} />, {
-      apis: [[mockupApiRef, api as unknown as MockupApi]],
-    });
+    const onDone = await open(api);
     api.listMockups.mockRejectedValueOnce(new TypeError('No answer'));
     const { createdAt, updatedAt } = mockupOf('Start');
-    await userEvent.upload(
-      screen.getByLabelText('File'),
-      new File(
-        [
-          JSON.stringify({
-            ...MOCKUP_FILE,
-            mockups: [{ name: 'Start', createdAt, updatedAt, versions: [] }],
-          }),
-        ],
-        'start.json',
-      ),
-    );
+    await choose({
+      ...MOCKUP_FILE,
+      mockups: [{ name: 'Start', createdAt, updatedAt, versions: [] }],
+    });
     const submit = screen.getByRole('button', { name: 'Import' });
     await waitFor(() => expect(submit).toBeEnabled());
     await userEvent.click(submit);

@@ -8,7 +8,12 @@ import { screen, waitFor, within } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import type { MockupApi, MockupShare } from 'backstage-plugin-mockup-common';
 import { SWRConfig } from 'swr';
-import { mockupOf, refusal, seriousProblems } from '../__testUtils__/mockups';
+import {
+  method,
+  mockupOf,
+  refusal,
+  seriousProblems,
+} from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { rootRouteRef } from '../routes';
 import { ShareDialog } from './ShareDialog';
@@ -47,20 +52,17 @@ class Backend {
   });
 
   readonly api = {
-    getMockup: jest.fn<
-      ReturnType<MockupApi['getMockup']>,
-      Parameters<MockupApi['getMockup']>
-    >(async () => this.#answer()),
-    shareMockup: jest.fn<
-      ReturnType<MockupApi['shareMockup']>,
-      Parameters<MockupApi['shareMockup']>
-    >(async (_, { shares }, { ifMatch } = {}) => {
-      if (ifMatch !== `"${this.revision}"`) {
-        throw await refusal(412, 'PreconditionFailedError', 'It has changed');
-      }
-      this.share(shares);
-      return this.#answer();
-    }),
+    getMockup: method('getMockup', async () => this.#answer()),
+    shareMockup: method(
+      'shareMockup',
+      async (_, { shares }, { ifMatch } = {}) => {
+        if (ifMatch !== `"${this.revision}"`) {
+          throw await refusal(412, 'PreconditionFailedError', 'It has changed');
+        }
+        this.share(shares);
+        return this.#answer();
+      },
+    ),
   };
 }
 

@@ -118,7 +118,7 @@ export function refusal(
 }
 
 /** One method of the registry. */
-function mock<TName extends keyof TenantsApi>(
+export function mock<TName extends keyof TenantsApi>(
   _name: TName,
   answer: TenantsApi[TName],
 ) {
