@@ -83,31 +83,23 @@ export const tenantsPlugin = createBackendPlugin({
         catalog,
         config,
         directory,
-        engines,
-        engineStore,
-        gates,
         httpAuth,
         httpRouter,
-        invitations,
         logger,
         members,
         memberStore,
         metrics,
-        ownership,
         permissions,
         permissionsRegistry,
-        signIns,
-        shares,
-        store,
-        trail,
-        usage,
         userInfo,
+        ...services
       }) {
         permissionsRegistry.addPermissions(tenantPermissions);
         const administrators = Administrators.create({ config, permissions });
         const tenancy = readTenancyConfig(config);
         httpRouter.use(
           createRouter({
+            ...services,
             addresses: new IdentityAddresses({ auth, catalog, logger }),
             administrators,
             appUrl: (config.getOptionalString('app.baseUrl') ?? '').replace(
@@ -115,20 +107,10 @@ export const tenantsPlugin = createBackendPlugin({
               '',
             ),
             config: tenancy,
-            engines,
-            engineStore,
-            gates,
-            invitations,
             logger,
             sender,
-            signIns,
             identities: new IdentityCatalog(catalog, logger),
             operation: createOperations({ auditor, httpAuth, metrics }),
-            ownership,
-            shares,
-            store,
-            trail,
-            usage,
             userInfo,
             members: memberStore,
             ownTenants: new OwnTenants({
@@ -138,7 +120,7 @@ export const tenantsPlugin = createBackendPlugin({
               members: memberStore,
               roles: members,
               rootConfig: config,
-              tenants: store,
+              tenants: services.store,
               userInfo,
             }),
             tenantAdmins: new TenantAdmins({

@@ -67,7 +67,7 @@ function Navigation({ navItems }: NavContentComponentProps) {
   const others = items.rest().sort((a, b) => a.title.localeCompare(b.title));
   return (
     <Sidebar>
-      <SidebarWordmark to={home ?? '/'} />
+      <Wordmark to={home ?? '/'} />
       <TenantSwitcher />
       <SidebarDivider />
       {search && (
@@ -110,17 +110,14 @@ function Item({ icon, href, title }: NavContentNavItem) {
   );
 }
 
-function SidebarWordmark({ to }: { to: string }) {
-  return <Wordmark isOpen={useSidebarOpenState().isOpen} to={to} />;
-}
-
 // The sidebar's icons take other sizes than this one understands.
 function SearchIcon() {
   return <RiSearchLine />;
 }
 
 /** The name of the portal, which leads to its first page. */
-function Wordmark({ isOpen, to }: { isOpen: boolean; to: string }) {
+function Wordmark({ to }: { to: string }) {
+  const { isOpen } = useSidebarOpenState();
   const classes = useStyles();
   const { t } = useTranslationRef(portalTranslationRef);
   const title =

@@ -11,7 +11,6 @@ import type { MockupStores } from 'backstage-plugin-mockup-node';
 import type { Knex } from 'knex';
 import { PageStore } from '../pages/PageStore';
 import { ReviewStore } from '../review/ReviewStore';
-import { assertPostgres } from './assertPostgres';
 import { isUuid } from './isUuid';
 import { ImportsUnderWay } from './MockupImport';
 import { migrate, withSchemaLock } from './migrate';
@@ -126,4 +125,19 @@ export async function openPool(
     },
     logger,
   });
+}
+
+/**
+ * Refuses databases other than PostgreSQL: layouts are JSONB, and the order of versions and the
+ * safety of concurrent saves depend on its row locks.
+ *
+ * @throws Error that names the configured client
+ */
+function assertPostgres(knex: Knex): void {
+  const client = knex.client.config.client;
+  if (client !== 'pg') {
+    throw new Error(
+      `The mockup plugin needs PostgreSQL, but its database client is '${client}'; set backend.database.client, or backend.database.plugin.mockup.client, to 'pg'`,
+    );
+  }
 }

@@ -32,7 +32,6 @@ import { Palette } from './Palette';
 import { PhoneOrder } from './PhoneOrder';
 import { Preview } from './Preview';
 import { PublishButton } from '../pages/PublishButton';
-import { CommentsLink } from '../review/CommentsLink';
 import { OtherEditors } from '../review/OtherEditors';
 import { ConflictDialog } from './saving/ConflictDialog';
 import { CopyDialog } from './saving/CopyDialog';
@@ -224,7 +223,6 @@ export function Editor(props: {
           announce(t('sharing.saved', { name: content.name }));
         }}
       >
-        <CommentsLink mockupId={mockupId} />
         <PublishButton
           mockup={{ id: mockupId, name: content.name }}
           versionId={saved.versionId}

@@ -13,7 +13,7 @@ import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
 import { type Dispatch, type ReactNode, useState } from 'react';
 import { isWithin, LimitedField } from '../components/LimitedField';
 import { DetailsDialog } from '../list/DetailsDialog';
-import { versionsRouteRef } from '../routes';
+import { commentsRouteRef, versionsRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import type { SharedChange } from '../sharing/useSharing';
 import { mockupTranslationRef } from '../translation';
@@ -37,6 +37,7 @@ export function EditorHeader(props: {
   const { dispatch, onSave, onSaveCopy, onShared } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const versionsPath = useRouteRef(versionsRouteRef)?.({ id: mockupId });
+  const commentsPath = useRouteRef(commentsRouteRef)?.({ id: mockupId });
   const [dialog, setDialog] = useState<'details' | 'note' | 'share'>();
   return (
     <>
@@ -53,6 +54,11 @@ export function EditorHeader(props: {
             <Button variant="secondary" onPress={() => setDialog('share')}>
               {t('sharing.open')}
             </Button>
+            {commentsPath !== undefined && (
+              <ButtonLink variant="secondary" href={commentsPath}>
+                {t('review.open')}
+              </ButtonLink>
+            )}
             {children}
             <Button variant="secondary" onPress={onSaveCopy}>
               {t('editor.toolbar.saveCopy')}

@@ -10,7 +10,6 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
   createTenantSchema,
-  parseInput,
   updateTenantSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
@@ -18,8 +17,9 @@ import PromiseRouter from 'express-promise-router';
 import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { administratorAccess } from './access';
 import { sendPage } from './answers';
-import { describeCreation, describeUpdate } from './audit';
+import { describeCreation } from './audit';
 import { addAuditRoutes, type AuditRoutesOptions } from './auditRoutes';
+import { bodyOf } from './body';
 import { addEngineRoutes, type EngineRoutesOptions } from './engineRoutes';
 import {
   addInvitationRoutes,
@@ -36,7 +36,10 @@ import { addShareRoutes, type ShareRoutesOptions } from './shareRoutes';
 import { addUsageRoutes, type UsageRoutesOptions } from './usageRoutes';
 import { listSummaries } from './summaries';
 
-const readBody = createBodyReader({ limit: 100 * 1024 });
+const LIMITS = { limit: 100 * 1024 };
+const readBody = createBodyReader(LIMITS);
+const readTenant = bodyOf(createTenantSchema, 'tenant', LIMITS);
+const readChanges = bodyOf(updateTenantSchema, 'changes to a tenant', LIMITS);
 
 /** The HTTP interface of the registry of tenants, their members and engines. */
 export function createRouter(
@@ -90,9 +93,7 @@ export function createRouter(
       'create-tenant',
       may(tenantCreatePermission),
       async (req, res) => {
-        const tenant = await store.create(
-          parseInput(createTenantSchema, await readBody(req, res), 'tenant'),
-        );
+        const tenant = await store.create(await readTenant(req, res));
         setLocation(req, res, tenant.tenant_slug);
         res.status(201).json({
           ...tenant,
@@ -120,14 +121,10 @@ export function createRouter(
       'update-tenant',
       may(tenantUpdatePermission),
       async (req, res) => {
-        const changes = parseInput(
-          updateTenantSchema,
-          await readBody(req, res),
-          'changes to a tenant',
-        );
+        const changes = await readChanges(req, res);
         res.json(await store.update(req.params.slug, changes));
       },
-      async (req, res) => describeUpdate(await readBody(req, res)),
+      async (req, res) => ({ changes: { ...(await readChanges(req, res)) } }),
     ),
   );
 

@@ -20,7 +20,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import type { ReactNode } from 'react';
 import { tenantsApiRef } from '../../api';
-import { refusal, seriousProblems } from '../__testUtils__/registry';
+import { mock, refusal, seriousProblems } from '../__testUtils__/registry';
 import { MembersTab } from './MembersTab';
 import { useMembers } from './useMembers';
 
@@ -52,29 +52,20 @@ function registry(...members: TenantMember[]) {
   const api = {
     listInvitations: async () => ({ items: [], totalItems: 0 }),
     getSignIn: async () => undefined,
-    listMembers: jest.fn<
-      ReturnType<TenantsApi['listMembers']>,
-      Parameters<TenantsApi['listMembers']>
-    >(async (_slug, { offset = 0, limit = 100 } = {}) => ({
-      items: members.slice(offset, offset + limit),
-      totalItems: members.length,
-    })),
-    findPrincipals: jest.fn<
-      ReturnType<TenantsApi['findPrincipals']>,
-      Parameters<TenantsApi['findPrincipals']>
-    >(async () => found()),
-    putMember: jest.fn<
-      ReturnType<TenantsApi['putMember']>,
-      Parameters<TenantsApi['putMember']>
-    >(async (_slug, principal, { role }) => {
+    listMembers: mock(
+      'listMembers',
+      async (_slug, { offset = 0, limit = 100 } = {}) => ({
+        items: members.slice(offset, offset + limit),
+        totalItems: members.length,
+      }),
+    ),
+    findPrincipals: mock('findPrincipals', async () => found()),
+    putMember: mock('putMember', async (_slug, principal, { role }) => {
       const at = members.findIndex(each => each.principal === principal);
       members.splice(Math.max(at, 0), at < 0 ? 0 : 1, member(principal, role));
       return member(principal, role);
     }),
-    removeMember: jest.fn<
-      ReturnType<TenantsApi['removeMember']>,
-      Parameters<TenantsApi['removeMember']>
-    >(async (_slug, principal) => {
+    removeMember: mock('removeMember', async (_slug, principal) => {
       members.splice(
         members.findIndex(each => each.principal === principal),
         1,

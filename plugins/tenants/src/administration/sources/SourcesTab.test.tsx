@@ -14,7 +14,12 @@ import type {
 import { useCallback } from 'react';
 import { Link, Route, Routes } from 'react-router-dom';
 import { tenantsApiRef } from '../../api';
-import { refusal, seriousProblems } from '../__testUtils__/registry';
+import {
+  mock,
+  refusal,
+  seriousProblems,
+  statusOf,
+} from '../__testUtils__/registry';
 import { usePolled } from '../tenant/usePolled';
 import { loadState, POLL_MS } from '../tenant/useTenant';
 import { SourcesTab } from './SourcesTab';
@@ -53,25 +58,7 @@ const CONFIG: ReadCatalogConfig = {
   updated_by: 'user:default/anna',
   etag: '"1"',
 };
-const STATUS: TenantStatus = {
-  tenant_slug: 'acme',
-  state: 'running',
-  reason: null,
-  paused_at: null,
-  paused_by: null,
-  entities: 3,
-  faults: 0,
-  lag_seconds: 0,
-  oldest_due_at: null,
-  source_errors: [],
-  source_error_count: 0,
-  last_error: null,
-  last_error_at: null,
-  last_full_run_at: null,
-  process: null,
-  lease_expires_at: null,
-  catalog_version: null,
-};
+const STATUS = statusOf({ entities: 3 });
 
 function errorResponse(status: number, name: string, message: string) {
   return new Response(
@@ -96,14 +83,15 @@ async function render(
 ) {
   const api = {
     getTenantStatus: jest.fn(async () => ({ ...STATUS, ...options.status })),
-    getCatalogConfig: jest.fn<
-      ReturnType<TenantsApi['getCatalogConfig']>,
-      Parameters<TenantsApi['getCatalogConfig']>
-    >(async () => ({ ...CONFIG, ...options.config })),
-    putCatalogConfig: jest.fn<
-      ReturnType<TenantsApi['putCatalogConfig']>,
-      Parameters<TenantsApi['putCatalogConfig']>
-    >(async (_slug, config) => ({ ...CONFIG, ...config, etag: '"2"' })),
+    getCatalogConfig: mock('getCatalogConfig', async () => ({
+      ...CONFIG,
+      ...options.config,
+    })),
+    putCatalogConfig: mock('putCatalogConfig', async (_slug, config) => ({
+      ...CONFIG,
+      ...config,
+      etag: '"2"',
+    })),
   };
   const registered = [
     {

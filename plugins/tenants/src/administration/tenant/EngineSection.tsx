@@ -27,38 +27,23 @@ export function EngineSection(props: {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = useRouteRef(rootRouteRef)?.() ?? '';
   const [heading, focusHeading] = useFocusableHeading();
-  const done = (notice: string) => () => {
-    onDone(notice);
-    focusHeading();
-  };
-
-  const switches = tenant.row && slug !== DEFAULT_TENANT_SLUG && (
-    <>
-      {status.state !== 'paused' && (
-        <ActionButton
-          open={t('tenant.pause.open')}
-          title={t('tenant.pause.title', { name })}
-          texts={[t('tenant.pause.text')]}
-          submit={t('tenant.pause.submit')}
-          failed={t('tenant.pause.failed')}
-          onSubmit={async () => {
-            await tenantsApi.pauseEngine(slug);
-          }}
-          onDone={done(t('tenant.pause.done'))}
-        />
-      )}
-      {status.state === 'paused' && (
-        <ActionButton
-          open={t('tenant.resume.open')}
-          title={t('tenant.resume.title', { name })}
-          texts={[t('tenant.resume.text')]}
-          submit={t('tenant.resume.submit')}
-          failed={t('tenant.resume.failed')}
-          onSubmit={() => tenantsApi.resumeEngine(slug)}
-          onDone={done(t('tenant.resume.done'))}
-        />
-      )}
-    </>
+  const change = status.state === 'paused' ? 'resume' : 'pause';
+  const changeButton = tenant.row && slug !== DEFAULT_TENANT_SLUG && (
+    <ActionButton
+      key={change}
+      open={t(`tenant.${change}.open`)}
+      title={t(`tenant.${change}.title`, { name })}
+      texts={[t(`tenant.${change}.text`)]}
+      submit={t(`tenant.${change}.submit`)}
+      failed={t(`tenant.${change}.failed`)}
+      onSubmit={async () => {
+        await tenantsApi[`${change}Engine`](slug);
+      }}
+      onDone={() => {
+        onDone(t(`tenant.${change}.done`));
+        focusHeading();
+      }}
+    />
   );
 
   return (
@@ -67,7 +52,7 @@ export function EngineSection(props: {
       title={t('tenant.engine.title')}
       actions={
         <>
-          {switches}
+          {changeButton}
           <Button variant="tertiary" onPress={onRefresh}>
             {t('administration.refresh')}
           </Button>

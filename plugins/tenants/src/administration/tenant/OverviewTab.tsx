@@ -141,39 +141,35 @@ function DeleteSection(props: {
   const { tenant_slug: slug, tenant_name: name, entity_ttl_days: days } = row;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  if (slug === DEFAULT_TENANT_SLUG) {
-    return (
-      <Section title={t('tenant.remove.heading')}>
-        <Text>{t('tenant.remove.default')}</Text>
-      </Section>
-    );
-  }
+  const isDefault = slug === DEFAULT_TENANT_SLUG;
   return (
     <Section
       title={t('tenant.remove.heading')}
       actions={
-        <ActionButton
-          open={t('tenant.remove.open')}
-          title={t('tenant.remove.title', { name })}
-          texts={[
-            t('tenant.remove.now'),
-            days === null
-              ? t('tenant.remove.keptForever')
-              : t('tenant.remove.kept', { count: days }),
-          ]}
-          typed={{
-            label: t('tenant.remove.typed', { value: name }),
-            value: name,
-          }}
-          submit={t('tenant.remove.submit')}
-          destructive
-          failed={t('tenant.remove.failed')}
-          onSubmit={() => tenantsApi.deleteTenant(slug)}
-          onDone={onDeleted}
-        />
+        !isDefault && (
+          <ActionButton
+            open={t('tenant.remove.open')}
+            title={t('tenant.remove.title', { name })}
+            texts={[
+              t('tenant.remove.now'),
+              days === null
+                ? t('tenant.remove.keptForever')
+                : t('tenant.remove.kept', { count: days }),
+            ]}
+            typed={{
+              label: t('tenant.remove.typed', { value: name }),
+              value: name,
+            }}
+            submit={t('tenant.remove.submit')}
+            destructive
+            failed={t('tenant.remove.failed')}
+            onSubmit={() => tenantsApi.deleteTenant(slug)}
+            onDone={onDeleted}
+          />
+        )
       }
     >
-      <Text>{t('tenant.remove.hint')}</Text>
+      <Text>{t(`tenant.remove.${isDefault ? 'default' : 'hint'}`)}</Text>
     </Section>
   );
 }
