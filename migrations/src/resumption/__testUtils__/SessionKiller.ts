@@ -46,8 +46,11 @@ export class SessionKiller {
     this.#admin = admin;
     this.#databases = [database].flat();
     const query = Client.prototype.query as (...args: unknown[]) => unknown;
+    // How many other databases a command looks into depends on the other tests.
     const beforeQuery = (client: Client, text: string) =>
-      client === admin ? undefined : this.#count(client, text, after);
+      client === admin || !this.#databases.includes(`${client.database}`)
+        ? undefined
+        : this.#count(client, text, after);
     this.#spy = jest.spyOn(Client.prototype, 'query');
     this.#spy.mockImplementation(function counted(
       this: Client,

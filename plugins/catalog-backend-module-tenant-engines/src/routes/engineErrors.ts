@@ -4,10 +4,7 @@ import {
   InputError,
   ServiceUnavailableError,
 } from '@backstage/errors';
-import {
-  type TenantEngineStatus,
-  TenantReadOnlyError,
-} from 'backstage-plugin-catalog-tenancy-node';
+import type { TenantEngineStatus } from 'backstage-plugin-catalog-tenancy-node';
 import {
   databaseErrorOf,
   saysTablesAreGone,
@@ -94,7 +91,11 @@ export function toEngineError(
     );
   }
   if (databaseErrorOf(error)?.constraint === TENANT_MOVES) {
-    return new TenantReadOnlyError(tenantSlug);
+    // An operation of an engine may have several transactions.
+    return new EngineUnavailableError(
+      `${action} was interrupted, because the tenant '${tenantSlug}' is moved, and may be done in part: look later, and try again`,
+      10,
+    );
   }
   if (sqlState && RETRYABLE.has(sqlState)) {
     return new EngineUnavailableError(

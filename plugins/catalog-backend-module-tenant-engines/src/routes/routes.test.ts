@@ -243,7 +243,7 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
     ],
     [
       '25006-tenant_moves',
-      "The tenant 'acme' is read-only while it is moved: try again later",
+      "GET /fails-with/25006-tenant_moves was interrupted, because the tenant 'acme' is moved, and may be done in part: look later, and try again",
       '10',
     ],
   ])(

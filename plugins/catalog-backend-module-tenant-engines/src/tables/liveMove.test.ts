@@ -37,6 +37,7 @@ interface Answer {
   /** 0 where the connection was lost. */
   status: number;
   at: number;
+  text: string;
 }
 
 const headers = {
@@ -50,9 +51,12 @@ function answerOf(
   send: (done: (answer: IncomingMessage) => void) => ReturnType<typeof get>,
 ): Promise<Answer> {
   return new Promise(done => {
-    const end = (status = 0) => done({ status, at: performance.now() });
+    let text = '';
+    const end = (status = 0) => done({ status, at: performance.now(), text });
     send(answer => {
-      answer.resume();
+      answer.setEncoding('utf8').on('data', chunk => {
+        text += chunk;
+      });
       answer.on('end', () => end(answer.statusCode));
     }).on('error', () => end());
   });
@@ -99,12 +103,14 @@ class Requests {
 
   /** The targets that were acknowledged, in the order of their names. */
   get registered(): string[] {
-    return this.#targets(status => status === 201);
+    return this.#targets(({ status }) => status === 201);
   }
 
   /** Those that may have been written without an answer that says so. */
   get uncertain(): string[] {
-    return this.#targets(status => status === 0 || status === 500);
+    return this.#targets(
+      ({ status, text }) => status === 0 || /may be done in part/.test(text),
+    );
   }
 
   async stop(): Promise<void> {
@@ -112,9 +118,9 @@ class Requests {
     await Promise.all(this.#workers);
   }
 
-  #targets(has: (status: number) => boolean): string[] {
+  #targets(isWanted: (answer: Answer) => boolean): string[] {
     return this.writes
-      .filter(({ status }) => has(status))
+      .filter(isWanted)
       .map(({ target }) => target)
       .sort();
   }
