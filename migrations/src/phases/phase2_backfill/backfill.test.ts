@@ -57,7 +57,7 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     await expect(rowsWithoutTenant(database, 'entities')).resolves.toBe(
       ENTITIES - filled,
     );
-    const { next, end } = await readCursor();
+    const { next } = await readCursor();
     const { rows } = await database.client.query(
       `select min((ctid::text::point)[0])::int as first from entities where tenant_id is null`,
     );
@@ -65,7 +65,8 @@ describe.each(databases.eachSupportedId())('the backfill on %s', id => {
     const second = recordingReporter();
     await runPhase2(second, 100);
     const [{ total, advances }] = second.bars;
-    expect(total).toBeCloseTo((first.bars[0].total * (end - next)) / end, -1);
+    // Estimated by statistics, which autovacuum may have made in between.
+    expect(total).toBeLessThan(first.bars[0].total);
     expect(advances.reduce((sum, each) => sum + each)).toBe(ENTITIES - filled);
     // Batches that find nothing would come first, had it begun again.
     expect(advances[0]).toBeGreaterThan(0);
