@@ -162,7 +162,9 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     );
     await goBack(0);
     expect(await others()).toEqual(before);
-    expect((await objects()).join()).not.toMatch(/tenancy|portal_admin/);
+    // PostgreSQL 14 keeps the privileges of a column that is gone.
+    const there = (await objects()).filter(each => !/pg\.dropped/.test(each));
+    expect(there.join()).not.toMatch(/tenancy|portal_admin/);
   });
 
   it('leaves a schema that was there', async () => {
