@@ -163,7 +163,11 @@ async function main([mode, ...args]: string[]): Promise<number> {
         ...(hasTests ? [] : listedTests()),
         ...args,
       ],
-      { cwd: copy, stdio: 'inherit' },
+      {
+        cwd: copy,
+        stdio: 'inherit',
+        env: { ...process.env, LONG_TESTS: 'all' },
+      },
     );
     return status ?? 1;
   } finally {

@@ -1,10 +1,9 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { default: Sequencer } = require('@jest/test-sequencer');
 
 /**
- * The test files that take longest, the longest first: each takes some six seconds of CPU or more, or
+ * The test files that take longest: each takes some six seconds of CPU or more, or
  * waits as long. Together they take three quarters of the time of all. Some that take as long run
  * always, because they show what matters most: the copy and the swap, adoption, an engine, limits.
  */
@@ -144,45 +143,26 @@ function chosenLongFiles(choice = process.env.LONG_TESTS) {
     .slice(0, Math.ceil(LONG_FILES.length / PARTS));
 }
 
-/**
- * Leaves out the long files unless they are asked for, and begins with those that are not, so
- * that none of them is the last while the other workers have nothing left to do. Jest
- * orders by the times of earlier runs, and by the sizes of files where it has none, such as
- * in a new clone: a few of these are short.
- */
-class LongFilesFirst extends Sequencer {
-  constructor(options) {
-    super(options);
-    // Whoever names files gets all that they name.
-    this.asksForAll = options.globalConfig.testPathPatterns.isSet();
-  }
-
-  sort(tests) {
-    const chosen = new Set(this.asksForAll ? LONG_FILES : chosenLongFiles());
-    const rankOf = ({ path }) =>
-      LONG_FILES.findIndex(file => path.endsWith(`/${file}`));
-    const isWanted = test => {
-      const rank = rankOf(test);
-      return rank === -1 || chosen.has(LONG_FILES[rank]);
-    };
-    const wanted = tests.filter(isWanted);
-    if (wanted.length < tests.length) {
-      // eslint-disable-next-line no-console
-      console.error(
-        `${
-          tests.length - wanted.length
-        } test files left out, which take long: ` +
-          'LONG_TESTS=all npm test runs them too',
-      );
-    }
-    const order = test => {
-      const rank = rankOf(test);
-      return rank === -1 ? LONG_FILES.length : rank;
-    };
-    return super.sort(wanted).sort((a, b) => order(a) - order(b));
-  }
+/** A filter of Jest's, which calls it once per workspace package. */
+function leaveOutLongFiles(paths) {
+  const chosen = new Set(chosenLongFiles());
+  const leftOut = LONG_FILES.filter(file => !chosen.has(file));
+  return {
+    filtered: paths.filter(
+      path => !leftOut.some(file => path.endsWith(`/${file}`)),
+    ),
+  };
 }
 
-module.exports = LongFilesFirst;
-module.exports.LONG_FILES = LONG_FILES;
-module.exports.chosenLongFiles = chosenLongFiles;
+module.exports = leaveOutLongFiles;
+
+/** Jest calls it once per run. */
+module.exports.setup = function sayWhatIsLeftOut() {
+  const count = LONG_FILES.length - chosenLongFiles().length;
+  if (count > 0) {
+    // eslint-disable-next-line no-console
+    console.error(
+      `${count} test files that take long are left out: LONG_TESTS=all npm test runs them too`,
+    );
+  }
+};
