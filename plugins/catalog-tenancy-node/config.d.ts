@@ -1,3 +1,41 @@
+/** A URL, or keys of `backend.database.connection`. */
+type Connection =
+  | string
+  | {
+      /** How Backstage gets the password; `default` where one is given here. */
+      type?: 'default' | 'azure' | 'cloudsql' | 'rds';
+      host?: string;
+      port?: number | string;
+      user?: string;
+      /**
+       * @visibility secret
+       */
+      password?: string;
+      /** For a replica: the same database, where a connection pooler has another name for it. */
+      database?: string;
+      /** Options of the session, such as `-c jit=off`. */
+      options?: string;
+      /** Of `rds`. */
+      region?: string;
+      /** Of `cloudsql`. */
+      instance?: string;
+      /** Of `cloudsql`. */
+      ipAddressType?: string;
+      /**
+       * Of `azure`.
+       *
+       * @deepVisibility secret
+       */
+      tokenCredential?: { [key: string]: unknown };
+      /**
+       * Whether the connection is encrypted, or how: the options of
+       * `tls.connect` of Node.js.
+       *
+       * @deepVisibility secret
+       */
+      ssl?: boolean | { [option: string]: unknown };
+    };
+
 export interface Config {
   /** Several tenants in one catalog. */
   tenancy?: {
@@ -153,41 +191,7 @@ export interface Config {
        *
        * @visibility secret
        */
-      connection?:
-        | string
-        | {
-            /** How Backstage gets the password; `default` where one is given here. */
-            type?: 'default' | 'azure' | 'cloudsql' | 'rds';
-            host?: string;
-            port?: number | string;
-            user?: string;
-            /**
-             * @visibility secret
-             */
-            password?: string;
-            database?: string;
-            /** Options of the session, such as `-c jit=off`. */
-            options?: string;
-            /** Of `rds`. */
-            region?: string;
-            /** Of `cloudsql`. */
-            instance?: string;
-            /** Of `cloudsql`. */
-            ipAddressType?: string;
-            /**
-             * Of `azure`.
-             *
-             * @deepVisibility secret
-             */
-            tokenCredential?: { [key: string]: unknown };
-            /**
-             * Whether the connection is encrypted, or how: the options of
-             * `tls.connect` of Node.js.
-             *
-             * @deepVisibility secret
-             */
-            ssl?: boolean | { [option: string]: unknown };
-          };
+      connection?: Connection;
 
       pool?: {
         /** Connections of one process; 100 by default. */
@@ -217,42 +221,7 @@ export interface Config {
          *
          * @visibility secret
          */
-        connection?:
-          | string
-          | {
-              /** How Backstage gets the password; `default` where one is given here. */
-              type?: 'default' | 'azure' | 'cloudsql' | 'rds';
-              host?: string;
-              port?: number | string;
-              user?: string;
-              /**
-               * @visibility secret
-               */
-              password?: string;
-              /** The same database, where a connection pooler has another name for it. */
-              database?: string;
-              /** Options of the session, such as `-c jit=off`. */
-              options?: string;
-              /** Of `rds`. */
-              region?: string;
-              /** Of `cloudsql`. */
-              instance?: string;
-              /** Of `cloudsql`. */
-              ipAddressType?: string;
-              /**
-               * Of `azure`.
-               *
-               * @deepVisibility secret
-               */
-              tokenCredential?: { [key: string]: unknown };
-              /**
-               * Whether the connection is encrypted, or how: the options of
-               * `tls.connect` of Node.js.
-               *
-               * @deepVisibility secret
-               */
-              ssl?: boolean | { [option: string]: unknown };
-            };
+        connection?: Connection;
         /**
          * How old, in milliseconds, an answer may be; 5000 by default. A replica that
          * is further behind is not used.

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { AuditWebhookConfig } from '../config/readAudit';
+import type { AuditWebhookConfig } from '../config/AuditConfig';
 
 const TIMEOUT_MS = 10_000;
 

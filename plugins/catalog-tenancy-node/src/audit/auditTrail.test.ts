@@ -8,7 +8,7 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
-import type { AuditConfig } from '../config/readAudit';
+import type { AuditConfig } from '../config/AuditConfig';
 import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
 import { auditChange, setAuditRecord } from './auditedChange';

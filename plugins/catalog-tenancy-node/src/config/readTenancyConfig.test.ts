@@ -161,6 +161,11 @@ describe('The configuration of tenancy', () => {
   });
 
   it.each<[JsonObject, string]>([
+    [{ limits: 5 }, 'tenancy.limits is 5. Expected keys and values'],
+    [
+      { database: { connection: { port: 'x' } } },
+      'tenancy.database.connection.port is "x". Expected a whole number from 1 to 65535',
+    ],
     [{ enabled: 1 }, 'tenancy.enabled is 1. Expected "true", or another word'],
     [{ schema: '' }, 'tenancy.schema is "". Expected a text of 1 to 63 bytes'],
     [{ schema: 'é'.repeat(32) }, 'Expected a text of 1 to 63 bytes'],
@@ -169,11 +174,11 @@ describe('The configuration of tenancy', () => {
       'tenancy.requireMatchingToken is "yes". Expected true or false',
     ],
     [{ baseDomains: 'a.b' }, 'tenancy.baseDomains is "a.b". Expected a list'],
-    [{ baseDomains: ['a.b', '.c'] }, 'is ["a.b",".c"]. Expected a list'],
+    [{ baseDomains: ['a.b', '.c'] }, 'tenancy.baseDomains.1 is ".c". Expected'],
     [{ plugins: ['devtools'] }, 'Expected keys and values'],
     [
       { plugins: { shared: ['my-news', '/api/app'] } },
-      'is ["my-news","/api/app"]. Expected a list',
+      'tenancy.plugins.shared.1 is "/api/app". Expected the id of a plugin',
     ],
     [
       { plugins: { shared: ['my-news', 'devtools'] } },
@@ -240,7 +245,7 @@ describe('The configuration of tenancy', () => {
 
   it.each<[string, JsonObject]>([
     ['jwtSecret', { jwtSecret: { key: 'hidden' } }],
-    ['jwtSecret', { jwtSecret: ['hidden', 1] }],
+    ['jwtSecret.1', { jwtSecret: ['hidden', 1] }],
     ['jwtSecret', { jwtSecret: [''] }],
     [
       'database.connection.password',

@@ -1,10 +1,23 @@
 import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import type { ClientConfig } from 'pg';
+import { z } from 'zod';
 import type { Config as Schema } from '../../config';
-import { type AuditConfig, readAudit } from './readAudit';
-import { type KeysOf, refuseUnknownKeys } from './unknownKeys';
-import { readers } from './values';
+import { AUDIT, type AuditConfig } from './AuditConfig';
+import { configKeys, parseConfig } from './parseConfig';
+import {
+  boolean,
+  connectionOr,
+  domains,
+  filledText,
+  flag,
+  integer,
+  isTrue,
+  identifier,
+  oneOf,
+  pluginIds,
+  secrets,
+} from './values';
 
 /**
  * What differs from the connection of the catalog's own database: a URL, or keys of
@@ -149,8 +162,8 @@ const MAX_DECISION_AGE_MS = 60_000;
 // Covers the requests of one page.
 const DEFAULT_DECISION_AGE_MS = 1_000;
 
-// The longest timer of Node.js.
-const MILLISECONDS = { min: 1, max: 2 ** 31 - 1 };
+/** Of Node.js. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * A tenant gets one of 20 connections. More concurrent heavy statements than PostgreSQL has
@@ -165,65 +178,76 @@ const LEAST_CONCURRENCY = 2;
 const QUEUE_FACTOR = 100;
 const QUEUE_TIMEOUT_MS = 10_000;
 
-const CONNECTION_KEYS = {
-  type: true,
-  host: true,
-  port: true,
-  user: true,
-  password: true,
-  database: true,
-  options: true,
-  region: true,
-  instance: true,
-  ipAddressType: true,
-  tokenCredential: true,
-  ssl: true,
-} as const;
+const CONNECTION = connectionOr(
+  configKeys({
+    type: oneOf(['default', 'azure', 'cloudsql', 'rds']).optional(),
+    host: filledText.optional(),
+    port: integer(1, 65_535).optional(),
+    user: identifier.optional(),
+    password: filledText.optional(),
+    database: identifier.optional(),
+    options: filledText.optional(),
+    region: identifier.optional(),
+    instance: filledText.optional(),
+    ipAddressType: identifier.optional(),
+    tokenCredential: z.looseObject({}, 'keys and values').optional(),
+    ssl: z
+      .union(
+        [z.boolean(), z.looseObject({})],
+        'true, false, or the options of a TLS connection',
+      )
+      .optional(),
+  }),
+);
 
-/** Keys of the engines module, which checks their content itself. */
-interface EngineKeys {
-  engines: true;
-  plugins: { pool: true; config: true; tenantKeys: true };
-  tenants: true;
-}
+// By `readAdministrators`, and by the module with the engines.
+const elsewhere = z.unknown().optional();
 
-const KNOWN_KEYS = {
-  enabled: true,
-  schema: true,
-  jwtSecret: true,
-  requireMatchingToken: true,
-  baseDomains: true,
-  plugins: { shared: true, pool: true, config: true, tenantKeys: true },
-  membership: true,
-  membershipOfDefault: true,
-  admins: true,
-  adminsByPermission: true,
-  limits: {
-    concurrency: true,
-    concurrencyBesideOthers: true,
-    queue: true,
-    requestsPerSecond: true,
-    burst: true,
-  },
-  permissions: { maxDecisionAgeMs: true },
-  audit: {
-    keepDays: true,
-    minSeverity: true,
-    webhook: { url: true, secret: true },
-  },
-  database: {
-    connection: CONNECTION_KEYS,
-    pool: {
-      max: true,
-      idleTimeoutMs: true,
-      connectionTimeoutMs: true,
-      statementTimeoutMs: true,
-    },
-    replica: { connection: CONNECTION_KEYS, maxStalenessMs: true },
-  },
-  engines: true,
-  tenants: true,
-} satisfies KeysOf<NonNullable<Schema['tenancy']>> & EngineKeys;
+const TENANCY = configKeys({
+  enabled: flag.optional(),
+  schema: identifier.default('tenancy'),
+  jwtSecret: secrets.optional(),
+  requireMatchingToken: boolean.default(false),
+  baseDomains: domains.default([]),
+  plugins: configKeys({
+    shared: pluginIds.default([]),
+    pool: elsewhere,
+    config: elsewhere,
+    tenantKeys: elsewhere,
+  }).prefault({}),
+  membership: oneOf(['required', 'open']).default('required'),
+  membershipOfDefault: oneOf(['everyone', 'members']).default('everyone'),
+  admins: elsewhere,
+  adminsByPermission: elsewhere,
+  limits: configKeys({
+    concurrency: integer(1, 10_000).optional(),
+    concurrencyBesideOthers: integer(1, 10_000).optional(),
+    queue: integer(0, 1_000_000).optional(),
+    requestsPerSecond: integer(1, 1_000_000).optional(),
+    burst: integer(1, 1_000_000).optional(),
+  }).prefault({}),
+  permissions: configKeys({
+    maxDecisionAgeMs: integer(0, MAX_DECISION_AGE_MS).default(
+      DEFAULT_DECISION_AGE_MS,
+    ),
+  }).prefault({}),
+  audit: AUDIT,
+  database: configKeys({
+    connection: CONNECTION.default({}),
+    pool: configKeys({
+      max: integer(1, 10_000).default(100),
+      idleTimeoutMs: integer(1, LONGEST_TIMER_MS).default(30_000),
+      connectionTimeoutMs: integer(1, LONGEST_TIMER_MS).default(2_000),
+      statementTimeoutMs: integer(1, LONGEST_TIMER_MS).default(30_000),
+    }).prefault({}),
+    replica: configKeys({
+      connection: CONNECTION.default({}),
+      maxStalenessMs: integer(100, 3_600_000).default(5_000),
+    }).prefault({}),
+  }).prefault({}),
+  engines: elsewhere,
+  tenants: elsewhere,
+} satisfies Record<keyof NonNullable<Schema['tenancy']> | 'engines' | 'tenants', z.ZodType>);
 
 const FLAG_KEY = 'tenancy.enabled';
 const FLAG_VARIABLE = 'MULTI_TENANCY_ENABLED';
@@ -240,31 +264,31 @@ export function readTenancyConfig(
   config: Config,
   environment: NodeJS.ProcessEnv = process.env,
 ): TenancyConfig {
-  refuseUnknownKeys(config.getOptional('tenancy'), 'tenancy', KNOWN_KEYS);
-  const read = readers(config);
-  const pool = readPool(read);
+  const given = parseConfig(config, 'tenancy', TENANCY);
+  const { database, limits } = given;
+  if (given.plugins.shared.includes('devtools')) {
+    throw new InputError(
+      "tenancy.plugins.shared lists devtools, which would show all tenants the portal's configuration. Remove it",
+    );
+  }
   return {
-    enabled: read.flag(FLAG_KEY, environment[FLAG_VARIABLE]),
-    schema: read.name('tenancy.schema') ?? 'tenancy',
+    enabled: given.enabled ?? isTrue(environment[FLAG_VARIABLE]),
+    schema: given.schema,
     // An empty key would let anyone sign tokens.
     jwtSecrets:
-      read.secrets('tenancy.jwtSecret') ??
-      [environment.JWT_SECRET ?? ''].filter(Boolean),
-    requireMatchingToken: read.boolean('tenancy.requireMatchingToken') ?? false,
-    baseDomains: read.domains('tenancy.baseDomains') ?? [],
-    sharedPlugins: readSharedPlugins(read),
-    membership:
-      read.oneOf('tenancy.membership', ['required', 'open']) ?? 'required',
-    membershipOfDefault:
-      read.oneOf('tenancy.membershipOfDefault', ['everyone', 'members']) ??
-      'everyone',
-    connection: readConnection(read, 'tenancy.database.connection'),
-    pool,
-    limits: readLimits(read, pool),
-    rateLimits: readRateLimits(read),
-    maxDecisionAgeMs: readMaxDecisionAge(read),
-    audit: readAudit(read),
-    replica: readReplica(read),
+      given.jwtSecret ?? [environment.JWT_SECRET ?? ''].filter(Boolean),
+    requireMatchingToken: given.requireMatchingToken,
+    baseDomains: given.baseDomains,
+    sharedPlugins: given.plugins.shared,
+    membership: given.membership,
+    membershipOfDefault: given.membershipOfDefault,
+    connection: database.connection,
+    pool: database.pool,
+    limits: operationLimits(database.pool, limits),
+    rateLimits: rateLimits(limits),
+    maxDecisionAgeMs: given.permissions.maxDecisionAgeMs,
+    audit: given.audit,
+    replica: replica(database.replica),
   };
 }
 
@@ -293,96 +317,33 @@ export function explainFlag(
   );
 }
 
-function readSharedPlugins(read: ReturnType<typeof readers>): string[] {
-  read.object('tenancy.plugins');
-  const shared = read.pluginIds('tenancy.plugins.shared') ?? [];
-  if (shared.includes('devtools')) {
-    throw new InputError(
-      "tenancy.plugins.shared lists devtools, which would show all tenants the portal's configuration. Remove it",
-    );
-  }
-  return shared;
-}
-
-function readConnection(
-  read: ReturnType<typeof readers>,
-  key: string,
-): TenancyConnection {
-  const given = read.connection(key);
-  if (typeof given === 'string') {
-    return given;
-  }
-  const connection: TenancyConnection = {
-    type: read.oneOf(`${key}.type`, ['default', 'azure', 'cloudsql', 'rds']),
-    host: read.host(`${key}.host`),
-    port: read.integer(`${key}.port`, { min: 1, max: 65_535 }),
-    user: read.name(`${key}.user`),
-    password: read.secret(`${key}.password`),
-    database: read.name(`${key}.database`),
-    ssl: read.ssl(`${key}.ssl`),
-    options: read.secret(`${key}.options`),
-    region: read.name(`${key}.region`),
-    instance: read.host(`${key}.instance`),
-    ipAddressType: read.name(`${key}.ipAddressType`),
-    tokenCredential: read.object(`${key}.tokenCredential`),
-  };
-  // Undefined values must not override keys of the base connection.
-  return Object.fromEntries(
-    Object.entries(connection).filter(([, value]) => value !== undefined),
-  );
-}
-
-function readLimits(
-  read: ReturnType<typeof readers>,
+function operationLimits(
   pool: TenancyPoolLimits,
+  given: Partial<OperationLimits>,
 ): OperationLimits {
-  const key = 'tenancy.limits';
-  read.object(key);
-  const bounds = { min: 1, max: 10_000 };
-  const limits = defaultOperationLimits(pool, {
-    concurrency: read.integer(`${key}.concurrency`, bounds),
-    concurrencyBesideOthers: read.integer(
-      `${key}.concurrencyBesideOthers`,
-      bounds,
-    ),
-    queue: read.integer(`${key}.queue`, { min: 0, max: 1_000_000 }),
-  });
+  const limits = defaultOperationLimits(pool, given);
   const { concurrency, concurrencyBesideOthers } = limits;
   if (concurrencyBesideOthers > concurrency) {
     throw new InputError(
-      `The configuration ${key}.concurrencyBesideOthers is ${concurrencyBesideOthers}. Expected no more than ${key}.concurrency, which is ${concurrency}.`,
+      `The configuration tenancy.limits.concurrencyBesideOthers is ${concurrencyBesideOthers}. Expected no more than tenancy.limits.concurrency, which is ${concurrency}.`,
     );
   }
   return limits;
 }
 
-function readRateLimits(
-  read: ReturnType<typeof readers>,
-): RateLimits | undefined {
-  const key = 'tenancy.limits';
-  const bounds = { min: 1, max: 1_000_000 };
-  const requestsPerSecond = read.integer(`${key}.requestsPerSecond`, bounds);
-  const burst = read.integer(`${key}.burst`, bounds);
-  if (requestsPerSecond === undefined) {
-    if (burst !== undefined) {
-      throw new InputError(
-        `The configuration ${key}.burst is ${burst}, but ${key}.requestsPerSecond is not set. Set both or neither.`,
-      );
-    }
-    return undefined;
+function rateLimits({
+  requestsPerSecond,
+  burst,
+}: Partial<RateLimits>): RateLimits | undefined {
+  if (requestsPerSecond !== undefined) {
+    return { requestsPerSecond, burst: burst ?? requestsPerSecond };
   }
-  return { requestsPerSecond, burst: burst ?? requestsPerSecond };
-}
-
-function readMaxDecisionAge(read: ReturnType<typeof readers>): number {
-  const key = 'tenancy.permissions';
-  read.object(key);
-  return (
-    read.integer(`${key}.maxDecisionAgeMs`, {
-      min: 0,
-      max: MAX_DECISION_AGE_MS,
-    }) ?? DEFAULT_DECISION_AGE_MS
-  );
+  if (burst !== undefined) {
+    throw new InputError(
+      `The configuration tenancy.limits.burst is ${burst}, but tenancy.limits.requestsPerSecond is not set. Set both or neither.`,
+    );
+  }
+  return undefined;
 }
 
 /** Fills in what is not configured. */
@@ -402,30 +363,10 @@ export function defaultOperationLimits(
   };
 }
 
-function readPool(read: ReturnType<typeof readers>): TenancyPoolLimits {
-  const key = 'tenancy.database.pool';
-  read.object(key);
-  const ms = MILLISECONDS;
-  return {
-    max: read.integer(`${key}.max`, { min: 1, max: 10_000 }) ?? 100,
-    idleTimeoutMs: read.integer(`${key}.idleTimeoutMs`, ms) ?? 30_000,
-    connectionTimeoutMs:
-      read.integer(`${key}.connectionTimeoutMs`, ms) ?? 2_000,
-    statementTimeoutMs: read.integer(`${key}.statementTimeoutMs`, ms) ?? 30_000,
-  };
-}
-
-function readReplica(
-  read: ReturnType<typeof readers>,
-): ReplicaConfig | undefined {
-  const key = 'tenancy.database.replica';
-  read.object(key);
-  const connection = readConnection(read, `${key}.connection`);
-  const maxStalenessMs =
-    read.integer(`${key}.maxStalenessMs`, { min: 100, max: 3_600_000 }) ??
-    5_000;
+function replica(given: ReplicaConfig): ReplicaConfig | undefined {
+  const { connection } = given;
   if (typeof connection === 'string') {
-    return { connection, maxStalenessMs };
+    return given;
   }
   if (Object.keys(connection).length === 0) {
     return undefined;
@@ -433,9 +374,9 @@ function readReplica(
   const { host, port, database, instance } = connection;
   if ([host, port, database, instance].every(value => value === undefined)) {
     throw new InputError(
-      `The configuration ${key}.connection leads to the primary. Expected at least ` +
+      'The configuration tenancy.database.replica.connection leads to the primary. Expected at least ' +
         'one of host, port, database and instance.',
     );
   }
-  return { connection, maxStalenessMs };
+  return given;
 }

@@ -1,5 +1,6 @@
 import type { TenantAuditEvent } from 'backstage-plugin-tenants-common';
-import type { readers } from './values';
+import { configKeys } from './parseConfig';
+import { filledText, integer, oneOf, url } from './values';
 
 /** The severities of Backstage's auditor, the lowest first. */
 const AUDIT_SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
@@ -30,15 +31,13 @@ export interface AuditConfig {
   webhook?: AuditWebhookConfig;
 }
 
-export function readAudit(read: ReturnType<typeof readers>): AuditConfig {
-  const key = 'tenancy.audit';
-  read.object(key);
-  read.object(`${key}.webhook`);
-  const url = read.url(`${key}.webhook.url`);
-  const secret = read.secret(`${key}.webhook.secret`);
-  return {
-    keepDays: read.integer(`${key}.keepDays`, { min: 1, max: 3_650 }) ?? 90,
-    minSeverity: read.oneOf(`${key}.minSeverity`, AUDIT_SEVERITIES) ?? 'medium',
-    webhook: url === undefined ? undefined : { url, secret },
-  };
-}
+export const AUDIT = configKeys({
+  keepDays: integer(1, 3_650).default(90),
+  minSeverity: oneOf(AUDIT_SEVERITIES).default('medium'),
+  webhook: configKeys({ url: url.optional(), secret: filledText.optional() })
+    // Placeholders of the environment that were left empty.
+    .transform(({ url: address, secret }) =>
+      address === undefined ? undefined : { url: address, secret },
+    )
+    .optional(),
+}).prefault({});
