@@ -119,7 +119,6 @@ export const tenantsPlugin = createBackendPlugin({
               logger,
               members: memberStore,
               roles: members,
-              rootConfig: config,
               tenants: services.store,
               userInfo,
             }),

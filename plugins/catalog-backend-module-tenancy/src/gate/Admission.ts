@@ -16,10 +16,11 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import { calledFor } from '../calls/callTokens';
-import type { TenantTokens } from '../resolution/TenantTokens';
 import type { Ownership } from './Ownership';
 
 const PLUGIN = /^plugin:/;
+/** The subject of a tenant's token; the slug follows. */
+const TENANT = /^tenant:/;
 const USER_OR_GROUP = /^(user|group):/i;
 
 /** The credentials of a user. */
@@ -42,7 +43,6 @@ export class Admission {
   readonly #members: Pick<TenantMembers, 'roleOf'>;
   readonly #ownership: Ownership;
   readonly #tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
-  readonly #tokens: TenantTokens;
   readonly #userInfo: UserInfoService;
 
   constructor(options: {
@@ -51,8 +51,6 @@ export class Admission {
     members: Pick<TenantMembers, 'roleOf'>;
     ownership: Ownership;
     tenancy: Pick<TenancyConfig, 'membership' | 'membershipOfDefault'>;
-    /** The resolution of tenants has refused tokens of other tenants than the request's. */
-    tokens: TenantTokens;
     userInfo: UserInfoService;
   }) {
     this.#administrators = options.administrators;
@@ -60,7 +58,6 @@ export class Admission {
     this.#members = options.members;
     this.#ownership = options.ownership;
     this.#tenancy = options.tenancy;
-    this.#tokens = options.tokens;
     this.#userInfo = options.userInfo;
   }
 
@@ -103,8 +100,8 @@ export class Admission {
    * The role of a caller in a tenant, which bounds the decisions of the portal's policy;
    * undefined if the caller may not enter it.
    *
-   * @param req - the current request, if any: a tenant's token in it makes its caller a member, and
-   * a user's token is the cache key of the user's groups
+   * @param req - the current request, if any: the user's token in it is the cache key of the user's
+   * groups
    * @throws an error with status 503 if membership cannot be read
    */
   async roleOf(
@@ -114,7 +111,7 @@ export class Admission {
   ): Promise<TenantRole | undefined> {
     const role = areOfUser(credentials)
       ? await this.#roleOfUser(credentials, tenant, req)
-      : await this.#roleOfService(credentials.principal, tenant, req);
+      : await this.#roleOfService(credentials.principal, tenant);
     return role ?? (this.#tenancy.membership === 'open' ? 'member' : undefined);
   }
 
@@ -155,16 +152,15 @@ export class Admission {
   async #roleOfService(
     { subject }: BackstageServicePrincipal,
     tenant: ActiveTenant,
-    req?: Request,
   ): Promise<TenantRole | undefined> {
     if (PLUGIN.test(subject) || this.#administrators.services.has(subject)) {
       // Calls of plugins in their own name are not restricted by roles.
       return 'admin';
     }
-    // By the token, because the prefix of its subject is configurable.
-    if (this.#tokens.fromHeader(req?.headers.authorization)) {
-      return 'member';
+    if (TENANT.test(subject)) {
+      return subject === `tenant:${tenant.tenantSlug}` ? 'member' : undefined;
     }
+    // A subject chosen by an issuer must not impersonate a user.
     return USER_OR_GROUP.test(subject)
       ? undefined
       : this.#members.roleOf(tenant, [subject]);
@@ -173,26 +169,13 @@ export class Admission {
   async #admitsService(
     req: Request,
     tenant: ActiveTenant,
-    { subject }: BackstageServicePrincipal,
+    principal: BackstageServicePrincipal,
   ): Promise<boolean> {
-    if (this.#tokens.fromHeader(req.headers.authorization)) {
-      return true;
-    }
-    if (PLUGIN.test(subject)) {
-      // Or the plugin handles a request of this tenant, as its token says.
-      return (
-        tenant.tenantId === DEFAULT_TENANT_ID ||
-        calledFor(req.headers.authorization) === tenant.tenantSlug
-      );
-    }
-    if (this.#administrators.services.has(subject)) {
-      return true;
-    }
-    // A subject chosen by an issuer must not impersonate a user.
-    return (
-      !USER_OR_GROUP.test(subject) &&
-      (await this.#members.roleOf(tenant, [subject])) !== undefined
-    );
+    // A plugin is in the default tenant, or handles a request of this one, as its token says.
+    return PLUGIN.test(principal.subject)
+      ? tenant.tenantId === DEFAULT_TENANT_ID ||
+          calledFor(req.headers.authorization) === tenant.tenantSlug
+      : (await this.#roleOfService(principal, tenant)) !== undefined;
   }
 }
 

@@ -15,6 +15,8 @@ import {
 
 const REFUSED = '{"error":"Invalid tenant"}';
 const API = 'api.example.com';
+/** By which the discovery service has plugins find each other. */
+const INTERNAL = 'backstage.portal.svc.cluster.local';
 const PAGE = 'https://acme.portal.example.com';
 
 const fronts: Server[] = [];
@@ -47,7 +49,7 @@ async function start(
     features: [
       Object.assign(logger, { child: () => logger }).factory,
       mockServices.discovery.mock({
-        getBaseUrl: async id => `http://127.0.0.1/api/${id}`,
+        getBaseUrl: async id => `http://${INTERNAL}/api/${id}`,
         getExternalBaseUrl: async id => `https://${API}/api/${id}`,
       }).factory,
       classifiedPlugin('aware', { tenantAware: true }),
@@ -118,6 +120,7 @@ describe('a page at the hostname of a tenant, whose backend is at another host',
     ],
     ['Origin of no site', { origin: 'null' }, '"default"'],
     ['neither', {}, '"default"'],
+    ['neither, at the internal host', { host: INTERNAL }, '"default"'],
   ])('is that of its tenant by %s', async (_name, headers, expected) => {
     const { send } = await start();
     const answer = await send({ authorization, ...headers });

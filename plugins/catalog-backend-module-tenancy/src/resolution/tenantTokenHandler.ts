@@ -23,8 +23,6 @@ import { TenantTokens } from './TenantTokens';
 
 const TYPE = 'tenant';
 const EXTERNAL_ACCESS = 'backend.auth.externalAccess';
-// Prefixes of Backstage's own subjects of services.
-const PREFIXES_OF_OTHERS = ['external', 'plugin'];
 
 const RESTRICTED_ENTRY = `backend:
   auth:
@@ -35,16 +33,10 @@ const RESTRICTED_ENTRY = `backend:
           - plugin: catalog
             permission: [catalog.entity.read]`;
 
-interface TenantTokenContext {
-  tokens: TenantTokens;
-  subjectPrefix: string;
-}
-
 /**
  * Accepts the signed token of an active tenant as credentials of a service with the subject
  * `tenant:<slug>`, if `backend.auth.externalAccess` has an entry of type `tenant` with
- * `accessRestrictions`. The entry's options are `subjectPrefix`, `tenant` by default, and
- * `secret`, which is optional and must be one of `tenancy.jwtSecret`.
+ * `accessRestrictions`. The keys are those of `tenancy.jwtSecret`.
  */
 export const tenantTokenHandler = createServiceFactory({
   service: externalTokenHandlersServiceRef,
@@ -75,18 +67,19 @@ function createTenantTokenHandler(options: {
   const createTokens = once(() =>
     TenantTokens.create({ secrets: tenancy.jwtSecrets, logger }),
   );
-  return createExternalTokenHandler<TenantTokenContext>({
+  return createExternalTokenHandler<TenantTokens>({
     type: TYPE,
 
-    initialize({ options: entry }) {
-      assertSecret(entry.getOptionalString('secret'), tenancy.jwtSecrets);
-      return {
-        tokens: createTokens(),
-        subjectPrefix: readSubjectPrefix(entry),
-      };
+    initialize() {
+      if (tenancy.jwtSecrets.length === 0) {
+        throw new InputError(
+          `Missing configuration value at 'tenancy.jwtSecret', which ${EXTERNAL_ACCESS} of type '${TYPE}' needs: set it, or JWT_SECRET`,
+        );
+      }
+      return createTokens();
     },
 
-    async verifyToken(token, { tokens, subjectPrefix }) {
+    async verifyToken(token, tokens) {
       const verified = tokens.verify(token);
       if (!verified || verified.expired || !isTenantSlug(verified.tenantSlug)) {
         return undefined;
@@ -97,9 +90,7 @@ function createTenantTokenHandler(options: {
       const isActive = tenancy.enabled
         ? await isActiveTenant(tenantSlug, { directory, logger })
         : tenantSlug === DEFAULT_TENANT_SLUG;
-      return isActive
-        ? { subject: `${subjectPrefix}:${tenantSlug}` }
-        : undefined;
+      return isActive ? { subject: `${TYPE}:${tenantSlug}` } : undefined;
     },
   });
 }
@@ -126,43 +117,6 @@ async function isActiveTenant(
       'The tenant of the token cannot be looked up at the moment',
     );
   }
-}
-
-/**
- * A token signed with a secret that is not in `tenancy.jwtSecret` would be accepted without
- * naming a tenant, so its caller could select any.
- */
-function assertSecret(
-  secret: string | undefined,
-  jwtSecrets: readonly string[],
-): void {
-  if (jwtSecrets.length === 0) {
-    throw new InputError(
-      `Missing configuration value at 'tenancy.jwtSecret', which ${EXTERNAL_ACCESS} of type '${TYPE}' needs: set it, or JWT_SECRET`,
-    );
-  }
-  if (secret !== undefined && !jwtSecrets.includes(secret)) {
-    throw new InputError(
-      `The secret of ${EXTERNAL_ACCESS} of type '${TYPE}' is not in 'tenancy.jwtSecret', expected one of those or no secret`,
-    );
-  }
-}
-
-function readSubjectPrefix(entry: Config): string {
-  const prefix = entry.getOptionalString('subjectPrefix') ?? TYPE;
-  if (!/^\S+$/.test(prefix)) {
-    throw new InputError(
-      `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}', expected a text without spaces`,
-    );
-  }
-  // With the prefix `external`, a tenant `ci` would be `external:ci`, which may be an
-  // administrator.
-  if (PREFIXES_OF_OTHERS.includes(prefix)) {
-    throw new InputError(
-      `Invalid subjectPrefix '${prefix}' of ${EXTERNAL_ACCESS} of type '${TYPE}': other services have it, expected a different one, such as '${prefix}:tenants'`,
-    );
-  }
-  return prefix;
 }
 
 /**

@@ -1,6 +1,5 @@
 import type {
   LoggerService,
-  RootConfigService,
   UserInfoService,
 } from '@backstage/backend-plugin-api';
 import {
@@ -19,6 +18,8 @@ import {
 import type { Administrators, CallerCredentials } from './Administrators';
 
 const PLUGIN = 'plugin:';
+/** The subject of a tenant's token; the slug follows. */
+const TENANT = 'tenant:';
 
 interface OwnTenantsPage {
   items: Membership[];
@@ -27,9 +28,6 @@ interface OwnTenantsPage {
 
 /** The tenants that a caller may enter. */
 export class OwnTenants {
-  /** Of the subjects of tenants' tokens; the slug follows. */
-  readonly #tokenPrefixes: string[];
-
   constructor(
     private readonly options: {
       administrators: Administrators;
@@ -40,22 +38,10 @@ export class OwnTenants {
       logger: LoggerService;
       members: Pick<TenantMemberStore, 'tenantsOf'>;
       roles: Pick<TenantMembers, 'roleOf'>;
-      rootConfig: RootConfigService;
       tenants: Pick<TenantStore, 'get'>;
       userInfo: UserInfoService;
     },
-  ) {
-    this.#tokenPrefixes = (
-      options.rootConfig.getOptionalConfigArray(
-        'backend.auth.externalAccess',
-      ) ?? []
-    )
-      .filter(entry => entry.getOptionalString('type') === 'tenant')
-      .map(
-        entry =>
-          `${entry.getOptionalString('options.subjectPrefix') ?? 'tenant'}:`,
-      );
-  }
+  ) {}
 
   /**
    * A page of these tenants, ordered by slug, with the caller's role. A caller in
@@ -90,9 +76,8 @@ export class OwnTenants {
       if (principal.subject.startsWith(PLUGIN)) {
         return this.#one(DEFAULT_TENANT_SLUG, 'member', page);
       }
-      const prefix = this.#tokenPrefixOf(principal.subject);
-      if (prefix !== undefined) {
-        const slug = principal.subject.slice(prefix.length);
+      if (principal.subject.startsWith(TENANT)) {
+        const slug = principal.subject.slice(TENANT.length);
         return this.#one(slug, 'member', page);
       }
     }
@@ -114,7 +99,7 @@ export class OwnTenants {
     if (
       principal.type === 'service' &&
       (principal.subject.startsWith(PLUGIN) ||
-        this.#tokenPrefixOf(principal.subject) !== undefined)
+        principal.subject.startsWith(TENANT))
     ) {
       // The gate has admitted them.
       return { mayEnter: true, role: 'member' };
@@ -128,10 +113,6 @@ export class OwnTenants {
       beyond === 'all' ||
       (beyond === 'default' && tenant.tenantId === DEFAULT_TENANT_ID);
     return { mayEnter: role !== undefined || isOpen, role };
-  }
-
-  #tokenPrefixOf(subject: string): string | undefined {
-    return this.#tokenPrefixes.find(prefix => subject.startsWith(prefix));
   }
 
   #beyondMembership(): 'default' | 'all' | undefined {

@@ -54,11 +54,10 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
     }),
   });
 
-  const start = (tenancy: JsonObject = {}, externalAccess: JsonObject[] = []) =>
+  const start = (tenancy: JsonObject = {}) =>
     startTenantsBackend({
       pool: database.createPool(),
       config: {
-        backend: { auth: { externalAccess } },
         tenancy: { enabled: true, admins: [ADMIN, CI], ...tenancy },
       },
       features: [
@@ -321,19 +320,10 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       }
     });
 
-    it.each([
-      ['tenant', {}],
-      ['token:of', { subjectPrefix: 'token:of' }],
-    ])(
-      'has the default tenant for plugins, and its tenant for a token of one with the prefix %s',
-      async (prefix, options) => {
-        const accepting = await start({}, [{ type: 'tenant', options }]);
-        const of = (subject: string) => accepting.service(subject);
-        expect(await mine(of('plugin:search'))).toEqual(['default: member']);
-        expect(await mine(of(`${prefix}:acme`))).toEqual(['acme: member']);
-        expect(await mine(of(`${prefix}:gone`))).toEqual([]);
-        await accepting.stop();
-      },
-    );
+    it('has the default tenant for plugins, and its tenant for a token of one', async () => {
+      expect(await mine(service('plugin:search'))).toEqual(['default: member']);
+      expect(await mine(service('tenant:acme'))).toEqual(['acme: member']);
+      expect(await mine(service('tenant:gone'))).toEqual([]);
+    });
   });
 });
