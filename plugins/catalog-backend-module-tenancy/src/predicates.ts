@@ -1,33 +1,6 @@
-import type {
-  FilterPredicate,
-  FilterPredicateExpression,
-  FilterPredicateValue,
-} from '@backstage/filter-predicates';
+import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { EntitiesSearchFilter } from '@backstage/plugin-catalog-node';
-
-/**
- * A predicate that matches entities with one of the values at a key.
- *
- * @param key - a key of an entity, not beginning with `$`, which marks operators
- * @param values - an empty list matches no entity; if undefined, all entities with the key
- * match
- */
-export function hasValue(
-  key: string,
-  values?: string[],
-): FilterPredicateExpression {
-  if (!values) {
-    return expression(key, { $exists: true });
-  }
-  return expression(key, values.length === 1 ? values[0] : { $in: values });
-}
-
-function expression(
-  key: string,
-  value: FilterPredicateValue,
-): FilterPredicateExpression {
-  return { [key]: value } as FilterPredicateExpression;
-}
+import { hasValue } from 'backstage-plugin-catalog-tenancy-node';
 
 /** Combines predicates with AND; undefined if there are none. */
 export function allOf(

@@ -7,7 +7,6 @@
 
 export { auditChange, setAuditRecord } from './audit/auditedChange';
 export { auditedTenantOf, auditFor } from './audit/auditedTenant';
-export { PostgresTenantAuditTrail } from './audit/PostgresTenantAuditTrail';
 export {
   type BegunAuditEvent,
   type EndedAuditEvent,
@@ -15,7 +14,10 @@ export {
   type TenantAuditStatement,
   type TenantAuditTrail,
 } from './audit/TenantAuditTrail';
-export { type AuditConfig, type AuditWebhookConfig } from './config/readAudit';
+export {
+  type AuditConfig,
+  type AuditWebhookConfig,
+} from './config/AuditConfig';
 export type {
   CatalogStore,
   EntityAncestry,
@@ -29,6 +31,7 @@ export type {
   QueryEntities,
   ReadOptions,
 } from './catalog/CatalogStore';
+export { hasValue, parseFilter } from './catalog/parseFilter';
 export {
   purgeDeletedEntities,
   type PurgedTenant,
@@ -56,10 +59,7 @@ export {
   type AdminDatabase,
   type AdminTransaction,
 } from './database/AdminDatabase';
-export {
-  ADMIN_EVENT,
-  AuditedAdminDatabase,
-} from './database/AuditedAdminDatabase';
+export { ADMIN_EVENT } from './database/AuditedAdminDatabase';
 export { PooledTenantDatabase } from './database/PooledTenantDatabase';
 export {
   type TenantDatabase,
@@ -69,7 +69,6 @@ export {
   type TenantTable,
   type TenantTransaction,
 } from './database/TenantDatabase';
-export { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
 export {
   configRevisionOf,
   PreconditionFailedError,
@@ -95,9 +94,7 @@ export {
   type TenantInvitationsExtensionPoint,
   tenantInvitationsExtensionPoint,
 } from './invitations/extensionPoint';
-export { PostgresTenantInvitationStore } from './invitations/PostgresTenantInvitationStore';
 export { type TenantInvitationStore } from './invitations/TenantInvitations';
-export { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
 export {
   normalizePrincipal,
   parsePrincipal,
@@ -139,9 +136,7 @@ export { type OperationCounts } from './pool/TenantConcurrency';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';
-export { PostgresTenantSignInStore } from './signIn/PostgresTenantSignInStore';
 export { type TenantSignInStore } from './signIn/TenantSignIns';
-export { PostgresTenantShareStore } from './shares/PostgresTenantShareStore';
 export { type ActiveShare, type TenantShareStore } from './shares/TenantShares';
 export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
 export { Coalescer, type CoalescedOptions } from './work/Coalescer';
@@ -164,11 +159,6 @@ export {
   withTenantOf,
 } from './tenants/calls';
 export {
-  RegistrySnapshot,
-  type RegistrySnapshotOptions,
-  type RegistryTiming,
-} from './tenants/RegistrySnapshot';
-export {
   highestRole,
   isWithinRole,
   TENANT_ROLES,
@@ -187,13 +177,11 @@ export {
   tenantShareUpdatePermission,
   tenantUpdatePermission,
 } from 'backstage-plugin-tenants-common';
-export { PostgresTenantUsageStore } from './usage/PostgresTenantUsageStore';
 export {
   type TenantUsageStore,
   type TenantUsageTotals,
 } from './usage/TenantUsageStore';
 export { type RegistryChange } from './tenants/ChangeListener';
-export { PostgresTenantStore } from './tenants/PostgresTenantStore';
 export {
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,

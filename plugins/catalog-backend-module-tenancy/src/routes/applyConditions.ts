@@ -25,7 +25,7 @@ import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { z } from 'zod';
 import { readJsonBody } from './request/parseBody';
-import { assertNotDeeper } from './request/parseFilter';
+import { assertNotDeeper } from './request/parsePredicate';
 
 type Conditions = PermissionCriteria<PermissionCondition<string>>;
 type PermissionRuleParam = NonNullable<PermissionRuleParams>[string];

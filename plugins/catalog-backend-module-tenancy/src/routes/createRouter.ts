@@ -1,5 +1,6 @@
 import { stringifyEntityRef } from '@backstage/catalog-model';
 import { NotFoundError } from '@backstage/errors';
+import { parseFilter } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { listEntities } from './listEntities';
@@ -8,7 +9,6 @@ import { mountEntityPages } from './entityPages';
 import { mountFacets } from './facets';
 import { parseEntityRefs } from './request/parseEntityRefs';
 import { parseFields, projectJson } from './request/parseFields';
-import { parseFilter } from './request/parseFilter';
 import { parseQuery } from './request/parseQuery';
 import { sendEntities, sendJson, setNextLink } from './response';
 import { workSlices } from './workSlices';

@@ -1,5 +1,8 @@
 import { InputError } from '@backstage/errors';
-import type { FacetsQuery } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  type FacetsQuery,
+  parseFilter,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, Response, Router } from 'express';
 import type { OperationContext, Operations } from './operations';
 import {
@@ -8,7 +11,7 @@ import {
   readJsonBody,
   STRINGS,
 } from './request/parseBody';
-import { parseFilter, parsePredicate } from './request/parseFilter';
+import { parsePredicate } from './request/parsePredicate';
 import { parseQuery } from './request/parseQuery';
 
 const EVENT = { eventId: 'entity-facets' };

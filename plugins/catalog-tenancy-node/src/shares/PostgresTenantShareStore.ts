@@ -9,14 +9,15 @@ import {
   type UpdateShare,
   updateShareSchema,
 } from 'backstage-plugin-tenants-common';
+import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { Knex } from 'knex';
 import { isStorable, readFilter } from '../catalog/conditions';
+import { parseFilter } from '../catalog/parseFilter';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant } from '../tenants/activeTenant';
 import { changeTenant, type TenantChange } from '../tenants/changeTenant';
 import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
-import { toPredicate } from './toPredicate';
 import type { ActiveShare, TenantShareStore } from './TenantShares';
 
 const DEFAULT_POSITION = 100;
@@ -42,8 +43,6 @@ interface ShareRow {
  * {@link TenantShareStore} on PostgreSQL.
  *
  * A change locks the row of the sharing tenant until the commit: `changeTenant`.
- *
- * @public
  */
 export class PostgresTenantShareStore implements TenantShareStore {
   readonly #database: { pool: TenancyPool; admin: AdminDatabase };
@@ -52,7 +51,6 @@ export class PostgresTenantShareStore implements TenantShareStore {
     this.#database = options;
   }
 
-  /** {@inheritDoc TenantShareStore.list} */
   async list(tenantSlug: string): Promise<TenantShares> {
     const { pool } = this.#database;
     const { tenant_id: tenantId } = await findActiveTenant(pool, {
@@ -72,7 +70,6 @@ export class PostgresTenantShareStore implements TenantShareStore {
     return { shares: shares.map(toShare), received };
   }
 
-  /** {@inheritDoc TenantShareStore.create} */
   async create(
     tenantSlug: string,
     share: CreateShare,
@@ -107,7 +104,6 @@ export class PostgresTenantShareStore implements TenantShareStore {
     });
   }
 
-  /** {@inheritDoc TenantShareStore.update} */
   async update(
     tenantSlug: string,
     shareId: string,
@@ -136,7 +132,6 @@ export class PostgresTenantShareStore implements TenantShareStore {
     });
   }
 
-  /** {@inheritDoc TenantShareStore.delete} */
   async delete(tenantSlug: string, shareId: string): Promise<void> {
     await this.#change('end a share', tenantSlug, async change => {
       const deleted = await change.transaction.query(
@@ -150,7 +145,6 @@ export class PostgresTenantShareStore implements TenantShareStore {
     });
   }
 
-  /** {@inheritDoc TenantShareStore.listActive} */
   async listActive(): Promise<ActiveShare[]> {
     const rows = await this.#database.pool.query<
       ShareRow & {
@@ -169,7 +163,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
       shareId: row.share_id,
       source: { tenantId: row.tenant_id, tenantSlug: row.tenant_slug },
       targetIds: row.target_ids,
-      filter: toPredicate(row.filter),
+      filter: predicateOf(row.filter),
       owner: row.owner,
       // The content: two changes may fall into one millisecond.
       version: JSON.stringify([row.share_id, row.filter, row.owner]),
@@ -193,7 +187,11 @@ export class PostgresTenantShareStore implements TenantShareStore {
  * @throws InputError for a filter that is too large
  */
 function refuseUnreadable(filter: string[] = []): void {
-  readFilter(toPredicate(filter));
+  readFilter(predicateOf(filter));
+}
+
+function predicateOf(filter: string[]): FilterPredicate {
+  return parseFilter(filter) ?? { $any: [] };
 }
 
 /** Compares as text, so that an id that is not a UUID matches no share instead of failing. */

@@ -38,6 +38,19 @@ describe.each(databases.eachSupportedId())('shares of tenants on %s', id => {
     expect(versions.size).toBe(3);
   });
 
+  it('mean by a filter what `/entities` means by it', async () => {
+    const { share_id } = await store.create(
+      'acme',
+      { targets: 'all', filter: ['kind=api,kind'] },
+      { by: 'user:default/admin' },
+    );
+    const active = await store.listActive();
+    expect(active.find(share => share.shareId === share_id)?.filter).toEqual({
+      kind: 'api',
+    });
+    await store.delete('acme', share_id);
+  });
+
   it('are refused with a filter that no catalog reads', async () => {
     const filter = [Array.from({ length: 201 }, (_, i) => `a${i}`).join()];
     const by = 'user:default/admin';

@@ -6,7 +6,7 @@ import {
 import type { Request, Response } from 'express';
 import { z } from 'zod/v3';
 import { fromZodError } from 'zod-validation-error/v3';
-import { assertNotDeeper } from './parseFilter';
+import { assertNotDeeper } from './parsePredicate';
 import { type BodySchema, OBJECT, readJsonBody, STRINGS } from './parseBody';
 
 export interface EntityRefsRequest {

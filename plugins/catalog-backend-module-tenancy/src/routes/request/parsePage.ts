@@ -1,5 +1,6 @@
 import { InputError } from '@backstage/errors';
 import { createZodV3FilterPredicateSchema } from '@backstage/filter-predicates';
+import { parseFilter } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, Response } from 'express';
 import { z } from 'zod/v3';
 import type { SearchCriteria } from '../../predicates';
@@ -18,7 +19,7 @@ import {
   STRINGS,
 } from './parseBody';
 import { parseFields, type Projection } from './parseFields';
-import { assertNotDeeper, parseFilter, parsePredicate } from './parseFilter';
+import { assertNotDeeper, parsePredicate } from './parsePredicate';
 import { parseQuery } from './parseQuery';
 
 /** A requested page, and the projection of its entities. */

@@ -1,21 +1,20 @@
 import { InputError } from '@backstage/errors';
-import {
-  createZodV3FilterPredicateSchema,
-  type FilterPredicate,
+import type {
+  FilterPredicate,
+  FilterPredicateExpression,
+  FilterPredicateValue,
 } from '@backstage/filter-predicates';
-import { fromZodError } from 'zod-validation-error/v3';
-import { z } from 'zod/v3';
-import { hasValue } from '../../predicates';
 
 /**
- * Parses the parameters `filter`. Each is a list of ANDed conditions, such as
+ * Parses the parameters `filter` of `/entities`. Each is a list of ANDed conditions, such as
  * `kind=component,spec.type=service,metadata.annotations.x`; the parameters are ORed, and so
  * are several values of one key.
  *
  * @throws InputError that names the condition without a key
+ * @public
  */
 export function parseFilter(
-  filters: string[] | undefined,
+  filters: readonly string[] | undefined,
 ): FilterPredicate | undefined {
   const alternatives = (filters ?? [])
     .map(parseConditions)
@@ -51,44 +50,27 @@ function parseStatement(statement: string): { key: string; value?: string } {
   return { key: key.trim(), value: value?.trim() };
 }
 
-const schema = createZodV3FilterPredicateSchema(z);
-
 /**
- * Parses the `query` of a body, a predicate.
+ * A predicate that matches entities with one of the values at a key.
  *
- * @throws InputError with the stock catalog's message for an invalid predicate
+ * @param key - a key of an entity, not beginning with `$`, which marks operators
+ * @param values - an empty list matches no entity; if undefined, all entities with the key
+ * match
+ * @public
  */
-export function parsePredicate(query: unknown): FilterPredicate | undefined {
-  if (query === undefined) {
-    return undefined;
+export function hasValue(
+  key: string,
+  values?: string[],
+): FilterPredicateExpression {
+  if (!values) {
+    return expression(key, { $exists: true });
   }
-  assertNotDeeper(query, 'query');
-  const result = schema.safeParse(query);
-  if (!result.success) {
-    throw new InputError(`Invalid query: ${fromZodError(result.error)}`);
-  }
-  return result.data;
+  return expression(key, values.length === 1 ? values[0] : { $in: values });
 }
 
-// Twice the depth of predicates, because a list is a level too.
-const MAX_DEPTH = 250;
-
-/**
- * Refuses deeply nested values: the recursive schemas of predicates would overflow the stack.
- *
- * @param what - names the value in the message
- * @throws InputError for more than 250 levels
- */
-export function assertNotDeeper(json: unknown, what: string): void {
-  let layer: object[] = [{ json }];
-  for (let level = 0; layer.length > 0; level += 1) {
-    if (level > MAX_DEPTH) {
-      throw new InputError(
-        `Malformed ${what}, it is nested deeper than ${MAX_DEPTH} levels`,
-      );
-    }
-    layer = layer
-      .flatMap(holder => Object.values(holder))
-      .filter(value => typeof value === 'object' && value !== null);
-  }
+function expression(
+  key: string,
+  value: FilterPredicateValue,
+): FilterPredicateExpression {
+  return { [key]: value } as FilterPredicateExpression;
 }
