@@ -446,15 +446,18 @@ export const MEANT_DIFFERENCES: MeantDifference[] = [
     },
   ),
   refused(
-    'a cursor with a NUL in the value at which it goes on is refused',
+    'a cursor with a NUL in the place at which it goes on is refused',
     [
       post('/entities/by-query', {
         cursor: encode({ ...CURSOR, orderFieldValues: ['m\0', 'x'] }),
       }),
+      post('/entities/by-query', {
+        cursor: encode({ ...CURSOR, orderFieldValues: ['m', 'x\0'] }),
+      }),
     ],
     request => {
-      const [value, ...id] = cursorOf(request)?.orderFieldValues ?? [];
-      return id.length === 1 && String(value).includes('\0')
+      const place = cursorOf(request)?.orderFieldValues ?? [];
+      return place.length === 2 && String(place).includes('\0')
         ? 'Invalid cursor, expected the value and id of a row of an earlier page'
         : undefined;
     },

@@ -10,7 +10,6 @@ import type {
   PageOrder,
   RowPlace,
 } from './EntityCursor';
-import { nearestId } from './nearestId';
 
 const DEFAULT_LIMIT = 200;
 
@@ -114,8 +113,7 @@ function placeToGoOn(list: List) {
   const isDescending =
     isPrevious !== (place.length > 1 && orderOf(list)?.order === 'desc');
   // A null id is after all ids in the direction of reading.
-  const id = place[place.length - 1] ?? (isDescending ? '' : 'g');
-  const entityId = nearestId(id);
+  const entityId = place[place.length - 1] ?? (isDescending ? '' : 'g');
   if (place.length === 1) {
     return { entityId };
   }
