@@ -32,7 +32,7 @@ import { markWrites } from './replica/markWrites';
 import { createOperations } from './routes/operations';
 import { observeUsage } from './usage/observeUsage';
 import { scheduleCounting } from './usage/scheduleCounting';
-import { forwardOtherTenants, refuseOtherTenants } from './routes/otherTenants';
+import { forwardOtherTenants } from './routes/otherTenants';
 
 /**
  * With the flag on, answers reads of all tenants' entities, forwards other requests of the
@@ -121,11 +121,7 @@ export const catalogModuleTenancy = createBackendModule({
           router.use(markWrites(tenancy.replica));
           countReads(metrics, tenancy.replica);
         }
-        router.use(
-          engines.isAvailable
-            ? forwardOtherTenants(engines)
-            : refuseOtherTenants(),
-        );
+        router.use(forwardOtherTenants(engines));
         router.use(retryAfter());
         catalogRouter.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });

@@ -1,9 +1,11 @@
-import type { QueryEntities } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  parseFilter,
+  type QueryEntities,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
 import type { ReadableCatalogStore } from '../authorization/AuthorizedCatalogStore';
 import { PART_SIZE, readAll, readInParts } from './readInParts';
 import { parseFields } from './request/parseFields';
-import { parseFilter } from './request/parseFilter';
 import {
   parseOrder,
   parsePagination,

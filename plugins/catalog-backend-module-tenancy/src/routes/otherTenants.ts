@@ -1,29 +1,10 @@
-import { NotAllowedError, NotFoundError } from '@backstage/errors';
+import { NotFoundError } from '@backstage/errors';
 import {
   DEFAULT_TENANT_ID,
-  DEFAULT_TENANT_SLUG,
   type TenantEngines,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
-
-/**
- * Passes requests of the default tenant on to the stock catalog, and refuses all others.
- *
- * Ignores the path, so that no spelling bypasses it.
- */
-export function refuseOtherTenants(): RequestHandler {
-  return (req, _res, next) => {
-    const { tenantId, tenantSlug } = tenantOf(req);
-    if (tenantId !== DEFAULT_TENANT_ID) {
-      throw new NotAllowedError(
-        `${req.method} ${req.path} is not available to the tenant '${tenantSlug}': ` +
-          `only the stock catalog of the tenant '${DEFAULT_TENANT_SLUG}' answers it`,
-      );
-    }
-    next();
-  };
-}
 
 /**
  * Passes requests of the default tenant on to the stock catalog, and all others to the engine

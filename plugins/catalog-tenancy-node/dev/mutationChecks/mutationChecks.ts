@@ -175,10 +175,9 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: 'the refusal of the routes of the stock catalog',
-    file: `${MODULE}/module.ts`,
-    find: '            : refuseOtherTenants(),',
-    replace:
-      '            : (refuseOtherTenants, (_req, _res, next) => next()),',
+    file: `${MODULE}/routes/otherTenants.ts`,
+    find: 'if (tenantOf(req).tenantId === DEFAULT_TENANT_ID) {',
+    replace: "if (tenantOf(req).tenantId !== '') {",
     test: `${MODULE}/routes/refusal.test.ts`,
   },
 

@@ -25,8 +25,6 @@ import {
  * {@link TenantEngineStore} on PostgreSQL.
  *
  * A change locks the tenant's row until the commit: `changeTenant`.
- *
- * @public
  */
 export class PostgresTenantEngineStore implements TenantEngineStore {
   readonly #database: {
@@ -47,12 +45,10 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     this.#database = options;
   }
 
-  /** {@inheritDoc TenantEngineStore.list} */
   list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
     return listEngines(this.#database.pool, options);
   }
 
-  /** {@inheritDoc TenantEngineStore.get} */
   async get(tenantSlug: string): Promise<TenantEngineRecord | undefined> {
     const { pool } = this.#database;
     const { tenant_id } = await findActiveTenant(pool, {
@@ -64,7 +60,6 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     return row && toEngineRecord(row);
   }
 
-  /** {@inheritDoc TenantEngineStore.putConfig} */
   async putConfig(
     tenantSlug: string,
     config: JsonObject,
@@ -96,7 +91,6 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     );
   }
 
-  /** {@inheritDoc TenantEngineStore.pause} */
   async pause(
     tenantSlug: string,
     options: { by: string },
@@ -107,7 +101,6 @@ export class PostgresTenantEngineStore implements TenantEngineStore {
     });
   }
 
-  /** {@inheritDoc TenantEngineStore.resume} */
   async resume(tenantSlug: string): Promise<TenantEngineRecord> {
     return this.#setPause('resume the engine of a tenant', tenantSlug, {
       values: () => ({ paused_at: null, paused_by: null }),

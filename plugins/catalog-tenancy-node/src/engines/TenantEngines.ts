@@ -1,7 +1,10 @@
 import type { Entity } from '@backstage/catalog-model';
+import { NotAllowedError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import type { RequestHandler } from 'express';
+import { DEFAULT_TENANT_SLUG } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
+import { tenantOf } from '../tenants/TenantGate';
 
 /**
  * The state of a tenant's engine.
@@ -183,10 +186,20 @@ export interface TenantEngines {
   reports(tenantIds: string[]): Promise<Map<string, TenantEngineReport>>;
 }
 
-/** The service in a backend without the package that provides engines. */
+/**
+ * The service in a backend without the package that provides engines: only the default tenant
+ * has routes beside the reads of entities.
+ */
 export const NO_TENANT_ENGINES: TenantEngines = {
   isAvailable: false,
-  handler: (_req, _res, next) => next(missing()),
+  handler: (req, _res, next) =>
+    next(
+      new NotAllowedError(
+        `${req.method} ${req.path} is not available to the tenant '${
+          tenantOf(req).tenantSlug
+        }': only the stock catalog of the tenant '${DEFAULT_TENANT_SLUG}' answers it`,
+      ),
+    ),
   applyMutation: async () => {
     throw missing();
   },
