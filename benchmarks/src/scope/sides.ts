@@ -64,7 +64,6 @@ export function openOurs({ connection, database }: Access): Side {
   });
   const store = new PostgresCatalogStore({
     database: new PooledTenantDatabase(pool),
-    pool,
   });
   return {
     name: 'ours',

@@ -290,16 +290,10 @@ export const tenantDatabaseServiceRef = rootService(
 export const catalogStoreServiceRef = rootService(
   'catalog-tenancy.catalog-store',
   {
-    tenancy: tenancyServiceRef,
     database: tenantDatabaseServiceRef,
-    snapshot: registrySnapshotServiceRef,
+    registry: registrySnapshotServiceRef,
   },
-  ({ tenancy, database, snapshot }): CatalogStore =>
-    new PostgresCatalogStore({
-      database,
-      pool: tenancy.pool,
-      registry: snapshot,
-    }),
+  (options): CatalogStore => new PostgresCatalogStore(options),
 );
 
 /**
@@ -333,13 +327,12 @@ export const tenantOwnershipServiceRef = rootService(
   'catalog-tenancy.ownership',
   {
     members: tenantMembersServiceRef,
-    tenancy: tenancyServiceRef,
     database: tenantDatabaseServiceRef,
   },
-  ({ members, tenancy, database }): TenantOwnership =>
+  ({ members, database }): TenantOwnership =>
     new CatalogTenantOwnership({
       members,
-      store: new PostgresCatalogStore({ database, pool: tenancy.pool }),
+      store: new PostgresCatalogStore({ database }),
     }),
 );
 

@@ -188,7 +188,8 @@ export interface CatalogStore {
   /**
    * The entities of a kind, newest first.
    *
-   * @param kind - in any case
+   * @param kind - as the entities spell it; of kinds in lower case, as engines write them, in any
+   * case
    * @param limit - 1 or more; 100 by default
    * @throws `InputError` for another limit
    */
@@ -247,7 +248,7 @@ export interface CatalogStore {
    * A page of the matching entities, and optionally their total number.
    *
    * @throws `InputError` for a filter that has no meaning or is too large, for a
-   * negative `limit` or `offset`, and for an `after` whose id is not a UUID
+   * negative `limit` or `offset`, and for an `after` with a NUL character
    */
   readPage(
     tenantId: string,

@@ -56,11 +56,7 @@ describe('the kept texts of entities', () => {
     afterAll(() => catalog?.close());
 
     const createStore = (registry?: RegistrySnapshot) =>
-      new PostgresCatalogStore({
-        database: counting,
-        pool: catalog.pool,
-        registry,
-      });
+      new PostgresCatalogStore({ database: counting, registry });
 
     it('are not sent again, and each caller has objects of its own', async () => {
       const store = createStore();

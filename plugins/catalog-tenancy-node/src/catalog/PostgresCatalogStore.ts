@@ -9,7 +9,6 @@ import type {
   TenantQueryOptions,
   TenantScope,
 } from '../database/TenantDatabase';
-import type { TenancyPool } from '../pool/TenancyPool';
 import type { RegistrySnapshot } from '../tenants/RegistrySnapshot';
 import type {
   CatalogStore,
@@ -34,7 +33,6 @@ import {
   selectFacets,
   selectNewest,
   toAncestry,
-  UNICODE_COLLATION,
 } from './reads/others';
 import { selectEntities } from './reads/list';
 import { selectPage } from './reads/page';
@@ -68,7 +66,6 @@ interface PageRow {
  */
 export class PostgresCatalogStore implements CatalogStore {
   readonly #database: TenantDatabase;
-  readonly #pool: Pick<TenancyPool, 'query'>;
   readonly #coalescer = new Coalescer();
   /** The lists whose `shortPage` found too many: only a hint of which statement to send. */
   readonly #longLists = new LRUCache<string, true>({
@@ -76,16 +73,13 @@ export class PostgresCatalogStore implements CatalogStore {
     sizeCalculation: (_, key) => key.length,
   });
   #texts = new EntityTexts();
-  #unicode: Promise<boolean> | undefined;
 
   /** @param options - `registry`: notifies of tenants whose texts must not stay in memory */
   constructor(options: {
     database: TenantDatabase;
-    pool: Pick<TenancyPool, 'query'>;
     registry?: Pick<RegistrySnapshot, 'subscribe'>;
   }) {
     this.#database = options.database;
-    this.#pool = options.pool;
     // A read under way keeps its texts in the former one.
     const forget = () => {
       this.#texts = new EntityTexts();
@@ -119,10 +113,9 @@ export class PostgresCatalogStore implements CatalogStore {
         `Invalid limit ${limit}, expected a whole number of 1 or more`,
       );
     }
-    const unicode = await this.#hasUnicodeCollation();
     return this.#database.query<ListedEntity>(
       tenantId,
-      scope => selectNewest(scope, { kind, limit, unicode }),
+      scope => selectNewest(scope, { kind, limit }),
       ON_ANY_SERVER,
     );
   }
@@ -325,27 +318,6 @@ export class PostgresCatalogStore implements CatalogStore {
         }),
       options,
     );
-  }
-
-  /** Queried once per process. Without ICU, the database's own collation lower-cases. */
-  #hasUnicodeCollation(): Promise<boolean> {
-    this.#unicode ??= this.#pool
-      .query<{ found: boolean }>(knex =>
-        knex.raw(
-          `select exists (
-             select from pg_catalog.pg_collation
-              where collname = ? and collnamespace = 'pg_catalog'::regnamespace
-                and collencoding in (-1, pg_char_to_encoding(getdatabaseencoding()))
-           ) as found`,
-          [UNICODE_COLLATION],
-        ),
-      )
-      .then(([{ found }]) => found)
-      .catch(error => {
-        this.#unicode = undefined;
-        throw error;
-      });
-    return this.#unicode;
   }
 }
 

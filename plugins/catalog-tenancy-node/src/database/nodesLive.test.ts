@@ -249,10 +249,7 @@ describeOnCitus('Tenants that are read and written', () => {
     }
     const tenantDatabase = new PooledTenantDatabase(database.pool);
     load = new LoadClient(
-      new PostgresCatalogStore({
-        database: tenantDatabase,
-        pool: database.pool,
-      }),
+      new PostgresCatalogStore({ database: tenantDatabase }),
       tenantDatabase,
       tenants,
     );

@@ -38,7 +38,7 @@ export async function createCatalogDatabase(
   return {
     ...tenancy,
     database,
-    store: new PostgresCatalogStore({ database, pool: tenancy.pool }),
+    store: new PostgresCatalogStore({ database }),
     async adopt(tenantId, rows) {
       for (const row of rows) {
         const { kind = 'component', namespace = 'default', name } = row;

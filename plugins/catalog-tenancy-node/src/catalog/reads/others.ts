@@ -12,23 +12,18 @@ import {
 import { VERSION } from '../EntityTexts';
 import { holds, liveEntities, matchingIds, termRows } from './conditionSql';
 
-/** With this collation PostgreSQL lower-cases as JavaScript does. */
-export const UNICODE_COLLATION = 'und-x-icu';
-
 /**
- * The newest entities of a kind in any case.
+ * The newest entities of a kind, spelt as given or in lower case, as engines write kinds.
  *
- * Each spelling of the kind is a separate lookup, because the index is ordered by creation
- * within one spelling only.
- *
- * @param options - `unicode`: the server has {@link UNICODE_COLLATION}
+ * Each spelling is a separate look-up, because the index is ordered by creation within one
+ * spelling only.
  */
 export function selectNewest(
   scope: TenantScope,
-  options: { kind: string; limit: number; unicode: boolean },
+  { kind, limit }: { kind: string; limit: number },
 ): Knex.QueryBuilder {
   const { knex } = scope;
-  const { limit } = options;
+  const kinds = [...new Set([kind, kind.toLowerCase()])].filter(isStorable);
   const newest = liveEntities(scope, 'e')
     .whereRaw('e.entity_kind = kinds.kind')
     .orderBy('e.created_at', 'desc')
@@ -36,49 +31,14 @@ export function selectNewest(
     .select('e.entity_ref', 'e.entity_name', 'e.created_at');
   return knex
     .from(
-      knex.raw('(?) kinds (kind), lateral (?) newest', [
-        kindsOf(scope, options),
+      knex.raw('unnest(?::text[]) kinds (kind), lateral (?) newest', [
+        kinds,
         newest,
       ]),
     )
     .select('newest.entity_ref', 'newest.entity_name', 'newest.created_at')
     .orderBy('newest.created_at', 'desc')
     .limit(limit);
-}
-
-/**
- * All spellings of the kind among the tenant's live entities.
- *
- * A recursive query skips through the index from one distinct kind to the next (a loose index
- * scan), because rows of other programs may have kinds in any case.
- */
-function kindsOf(
-  scope: TenantScope,
-  { kind, unicode }: { kind: string; unicode: boolean },
-): Knex.Raw {
-  const { knex } = scope;
-  const first = () =>
-    liveEntities(scope, 'k')
-      .orderBy('k.entity_kind')
-      .limit(1)
-      .select('k.entity_kind');
-  const lowered = unicode
-    ? knex.raw('lower(kinds.kind collate ??)', [UNICODE_COLLATION])
-    : knex.raw('lower(lower(kinds.kind collate "C") collate "default")');
-  return knex.raw(
-    `with recursive kinds (kind) as (
-       (?)
-       union all
-       select (?) from kinds where kinds.kind is not null
-     )
-     select kinds.kind from kinds where ? = any (?::text[])`,
-    [
-      first(),
-      first().whereRaw('k.entity_kind > kinds.kind'),
-      lowered,
-      [kind.toLowerCase()].filter(isStorable),
-    ],
-  );
 }
 
 /** The entity with the first of the refs that exists, as `json`. */
