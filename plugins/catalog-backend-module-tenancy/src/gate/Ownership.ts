@@ -6,17 +6,13 @@ import type {
 } from '@backstage/backend-plugin-api';
 import { signInRefsOf } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request } from 'express';
+import { LRUCache } from 'lru-cache';
 import { bearerToken } from '../resolution/bearerToken';
 
 // How long groups are cached. Later, those of a new sign-in count.
 const LONGEST_MS = 60_000;
 
 const MOST_TOKENS = 10_000;
-
-interface Entry {
-  refs: Promise<readonly string[]>;
-  expiresAt: number;
-}
 
 /**
  * The users and groups that a user may act for, as the sign-in resolver returned them. They
@@ -26,7 +22,10 @@ interface Entry {
  * minute and not longer than the token is valid.
  */
 export class Ownership {
-  readonly #entries = new Map<string, Entry>();
+  readonly #known = new LRUCache<string, Promise<readonly string[]>>({
+    max: MOST_TOKENS,
+    ttl: LONGEST_MS,
+  });
   readonly #logger: LoggerService;
 
   constructor(options: { logger: LoggerService }) {
@@ -52,34 +51,19 @@ export class Ownership {
     // Includes the user: if the credentials come from a cookie or another header, Backstage has
     // not verified this token.
     const key = `${credentials.principal.userEntityRef} ${token}`;
-    const now = Date.now();
-    const known = this.#entries.get(key);
-    if (known && known.expiresAt > now) {
-      return known.refs;
+    const known = this.#known.get(key);
+    if (known) {
+      return known;
     }
     const refs = ask();
-    const entry = {
-      refs,
-      expiresAt: Math.min(
-        now + LONGEST_MS,
-        credentials.expiresAt?.getTime() ?? Infinity,
-      ),
-    };
-    // Re-inserted, so that the map stays ordered by age.
-    this.#entries.delete(key);
-    this.#entries.set(key, entry);
-    if (this.#entries.size > MOST_TOKENS) {
-      const [oldest] = this.#entries.keys();
-      this.#entries.delete(oldest);
+    const validMs = (credentials.expiresAt?.getTime() ?? Infinity) - Date.now();
+    if (validMs > 0) {
+      this.#known.set(key, refs, { ttl: Math.min(LONGEST_MS, validMs) });
+      refs.catch(
+        () => this.#known.peek(key) === refs && this.#known.delete(key),
+      );
     }
-    try {
-      return await refs;
-    } catch (error) {
-      if (this.#entries.get(key) === entry) {
-        this.#entries.delete(key);
-      }
-      throw error;
-    }
+    return refs;
   }
 }
 
