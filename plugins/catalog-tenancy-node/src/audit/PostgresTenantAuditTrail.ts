@@ -6,7 +6,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
-import type { AuditConfig } from '../config/readAudit';
+import type { AuditConfig } from '../config/AuditConfig';
 import type { TenantDatabase } from '../database/TenantDatabase';
 import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
 import { tenantIdOf } from '../tenants/activeTenant';
@@ -83,8 +83,6 @@ const READ_COLUMNS = [
  * in one statement; reads under row-level security.
  *
  * Each statement locks the audit rows that it writes and no others; no other code updates them.
- *
- * @public
  */
 export class PostgresTenantAuditTrail implements TenantAuditTrail {
   readonly #config: AuditConfig;
@@ -109,7 +107,6 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     });
   }
 
-  /** {@inheritDoc TenantAuditTrail.begin} */
   async begin(begun: BegunAuditEvent): Promise<TenantAuditRecord> {
     const event: QueuedEvent = {
       event_id: randomUUID(),
@@ -166,7 +163,6 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     };
   }
 
-  /** {@inheritDoc TenantAuditTrail.list} */
   async list(
     tenantSlug: string,
     query: ListTenantAudit = {},
@@ -210,7 +206,6 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     };
   }
 
-  /** {@inheritDoc TenantAuditTrail.deleteOld} */
   async deleteOld(signal?: AbortSignal): Promise<number> {
     let count = 0;
     let last = DELETED_AT_ONCE;
@@ -230,7 +225,6 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
     return count;
   }
 
-  /** {@inheritDoc TenantAuditTrail.send} */
   async send(signal?: AbortSignal): Promise<void> {
     const { webhook } = this.#config;
     let last = SENT_AT_ONCE;

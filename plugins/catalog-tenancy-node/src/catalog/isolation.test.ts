@@ -26,7 +26,6 @@ function withoutPredicate(database: TenantDatabase): TenantDatabase {
     ...scope,
     tenantId: scope.tenantId,
     knex: scope.knex,
-    insertInto: scope.insertInto,
     table: (table, alias = table) => scope.knex({ [alias]: table }),
   });
   return {
@@ -97,10 +96,7 @@ describe('isolation of the catalog store', () => {
       let store: CatalogStore;
 
       beforeEach(() => {
-        store = new PostgresCatalogStore({
-          database: open(),
-          pool: catalog.pool,
-        });
+        store = new PostgresCatalogStore({ database: open() });
       });
 
       it('reads the entities of the tenant where another has the same refs', async () => {

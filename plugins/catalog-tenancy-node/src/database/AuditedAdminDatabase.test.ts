@@ -3,7 +3,7 @@ import { mockAuditor } from '../__testUtils__/serviceMocks';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { AuditedAdminDatabase } from './AuditedAdminDatabase';
-import { entityRow } from './__testUtils__/entityRow';
+import { entityRow, insertRows } from './__testUtils__/entityRow';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
@@ -48,7 +48,7 @@ describe.each(databases.eachSupportedId())(
       const tenants = new PooledTenantDatabase(pool);
       for (let index = 0; index < 2; index += 1) {
         await tenants.query(await database.createTenant(), scope =>
-          scope.insertInto('entities', [entityRow('same')]),
+          insertRows(scope, [entityRow('same')]),
         );
       }
       await expect(

@@ -16,8 +16,6 @@ const noop = () => undefined;
 
 /**
  * {@link AdminDatabase} on a {@link TenancyPool}, with the auditor of a plugin.
- *
- * @public
  */
 export class AuditedAdminDatabase implements AdminDatabase {
   constructor(
@@ -28,7 +26,6 @@ export class AuditedAdminDatabase implements AdminDatabase {
     },
   ) {}
 
-  /** {@inheritDoc AdminDatabase.run} */
   async run<T>(
     reason: string,
     work: (transaction: AdminTransaction) => Promise<T>,

@@ -92,12 +92,6 @@ function createTenantScope(uuid: string, knex: Knex): TenantScope {
       const builder = knex(alias === table ? table : { [alias]: table });
       return keepPredicate(builder.where(`${alias}.tenant_id`, tenantId));
     },
-    insertInto(table, rows) {
-      if (rows.length === 0) {
-        throw new Error(`There are no rows to insert into ${table}`);
-      }
-      return knex(table).insert(rows.map(row => withTenant(row, tenantId)));
-    },
   };
 }
 
@@ -148,13 +142,4 @@ function methodsOf(prototype: object): string[] {
     each = Object.getPrototypeOf(each);
   }
   return names;
-}
-
-function withTenant(row: object, tenantId: string): object {
-  if ('tenant_id' in row && row.tenant_id !== tenantId) {
-    throw new Error(
-      'The tenant_id of a row differs from that of the scope. Leave it out',
-    );
-  }
-  return { ...row, tenant_id: tenantId };
 }

@@ -40,13 +40,6 @@ export interface TenantScope {
     table: TenantTable | TenantSearchTable,
     alias?: string,
   ): Knex.QueryBuilder;
-
-  /**
-   * An INSERT of rows of the tenant.
-   *
-   * @param rows - without `tenant_id`, which is added
-   */
-  insertInto(table: TenantTable, rows: readonly object[]): Knex.QueryBuilder;
 }
 
 /**

@@ -3,7 +3,7 @@ import { createServer } from 'net';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { entityRow } from './__testUtils__/entityRow';
+import { entityRow, insertRows } from './__testUtils__/entityRow';
 import { PoolWatch } from './__testUtils__/PoolWatch';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -50,9 +50,7 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
   };
 
   const insert = (name: string) =>
-    tenants.query(tenant, scope =>
-      scope.insertInto('entities', [entityRow(name)]),
-    );
+    tenants.query(tenant, scope => insertRows(scope, [entityRow(name)]));
 
   /** Waits for the statement of the pool, and does something to its backend. */
   const interfere = async (

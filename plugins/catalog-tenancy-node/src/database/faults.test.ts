@@ -2,7 +2,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { entityRow } from './__testUtils__/entityRow';
+import { entityRow, insertRows } from './__testUtils__/entityRow';
 import type { Cut } from './__testUtils__/Link';
 import { PoolWatch } from './__testUtils__/PoolWatch';
 import { WireProxy } from './__testUtils__/WireProxy';
@@ -41,7 +41,7 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     ours = await database.createTenant();
     theirs = await database.createTenant();
     await tenants.query(theirs, scope =>
-      scope.insertInto('entities', [entityRow('theirs')]),
+      insertRows(scope, [entityRow('theirs')]),
     );
     watch = PoolWatch.start();
   });
@@ -62,21 +62,17 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
   const operations: Record<string, () => Promise<unknown>> = {
     'a single statement': () =>
       tenants.query(ours, scope =>
-        scope.insertInto('entities', [entityRow('a'), entityRow('b')]),
+        insertRows(scope, [entityRow('a'), entityRow('b')]),
       ),
     'a transaction': () =>
       tenants.transaction(ours, async transaction => {
         for (const name of ['a', 'b']) {
-          await transaction.query(
-            transaction.insertInto('entities', [entityRow(name)]),
-          );
+          await transaction.query(insertRows(transaction, [entityRow(name)]));
         }
       }),
     'a transaction that is rolled back': () =>
       tenants.transaction(ours, async transaction => {
-        await transaction.query(
-          transaction.insertInto('entities', [entityRow('a')]),
-        );
+        await transaction.query(insertRows(transaction, [entityRow('a')]));
         throw new Error('changed my mind');
       }),
     'a failing statement': () =>

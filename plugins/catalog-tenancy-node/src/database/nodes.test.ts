@@ -13,7 +13,7 @@ import {
 } from '../__testUtils__/tenancyDatabase';
 import { mockLogger } from '../__testUtils__/serviceMocks';
 import { checkDatabase } from '../startup/checkDatabase';
-import { entityRow } from './__testUtils__/entityRow';
+import { entityRow, insertRows } from './__testUtils__/entityRow';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
 // What only tables have that Citus has distributed.
@@ -33,9 +33,7 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
     ours = await database.createTenant();
     theirs = await database.createTenant();
     for (const tenant of [ours, theirs]) {
-      await tenants.query(tenant, scope =>
-        scope.insertInto('entities', [entityRow('a')]),
-      );
+      await tenants.query(tenant, scope => insertRows(scope, [entityRow('a')]));
     }
   });
   afterAll(() => database.close());
@@ -133,9 +131,7 @@ describeOnCitus('Tenants on the nodes of Citus', () => {
     });
     try {
       await expect(
-        tenants.query(ours, scope =>
-          scope.insertInto('entities', [entityRow('lost')]),
-        ),
+        tenants.query(ours, scope => insertRows(scope, [entityRow('lost')])),
       ).rejects.toMatchObject({
         name: 'ServiceUnavailableError',
         outcomeUnknown: true,
@@ -224,9 +220,7 @@ describeOnCitus('Tenants that a backend serves without Citus', () => {
     );
     const ours = await database.createTenant();
     const write = (name: string) =>
-      tenants.query(ours, scope =>
-        scope.insertInto('entities', [entityRow(name)]),
-      );
+      tenants.query(ours, scope => insertRows(scope, [entityRow(name)]));
     const count = async () => {
       const [{ entities }] = await tenants.query<{ entities: number }>(
         ours,

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
-import { entityRow } from './__testUtils__/entityRow';
+import { entityRow, insertRows } from './__testUtils__/entityRow';
 import { WireProxy } from './__testUtils__/WireProxy';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
@@ -75,7 +75,7 @@ describeWithPgBouncer('Behind PgBouncer, which pools transactions,', () => {
         ids.map(async tenant => {
           for (let index = 0; index < 50; index += 1) {
             await tenants.query(tenant, scope =>
-              scope.insertInto('entities', [entityRow(`e${index}`)]),
+              insertRows(scope, [entityRow(`e${index}`)]),
             );
             const seen = await tenants.transaction(
               tenant,

@@ -9,7 +9,7 @@ import {
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
 import { checkDatabase } from '../startup/checkDatabase';
-import { entityRow } from './__testUtils__/entityRow';
+import { entityRow, insertRows } from './__testUtils__/entityRow';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 
 const databases = createTestDatabases({ versions: 'every' });
@@ -48,7 +48,7 @@ describe.each(databases.eachSupportedId())(
     it('times are those that were written', async () => {
       const before = Date.now();
       await tenants.query(tenant, scope =>
-        scope.insertInto('entities', [entityRow('timed')]),
+        insertRows(scope, [entityRow('timed')]),
       );
       const [{ created_at: at }] = await tenants.query<{ created_at: Date }>(
         tenant,
@@ -63,7 +63,7 @@ describe.each(databases.eachSupportedId())(
       async kind => {
         const name = `shared-${kind}`;
         await tenants.query(tenant, scope =>
-          scope.insertInto('entities', [entityRow(name)]),
+          insertRows(scope, [entityRow(name)]),
         );
         const append = () =>
           kind === 'query'

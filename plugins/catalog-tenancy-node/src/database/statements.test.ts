@@ -1,5 +1,5 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { entityRow } from './__testUtils__/entityRow';
+import { entityRow, insertRows } from './__testUtils__/entityRow';
 import { insert, SingleConnection } from './__testUtils__/SingleConnection';
 
 const databases = createTestDatabases();
@@ -105,9 +105,7 @@ describe.each(databases.eachSupportedId())('A statement on %s', id => {
     'leaves no temporary table %s to the next tenant',
     async name => {
       const sql = `select * into temporary ${name} from entities`;
-      await tenants.query(tenant, scope =>
-        scope.insertInto('entities', [entityRow('a')]),
-      );
+      await tenants.query(tenant, scope => insertRows(scope, [entityRow('a')]));
       await expect(
         tenants.query(tenant, ({ knex }) => knex.raw(sql)),
       ).rejects.toThrow('has made a temporary table');
@@ -158,7 +156,7 @@ describe.each(databases.eachSupportedId())('A statement on %s', id => {
     );
     try {
       await tenants.query(other, scope =>
-        scope.insertInto('entities', [entityRow('theirs')]),
+        insertRows(scope, [entityRow('theirs')]),
       );
       await expect(pool.query(knex => knex('entities'))).rejects.toThrow(
         'permission denied for table entities',

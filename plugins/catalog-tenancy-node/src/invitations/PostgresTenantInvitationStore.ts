@@ -51,8 +51,6 @@ interface FoundInvitation {
  *
  * Creating, accepting and revoking lock the tenant's row until the commit (FOR NO KEY UPDATE),
  * as changes of members do, so all of these are serialized.
- *
- * @public
  */
 export class PostgresTenantInvitationStore implements TenantInvitationStore {
   readonly #database: MemberDatabase;
@@ -65,7 +63,6 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     this.#database = options;
   }
 
-  /** {@inheritDoc TenantInvitationStore.list} */
   async list(
     tenantSlug: string,
     page: ListMembers = {},
@@ -89,7 +86,6 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     return { items: rows.map(toInvitation), totalItems: Number(count) };
   }
 
-  /** {@inheritDoc TenantInvitationStore.create} */
   async create(
     tenantSlug: string,
     request: CreateInvitation,
@@ -151,7 +147,6 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     );
   }
 
-  /** {@inheritDoc TenantInvitationStore.revoke} */
   async revoke(tenantSlug: string, id: string): Promise<void> {
     await this.#database.admin.run(
       'revoke an invitation',
@@ -179,7 +174,6 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     );
   }
 
-  /** {@inheritDoc TenantInvitationStore.accept} */
   async accept(
     token: string,
     person: { userRef: string; email: string | undefined },

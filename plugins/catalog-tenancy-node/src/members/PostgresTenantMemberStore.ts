@@ -51,8 +51,6 @@ function toMember(row: MemberRow): TenantMember {
  * {@link TenantMemberStore} on PostgreSQL.
  *
  * A change locks the row of its tenant until the commit (FOR NO KEY UPDATE), and no table.
- *
- * @public
  */
 export class PostgresTenantMemberStore implements TenantMemberStore {
   readonly #database: MemberDatabase;
@@ -69,7 +67,6 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     this.#database = options;
   }
 
-  /** {@inheritDoc TenantMemberStore.list} */
   async list(
     tenantSlug: string,
     page: ListMembers = {},
@@ -94,7 +91,6 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     return { items: rows.map(toMember), totalItems: Number(count) };
   }
 
-  /** {@inheritDoc TenantMemberStore.get} */
   async get(
     tenantSlug: string,
     principal: string,
@@ -107,7 +103,6 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     return row && toMember(row);
   }
 
-  /** {@inheritDoc TenantMemberStore.put} */
   async put(
     tenantSlug: string,
     member: { principal: string; role: TenantRole },
@@ -156,7 +151,6 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     });
   }
 
-  /** {@inheritDoc TenantMemberStore.remove} */
   async remove(
     tenantSlug: string,
     principal: string,
@@ -188,7 +182,6 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     });
   }
 
-  /** {@inheritDoc TenantMemberStore.tenantsOf} */
   async tenantsOf(
     principals: readonly string[],
     options: ListMembers & { beyond?: 'default' | 'all' } = {},

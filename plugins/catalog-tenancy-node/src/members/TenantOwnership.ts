@@ -43,7 +43,6 @@ export class CatalogTenantOwnership implements TenantOwnership {
     this.#members = options.members;
   }
 
-  /** {@inheritDoc TenantOwnership.refsOf} */
   async refsOf(
     tenant: ActiveTenant,
     { userEntityRef, ownershipEntityRefs }: BackstageUserInfo,

@@ -26,8 +26,6 @@ interface Row {
 /**
  * {@link TenantSignInStore} on PostgreSQL. Without a cache, because signing in and refreshing a
  * session are rare. A change locks the tenant's row: `changeTenant`.
- *
- * @public
  */
 export class PostgresTenantSignInStore implements TenantSignInStore {
   readonly #database: { pool: TenancyPool; admin: AdminDatabase };
@@ -36,14 +34,12 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     this.#database = options;
   }
 
-  /** {@inheritDoc TenantSignInStore.get} */
   async get(tenantSlug: string): Promise<TenantSignIn | undefined> {
     await findActiveTenant(this.#database.pool, { tenant_slug: tenantSlug });
     const row = await this.#read(tenantSlug);
     return row && toSignIn(row.provider, row);
   }
 
-  /** {@inheritDoc TenantSignInStore.find} */
   async find(
     tenantSlug: string,
   ): Promise<{ tenant: ActiveTenant; provider: PutTenantSignIn } | undefined> {
@@ -56,7 +52,6 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
       : undefined;
   }
 
-  /** {@inheritDoc TenantSignInStore.put} */
   async put(
     tenantSlug: string,
     request: PutTenantSignIn,
@@ -91,7 +86,6 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     );
   }
 
-  /** {@inheritDoc TenantSignInStore.remove} */
   async remove(tenantSlug: string): Promise<void> {
     await changeTenant(
       this.#database,

@@ -74,8 +74,6 @@ function toTenant(row: TenantRow): Tenant {
  * A change locks one row of the registry until the commit, and no table. It waits only for
  * other changes to the same tenant. It changes no key column, so it does not block checks of
  * foreign keys.
- *
- * @public
  */
 export class PostgresTenantStore implements TenantStore {
   /**
@@ -91,7 +89,6 @@ export class PostgresTenantStore implements TenantStore {
     },
   ) {}
 
-  /** {@inheritDoc TenantStore.list} */
   async list(
     options: ListTenants = {},
   ): Promise<{ items: Tenant[]; totalItems: number }> {
@@ -129,7 +126,6 @@ export class PostgresTenantStore implements TenantStore {
     return { items, totalItems: Number(count) };
   }
 
-  /** {@inheritDoc TenantStore.get} */
   async get(tenantSlug: string): Promise<Tenant | undefined> {
     if (!isTenantSlug(tenantSlug)) {
       return undefined;
@@ -140,7 +136,6 @@ export class PostgresTenantStore implements TenantStore {
     return row && toTenant(row);
   }
 
-  /** {@inheritDoc TenantStore.create} */
   async create(tenant: CreateTenant): Promise<Tenant> {
     const values = parseInput(createTenantSchema, tenant, 'tenant');
     const slug = values.tenant_slug;
@@ -168,7 +163,6 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
-  /** {@inheritDoc TenantStore.update} */
   async update(tenantSlug: string, changes: UpdateTenant): Promise<Tenant> {
     const values = parseInput(
       updateTenantSchema,
@@ -192,7 +186,6 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
-  /** {@inheritDoc TenantStore.delete} */
   async delete(tenantSlug: string): Promise<void> {
     await this.#change('delete a tenant', tenantSlug, async transaction => {
       const { knex } = transaction;
@@ -213,7 +206,6 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
-  /** {@inheritDoc TenantStore.restore} */
   async restore(tenantSlug: string): Promise<Tenant> {
     return this.#change('restore a tenant', tenantSlug, async transaction => {
       const [restored] = await transaction.query<TenantRow>(
@@ -235,7 +227,6 @@ export class PostgresTenantStore implements TenantStore {
     });
   }
 
-  /** {@inheritDoc TenantStore.usage} */
   async usage(tenantSlug: string): Promise<TenantUsage> {
     const tenant = await this.get(tenantSlug);
     if (!tenant) {
@@ -273,7 +264,6 @@ export class PostgresTenantStore implements TenantStore {
     };
   }
 
-  /** {@inheritDoc TenantStore.countEntities} */
   async countEntities(tenantIds: string[]): Promise<Map<string, number>> {
     const counts = new Map<string, number>();
     const waiting = [...tenantIds];

@@ -23,8 +23,6 @@ import type { ActiveTenant, TenantDirectory } from './TenantDirectory';
 
 /**
  * Intervals and deadlines of a snapshot of the registry.
- *
- * @public
  */
 export interface RegistryTiming {
   /**
@@ -58,8 +56,6 @@ const TIMING: RegistryTiming = {
 
 /**
  * Options of {@link RegistrySnapshot.create}.
- *
- * @public
  */
 export interface RegistrySnapshotOptions {
   /**
@@ -140,8 +136,6 @@ class CachedAnswers {
  * Listens for changes on a separate connection from the first use on. While notifications do
  * not arrive, as behind a transaction pooler, it caches nothing and each look-up queries the
  * database.
- *
- * @public
  */
 export class RegistrySnapshot
   implements TenantDirectory, TenantMembers, TenantEngineChanges
@@ -184,12 +178,10 @@ export class RegistrySnapshot
     });
   }
 
-  /** {@inheritDoc TenantEngineChanges.isListening} */
   get isListening(): boolean {
     return this.#listener.isListening;
   }
 
-  /** {@inheritDoc TenantDirectory.findActive} */
   async findActive(tenantSlug: string): Promise<ActiveTenant | undefined> {
     // Only existing slugs are cached: clients can send any text.
     if (!isTenantSlug(tenantSlug)) {
@@ -220,7 +212,6 @@ export class RegistrySnapshot
     });
   }
 
-  /** {@inheritDoc TenantMembers.roleOf} */
   async roleOf(
     tenant: ActiveTenant,
     principals: readonly string[],
@@ -229,7 +220,6 @@ export class RegistrySnapshot
     return highestRole([...roles.values()]);
   }
 
-  /** {@inheritDoc TenantMembers.rolesOf} */
   async rolesOf(
     { tenantId }: ActiveTenant,
     principals: readonly string[],
@@ -278,12 +268,10 @@ export class RegistrySnapshot
     this.#listener.subscribe(subscriber);
   }
 
-  /** {@inheritDoc TenantEngineChanges.list} */
   list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
     return listEngines(this.#pool, options);
   }
 
-  /** {@inheritDoc TenantEngineChanges.onChange} */
   onChange(listener: () => void): () => void {
     // The same function may listen twice.
     const own = () => listener();
@@ -293,14 +281,12 @@ export class RegistrySnapshot
     return () => this.#listeners.delete(own);
   }
 
-  /** {@inheritDoc TenantEngineChanges.changed} */
   changed(): void {
     this.#callLater();
     this.#readLimits();
     this.#listeners.forEach(each => each());
   }
 
-  /** {@inheritDoc TenantEngineChanges.notifyWork} */
   async notifyWork(tenantId: string): Promise<void> {
     const { schema } = this.#pool;
     await this.#pool.query(knex =>
@@ -308,7 +294,6 @@ export class RegistrySnapshot
     );
   }
 
-  /** {@inheritDoc TenantEngineChanges.onWork} */
   onWork(listener: (tenantId: string) => void): () => void {
     const own = (tenantId: string) => listener(tenantId);
     this.#workListeners.add(own);

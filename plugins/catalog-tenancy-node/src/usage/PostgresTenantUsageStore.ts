@@ -34,8 +34,6 @@ type Row = Omit<TenantUsageDay, 'requests' | 'database_ms' | 'bytes'> &
  *
  * A write locks the tenants' rows of the day until the commit; all processes lock in the same
  * order, so they cannot deadlock.
- *
- * @public
  */
 export class PostgresTenantUsageStore implements TenantUsageStore {
   readonly #database: TenantDatabase;
@@ -68,7 +66,6 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     await this.#flushSafely();
   }
 
-  /** {@inheritDoc TenantUsageStore.count} */
   count({ tenantId, tenantSlug }: ActiveTenant, person?: string): void {
     this.#slugs.set(tenantId, tenantSlug);
     const { people } = this.#add(tenantId, { requests: 1, databaseMs: 0 });
@@ -82,12 +79,10 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     }
   }
 
-  /** {@inheritDoc TenantUsageStore.addWork} */
   addWork(tenantId: string, ms: number): void {
     this.#add(tenantId, { requests: 0, databaseMs: ms });
   }
 
-  /** {@inheritDoc TenantUsageStore.totals} */
   *totals(): Iterable<[string, TenantUsageTotals]> {
     for (const [tenantId, totals] of this.#totals) {
       const slug = this.#slugs.get(tenantId);
@@ -97,7 +92,6 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     }
   }
 
-  /** {@inheritDoc TenantUsageStore.list} */
   async list(
     tenantSlug: string,
     query: ListTenantUsage = {},
@@ -122,7 +116,6 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     }));
   }
 
-  /** {@inheritDoc TenantUsageStore.countEntities} */
   async countEntities(signal?: AbortSignal): Promise<void> {
     const tenants = await this.#pool.query<{ tenant_id: string }>(knex =>
       knex('tenants').select('tenant_id').whereNull('deleted_at'),

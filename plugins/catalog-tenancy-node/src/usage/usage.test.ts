@@ -5,7 +5,7 @@ import {
   createTenancyDatabase,
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
-import { entityRow } from '../database/__testUtils__/entityRow';
+import { entityRow, insertRows } from '../database/__testUtils__/entityRow';
 import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
 import { dayOf } from './input';
 import { PostgresTenantUsageStore } from './PostgresTenantUsageStore';
@@ -85,7 +85,7 @@ describe.each(databases.eachSupportedId())('what tenants use, on %s', id => {
   it('has the entities by kind, and their size', async () => {
     const { usage, tenants } = open();
     await tenants.query(acme.tenantId, scope =>
-      scope.insertInto('entities', [entityRow('a'), entityRow('b')]),
+      insertRows(scope, [entityRow('a'), entityRow('b')]),
     );
     await database.client.query(
       `insert into tenant_usage_people values ('${acme.tenantId}', '2020-01-01', 'user:default/jane')`,

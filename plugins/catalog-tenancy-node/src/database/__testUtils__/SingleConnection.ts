@@ -6,7 +6,7 @@ import { createTenancyDatabase } from '../../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../../__testUtils__/tenancyDatabase';
 import { PooledTenantDatabase } from '../PooledTenantDatabase';
 import type { TenantTransaction } from '../TenantDatabase';
-import { entityRow } from './entityRow';
+import { entityRow, insertRows } from './entityRow';
 import { PoolWatch } from './PoolWatch';
 
 /** A tenant of its own for each test, on a pool of one connection. */
@@ -77,9 +77,7 @@ export function insert(
   transaction: TenantTransaction,
   name: string,
 ): Promise<object[]> {
-  return transaction.query(
-    transaction.insertInto('entities', [entityRow(name)]),
-  );
+  return transaction.query(insertRows(transaction, [entityRow(name)]));
 }
 
 export function fail(transaction: TenantTransaction): Promise<object[]> {

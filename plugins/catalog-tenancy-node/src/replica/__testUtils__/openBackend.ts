@@ -1,6 +1,7 @@
 import { eventually } from '@internal/postgres/testUtils';
 import type { ClientConfig } from 'pg';
 import { mockLogger } from '../../__testUtils__/serviceMocks';
+import { entityRow, insertRows } from '../../database/__testUtils__/entityRow';
 import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
 import { TenancyPool } from '../../pool/TenancyPool';
 import { ReadReplica } from '../ReadReplica';
@@ -61,19 +62,8 @@ export async function openBackend(
     return rows.map(({ name }) => name);
   };
   const write = (name: string, of = tenant): Promise<void> =>
-    database.transaction(of, async ({ query, insertInto }) => {
-      await query(
-        insertInto('entities', [
-          {
-            entity_ref: `component:default/${name}`,
-            entity_kind: 'component',
-            entity_namespace: 'default',
-            entity_name: name,
-            final_entity: '{}',
-            hash: name,
-          },
-        ]),
-      );
+    database.transaction(of, async transaction => {
+      await transaction.query(insertRows(transaction, [entityRow(name)]));
     });
   const isReadFrom = (server: Server, of = tenant): Promise<void> =>
     eventually(async () => expect(await answeredBy(of)).toBe(server));

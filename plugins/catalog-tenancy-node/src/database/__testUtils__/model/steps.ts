@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { TenantScope } from '../../TenantDatabase';
-import { entityRow } from '../entityRow';
+import { entityRow, insertRows } from '../entityRow';
 import type { Random } from '@internal/postgres/testUtils';
 
 /** The entities of a tenant: their `hash` by their name. */
@@ -67,12 +67,10 @@ const insert: CreateStep = random => {
   const inserted = names.length > 0 ? names : [NAMES[0]];
   return {
     build: scope =>
-      scope
-        .insertInto(
-          'entities',
-          inserted.map(name => ({ ...entityRow(name), hash })),
-        )
-        .returning(COLUMNS),
+      insertRows(
+        scope,
+        inserted.map(name => ({ ...entityRow(name), hash })),
+      ).returning(COLUMNS),
     apply: entities => {
       if (inserted.some(name => entities.has(name))) {
         return { failure: /23505/ };
@@ -88,8 +86,7 @@ const insertMissing: CreateStep = random => {
   const hash = String(1 + random.below(1e6));
   return {
     build: scope =>
-      scope
-        .insertInto('entities', [{ ...entityRow(name), hash }])
+      insertRows(scope, [{ ...entityRow(name), hash }])
         .onConflict()
         .ignore()
         .returning(COLUMNS),
@@ -108,8 +105,7 @@ const upsert: CreateStep = random => {
   const hash = String(1 + random.below(1e6));
   return {
     build: scope =>
-      scope
-        .insertInto('entities', [{ ...entityRow(name), hash }])
+      insertRows(scope, [{ ...entityRow(name), hash }])
         .onConflict(['tenant_id', 'entity_ref'])
         .merge(['hash'])
         .returning(COLUMNS),
