@@ -3,7 +3,7 @@ import type { CatalogBackend } from './startCatalogBackend';
 
 /** A request to `/api/catalog`. */
 export interface Request {
-  method: 'GET' | 'POST' | 'HEAD';
+  method: string;
   path: string;
   body?: unknown;
 }

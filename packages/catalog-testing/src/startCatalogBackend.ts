@@ -108,19 +108,30 @@ export async function startCatalogBackend(options: CatalogBackendOptions) {
       },
     });
 
+  /** Writes final entities for a tenant, in place of its engine. */
+  const write = (tenantId: string, entities: EntityWrite<Entity>) =>
+    writeEntities(present(services.database), tenantId, entities);
+
   return {
     server,
     as,
     client,
+    write,
+    /** Creates a tenant unless it is there, and replaces its entities. */
+    async createTenant(slug: string, entities: Entity[] = []): Promise<string> {
+      const tenants = present(services.tenants);
+      const { tenant_id } =
+        (await tenants.get(slug)) ??
+        (await tenants.create({ tenant_slug: slug, tenant_name: slug }));
+      await write(tenant_id, { type: 'full', entities });
+      return tenant_id;
+    },
     get store(): CatalogStore {
       return present(services.store);
     },
     get tenants(): TenantStore {
       return present(services.tenants);
     },
-    /** Writes final entities for a tenant, in place of its engine. */
-    write: (tenantId: string, write: EntityWrite<Entity>) =>
-      writeEntities(present(services.database), tenantId, write),
     stop: () => backend.stop(),
   };
 }

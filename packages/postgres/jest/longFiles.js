@@ -91,7 +91,6 @@ const LONG_FILES = [
   'migrations/src/preflight/login.test.ts',
   'migrations/src/phases/takenNames.test.ts',
   'migrations/src/phases/phase4_row_level_security/login.test.ts',
-  'plugins/catalog-backend-module-tenancy/src/resolution/tenantTokens.test.ts',
   'plugins/catalog-tenancy-node/src/replica/loss.test.ts',
   'plugins/mockup/src/entity/EntityMockups.test.tsx',
   'migrations/src/partitions/partitions.test.ts',

@@ -92,17 +92,6 @@ async function answered(
   );
 }
 
-async function createTenant(backend: CatalogBackend) {
-  const { tenant_id } = await backend.tenants.create({
-    tenant_slug: 'acme',
-    tenant_name: 'Acme',
-  });
-  await backend.write(tenant_id, {
-    type: 'full',
-    entities: [component('a')],
-  });
-}
-
 const schemasOf = (connection: ClientConfig) =>
   withClient(connection, async client => {
     const { rows } = await client.query(
@@ -127,7 +116,7 @@ describe.each(newest)('on an empty database on %s', id => {
       SAMPLES.map(stringifyEntityRef).sort(),
     );
     expect(logged('info')).toContain('The catalog is adopted');
-    await createTenant(backend);
+    await backend.createTenant('acme', [component('a')]);
     expect(await listed(backend, 'acme')).toHaveLength(1);
     await expect(readAdoption({ connection })).resolves.toMatchObject({
       adopted: true,
@@ -211,7 +200,7 @@ describe.each(newest)('until the adoption is complete on %s', id => {
         `select pg_advisory_lock(7007, hashtext('tenancy'))`,
       );
       const { backend } = await start(connection);
-      await createTenant(backend);
+      await backend.createTenant('acme', [component('a')]);
       expect(await listed(backend, 'acme')).toHaveLength(1);
       for (const path of ['/entities', '//Entities/', '/entities/by-uid/x']) {
         const answer = await backend.as('default').get(path);

@@ -14,10 +14,9 @@ import {
   type TenantMemberStore,
   tenantMemberStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import request from 'supertest';
 import { component } from '@internal/catalog-testing/entities';
 import { readPolicy } from '@internal/catalog-testing/readPolicy';
-import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
+import { signedInGuest, signIn } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -41,11 +40,6 @@ const ownedBy = (
   });
 
 /** The token of ALICE, another one each time. */
-async function signIn({ server }: CatalogBackend): Promise<string> {
-  const { body } = await request(server).get('/api/auth/guest/refresh');
-  return body.backstageIdentity.token;
-}
-
 describe.each(databases.eachSupportedId())(
   'a policy about catalog.entity.read on %s',
   id => {
@@ -64,18 +58,11 @@ describe.each(databases.eachSupportedId())(
         config: guest.config,
       });
       for (const slug of ['acme', 'globex']) {
-        const { tenant_id } = await backend.tenants.create({
-          tenant_slug: slug,
-          tenant_name: slug,
-        });
-        await backend.write(tenant_id, {
-          type: 'full',
-          entities: [
-            ownedBy('shared', slug === 'acme' ? ALICE : 'user:default/bob'),
-            ownedBy('old', ALICE, 'deprecated'),
-            ownedBy('his', 'user:default/bob'),
-          ],
-        });
+        await backend.createTenant(slug, [
+          ownedBy('shared', slug === 'acme' ? ALICE : 'user:default/bob'),
+          ownedBy('old', ALICE, 'deprecated'),
+          ownedBy('his', 'user:default/bob'),
+        ]);
       }
       token = await signIn(backend);
     });
@@ -192,19 +179,12 @@ describe.each(databases.eachSupportedId())(
         },
       });
       for (const slug of ['acme', 'globex']) {
-        const { tenant_id } = await backend.tenants.create({
-          tenant_slug: slug,
-          tenant_name: slug,
-        });
+        await backend.createTenant(slug, [ownedBy('its', ALICE)]);
         await members!.put(
           slug,
           { principal: ALICE, role: 'member' },
           { by: 'x' },
         );
-        await backend.write(tenant_id, {
-          type: 'full',
-          entities: [ownedBy('its', ALICE)],
-        });
       }
       const read = async (slug: string, token: string) => {
         const { status } = await backend

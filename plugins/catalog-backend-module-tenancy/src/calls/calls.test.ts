@@ -35,7 +35,7 @@ import { type Request, Router } from 'express';
 import request from 'supertest';
 import { component } from '@internal/catalog-testing/entities';
 import { readPolicy } from '@internal/catalog-testing/readPolicy';
-import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
+import { signedInGuest, signIn } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -130,29 +130,19 @@ describe.each(databases.eachSupportedId())(
         config: { ...guest.config, tenancy: { membership: 'required' } },
       });
       for (const slug of ['acme', 'globex']) {
-        const { tenant_id } = await backend.tenants.create({
-          tenant_slug: slug,
-          tenant_name: slug,
-        });
+        await backend.createTenant(slug, [
+          component(`${slug}-only`),
+          component('shared', {
+            spec: { type: 'service', lifecycle: slug, owner: 'x' },
+          }),
+        ]);
         await caller.services.members.put(
           slug,
           { principal: ALICE, role: 'member' },
           { by: ALICE },
         );
-        await backend.write(tenant_id, {
-          type: 'full',
-          entities: [
-            component(`${slug}-only`),
-            component('shared', {
-              spec: { type: 'service', lifecycle: slug, owner: 'x' },
-            }),
-          ],
-        });
       }
-      const { body } = await request(backend.server).get(
-        '/api/auth/guest/refresh',
-      );
-      token = body.backstageIdentity.token;
+      token = await signIn(backend);
     });
 
     beforeEach(() => {

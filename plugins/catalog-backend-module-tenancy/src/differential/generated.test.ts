@@ -38,6 +38,22 @@ const CONTEXT = `CATALOG_DIFFERENTIAL_SEED=${sizes.seed} CATALOG_DIFFERENTIAL_EN
 
 jest.setTimeout(30 * 60_000);
 
+const request = (method: string, path: string): Request => ({ method, path });
+
+/** Requests that lead past the reads of entities, or ask for them by another method. */
+const OTHER_REQUESTS = [
+  get('/locations'),
+  get('/openapi.json'),
+  get('/.well-known/backstage/permissions/metadata'),
+  get('/ENTITIES?filter=kind=group'),
+  get('///entities'),
+  get('/entities/by-name/a:b/c%2Fd/e'),
+  get('/nothing'),
+  request('HEAD', '/entities'),
+  request('HEAD', '/entities/by-query'),
+  request('PATCH', '/entities'),
+];
+
 // On one version of PostgreSQL: what is compared is the same on all.
 describe('a generated catalog that the stock engine has ingested', () => {
   let catalog: EngineCatalog;
@@ -60,14 +76,7 @@ describe('a generated catalog that the stock engine has ingested', () => {
       ['acme', body],
       ['globex', body.slice(0, 5)],
     ]) {
-      const { tenant_id } = await backend.tenants.create({
-        tenant_slug: slug,
-        tenant_name: slug,
-      });
-      await backend.write(tenant_id, {
-        type: 'full',
-        entities: entities.map(withoutIdentity),
-      });
+      await backend.createTenant(slug, entities.map(withoutIdentity));
     }
     // As autovacuum does in time. For a tenant that its statistics lack, PostgreSQL plans
     // for one row (docs/operators/performance.md).
@@ -97,10 +106,30 @@ describe('a generated catalog that the stock engine has ingested', () => {
 
   it('is refused as by the stock catalog, whatever is malformed', async () => {
     const comparison = new Comparison(stock, ours);
-    for (const request of malformedRequests()) {
-      await comparison.compare(request);
+    for (const each of [...malformedRequests(), ...OTHER_REQUESTS]) {
+      await comparison.compare(each);
     }
     expect([CONTEXT, comparison.differences]).toEqual([CONTEXT, []]);
+  });
+
+  it('is answered with the flag off as if the module were not there', async () => {
+    const off = await startCatalogBackend({
+      connection: catalog.connection,
+      enabled: false,
+    });
+    const send = sender(off);
+    const random = new Random(sizes.seed + 4);
+    for (const each of [
+      ...Array.from({ length: sizes.requests / 4 }, () =>
+        generateRequest(random, words),
+      ),
+      ...malformedRequests(),
+      ...OTHER_REQUESTS,
+      request('OPTIONS', '/entities'),
+    ]) {
+      const expected = { each, ...(await stock(each)) };
+      expect({ each, ...(await send(each)) }).toEqual(expected);
+    }
   });
 
   it.each(MEANT_DIFFERENCES.filter(({ under }) => under === undefined))(
@@ -196,9 +225,9 @@ describe('a generated catalog that the stock engine has ingested', () => {
   describe('in another tenant', () => {
     // The ids and the order by them are the tenant's own, and full text looks into ids
     // where it is not told otherwise.
-    const isAboutIds = (request: Request) =>
+    const isAboutIds = (each: Request) =>
       /metadata\.(uid|etag)|[0-9a-f]{8}-[0-9a-f]{4}-|fullText|ancestry|by-uid/i.test(
-        JSON.stringify(request),
+        JSON.stringify(each),
       );
 
     it('shows its own entities, however many others have the same', async () => {
@@ -216,17 +245,17 @@ describe('a generated catalog that the stock engine has ingested', () => {
       const found: unknown[] = [];
       let compared = 0;
       for (let index = 0; index < sizes.requests / 3; index += 1) {
-        const request = generateRequest(random, words);
+        const each = generateRequest(random, words);
         const [expected, mine, few] = await Promise.all(
-          [ours, acme, globex].map(send => send(request)),
+          [ours, acme, globex].map(send => send(each)),
         );
-        if (!isAboutIds(request)) {
+        if (!isAboutIds(each)) {
           const [same, due] = [mine, expected].map(answer =>
-            withoutIds(request, answer),
+            withoutIds(each, answer),
           );
           compared += same.entities.length;
           if (!isEqual(same, due)) {
-            found.push({ request, same, due });
+            found.push({ each, same, due });
           }
         }
         const strange = [
@@ -234,13 +263,13 @@ describe('a generated catalog that the stock engine has ingested', () => {
           ...uidsOf(few).filter(uid => !ownOfGlobex.has(uid)),
         ];
         // What a cursor says of the length of its list was known before.
-        const isTold = JSON.stringify(request).includes('cursor');
+        const isTold = JSON.stringify(each).includes('cursor');
         const most = Math.max(
           isTold ? 0 : few.body.totalItems ?? 0,
           ...facetCounts(few),
         );
         if (strange.length > 0 || most > ownOfGlobex.size) {
-          found.push({ request, strange, most });
+          found.push({ each, strange, most });
         }
       }
       expect([CONTEXT, found]).toEqual([CONTEXT, []]);
@@ -269,13 +298,13 @@ function uidsOf(answer: Answer): string[] {
 }
 
 /** What an answer says to each tenant that has the same entities. */
-function withoutIds(request: Request, answer: Answer) {
+function withoutIds({ path }: Request, answer: Answer) {
   const { status, body } = answer;
   const { totalItems, facets, error } = body;
   const items = itemsOf(answer);
   // Which of them a page shows is a matter of their ids.
   const isPage =
-    /[?&](limit|offset|after|cursor)=/.test(request.path) ||
+    /[?&](limit|offset|after|cursor)=/.test(path) ||
     (totalItems !== undefined && totalItems !== items.length);
   return {
     ...{ status, totalItems, facets, error, length: items.length },

@@ -1,6 +1,5 @@
 import { createTestDatabases, Random } from '@internal/postgres/testUtils';
-import request from 'supertest';
-import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
+import { signedInGuest, signIn } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -44,8 +43,7 @@ describe('a policy about catalog.entity.read', () => {
   };
 
   const asGuest = async (of: CatalogBackend): Promise<Send> => {
-    const { body } = await request(of.server).get('/api/auth/guest/refresh');
-    const authorization = `Bearer ${body.backstageIdentity.token}`;
+    const authorization = `Bearer ${await signIn(of)}`;
     return sender(of, { authorization });
   };
 

@@ -338,7 +338,7 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
       config: config(`http://127.0.0.1:${port}/jwks.json`),
     });
     for (const slug of ['acme', 'globex', 'gone']) {
-      await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
+      await backend.createTenant(slug);
     }
     const by = 'user:default/root';
     for (const principal of MEMBERS) {
@@ -348,19 +348,15 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
       }
     }
     await backend.tenants.delete('gone');
-    const acme = (await backend.tenants.get('acme'))!;
-    await backend.write(acme.tenant_id, {
-      type: 'full',
-      entities: [
-        {
-          apiVersion: 'backstage.io/v1alpha1',
-          kind: 'User',
-          metadata: { name: 'intruder' },
-          spec: { memberOf: ['crew'] },
-          relations: [{ type: 'memberOf', targetRef: 'group:default/crew' }],
-        },
-      ],
-    });
+    await backend.createTenant('acme', [
+      {
+        apiVersion: 'backstage.io/v1alpha1',
+        kind: 'User',
+        metadata: { name: 'intruder' },
+        spec: { memberOf: ['crew'] },
+        relations: [{ type: 'memberOf', targetRef: 'group:default/crew' }],
+      },
+    ]);
   });
 
   afterAll(() => {

@@ -10,7 +10,7 @@ import {
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import { readPolicy } from '@internal/catalog-testing/readPolicy';
-import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
+import { signedInGuest, signIn } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -70,19 +70,12 @@ describe.each(databases.eachSupportedId())(
         user('jane', 'Jane of all'),
         user('john', 'John'),
       ]);
-      const { tenant_id } = await backend.tenants.create({
-        tenant_slug: 'acme',
-        tenant_name: 'Acme',
-      });
+      await backend.createTenant('acme', [user('impostor', 'Jane of acme')]);
       await members.put(
         'acme',
         { principal: ALICE, role: 'admin' },
         { by: 'x' },
       );
-      await backend.write(tenant_id, {
-        type: 'full',
-        entities: [user('impostor', 'Jane of acme')],
-      });
       membersOnly = (await start('members')).backend;
     });
     beforeEach(() => {
@@ -94,12 +87,9 @@ describe.each(databases.eachSupportedId())(
       query: string,
       headers: Record<string, string> = {},
     ) {
-      const { body } = await request(backend.server).get(
-        '/api/auth/guest/refresh',
-      );
       return request(backend.server)
         .get(`/api/tenants/acme/principals${query}`)
-        .set('Authorization', `Bearer ${body.backstageIdentity.token}`)
+        .set('Authorization', `Bearer ${await signIn(backend)}`)
         .set(headers);
     }
     const JANE = {

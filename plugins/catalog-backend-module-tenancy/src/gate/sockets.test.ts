@@ -7,7 +7,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import signals from '@backstage/plugin-signals-backend';
 import allowAll from '@backstage/plugin-permission-backend-module-allow-all-policy';
-import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
+import { signedInGuest, signIn } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -182,13 +182,10 @@ const databases = createTestDatabases({ versions: 'newest' });
       ],
     });
     for (const slug of ['acme', 'globex', 'leaving', 'ending', 'deleted']) {
-      await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
+      await backend.createTenant(slug);
     }
     await add('acme');
-    const { body } = await request(backend.server).get(
-      '/api/auth/guest/refresh',
-    );
-    token = body.backstageIdentity.token;
+    token = await signIn(backend);
   });
 
   afterEach(() => opened.splice(0).forEach(socket => socket.destroy()));

@@ -20,7 +20,7 @@ import {
   readRecorded,
   type RecordedRequest,
 } from '@internal/catalog-testing/recordedRequests';
-import { signedInGuest } from '@internal/catalog-testing/signedInGuest';
+import { signedInGuest, signIn } from '@internal/catalog-testing/signedInGuest';
 import {
   type CatalogBackend,
   startCatalogBackend,
@@ -147,18 +147,8 @@ describe.each(databases.eachSupportedId())('the stock portal on %s', id => {
         userSettings,
       ],
     });
-    const { tenant_id } = await backend.tenants.create({
-      tenant_slug: 'acme',
-      tenant_name: 'Acme',
-    });
-    await backend.write(tenant_id, {
-      type: 'full',
-      entities: entitiesWith(MARK_OF_ACME),
-    });
-    const { body } = await request(backend.server).get(
-      '/api/auth/guest/refresh',
-    );
-    authorization = `Bearer ${body.backstageIdentity.token}`;
+    await backend.createTenant('acme', entitiesWith(MARK_OF_ACME));
+    authorization = `Bearer ${await signIn(backend)}`;
     for (const type of ['software-catalog', 'techdocs']) {
       await waitUntil(`search to have indexed ${type}`, async () => {
         const path = `/api/search/query?term=example&types[0]=${type}`;

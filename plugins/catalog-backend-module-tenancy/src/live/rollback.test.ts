@@ -98,14 +98,7 @@ describe.each(databases.eachSupportedId())(
         DEFAULT_TENANT_ID,
         services(entities.default),
       );
-      ({ tenant_id: acme } = await backend.tenants.create({
-        tenant_slug: 'acme',
-        tenant_name: 'Acme',
-      }));
-      await backend.write(acme, {
-        type: 'full',
-        entities: services(entities.acme),
-      });
+      acme = await backend.createTenant('acme', services(entities.acme));
     });
 
     /** Reads everything of every tenant once, and tells each answer in a word. */

@@ -76,11 +76,7 @@ describe('a backend with a read replica', () => {
       features: [entityProvider(STOCK), taken.feature],
     });
     tenancy = taken.services.tenancy;
-    const { tenant_id } = await backend.tenants.create({
-      tenant_slug: 'acme',
-      tenant_name: 'Acme',
-    });
-    acme = tenant_id;
+    acme = await backend.createTenant('acme');
   });
 
   async function whilePaused(work: () => Promise<void>): Promise<void> {

@@ -1,4 +1,3 @@
-import type { Entity } from '@backstage/catalog-model';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { component } from '@internal/catalog-testing/entities';
 import {
@@ -48,17 +47,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
       jest
         .spyOn(store, 'readEntitiesByRefs')
         .mockImplementation((...asked) => interrupt(byRefs(...asked)));
-      const { tenant_id } = await backend.tenants.create({
-        tenant_slug: 'acme',
-        tenant_name: 'Acme',
-      });
-      await backend.write(tenant_id, {
-        type: 'full',
-        entities: Array.from(
-          { length: COUNT },
-          (_, i): Entity => component(`c${i}`),
-        ),
-      });
+      await backend.createTenant(
+        'acme',
+        Array.from({ length: COUNT }, (_, i) => component(`c${i}`)),
+      );
     });
 
     beforeEach(async () => {
@@ -114,18 +106,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it('the list of another tenant goes on', async () => {
-      const { tenant_id } =
-        (await backend.tenants.get('globex')) ??
-        (await backend.tenants.create({
-          tenant_slug: 'globex',
-          tenant_name: 'Globex',
-        }));
-      await backend.write(tenant_id, {
-        type: 'full',
-        entities: Array.from({ length: PART_SIZE + 1 }, (_, i) =>
-          component(`g${i}`),
-        ),
-      });
+      await backend.createTenant(
+        'globex',
+        Array.from({ length: PART_SIZE + 1 }, (_, i) => component(`g${i}`)),
+      );
       const { status, body } = await backend.as('globex').get('/entities');
       expect(status).toBe(200);
       expect(body).toHaveLength(PART_SIZE + 1);

@@ -22,26 +22,16 @@ describe.each(databases.eachSupportedId())('isolation on %s', id => {
       metadata: { name: 'shared', title, annotations: { [title]: 'x' } },
     });
 
-  const ingest = async (slug: string, entities: Entity[]) => {
-    const tenant =
-      (await backend.tenants.get(slug)) ??
-      (await backend.tenants.create({ tenant_slug: slug, tenant_name: slug }));
-    await backend.write(tenant.tenant_id, {
-      type: 'full',
-      entities,
-    });
-  };
-
   beforeAll(async () => {
     const connection = await createTenancyDatabase(databases, id);
     backend = await startCatalogBackend({ connection, enabled: true });
     await insertEntities(connection, DEFAULT_TENANT_ID, [titled('of default')]);
-    await ingest('acme', [titled('of acme'), component('only-acme')]);
-    await ingest('globex', [titled('of globex')]);
-    await backend.tenants.create({
-      tenant_slug: 'newcomer',
-      tenant_name: 'New',
-    });
+    await backend.createTenant('acme', [
+      titled('of acme'),
+      component('only-acme'),
+    ]);
+    await backend.createTenant('globex', [titled('of globex')]);
+    await backend.createTenant('newcomer');
   });
 
   const uidOf = async (slug: string): Promise<string> => {

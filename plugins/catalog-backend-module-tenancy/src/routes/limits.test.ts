@@ -52,15 +52,7 @@ describe.each(databases.eachSupportedId())(
       });
       tenancy = taken.services.tenancy;
       for (const slug of ['noisy', 'quiet']) {
-        const { tenant_id } = await backend.tenants.create({
-          tenant_slug: slug,
-          tenant_name: slug,
-        });
-        ids.set(slug, tenant_id);
-        await backend.write(tenant_id, {
-          type: 'full',
-          entities: [component('a')],
-        });
+        ids.set(slug, await backend.createTenant(slug, [component('a')]));
       }
     });
     afterAll(() => Promise.all([client.end(), locking.end()]));

@@ -170,18 +170,11 @@ function startBackend(): () => CatalogBackend {
         },
       },
     });
-    const { tenants, write } = backend;
+    const { createTenant } = backend;
     for (const slug of TENANTS) {
       // A connection may take longer than clients are to wait for one.
       await eventually(async () => {
-        const { tenant_id } =
-          (await tenants.get(slug)) ??
-          (await tenants.create({ tenant_slug: slug, tenant_name: slug }));
-        await write(tenant_id, {
-          type: 'full',
-          source: 'sample',
-          entities: sampleOf(slug),
-        });
+        await createTenant(slug, sampleOf(slug));
       });
     }
   });

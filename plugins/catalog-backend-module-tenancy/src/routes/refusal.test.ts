@@ -91,14 +91,7 @@ describe.each(databases.eachSupportedId())('refusal on %s', id => {
   beforeAll(async () => {
     const connection = await createTenancyDatabase(databases, id);
     backend = await startCatalogBackend({ connection, enabled: true });
-    const { tenant_id } = await backend.tenants.create({
-      tenant_slug: 'acme',
-      tenant_name: 'Acme',
-    });
-    await backend.write(tenant_id, {
-      type: 'full',
-      entities: [component('a')],
-    });
+    await backend.createTenant('acme', [component('a')]);
   });
 
   it.each(

@@ -98,14 +98,11 @@ export async function startPeopleBackend(options: {
       slug: string,
       members: Record<string, TenantRole>,
     ): Promise<string> {
-      const { tenant_id } = await backend.tenants.create({
-        tenant_slug: slug,
-        tenant_name: slug,
-      });
+      const tenantId = await backend.createTenant(slug);
       for (const [principal, role] of Object.entries(members)) {
         await services.members.put(slug, { principal, role }, { by: 'x' });
       }
-      return tenant_id;
+      return tenantId;
     },
     members: services.members,
     /** Sends a request with a token, or as the user of a name. */

@@ -119,12 +119,7 @@ export class LiveCatalog {
 
   /** Adds another tenant, with entities of its own. */
   async addTenant(slug: string, entities: Entity[]): Promise<void> {
-    const { tenants, write } = this.deployment.backend;
-    const { tenant_id } = await tenants.create({
-      tenant_slug: slug,
-      tenant_name: slug,
-    });
-    await write(tenant_id, { type: 'full', entities });
+    await this.deployment.backend.createTenant(slug, entities);
   }
 
   async register(path: string): Promise<{ id: string; entityRef: string }> {
