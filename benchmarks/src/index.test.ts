@@ -12,11 +12,10 @@ const LIMIT_MS = 590_000;
 
 /** How many rows of a comparison each has in short. */
 const ROWS: Record<string, number> = {
-  catalog: 12,
-  battery: 15,
-  pages: 33,
-  scope: 28,
-  migration: 1,
+  catalog: 24,
+  pages: 22,
+  scope: 14,
+  migration: 0,
   fairness: 9,
   engines: 2,
 };

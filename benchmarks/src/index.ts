@@ -1,7 +1,6 @@
 // What `npm run bench` runs.
 
 import { Postgres } from '@internal/postgres';
-import { batteryBenchmark } from './battery';
 import { catalogBenchmark } from './catalog';
 import { enginesBenchmark } from './engines';
 import { fairnessBenchmark } from './fairness';
@@ -16,7 +15,6 @@ import { scopeBenchmark } from './scope';
 /** All benchmarks, in the order in which they run. */
 const benchmarks: Benchmark[] = [
   catalogBenchmark,
-  batteryBenchmark,
   pagesBenchmark,
   scopeBenchmark,
   migrationBenchmark,

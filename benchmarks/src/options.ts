@@ -34,11 +34,11 @@ export function parseOptions(args: string[], available: string[]): Options {
     .option('--concurrency <n>', 'requests at a time', positiveInteger)
     .option(
       '--only <text>',
-      'of the catalog, the battery and the pages: only what has this text in its name',
+      'of the catalog and the pages: only what has this text in its name',
     )
     .option(
       '--entities <list>',
-      'of the battery and the pages: how many entities the catalogs have, such as 5000,50000',
+      'of the catalog and the pages: how many entities the catalogs have, such as 5000,50000',
       positiveIntegers,
     )
     .parse(args, { from: 'user' });

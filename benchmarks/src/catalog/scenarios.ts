@@ -11,7 +11,7 @@ interface Page {
 const MANY = 40;
 
 const TARGET = 2;
-// A route that does nothing is not twice as fast.
+// A route that reads nothing is not twice as fast.
 const TARGET_BY_NAME = 1;
 const REFS = 50;
 const LIST = 100;
@@ -35,7 +35,7 @@ export function createScenarios(
   );
   return [
     ...byName(numbers),
-    byRefs(numbers, entities),
+    byRefs(numbers, entities, REFS),
     {
       what: `list of ${LIST}`,
       target: TARGET,
@@ -85,19 +85,24 @@ function byName(numbers: number[]): Scenario[] {
   ];
 }
 
-function byRefs(numbers: number[], entities: number): Scenario {
+/** Look-ups of several refs each. */
+export function byRefs(
+  numbers: number[],
+  entities: number,
+  count: number,
+): Scenario {
   const refs = (first: number) =>
     Array.from(
-      { length: REFS },
+      { length: count },
       (_, index) => createEntity((first + index * 7919) % entities).ref,
     );
   return {
-    what: `by refs, ${REFS} of them`,
+    what: `by refs, ${count} of them`,
     requests: numbers.map(number =>
       post('/entities/by-refs', { entityRefs: refs(number) }),
     ),
     countOf: ({ items }: Page) => items.filter(Boolean).length,
-    expected: REFS,
+    expected: count,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Entity } from '@backstage/catalog-model';
-import { NOTHING_PATH, SERVICE_TOKEN, tokenOfGuest } from './backend';
+import { SERVICE_TOKEN, tokenOfGuest } from './backend';
 import type { BenchmarkContext } from './Benchmark';
 import type { CatalogBackendSettings, TenancySettings } from './catalogBackend';
 import type { Contestant } from './comparison';
@@ -37,9 +37,6 @@ export function pathByName({ kind, metadata }: Entity): string {
 export function post(path: string, body: object): CatalogRequest {
   return { method: 'POST', path, body };
 }
-
-/** The request to the route that does nothing. */
-export const NOTHING: CatalogRequest = { method: 'GET', path: NOTHING_PATH };
 
 /** A backend with a catalog, in a process of its own. */
 export class CatalogServer {
@@ -125,11 +122,10 @@ export class CatalogServer {
   async answering(
     requests: CatalogRequest[],
     connections: number,
-    name = this.name,
   ): Promise<Contestant> {
     const checked = await this.check(requests);
     return {
-      name,
+      name: this.name,
       measure: seconds =>
         keepAskingFor(seconds, this.url, checked, { connections }),
     };

@@ -21,9 +21,6 @@ export const SCHEMA = 'tenancy';
 export const APP_LOGIN = 'portal_app';
 export const PASSWORD = 'only-for-benchmarks';
 
-/** The route of the stock catalog that does nothing. */
-export const NOTHING_PATH = '/benchmark/nothing';
-
 /** How a server reaches its database. */
 export type DatabaseConnection = PostgresConnection & { database: string };
 

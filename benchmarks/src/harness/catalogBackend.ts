@@ -1,19 +1,11 @@
 import {
-  coreServices,
-  createBackendModule,
-} from '@backstage/backend-plugin-api';
-import { catalogEntityReadPermission } from '@backstage/plugin-catalog-common/alpha';
-import Router from 'express-promise-router';
-import {
   APP_LOGIN,
   type DatabaseConnection,
-  NOTHING_PATH,
   PASSWORD,
   POOL_SIZE,
   SCHEMA,
   startBackend,
 } from './backend';
-import { createEntity } from './entities';
 import { serve } from './servers';
 
 /** What this server gets from the benchmark. */
@@ -51,9 +43,9 @@ serve<CatalogBackendSettings>(({ connection, tenancy }) =>
       import('@backstage/plugin-catalog-backend'),
       import('@backstage/plugin-permission-backend'),
       import('@backstage/plugin-permission-backend-module-allow-all-policy'),
-      tenancy
-        ? import('backstage-plugin-catalog-backend-module-tenancy')
-        : createNothing(),
+      ...(tenancy
+        ? [import('backstage-plugin-catalog-backend-module-tenancy')]
+        : []),
     ],
   }),
 );
@@ -71,43 +63,4 @@ function tenancyConfig({ maxDecisionAgeMs, concurrency }: TenancySettings) {
       limits: { concurrency, concurrencyBesideOthers: concurrency },
     }),
   };
-}
-
-/**
- * A route of the stock catalog that does only what every route has to: it authenticates the
- * caller, asks for the caller's permission, and writes to the audit log. The answer is always
- * the same entity, so no read of one entity can be faster.
- */
-function createNothing() {
-  return createBackendModule({
-    pluginId: 'catalog',
-    moduleId: 'benchmark-nothing',
-    register(env) {
-      env.registerInit({
-        deps: {
-          auditor: coreServices.auditor,
-          httpAuth: coreServices.httpAuth,
-          httpRouter: coreServices.httpRouter,
-          permissions: coreServices.permissions,
-        },
-        async init({ auditor, httpAuth, httpRouter, permissions }) {
-          const answer = JSON.stringify(createEntity(0).entity);
-          const router = Router();
-          router.get(NOTHING_PATH, async (request, response) => {
-            const event = await auditor.createEvent({
-              eventId: 'entity-fetch',
-              request,
-            });
-            await permissions.authorizeConditional(
-              [{ permission: catalogEntityReadPermission }],
-              { credentials: await httpAuth.credentials(request) },
-            );
-            await event.success();
-            response.type('json').end(answer);
-          });
-          httpRouter.use(router);
-        },
-      });
-    },
-  });
 }

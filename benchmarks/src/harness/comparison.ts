@@ -1,6 +1,6 @@
 /** What one round of one side came to. */
 export interface Measurement {
-  /** How many requests were answered, or rows written. */
+  /** How many requests were answered, or entities served. */
   count: number;
   perSecond: number;
   /** Median latency in milliseconds. */
@@ -32,7 +32,7 @@ export interface Side extends Measured {
 export interface Comparison {
   what: string;
   /** What is counted. */
-  unit: 'req' | 'rows' | 'entities' | 'pages';
+  unit: 'req' | 'entities' | 'pages';
   ours: Side;
   alternative: Side;
   /** Our throughput over that of the alternative, by pair of rounds. */

@@ -1,5 +1,5 @@
-import { Postgres } from '@internal/postgres';
-import { Client } from 'pg';
+import { type Postgres, withClient as withClientOf } from '@internal/postgres';
+import type { Client } from 'pg';
 
 /** PostgreSQL's settings while two sides are compared. */
 export const QUIET_SETTINGS = {
@@ -31,35 +31,12 @@ export async function createDatabase(
   return { postgres, name };
 }
 
-/** Works on a copy of a database that is dropped afterwards. */
-export async function withCopyOf<T>(
-  template: Database,
-  use: (copy: Database) => Promise<T>,
-): Promise<T> {
-  const { postgres } = template;
-  const name = `${template.name}_copy`;
-  const copy = await createDatabase(postgres, name, template);
-  try {
-    return await use(copy);
-  } finally {
-    await runStatements({ postgres, name: 'postgres' }, [
-      `drop database ${name} (force)`,
-    ]);
-  }
-}
-
 /** Works on a database as the superuser. */
 export async function withClient<T>(
   { postgres, name }: Database,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
-  const client = new Client(postgres.connectionString(name));
-  await client.connect();
-  try {
-    return await use(client);
-  } finally {
-    await client.end();
-  }
+  return withClientOf(postgres.connectionString(name), use);
 }
 
 /** Runs statements on a database, one after the other. */

@@ -1,5 +1,5 @@
-// What an operator does. The package's public interface goes forward only, a phase at a time;
-// measured are single steps, and the way back too.
+// What an operator does. The package's public interface goes forward only; measured is the way back
+// too.
 /* eslint-disable @backstage/no-relative-monorepo-imports */
 import { Writable } from 'node:stream';
 import { main } from '../../../migrations/src/cli/program';
@@ -17,6 +17,8 @@ import { rollback } from '../../../migrations/src/rollback/rollback';
 import { SINGLE_TENANT_TABLES } from '@internal/catalog-testing/tenancyDatabase';
 import { SCHEMA } from './backend';
 import { type Database, runStatements } from './database';
+
+export { type Reporter, silentReporter };
 
 // The commands' own defaults.
 const SETTINGS: MigrationSettings = {
@@ -94,42 +96,4 @@ export async function givePartition(
   if (exitCode !== 0) {
     throw new Error(`No partition for ${slug}: ${said}`);
   }
-}
-
-/** The part of a step by which the engine announces it. */
-interface StepId {
-  title: string;
-}
-
-class Stopped extends Error {}
-
-/**
- * Runs a phase up to a step, at which it ends the command.
- *
- * @returns the seconds from the begin of an earlier step until then
- */
-export async function runSteps(
-  database: Database,
-  phase: PhaseNumber,
-  { from, until }: { from: StepId; until: StepId },
-): Promise<number> {
-  let start = NaN;
-  const info = (message: string) => {
-    if (message === from.title) {
-      start = performance.now();
-    } else if (message === until.title) {
-      throw new Stopped();
-    }
-  };
-  // What was written before would be flushed meanwhile.
-  await runStatements(database, ['checkpoint']);
-  try {
-    await runPhase(database, phase, { ...silentReporter, info });
-  } catch (error) {
-    if (error instanceof Stopped) {
-      return (performance.now() - start) / 1000;
-    }
-    throw error;
-  }
-  throw new Error(`Phase ${phase} has no step "${until.title}"`);
 }

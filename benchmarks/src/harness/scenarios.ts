@@ -2,12 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BenchmarkContext } from './Benchmark';
 import { type CatalogPairs, type CatalogSize, tenantOf } from './catalogs';
 import { type CatalogRequest, CatalogServer } from './CatalogServer';
-import {
-  compare,
-  type Comparison,
-  type Contestant,
-  measureInTurn,
-} from './comparison';
+import { compare, type Comparison, measureInTurn } from './comparison';
 import type { CreateEntities } from './entities';
 import { startInTurn } from './servers';
 
@@ -84,37 +79,25 @@ export async function compareScenarios(
   scenarios: Scenario[],
   measuring: Measuring,
 ): Promise<Comparison[]> {
+  const { progress, settings } = context;
+  const { prefix, seconds, connections } = measuring;
   const comparisons: Comparison[] = [];
-  for (const scenario of wanted(scenarios, context.settings.only)) {
+  for (const scenario of wanted(scenarios, settings.only)) {
     await assertSameAnswers([stock, ours], scenario);
-    comparisons.push(
-      await compareInTurn(
-        context,
-        scenario,
+    const what = `${prefix}: ${scenario.what}`;
+    progress(what);
+    const [alternative, measured] = await measureInTurn(
+      await Promise.all(
         [stock, ours].map(server =>
-          server.answering(scenario.requests, measuring.connections),
+          server.answering(scenario.requests, connections),
         ),
-        measuring,
       ),
+      { rounds: settings.rounds, seconds },
     );
+    const { target } = scenario;
+    comparisons.push(compare({ what, ours: measured, alternative, target }));
   }
   return comparisons;
-}
-
-/** @param contestants - the alternative, and ours */
-export async function compareInTurn(
-  { progress, settings: { rounds } }: BenchmarkContext,
-  { what: kind, target }: Pick<Scenario, 'what' | 'target'>,
-  contestants: Promise<Contestant>[],
-  { prefix, seconds }: Measuring,
-): Promise<Comparison> {
-  const what = `${prefix}: ${kind}`;
-  progress(what);
-  const [alternative, ours] = await measureInTurn(
-    await Promise.all(contestants),
-    { rounds, seconds },
-  );
-  return compare({ what, ours, alternative, target });
 }
 
 /** @throws Error if there are none */

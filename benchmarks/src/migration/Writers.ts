@@ -1,3 +1,4 @@
+import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
 import { randomUUID } from 'node:crypto';
 import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -6,7 +7,6 @@ import { APP_LOGIN, PASSWORD, SCHEMA } from '../harness/backend';
 import { type Database, withClient } from '../harness/database';
 import { recordMs } from '../harness/load';
 import { OLD_LOGIN } from './catalog';
-import { DEFAULT_TENANT_ID } from './internals';
 
 const WRITERS = 4;
 const ENTITIES_PER_WRITER = 2_000;

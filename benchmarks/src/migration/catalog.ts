@@ -84,10 +84,8 @@ export async function createCatalog(
   return catalog;
 }
 
-/** What there is to move: all rows of the three tables, and a line about them. */
-export async function describeCatalog(
-  database: Database,
-): Promise<{ rows: number; description: string }> {
+/** A line about what there is to move. */
+export async function describeCatalog(database: Database): Promise<string> {
   return withClient(database, async client => {
     const { rows } = await client.query(
       `select (select count(*)::int from ${SCHEMA}.entities) as entities,
@@ -96,11 +94,9 @@ export async function describeCatalog(
               pg_size_pretty(pg_database_size(current_database())) as size`,
     );
     const [{ entities, relations, states, size }] = rows;
-    return {
-      rows: entities + relations + states,
-      description:
-        `${entities} entities, ${relations} relations, ${states} rows of ` +
-        `refresh_state: ${size} with indexes`,
-    };
+    return (
+      `${entities} entities, ${relations} relations, ${states} rows of ` +
+      `refresh_state: ${size} with indexes`
+    );
   });
 }

@@ -8,10 +8,14 @@ import type {
 } from '../harness/Benchmark';
 import { type Database, runStatements } from '../harness/database';
 import { percentileOf } from '../harness/load';
-import { goBack, runPhase } from '../harness/operator';
+import {
+  goBack,
+  type Reporter,
+  runPhase,
+  silentReporter,
+} from '../harness/operator';
 import { verdictOf } from '../harness/report';
 import type { Size } from './catalog';
-import { type Reporter, silentReporter } from './internals';
 import { Writers } from './Writers';
 
 const SWAP_TARGET_MS = 50;

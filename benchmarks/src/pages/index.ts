@@ -1,4 +1,3 @@
-import type { RecordedView } from '@internal/catalog-testing/recordedRequests';
 import type {
   Benchmark,
   BenchmarkContext,
@@ -15,13 +14,7 @@ import { compare, type Comparison, measureInTurn } from '../harness/comparison';
 import { QUIET_SETTINGS } from '../harness/database';
 import { startInTurn } from '../harness/servers';
 import { LinkedEntities } from './entities';
-import {
-  assertSameViews,
-  isStockPage,
-  nothingViews,
-  views,
-  Visitors,
-} from './views';
+import { assertSameViews, isStockPage, views, Visitors } from './views';
 
 const FULL: CatalogSize[] = [
   { entities: 5_000 },
@@ -37,9 +30,6 @@ const TARGET = 2;
 
 /** The target is for catalogs of this size. */
 const TARGET_FROM = 50_000;
-
-/** The contestant whose requests do only what each request of a user has to. */
-const NOTHING = 'nothing';
 
 /** The row of all pages in turn. */
 const EVERYTHING = 'all of them';
@@ -151,26 +141,15 @@ async function compareViews(
   settings: BenchmarkContext['settings'],
 ): Promise<Comparison[]> {
   const { what, kind, viewers, target } = options;
-  const seen = (all: RecordedView[]) =>
-    all.filter(view =>
-      kind === EVERYTHING ? isStockPage(view) : view.what === kind,
-    );
+  const seen = views.filter(view =>
+    kind === EVERYTHING ? isStockPage(view) : view.what === kind,
+  );
   const [alternative, ...ours] = await measureInTurn(
-    [
-      ...visitors.map(each => each.viewing(seen(views), viewers)),
-      // The rest of a page is Backstage's own: no catalog that asks for each request gets further.
-      visitors[0].viewing(seen(nothingViews), viewers, NOTHING),
-    ],
+    visitors.map(each => each.viewing(seen, viewers)),
     settings,
   );
   return ours.map(each =>
-    compare({
-      what,
-      unit: 'pages',
-      ours: each,
-      alternative,
-      target: each.name === NOTHING ? undefined : target,
-    }),
+    compare({ what, unit: 'pages', ours: each, alternative, target }),
   );
 }
 

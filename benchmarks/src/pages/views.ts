@@ -4,7 +4,7 @@ import {
   type RecordedView,
 } from '@internal/catalog-testing/recordedRequests';
 import { isDeepStrictEqual } from 'node:util';
-import { type CatalogServer, NOTHING } from '../harness/CatalogServer';
+import type { CatalogServer } from '../harness/CatalogServer';
 import type { Contestant } from '../harness/comparison';
 import { ask, keepBusy, type LoadRequest } from '../harness/load';
 
@@ -24,12 +24,6 @@ export const views = [...recorded, livePage];
 export function isStockPage({ what }: RecordedView): boolean {
   return what !== livePage.what;
 }
-
-/** The same views, whose requests go to the route that does nothing. */
-export const nothingViews = views.map(({ what, requests }) => ({
-  what,
-  requests: requests.map(({ step }) => ({ ...NOTHING, step })),
-}));
 
 /** How many requests a browser has under way to one server, by HTTP/1.1. */
 const CONNECTIONS = 6;
@@ -54,14 +48,10 @@ export class Visitors {
   ) {}
 
   /** A contestant in serving pages to users, each with one page at a time. */
-  viewing(
-    seen: RecordedView[],
-    users: number,
-    name = this.server.name,
-  ): Contestant {
+  viewing(seen: RecordedView[], users: number): Contestant {
     let next = 0;
     return {
-      name,
+      name: this.server.name,
       measure: seconds =>
         keepBusy(users, seconds, () => this.#view(seen[next++ % seen.length])),
     };

@@ -3,12 +3,7 @@ import { createHash } from 'node:crypto';
 import type { Client } from 'pg';
 import { SCHEMA } from '../harness/backend';
 import { createTenantTables } from '../harness/catalogs';
-import {
-  createDatabase,
-  type Database,
-  runStatements,
-  withClient,
-} from '../harness/database';
+import { createDatabase, type Database, withClient } from '../harness/database';
 import { createEntities } from '../harness/entities';
 import { createSingleTenantTables, givePartition } from '../harness/operator';
 import {
@@ -22,8 +17,6 @@ export interface Size {
   /** How many tenants there are, one step after the other. */
   tenants: number[];
   entitiesPerTenant: number;
-  /** How many entities `listEntities` is asked for. */
-  limit: number;
   /** The step that is measured from further away, too. */
   judged: number;
   /** The step by whose duration that of the last one is judged. */
@@ -33,7 +26,6 @@ export interface Size {
 export const FULL: Size = {
   tenants: [1, 10, 100, 500, 1_000],
   entitiesPerTenant: 1_000,
-  limit: 100,
   judged: 500,
   growsFrom: 10,
 };
@@ -41,7 +33,6 @@ export const FULL: Size = {
 export const SHORT: Size = {
   tenants: [2, 5],
   entitiesPerTenant: 20,
-  limit: 5,
   judged: 5,
   growsFrom: 2,
 };
@@ -68,9 +59,6 @@ export interface Databases extends Record<Layout, Database> {
   single: Database;
 }
 
-/** The kind that `listEntities` is asked for. */
-export const KIND = 'component';
-
 /** The slug of the tenant of a number, from 1 on. */
 function slugOf(tenant: number): string {
   return `tenant-${tenant}`;
@@ -95,11 +83,6 @@ export async function createDatabases(
   await createTenantTables(databases.partitions);
   await createTenantTables(databases.shared);
   await createSingleTenantTables(databases.single);
-  await runStatements(databases.single, [
-    // The one that its list needs.
-    `create index on ${SCHEMA}.entities (entity_kind, created_at desc)
-      where deleted_at is null`,
-  ]);
   for (const database of Object.values(databases)) {
     await withClient(database, client =>
       createPatterns(client, size.entitiesPerTenant),
@@ -179,8 +162,6 @@ async function insertEntities(client: Client, tenant: number): Promise<void> {
 /** One entity of one tenant. */
 export interface Question {
   tenantId: string;
-  /** The end of the names of all entities of the tenant. */
-  mark: string;
   entityRef: string;
   name: string;
 }
@@ -204,7 +185,6 @@ export function createQuestions(
     const mark = slugOf(tenant);
     return {
       tenantId: tenantIdOf(tenant),
-      mark,
       entityRef: `${ref}-${mark}`,
       name: `${entity.metadata.name}-${mark}`,
     };

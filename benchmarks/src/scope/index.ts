@@ -42,9 +42,6 @@ import {
   type Side,
 } from './sides';
 
-const OPERATIONS = ['getEntity', 'listEntities'] as const;
-type Operation = (typeof OPERATIONS)[number];
-
 /** How far away the database is in one of the situations, in milliseconds. */
 const RTT_MS = 1;
 
@@ -136,7 +133,7 @@ interface Situation {
   rttMs?: number;
   /** Follows the number of tenants in the report. */
   suffix: string;
-  /** Of `getEntity`; against the transaction, where tenants have partitions. */
+  /** Against the transaction, where tenants have partitions. */
   targets: { bare?: number; transaction?: number };
   /** The same with fewer tenants, where growth is measured. */
   before?: { databases: Databases; tenants: number };
@@ -172,14 +169,9 @@ async function compareSides(
 ): Promise<Comparison[]> {
   const readers = openReaders(connection, situation);
   try {
-    const comparisons: Comparison[] = [];
-    for (const operation of OPERATIONS) {
-      context.progress(whatOf(operation, situation));
-      await assertSameAnswers(readers, operation, size, situation.tenants);
-      const measured = await measure(context, size, operation, readers);
-      comparisons.push(...toComparisons(operation, situation, measured));
-    }
-    return comparisons;
+    context.progress(whatOf(situation));
+    await assertSameAnswers(readers, size, situation.tenants);
+    return toComparisons(situation, await measure(context, size, readers));
   } finally {
     await Promise.all(readers.map(({ side }) => side.close()));
   }
@@ -218,7 +210,6 @@ function openReaders(
 async function measure(
   { settings }: BenchmarkContext,
   size: Size,
-  operation: Operation,
   readers: Reader[],
 ): Promise<Measured[]> {
   const contestants: Contestant[] = [];
@@ -228,7 +219,7 @@ async function measure(
     const askNext = async () => {
       const question = questions[number % questions.length];
       number += 1;
-      await askOne(side, operation, question, size);
+      await askOne(side, question);
     };
     for (let count = 0; count < (warmUp ? tenants : 0); count += 1) {
       await askNext();
@@ -243,18 +234,16 @@ async function measure(
 }
 
 function toComparisons(
-  operation: Operation,
   situation: Situation,
   [bare, ...others]: Measured[],
 ): Comparison[] {
-  const { tenants, before } = situation;
-  const targets = operation === 'getEntity' ? situation.targets : {};
+  const { tenants, targets, before } = situation;
   const length = others.length / LAYOUTS.length;
   return LAYOUTS.flatMap((layout, index) => {
     const of = others.slice(index * length, (index + 1) * length);
     const [ours, transaction, earlier] = of;
     const where = LAYOUT_NAMES[layout];
-    const what = `${whatOf(operation, situation)}, ${where}`;
+    const what = `${whatOf(situation)}, ${where}`;
     const target = layout === 'partitions' ? targets.transaction : undefined;
     return [
       compare({ what, ours, alternative: bare, target: targets.bare }),
@@ -262,7 +251,7 @@ function toComparisons(
       ...(before
         ? [
             compare({
-              what: `${operation}, growth, ${where}`,
+              what: `getEntity, growth, ${where}`,
               ours: { ...ours, name: `of ${countOf(tenants)}` },
               alternative: {
                 ...earlier,
@@ -276,63 +265,41 @@ function toComparisons(
   });
 }
 
-function whatOf(operation: Operation, { tenants, suffix }: Situation): string {
-  return `${operation}, ${countOf(tenants)}${suffix}`;
+function whatOf({ tenants, suffix }: Situation): string {
+  return `getEntity, ${countOf(tenants)}${suffix}`;
 }
 
 /** @throws Error if the answer is none to the question */
-async function askOne(
-  side: Side,
-  operation: Operation,
-  question: Question,
-  { limit }: Size,
-): Promise<unknown> {
-  if (operation === 'getEntity') {
-    const entity = await side.getEntity(question);
-    if ((entity as Entity | undefined)?.metadata.name !== question.name) {
-      throw new Error(`${side.name} has not found ${question.entityRef}`);
-    }
-    return entity;
+async function askOne(side: Side, question: Question): Promise<unknown> {
+  const entity = await side.getEntity(question);
+  if ((entity as Entity | undefined)?.metadata.name !== question.name) {
+    throw new Error(`${side.name} has not found ${question.entityRef}`);
   }
-  const rows = await side.listEntities(question, limit);
-  const isRight =
-    !side.knowsTenants ||
-    rows.every(row => row.entity_name.endsWith(question.mark));
-  if (rows.length !== limit || !isRight) {
-    throw new Error(`${side.name} has not listed ${limit} of ${question.mark}`);
-  }
-  return rows;
+  return entity;
 }
 
 /**
- * Makes sure that all sides do the same work. A catalog without tenants lists the entities of
- * all, so that its list is compared only where there is one tenant.
+ * Makes sure that all sides do the same work.
  *
  * @throws Error that names the side that answers otherwise
  */
 async function assertSameAnswers(
   readers: Reader[],
-  operation: Operation,
   size: Size,
   tenants: number,
 ): Promise<void> {
   const sides = readers
     .filter(reader => reader.tenants === tenants)
-    .map(({ side }) => side)
-    .filter(
-      ({ knowsTenants }) =>
-        knowsTenants || operation === 'getEntity' || tenants === 1,
-    );
+    .map(({ side }) => side);
   for (const question of createQuestions(tenants, size).slice(0, CHECKED)) {
     const [first, ...others] = await Promise.all(
-      sides.map(side => askOne(side, operation, question, size)),
+      sides.map(side => askOne(side, question)),
     );
     const other = others.findIndex(answer => !isDeepStrictEqual(answer, first));
     if (other >= 0) {
       throw new Error(
-        `"${sides[other + 1].name}" and "${
-          sides[0].name
-        }" answer ${operation} ` + `of ${question.entityRef} differently`,
+        `"${sides[other + 1].name}" and "${sides[0].name}" answer ` +
+          `getEntity of ${question.entityRef} differently`,
       );
     }
   }

@@ -3,28 +3,17 @@ import createKnex from 'knex';
 import { Pool } from 'pg';
 import type { Database } from '../harness/database';
 import { APP_LOGIN, PASSWORD, SCHEMA } from '../harness/backend';
-import { KIND, type Question } from './data';
-
+import type { Question } from './data';
 import {
   PooledTenantDatabase,
   PostgresCatalogStore,
   TenancyPool,
 } from './library';
 
-/** A row of `listEntities`. */
-export interface ListedRow {
-  entity_ref: string;
-  entity_name: string;
-  created_at: Date;
-}
-
-/** A way to read the entities of a tenant. */
+/** A way to read an entity of a tenant. */
 export interface Side {
   name: string;
-  /** Without, it lists the entities of all tenants. */
-  knowsTenants: boolean;
   getEntity(question: Question): Promise<object | undefined>;
-  listEntities(question: Question, limit: number): Promise<ListedRow[]>;
   close(): Promise<void>;
 }
 
@@ -67,11 +56,8 @@ export function openOurs({ connection, database }: Access): Side {
   });
   return {
     name: 'ours',
-    knowsTenants: true,
     getEntity: ({ tenantId, entityRef }) =>
       store.getEntity(tenantId, entityRef),
-    listEntities: ({ tenantId }, limit) =>
-      store.listEntities(tenantId, KIND, limit),
     close: () => pool.close(),
   };
 }
@@ -95,7 +81,6 @@ export function openTransactions(access: Access): Side {
   });
   return {
     name: 'knex.transaction',
-    knowsTenants: true,
     getEntity: ({ tenantId, entityRef }) =>
       knex.transaction(async tx => {
         await tx.raw(`select set_config('app.tenant_id', ?, true)`, [tenantId]);
@@ -104,16 +89,6 @@ export function openTransactions(access: Access): Side {
           .whereNull('deleted_at')
           .first('final_entity');
         return row?.final_entity;
-      }),
-    listEntities: ({ tenantId }, limit) =>
-      knex.transaction(async tx => {
-        await tx.raw(`select set_config('app.tenant_id', ?, true)`, [tenantId]);
-        return tx('entities')
-          .where({ tenant_id: tenantId, entity_kind: KIND })
-          .whereNull('deleted_at')
-          .orderBy('created_at', 'desc')
-          .limit(limit)
-          .select<ListedRow[]>('entity_ref', 'entity_name', 'created_at');
       }),
     close: () => knex.destroy(),
   };
@@ -129,7 +104,6 @@ export function openBare({ connection, database }: Access): Side {
   });
   return {
     name: 'bare query',
-    knowsTenants: false,
     async getEntity({ entityRef }) {
       const { rows } = await pool.query<{ json: string }>(
         `select final_entity::text as json from ${SCHEMA}.entities
@@ -137,15 +111,6 @@ export function openBare({ connection, database }: Access): Side {
         [entityRef],
       );
       return rows[0] && JSON.parse(rows[0].json);
-    },
-    async listEntities(_, limit) {
-      const { rows } = await pool.query<ListedRow>(
-        `select entity_ref, entity_name, created_at from ${SCHEMA}.entities
-          where deleted_at is null and entity_kind = $1
-          order by created_at desc limit $2`,
-        [KIND, limit],
-      );
-      return rows;
     },
     close: () => pool.end(),
   };

@@ -5,21 +5,19 @@ import {
   get,
   post,
 } from '../harness/CatalogServer';
-import {
-  createEntities,
-  createEntity,
-  type GeneratedEntity,
-} from '../harness/entities';
+import { createEntities, type GeneratedEntity } from '../harness/entities';
+import type { CatalogSize } from '../harness/catalogs';
 import type { Scenario } from '../harness/scenarios';
+import { byRefs } from './scenarios';
 
 /** As many entities have one that nothing emits any more. */
 const ENTITIES_OF_ORPHAN = 200;
 
-const PAGE = 20;
-const BY_NAME = 'metadata.name,asc';
 const REFS = 100;
+const PAGE = 20;
+const ORDER = { orderField: 'metadata.name,asc' };
 
-// What design.md promises of counts and facets, and of all else.
+// What design.md promises of counts, and of all else.
 const TARGET = 1;
 const TARGET_OF_COUNTS = 2;
 
@@ -30,7 +28,7 @@ interface Page {
 }
 
 /** Entities of some 36 terms each, some of them orphans. */
-export function createBatteryEntities(
+export function createCatalogEntities(
   first: number,
   length: number,
 ): GeneratedEntity[] {
@@ -43,73 +41,76 @@ export function createBatteryEntities(
 }
 
 /**
- * A query of each kind.
+ * A query of each kind that upstream's own battery has, and the scenarios have not.
  *
- * @param stock - answers with the cursors from which pages go on
+ * @param stock - answers with the cursor from which a page goes on
  */
 export async function createQueries(
   stock: CatalogServer,
-  { entities, made }: { entities: number; made: number },
+  { entities, made = entities }: CatalogSize,
 ): Promise<Scenario[]> {
+  const numbers = Array.from({ length: REFS }, (_, index) =>
+    Math.floor((index * made) / REFS),
+  );
+  const parts = ['basket', 'gatew', '-17'];
   return [
-    byRef(made),
-    page('first page by name', [byQuery({ orderField: BY_NAME })]),
-    page('first page of a kind', [
-      byQuery({ orderField: BY_NAME, filter: 'kind=component' }),
-    ]),
+    { ...byRefs(numbers, made, 1), target: TARGET },
+    page('first page by name', byQuery(ORDER)),
+    page(
+      'first page of a kind',
+      byQuery({ ...ORDER, filter: 'kind=component' }),
+    ),
     page(
       'page by a cursor, halfway',
-      await cursorsOf(stock, Math.floor(entities / 2)),
+      await nextPage(stock, Math.floor(entities / 2)),
     ),
     count('count of all', {}),
     count('count of a kind', { filter: 'kind=system' }),
     count('count of a kind and type', {
       filter: 'kind=component,spec.type=service',
     }),
-    facets('facets of all', {}),
-    facets('facets of a kind', { filter: 'kind=system' }),
     page(
       'part of a name, of a kind',
-      ['basket', 'gatew', '-17'].map(fullTextFilterTerm =>
-        byQuery({
-          orderField: BY_NAME,
-          filter: 'kind=component',
-          fullTextFilterTerm,
-        }),
+      ...parts.map(fullTextFilterTerm =>
+        byQuery({ ...ORDER, filter: 'kind=component', fullTextFilterTerm }),
       ),
     ),
     page(
       'part of a name or title',
-      ['basket', 'gatew', '-17'].map(fullTextFilterTerm =>
+      ...parts.map(fullTextFilterTerm =>
         byQuery({
-          orderField: BY_NAME,
+          ...ORDER,
           fullTextFilterTerm,
           fullTextFilterFields: 'metadata.name,metadata.title',
         }),
       ),
     ),
-    page('one of three, in an order', [
+    page(
+      'one of three, in an order',
       byQuery({
-        orderField: BY_NAME,
+        ...ORDER,
         filter: [
           'kind=api,spec.type=grpc',
           'metadata.tags=java',
           'relations.ownedBy=group:default/team-7',
         ],
       }),
-    ]),
-    page('one of three, of few, in an order', [
+    ),
+    page(
+      'one of three, of few, in an order',
       byQuery({
-        orderField: BY_NAME,
+        ...ORDER,
         filter: ['team-7', 'team-8', 'team-9'].map(
           team => `relations.ownedBy=group:default/${team}`,
         ),
       }),
-    ]),
-    page('orphans', [
+    ),
+    page(
+      'orphans',
       byQuery({ filter: 'metadata.annotations.backstage.io/orphan=true' }),
-    ]),
-    page('by a predicate', [
+    ),
+    page(
+      'by a predicate',
       post('/entities/by-query', {
         limit: PAGE,
         orderBy: [{ field: 'metadata.name', order: 'asc' }],
@@ -121,7 +122,7 @@ export async function createQueries(
           ],
         },
       }),
-    ]),
+    ),
   ];
 }
 
@@ -129,22 +130,7 @@ function byQuery(query: Record<string, string | string[]>): CatalogRequest {
   return get('/entities/by-query', { limit: PAGE, ...query });
 }
 
-function byRef(entities: number): Scenario {
-  const numbers = Array.from({ length: REFS }, (_, index) =>
-    Math.floor((index * entities) / REFS),
-  );
-  return {
-    what: 'by ref',
-    target: TARGET,
-    requests: numbers.map(number =>
-      post('/entities/by-refs', { entityRefs: [createEntity(number).ref] }),
-    ),
-    countOf: ({ items }: Page) => items.filter(Boolean).length,
-    expected: 1,
-  };
-}
-
-function page(what: string, requests: CatalogRequest[]): Scenario {
+function page(what: string, ...requests: CatalogRequest[]): Scenario {
   return {
     what,
     target: TARGET,
@@ -153,16 +139,14 @@ function page(what: string, requests: CatalogRequest[]): Scenario {
   };
 }
 
-async function cursorsOf(
+async function nextPage(
   stock: CatalogServer,
   offset: number,
-): Promise<CatalogRequest[]> {
+): Promise<CatalogRequest> {
   const { pageInfo } = await stock.answer<Page>(
-    get('/entities/by-query', { limit: PAGE, orderField: BY_NAME, offset }),
+    get('/entities/by-query', { limit: PAGE, ...ORDER, offset }),
   );
-  return [
-    get('/entities/by-query', { limit: PAGE, cursor: pageInfo.nextCursor! }),
-  ];
+  return byQuery({ cursor: pageInfo.nextCursor! });
 }
 
 function count(what: string, query: { filter?: string }): Scenario {
@@ -171,20 +155,5 @@ function count(what: string, query: { filter?: string }): Scenario {
     target: TARGET_OF_COUNTS,
     requests: [get('/entities/by-query', { limit: 0, ...query })],
     countOf: ({ totalItems }: Page) => totalItems,
-  };
-}
-
-function facets(what: string, query: { filter?: string }): Scenario {
-  return {
-    what,
-    target: TARGET_OF_COUNTS,
-    requests: [
-      get('/entity-facets', {
-        facet: ['kind', 'spec.type', 'metadata.tags'],
-        ...query,
-      }),
-    ],
-    countOf: (answer: { facets: Record<string, unknown[]> }) =>
-      Object.values(answer.facets).flat().length,
   };
 }
