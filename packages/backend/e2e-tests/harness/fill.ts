@@ -1,19 +1,11 @@
 import type { Portal } from './Portal';
 
-/** A tenant that nothing feeds yet. */
-export async function addEmptyGlobex(portal: Portal): Promise<void> {
-  const { status } = await portal.request('guest', 'tenants', {
+/** A tenant with sources that its admins configure. */
+export async function addGlobex(portal: Portal): Promise<void> {
+  await portal.call('guest', 'tenants', {
     method: 'POST',
     body: { tenant_slug: 'globex', tenant_name: 'Globex' },
   });
-  if (status !== 201 && status !== 409) {
-    throw new Error(`The tenant was not created: ${status}`);
-  }
-}
-
-/** The same, with sources that its admins configure. */
-export async function addGlobex(portal: Portal): Promise<void> {
-  await addEmptyGlobex(portal);
   await portal.call('guest', 'tenants/globex/catalog-config', {
     method: 'PUT',
     body: {
@@ -27,30 +19,6 @@ export async function addGlobex(portal: Portal): Promise<void> {
         ],
       },
     },
-  });
-}
-
-/** What dialogs ask about before it is gone: of Globex, and a mockup in the trash of Acme. */
-export async function addToBeRemoved(portal: Portal): Promise<void> {
-  const ofGlobex = (path: string, body: unknown, method = 'POST') =>
-    portal.call('guest', `tenants/globex/${path}`, { method, body });
-  const anna = encodeURIComponent('user:default/anna');
-  await ofGlobex(`members/${anna}`, { role: 'admin' }, 'PUT');
-  await ofGlobex('invitations', { role: 'member', valid_days: 7 });
-  await ofGlobex('shares', { targets: ['acme'], filter: ['kind=api'] });
-  await portal.register(
-    'globex',
-    portal.sources.serveComponent('/globe.yaml', 'globe'),
-  );
-  const ofAcme = { tenant: 'acme' };
-  const { id } = (await portal.call('anna', 'mockup/mockups', {
-    ...ofAcme,
-    method: 'POST',
-    body: { name: 'Last year', description: 'How it looked until January' },
-  })) as { id: string };
-  await portal.call('anna', `mockup/mockups/${id}`, {
-    ...ofAcme,
-    method: 'DELETE',
   });
 }
 
