@@ -20,7 +20,7 @@ const LEFT_OUT =
 const PROGRESS_MS = 5_000;
 
 /** The folders of packages/app and of the packages of this repository that its build contains. */
-export async function findAppSources(): Promise<{
+async function findAppSources(): Promise<{
   folder: string;
   sources: string[];
 }> {
@@ -49,7 +49,8 @@ export async function findAppSources(): Promise<{
 }
 
 /**
- * Builds the pages of this repository, unless the build that is there is theirs.
+ * Builds the pages of this repository, unless the build that is there has been made of the sources
+ * as they are.
  *
  * @param options - arguments that name configuration files; `app.packages` of these; what ends
  * the build, which then rejects; and where progress goes
@@ -57,40 +58,19 @@ export async function findAppSources(): Promise<{
 export async function buildPages(options: {
   config: string[];
   appPackages: string;
-  signal: AbortSignal;
+  signal?: AbortSignal;
   print: (line: string) => void;
 }): Promise<void> {
   const { config, appPackages, signal, print } = options;
-  const lockFile = targetPaths.resolveRoot('yarn.lock');
-  await buildApp({
-    ...(await findAppSources()),
-    settings: [appPackages, await readFile(lockFile, 'utf8')],
-    build: folder => runBuild(folder, { args: config, signal }),
-    print,
-  });
-}
-
-/**
- * Builds the pages of the portal, unless the build that is there has been made of the sources
- * as they are.
- *
- * @param options - the folder of the app; the folders of its sources; what else a build depends
- * on, as text; how to build; and where progress goes
- * @returns whether there was something to build
- */
-export async function buildApp(options: {
-  folder: string;
-  sources: string[];
-  settings: string[];
-  build: (folder: string) => Promise<void>;
-  print: (line: string) => void;
-}): Promise<boolean> {
-  const { folder, sources, settings, build, print } = options;
+  const { folder, sources } = await findAppSources();
   const file = join(folder, FINGERPRINT_FILE);
-  const fingerprint = await fingerprintOf(folder, sources, settings);
+  const fingerprint = await fingerprintOf(folder, sources, [
+    appPackages,
+    await readFile(targetPaths.resolveRoot('yarn.lock'), 'utf8'),
+  ]);
   const built = await readFile(file, 'utf8').catch(() => undefined);
   if (built === fingerprint) {
-    return false;
+    return;
   }
   // A build that fails half-way must not count.
   await rm(file, { force: true });
@@ -106,25 +86,22 @@ export async function buildApp(options: {
     PROGRESS_MS,
   );
   try {
-    await build(folder);
+    await runBuild(folder, { args: config, signal });
   } finally {
     clearInterval(progress);
   }
   await writeFile(file, fingerprint);
   print(`Built the pages in ${seconds()} s`);
-  return true;
 }
 
 /**
  * Builds a frontend as `backstage-cli package build` does, without what that prints.
  *
- * @param options - arguments that name configuration files; and what ends the build, which then
- * rejects
  * @throws with what the build has printed, if it fails
  */
-export async function runBuild(
+async function runBuild(
   folder: string,
-  { args, signal }: { args: string[]; signal: AbortSignal },
+  { args, signal }: { args: string[]; signal?: AbortSignal },
 ): Promise<void> {
   const cli = join(
     dirname(require.resolve('@backstage/cli/package.json')),
@@ -138,20 +115,16 @@ export async function runBuild(
     // Ctrl-C would otherwise reach it too, and look like a failure.
     detached: true,
     env: { ...process.env, NODE_ENV: 'production', CI: undefined },
+    signal,
+    killSignal: 'SIGKILL',
   });
-  const stop = () => child.kill('SIGKILL');
-  signal.addEventListener('abort', stop, { once: true });
-  try {
-    const [[code], output, errors] = await Promise.all([
-      once(child, 'exit'),
-      text(child.stdout!),
-      text(child.stderr!),
-    ]);
-    if (code !== 0) {
-      throw new Error(`${errors}${output}`.trim() || `Exit code ${code}`);
-    }
-  } finally {
-    signal.removeEventListener('abort', stop);
+  const [[code], output, errors] = await Promise.all([
+    once(child, 'exit'),
+    text(child.stdout!),
+    text(child.stderr!),
+  ]);
+  if (code !== 0) {
+    throw new Error(`${errors}${output}`.trim() || `Exit code ${code}`);
   }
 }
 

@@ -10,7 +10,6 @@ async function main(): Promise<void> {
   await buildPages({
     config: [],
     appPackages,
-    signal: new AbortController().signal,
     print: line => process.stderr.write(`${line}\n`),
   });
 }

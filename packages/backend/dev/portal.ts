@@ -24,7 +24,6 @@ import { createPortal, startPortal } from '../src/createPortal';
 import { SAMPLE_SLUG } from './banner';
 import { serveSampleClusters } from './sampleClusters';
 import { notify, publishDocument } from './sampleContents';
-import { sharingPolicy } from './sharingPolicy';
 
 // What `npm start` runs as the backend: that of production, two more tenants, and two more
 // users to sign in as.
@@ -202,17 +201,11 @@ async function readEntities(path: string): Promise<Entity[]> {
   });
 }
 
-// The tests in the browser share mockups, which a policy that allows all would not show.
-const sharesMockups = process.env.PORTAL_POLICY === 'sharing';
 const portal = createPortal({
   pages: process.env.PORTAL_PAGES !== 'false',
-  policy: !sharesMockups,
   // For the tests in the browser.
   closed: process.env.PORTAL_CLOSED?.split(','),
 });
-if (sharesMockups) {
-  portal.add(sharingPolicy);
-}
 portal.add(sampleTenants);
 portal.add(sampleUsers);
 startPortal(portal);

@@ -24,14 +24,10 @@ const forEachTenant = () => ({
 });
 
 /**
- * The portal's backend, with everything mounted; in development, maybe without pages or a policy, or
- * with plugins that are closed to tenants.
+ * The portal's backend, with everything mounted; in development, maybe without pages, or with
+ * plugins that are closed to tenants.
  */
-export function createPortal({
-  pages = true,
-  policy = true,
-  closed = [] as string[],
-} = {}) {
+export function createPortal({ pages = true, closed = [] as string[] } = {}) {
   const backend = createBackend();
 
   if (pages) {
@@ -79,11 +75,9 @@ export function createPortal({
   backend.add(import('@backstage/plugin-devtools-backend'));
 
   backend.add(import('@backstage/plugin-permission-backend'));
-  if (policy) {
-    backend.add(
-      import('@backstage/plugin-permission-backend-module-allow-all-policy'),
-    );
-  }
+  backend.add(
+    import('@backstage/plugin-permission-backend-module-allow-all-policy'),
+  );
 
   backend.add(import('backstage-plugin-mockup-backend'));
 

@@ -53,7 +53,6 @@ export class Portal {
     await buildPages({
       config: [],
       appPackages,
-      signal: new AbortController().signal,
       print: line => process.stderr.write(`${line}\n`),
     });
     const clone = await Clone.create();
@@ -109,7 +108,6 @@ export class Portal {
         ...databaseEnvironment(this.#postgres),
         ...(await createApplicationUser(this.#postgres)),
         MULTI_TENANCY_ENABLED: 'true',
-        PORTAL_POLICY: 'sharing',
         APP_CONFIG_app_baseUrl: JSON.stringify(this.url()),
         APP_CONFIG_backend_baseUrl: JSON.stringify(this.url()),
         APP_CONFIG_backend_listen_port: String(this.#clone.port),
@@ -117,7 +115,7 @@ export class Portal {
           { host: this.sources.host },
           // Of the walk in README.md.
           { host: 'localhost:7008' },
-          // Of no machine: what pictures show.
+          // Of no machine: what screenshots show.
           { host: 'git.example.com' },
         ]),
         APP_CONFIG_backend_auth_externalAccess: JSON.stringify([
