@@ -109,24 +109,6 @@ function snippetFor(packages: PublicPackage[], folder: string): object {
   };
 }
 
-/** To be typed at the root: the app's packages find what they depend on beside those of the backend. */
-function npmCommands(packages: PublicPackage[], folder: string): string[] {
-  const command = (
-    options: string,
-    isPart: (addedBy: PublicPackage['addedBy']) => boolean,
-  ) => {
-    const files = packages
-      .filter(each => isPart(each.addedBy))
-      .map(({ file }) => `./${basename(folder)}/${file}`);
-    return `npm install --workspace packages/${options} ${files.join(' ')}`;
-  };
-  return [
-    command('backend', part => part === 'backend' || part === undefined),
-    command('backend --save-dev', part => part === 'operator'),
-    command('app', part => part === 'app'),
-  ];
-}
-
 async function main(): Promise<void> {
   // Relative to where the command was typed.
   const folder = resolve(
@@ -137,13 +119,10 @@ async function main(): Promise<void> {
   await pack(folder);
   process.stderr.write(
     `${packages.length} packages are in ${folder}. Copy that folder to the root of ` +
-      'your repository. With yarn, add these dependencies and devDependencies to ' +
+      'your repository, add these dependencies and devDependencies to ' +
       "packages/backend/package.json, those of them that you want, the app's to " +
       'the dependencies in packages/app/package.json, and all of the ' +
-      'resolutions to the package.json at the root, and run "yarn install". With ' +
-      `npm, add nothing, and run\n${npmCommands(packages, folder).join(
-        '\n',
-      )}\n`,
+      'resolutions to the package.json at the root, and run "yarn install".\n',
   );
   process.stdout.write(
     `${JSON.stringify(snippetFor(packages, folder), null, 2)}\n`,
