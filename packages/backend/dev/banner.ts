@@ -14,9 +14,7 @@ export function banner(
   },
 ): string {
   const { baseUrl, tenancy } = settings;
-  const tenants = tenancy.enabled
-    ? `${baseUrl}/api/tenants`
-    : `off (${explainOff(tenancy)})`;
+  const tenants = tenancy.enabled ? `${baseUrl}/api/tenants` : 'off';
   const database = options.embedded
     ? `embedded PostgreSQL, data in ${options.embedded}`
     : `your own: ${settings.ownDatabase}`;
@@ -45,12 +43,6 @@ function whoSignsIn({ enabled }: Settings['tenancy']): string {
   return enabled
     ? 'Open it, and sign in as Anna, of Acme, as Peter, of Initech, or as an administrator.'
     : 'Open it, and sign in.';
-}
-
-function explainOff({ misspeltFlag }: Settings['tenancy']): string {
-  return misspeltFlag === undefined
-    ? 'leave out MULTI_TENANCY_ENABLED=false'
-    : `MULTI_TENANCY_ENABLED is "${misspeltFlag}", which is not "true"`;
 }
 
 function firstRequest(settings: Settings): string[] {

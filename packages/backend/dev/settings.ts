@@ -67,8 +67,6 @@ export type Settings = {
   tenancy: {
     /** Whether the flag is on. */
     enabled: boolean;
-    /** What the flag is set to, where that is neither on nor off. */
-    misspeltFlag?: string;
     /** Whether a database user of its own is configured for it. */
     hasUser: boolean;
     /** The schema of its tables. */
@@ -106,21 +104,11 @@ export function readSettings(config: Config): Settings {
     hasGuest: config.has('auth.providers.guest'),
     hasSamples: readsSamples(config),
     tenancy: {
-      ...readFlag(config),
+      enabled: String(config.getOptional('tenancy.enabled')) === 'true',
       hasUser: config.has('tenancy.database.connection.user'),
       schema: config.getOptionalString('tenancy.schema') ?? 'tenancy',
       catalogDatabase: nameCatalogDatabase(config),
     },
-  };
-}
-
-function readFlag(
-  config: Config,
-): Pick<Settings['tenancy'], 'enabled' | 'misspeltFlag'> {
-  const flag = String(config.getOptional('tenancy.enabled') ?? '');
-  return {
-    enabled: flag === 'true',
-    ...(['true', 'false', ''].includes(flag) ? {} : { misspeltFlag: flag }),
   };
 }
 

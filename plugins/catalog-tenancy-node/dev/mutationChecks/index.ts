@@ -4,7 +4,8 @@
  */
 
 import { writeFileSync } from 'fs';
-import { parseSelection, sampleOf } from '@internal/postgres/sample';
+import { parseArgs } from 'util';
+import { sampleOf } from '@internal/postgres/sample';
 import { type MutationCheck, mutationChecks } from './mutationChecks';
 import { Workspace } from './Workspace';
 
@@ -18,18 +19,39 @@ const USAGE = `npm run mutation-checks -- [options] [words]
 
 /** @returns the checks to run, and the file for the counts */
 function choose(args: string[]): { checks: MutationCheck[]; report?: string } {
-  const { selected, sample, seed, report } = parseSelection(
+  const { values, positionals } = parseArgs({
     args,
-    mutationChecks,
-    'mutation check',
+    allowPositionals: true,
+    options: {
+      sample: { type: 'string' },
+      seed: { type: 'string', default: new Date().toISOString().slice(0, 10) },
+      report: { type: 'string' },
+    },
+  });
+  const { sample, seed, report } = values;
+  const selected = mutationChecks.filter(({ name }) =>
+    positionals.every(word => name.includes(word)),
   );
+  if (selected.length === 0) {
+    const names = mutationChecks.map(({ name }) => `  ${name}`).join('\n');
+    throw new Error(
+      `No mutation check is called "${positionals.join(
+        ' ',
+      )}". Expected one of\n${names}`,
+    );
+  }
   if (sample === undefined) {
     return { checks: selected, report };
+  }
+  if (!/^[1-9]\d*$/.test(sample)) {
+    throw new Error(
+      `--sample is "${sample}", expected a whole number of 1 or more`,
+    );
   }
   process.stdout.write(
     `${sample} of ${selected.length} mutation checks; the same with --sample ${sample} --seed ${seed}\n`,
   );
-  return { checks: sampleOf(selected, sample, seed), report };
+  return { checks: sampleOf(selected, Number(sample), seed!), report };
 }
 
 /** @returns whether a test noticed it */
