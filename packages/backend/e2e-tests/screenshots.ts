@@ -21,7 +21,6 @@ interface Picture {
 }
 
 const PICTURES: Picture[] = [
-  { name: 'sign-in', visit: {}, path: '/', shows: 'Administrator' },
   {
     name: 'catalog',
     visit: { at: 'acme', as: 'anna' },
@@ -29,32 +28,10 @@ const PICTURES: Picture[] = [
     shows: 'Routes',
   },
   {
-    name: 'switcher',
-    visit: { as: 'guest' },
-    path: '/?filters[user]=all',
-    shows: 'Stock',
-    then: async visitor => {
-      await visitor.switcher.click();
-      await visitor.page.getByRole('option', { name: 'Initech' }).waitFor();
-    },
-  },
-  {
-    name: 'entity',
-    visit: { at: 'acme', as: 'anna', height: 1000 },
-    path: '/catalog/default/component/route-planner',
-    shows: 'View graph',
-  },
-  {
     name: 'tenants',
     visit: { as: 'guest' },
     path: '/tenants',
     shows: 'Initech',
-  },
-  {
-    name: 'tenant',
-    visit: { as: 'guest', height: 1000 },
-    path: '/tenants/acme',
-    shows: 'Limits and use',
   },
   {
     name: 'members',
@@ -112,12 +89,6 @@ const PICTURES: Picture[] = [
     visit: { at: 'acme', as: 'anna', height: 640 },
     path: '/catalog/default/component/storefront/mockups',
     shows: 'What everybody at Acme sees first',
-  },
-  {
-    name: 'dark',
-    visit: { at: 'acme', as: 'anna', theme: 'dark' },
-    path: '/catalog-graph?rootEntityRefs%5B%5D=component%3Adefault%2Froute-planner',
-    shows: 'parcels',
   },
 ];
 

@@ -17,7 +17,6 @@ export interface VisitOptions {
   at?: string;
   /** Who is signed in; by default nobody, in a browser that was never used. */
   as?: User;
-  theme?: 'light' | 'dark';
   width?: number;
   height?: number;
 }
@@ -67,11 +66,11 @@ export class Chromium {
   }
 
   async #createContext(options: VisitOptions): Promise<BrowserContext> {
-    const { at, theme = 'light', width = 1280, height = 800 } = options;
+    const { at, width = 1280, height = 800 } = options;
     const settings: BrowserContextOptions = {
       baseURL: this.#portal.url(at),
       viewport: { width, height },
-      colorScheme: theme,
+      colorScheme: 'light',
       reducedMotion: 'reduce',
       locale: 'en-GB',
       timezoneId: 'UTC',
