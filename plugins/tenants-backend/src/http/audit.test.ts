@@ -76,12 +76,7 @@ describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
           res.on('end', () => done(null, text));
         });
     const asked = await read('/acme/audit?format=jsonl');
-    const accepted = await read('/acme/audit').set(
-      'Accept',
-      'application/jsonl',
-    );
-    expect(accepted.headers['content-type']).toContain('application/jsonl');
-    expect(accepted.body).toBe(asked.body);
+    expect(asked.headers['content-type']).toContain('application/jsonl');
     const lines = (asked.body as string).trimEnd().split('\n');
     expect(new Set(lines.map(line => JSON.parse(line).id)).size).toBe(700);
   });

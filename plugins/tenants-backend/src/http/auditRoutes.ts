@@ -1,25 +1,14 @@
-import {
-  tenantAuditReadPermission,
-  type TenantAuditTrail,
-} from 'backstage-plugin-catalog-tenancy-node';
+import { tenantAuditReadPermission } from 'backstage-plugin-catalog-tenancy-node';
 import type { Router } from 'express';
-import type { TenantAdmins } from '../authorization/TenantAdmins';
 import { tenantAdminAccess } from './access';
-import type { MakeOperation } from './operations';
 import { parseAuditQuery } from './query';
 import { sendLines } from './sendLines';
-
-/** The dependencies of the routes of audit trails. */
-export interface AuditRoutesOptions {
-  operation: MakeOperation;
-  tenantAdmins: TenantAdmins;
-  trail: Pick<TenantAuditTrail, 'list'>;
-}
+import type { RouterOptions } from './RouterOptions';
 
 /** Adds the route of the audit trail. */
 export function addAuditRoutes(
   router: Router,
-  { operation, tenantAdmins, trail }: AuditRoutesOptions,
+  { operation, tenantAdmins, trail }: RouterOptions,
 ): void {
   const maySee = tenantAdminAccess(
     tenantAdmins,

@@ -5,7 +5,6 @@ import {
   tenantCreatePermission,
   tenantDeletePermission,
   tenantReadPermission,
-  type TenantStore,
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
@@ -18,22 +17,17 @@ import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 import { administratorAccess } from './access';
 import { sendPage } from './answers';
 import { describeCreation } from './audit';
-import { addAuditRoutes, type AuditRoutesOptions } from './auditRoutes';
+import { addAuditRoutes } from './auditRoutes';
 import { bodyOf } from './body';
-import { addEngineRoutes, type EngineRoutesOptions } from './engineRoutes';
-import {
-  addInvitationRoutes,
-  type InvitationRoutesOptions,
-} from './invitationRoutes';
-import { addMemberRoutes, type MemberRoutesOptions } from './memberRoutes';
-import {
-  addOwnTenantRoutes,
-  type OwnTenantRoutesOptions,
-} from './ownTenantRoutes';
-import { addSignInRoutes, type SignInRoutesOptions } from './signInRoutes';
+import { addEngineRoutes } from './engineRoutes';
+import { addInvitationRoutes } from './invitationRoutes';
+import { addMemberRoutes } from './memberRoutes';
+import { addOwnTenantRoutes } from './ownTenantRoutes';
+import { addSignInRoutes } from './signInRoutes';
 import { parseListQuery } from './query';
-import { addShareRoutes, type ShareRoutesOptions } from './shareRoutes';
-import { addUsageRoutes, type UsageRoutesOptions } from './usageRoutes';
+import type { RouterOptions } from './RouterOptions';
+import { addShareRoutes } from './shareRoutes';
+import { addUsageRoutes } from './usageRoutes';
 import { listSummaries } from './summaries';
 
 const LIMITS = { limit: 100 * 1024 };
@@ -42,18 +36,7 @@ const readTenant = bodyOf(createTenantSchema, 'tenant', LIMITS);
 const readChanges = bodyOf(updateTenantSchema, 'changes to a tenant', LIMITS);
 
 /** The HTTP interface of the registry of tenants, their members and engines. */
-export function createRouter(
-  options: {
-    store: TenantStore;
-  } & AuditRoutesOptions &
-    EngineRoutesOptions &
-    InvitationRoutesOptions &
-    MemberRoutesOptions &
-    SignInRoutesOptions &
-    OwnTenantRoutesOptions &
-    ShareRoutesOptions &
-    UsageRoutesOptions,
-): Router {
+export function createRouter(options: RouterOptions): Router {
   const { administrators, engines, operation, store } = options;
   const router = PromiseRouter();
   router.use(exposeHeaders);

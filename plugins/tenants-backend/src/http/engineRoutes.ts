@@ -6,9 +6,6 @@ import {
   tenantConfigReadPermission,
   tenantConfigUpdatePermission,
   type TenantEngineRecord,
-  type TenantEngines,
-  type TenantEngineStore,
-  type TenantStore,
   tenantUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
@@ -16,35 +13,22 @@ import {
   parseInput,
   type SourceError as TenantSourceError,
   type TenantCatalogConfig,
-  type TenantEngine,
   type TenantStatus,
 } from 'backstage-plugin-tenants-common';
 import type { Response, Router } from 'express';
-import type { Administrators } from '../authorization/Administrators';
-import type { TenantAdmins } from '../authorization/TenantAdmins';
 import { administratorAccess, tenantAdminAccess } from './access';
 import { bodyOf } from './body';
-import type { MakeOperation } from './operations';
 import { stateOf } from './summaries';
+import type { RouterOptions } from './RouterOptions';
 
 const readConfig = bodyOf(catalogConfigSchema, 'catalog-config', {
   limit: 256 * 1024,
 });
 
 /** The message of a backend without engines. */
-export const NO_ENGINES =
+const NO_ENGINES =
   'This backend has no catalog engines for tenants: add ' +
   'backstage-plugin-catalog-backend-module-tenant-engines to it';
-
-/** The dependencies of the routes of engines. */
-export interface EngineRoutesOptions {
-  administrators: Administrators;
-  engines: TenantEngines;
-  engineStore: TenantEngineStore;
-  operation: MakeOperation;
-  store: Pick<TenantStore, 'get' | 'usage'>;
-  tenantAdmins: TenantAdmins;
-}
 
 function toSourceError(error: SourceError): TenantSourceError {
   const { location, entityRef, message, nextTryAt } = error;
@@ -57,10 +41,7 @@ function toSourceError(error: SourceError): TenantSourceError {
 }
 
 /** Adds the routes of a tenant's engine and its configuration. */
-export function addEngineRoutes(
-  router: Router,
-  options: EngineRoutesOptions,
-): void {
+export function addEngineRoutes(router: Router, options: RouterOptions): void {
   const {
     administrators,
     engines,
@@ -79,21 +60,6 @@ export function addEngineRoutes(
     }
     return catalogConfig ? 'registry' : null;
   };
-
-  function toEngine(engine: TenantEngineRecord): TenantEngine {
-    const status = engines.isAvailable
-      ? engines.statusOf(engine.tenantId)
-      : { state: 'stopped' as const, reason: NO_ENGINES };
-    return {
-      tenant_slug: engine.tenantSlug,
-      state: status.state,
-      reason: status.reason,
-      next_attempt_at: status.nextAttemptAt?.toISOString(),
-      configured_by: configuredBy(engine),
-      paused_at: engine.pausedAt?.toISOString(),
-      paused_by: engine.pausedBy,
-    };
-  }
 
   function toConfig(engine: TenantEngineRecord): TenantCatalogConfig {
     const configured_by = configuredBy(engine);
@@ -147,17 +113,6 @@ export function addEngineRoutes(
   }
 
   router.get(
-    '/:slug/engine',
-    operation(
-      'get-tenant-engine',
-      may(tenantConfigReadPermission),
-      async (req, res) => {
-        res.json(toEngine(await requireEngine(req.params.slug)));
-      },
-    ),
-  );
-
-  router.get(
     '/:slug/status',
     operation(
       'get-tenant-status',
@@ -203,7 +158,8 @@ export function addEngineRoutes(
     '/:slug/engine/pause',
     operation('pause-tenant-engine', mayPause, async (req, res, { by }) => {
       const { tenantSlug } = await requireEngine(req.params.slug);
-      res.json(toEngine(await engineStore.pause(tenantSlug, { by })));
+      await engineStore.pause(tenantSlug, { by });
+      res.status(204).end();
     }),
   );
 

@@ -1,8 +1,5 @@
-import type { LoggerService } from '@backstage/backend-plugin-api';
 import { NotAllowedError } from '@backstage/errors';
 import {
-  type InvitationSender,
-  type TenantInvitationStore,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -12,35 +9,21 @@ import {
   createInvitationSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
-import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { IdentityAddresses } from '../identity/IdentityAddresses';
 import { tenantAdminAccess } from './access';
 import { sendPage } from './answers';
 import { bodyOf } from './body';
-import type { Access, MakeOperation } from './operations';
+import type { Access } from './operations';
 import { parsePageQuery } from './query';
+import type { RouterOptions } from './RouterOptions';
 
 const LIMITS = { limit: 10 * 1024 };
 const readInvitation = bodyOf(createInvitationSchema, 'invitation', LIMITS);
 const readAcceptance = bodyOf(acceptInvitationSchema, 'request', LIMITS);
 
-/** The dependencies of the routes of invitations. */
-export interface InvitationRoutesOptions {
-  addresses: IdentityAddresses;
-  invitations: TenantInvitationStore;
-  /** The URL of the app, for links. */
-  appUrl: string;
-  logger: LoggerService;
-  operation: MakeOperation;
-  /** Undefined if no module sends invitations. */
-  sender?: InvitationSender;
-  tenantAdmins: TenantAdmins;
-}
-
 /** Adds the routes of invitations; callers who may change members may invite. */
 export function addInvitationRoutes(
   router: Router,
-  options: InvitationRoutesOptions,
+  options: RouterOptions,
 ): void {
   const { addresses, appUrl, invitations, logger, operation, sender } = options;
 

@@ -2,35 +2,22 @@ import { NotFoundError } from '@backstage/errors';
 import {
   parsePrincipal,
   tenantMemberReadPermission,
-  type TenantMemberStore,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { putMemberSchema } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
-import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { IdentityCatalog } from '../identity/IdentityCatalog';
 import { tenantAdminAccess } from './access';
 import { sendPage } from './answers';
 import { bodyOf } from './body';
-import type { Access, MakeOperation } from './operations';
+import type { Access } from './operations';
 import { parseFindPrincipalsQuery, parsePageQuery } from './query';
+import type { RouterOptions } from './RouterOptions';
 
 const readMember = bodyOf(putMemberSchema, 'member', { limit: 10 * 1024 });
 
-/** The dependencies of the routes of members. */
-export interface MemberRoutesOptions {
-  identities: IdentityCatalog;
-  members: TenantMemberStore;
-  operation: MakeOperation;
-  tenantAdmins: TenantAdmins;
-}
-
 /** Adds the routes of members. */
-export function addMemberRoutes(
-  router: Router,
-  options: MemberRoutesOptions,
-): void {
+export function addMemberRoutes(router: Router, options: RouterOptions): void {
   const { identities, members, operation, tenantAdmins } = options;
   const may = tenantAdminAccess(tenantAdmins, 'the members');
   /** Allows callers who may add members. */

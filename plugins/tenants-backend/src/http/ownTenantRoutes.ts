@@ -1,50 +1,24 @@
-import type {
-  LoggerService,
-  UserInfoService,
-} from '@backstage/backend-plugin-api';
 import {
   type ActiveTenant,
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
   principalsOf,
-  type TenancyConfig,
-  type TenantEngines,
-  type TenantGates,
-  type TenantOwnership,
   tenantOf,
   tenantReadPermission,
   tenantSourceOf,
-  type TenantStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import type { Response, Router } from 'express';
-import type {
-  Administrators,
-  CallerCredentials,
-} from '../authorization/Administrators';
-import type { OwnTenants } from '../authorization/OwnTenants';
+import type { CallerCredentials } from '../authorization/Administrators';
 import { sendPage } from './answers';
-import type { Access, MakeOperation } from './operations';
+import type { Access } from './operations';
 import { parsePageQuery } from './query';
-
-/** The dependencies of the routes of the caller's own tenants. */
-export interface OwnTenantRoutesOptions {
-  administrators: Administrators;
-  config: Pick<TenancyConfig, 'baseDomains' | 'enabled'>;
-  engines: Pick<TenantEngines, 'isAvailable'>;
-  gates: Pick<TenantGates, 'closedPlugins'>;
-  logger: LoggerService;
-  operation: MakeOperation;
-  ownership: TenantOwnership;
-  ownTenants: OwnTenants;
-  store: Pick<TenantStore, 'get'>;
-  userInfo: UserInfoService;
-}
+import type { RouterOptions } from './RouterOptions';
 
 /** Adds the routes of the tenants that a caller may enter, and of the current tenant. */
 export function addOwnTenantRoutes(
   router: Router,
-  options: OwnTenantRoutesOptions,
+  options: RouterOptions,
 ): void {
   const { administrators, config, engines } = options;
   const { gates, operation, ownership, ownTenants, store } = options;

@@ -70,13 +70,7 @@ export function parseAuditQuery(req: Request): {
   query: ListTenantAudit;
 } {
   const { format, ...query } = readQuery(req);
-  const given = oneOf(['json', 'jsonl'], format);
-  return {
-    asLines: given
-      ? given === 'jsonl'
-      : req.accepts(['json', 'application/jsonl']) === 'application/jsonl',
-    query,
-  };
+  return { asLines: oneOf(['json', 'jsonl'], format) === 'jsonl', query };
 }
 
 /** Reads the query for usage by day; undefined without a query. */

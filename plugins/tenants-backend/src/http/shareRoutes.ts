@@ -1,6 +1,5 @@
 import {
   tenantShareReadPermission,
-  type TenantShareStore,
   tenantShareUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
 import {
@@ -8,30 +7,17 @@ import {
   updateShareSchema,
 } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
-import type { Administrators } from '../authorization/Administrators';
-import type { TenantAdmins } from '../authorization/TenantAdmins';
 import { administratorAccess, tenantAdminAccess } from './access';
 import { bodyOf } from './body';
-import type { MakeOperation } from './operations';
+import type { RouterOptions } from './RouterOptions';
 
 // Enough for 1,000 slugs and 20 filters of 1,000 characters.
 const LIMITS = { limit: 200 * 1024 };
 const readShare = bodyOf(createShareSchema, 'share', LIMITS);
 const readChanges = bodyOf(updateShareSchema, 'share', LIMITS);
 
-/** The dependencies of the routes of shares. */
-export interface ShareRoutesOptions {
-  administrators: Administrators;
-  operation: MakeOperation;
-  shares: TenantShareStore;
-  tenantAdmins: TenantAdmins;
-}
-
 /** Adds the routes of shares. */
-export function addShareRoutes(
-  router: Router,
-  options: ShareRoutesOptions,
-): void {
+export function addShareRoutes(router: Router, options: RouterOptions): void {
   const { administrators, operation, shares, tenantAdmins } = options;
   const maySee = tenantAdminAccess(
     tenantAdmins,

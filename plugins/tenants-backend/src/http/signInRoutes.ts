@@ -1,30 +1,21 @@
 import {
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
-  type TenantSignInStore,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { putTenantSignInSchema } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
-import type { TenantAdmins } from '../authorization/TenantAdmins';
 import { tenantAdminAccess } from './access';
 import { bodyOf } from './body';
-import type { MakeOperation } from './operations';
+import type { RouterOptions } from './RouterOptions';
 
 const readProvider = bodyOf(putTenantSignInSchema, 'sign-in', {
   limit: 100 * 1024,
 });
 
-/** The dependencies of the routes of tenants' sign-in. */
-export interface SignInRoutesOptions {
-  operation: MakeOperation;
-  signIns: TenantSignInStore;
-  tenantAdmins: TenantAdmins;
-}
-
 /** Adds the routes of tenants' sign-in, which need the permission to change members. */
 export function addSignInRoutes(
   router: Router,
-  { operation, signIns, tenantAdmins }: SignInRoutesOptions,
+  { operation, signIns, tenantAdmins }: RouterOptions,
 ): void {
   const may = tenantAdminAccess(tenantAdmins, 'the members');
 

@@ -1,29 +1,12 @@
-import {
-  tenantReadPermission,
-  type TenantStore,
-  type TenantUsageStore,
-} from 'backstage-plugin-catalog-tenancy-node';
+import { tenantReadPermission } from 'backstage-plugin-catalog-tenancy-node';
 import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
 import type { Router } from 'express';
-import type { Administrators } from '../authorization/Administrators';
-import type { TenantAdmins } from '../authorization/TenantAdmins';
-import type { Access, MakeOperation } from './operations';
+import type { Access } from './operations';
 import { parseUsageQuery } from './query';
-
-/** The dependencies of the routes of usage. */
-export interface UsageRoutesOptions {
-  administrators: Administrators;
-  operation: MakeOperation;
-  store: Pick<TenantStore, 'usage'>;
-  tenantAdmins: TenantAdmins;
-  usage: Pick<TenantUsageStore, 'list'>;
-}
+import type { RouterOptions } from './RouterOptions';
 
 /** Adds the route of a tenant's usage: current, or by day with a query. */
-export function addUsageRoutes(
-  router: Router,
-  options: UsageRoutesOptions,
-): void {
+export function addUsageRoutes(router: Router, options: RouterOptions): void {
   const { administrators, operation, store, tenantAdmins, usage } = options;
   /** Allows administrators of all tenants, and admins of the tenant. */
   const maySee: Access<unknown> = {

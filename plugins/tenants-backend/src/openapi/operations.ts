@@ -153,7 +153,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       ],
       success: {
         200: answer(
-          'A page; with format=jsonl, or Accept: application/jsonl, all events, one a line',
+          'A page; with format=jsonl all events, one a line',
           'TenantAuditPage',
         ),
       },
@@ -258,17 +258,10 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
       errors: [403, 404],
     },
   },
-  '/{slug}/engine': {
-    get: {
-      summary: 'Get the catalog engine that feeds a tenant',
-      success: { 200: 'TenantEngine' },
-      errors: [403, 404],
-    },
-  },
   '/{slug}/engine/pause': {
     put: {
       summary: 'Pause an engine: it ingests nothing and runs no scheduled task',
-      success: { 200: 'TenantEngine' },
+      success: { 204: {} },
       errors: [403, 404, 501],
     },
     delete: {

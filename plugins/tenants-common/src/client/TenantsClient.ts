@@ -18,7 +18,6 @@ import type {
   PutTenantSignIn,
   Tenant,
   TenantAuditPage,
-  TenantEngine,
   TenantInvitation,
   TenantMember,
   TenantShare,
@@ -65,8 +64,8 @@ export interface TenantsWriteOptions extends TenantsRequestOptions {
 
 /**
  * The HTTP interface of the registry of tenants, of their members and engines. Every failure
- * rejects with a `ResponseError` of `@backstage/errors`, except that `getTenant`,
- * `getMember` and `getEngine` return `undefined` where there is none.
+ * rejects with a `ResponseError` of `@backstage/errors`, except that `getTenant`
+ * and `getMember` return `undefined` where there is none.
  *
  * @public
  */
@@ -388,28 +387,18 @@ export class TenantsClient {
     return this.#http.json(pathOf`/${slug}/status`, options);
   }
 
-  /** Gets the engine of a tenant, or `undefined` for the default tenant, and where there is none. */
-  getEngine(
-    slug: string,
-    options?: TenantsRequestOptions,
-  ): Promise<TenantEngine | undefined> {
-    return this.#http.jsonIfThere(pathOf`/${slug}/engine`, options);
-  }
-
   /**
    * Pauses the engine of a tenant: it ingests nothing and runs no scheduled task, in any
    * process, until it is resumed. An earlier pause stays as it is.
    */
-  pauseEngine(
+  async pauseEngine(
     slug: string,
     options?: TenantsRequestOptions,
-  ): Promise<TenantEngine> {
-    return this.#http.send(
-      'PUT',
-      pathOf`/${slug}/engine/pause`,
-      undefined,
-      options,
-    );
+  ): Promise<void> {
+    await this.#http.fetch(pathOf`/${slug}/engine/pause`, {
+      ...options,
+      method: 'PUT',
+    });
   }
 
   /** Ends the pause of a tenant's engine, if there is one. */

@@ -37,8 +37,10 @@ export const catalogConfigSchema = z.strictObject(
     catalog: section.default(() => ({})),
     /** As `integrations` of app-config. */
     integrations: section.default(() => ({})),
+    /** By plugin, as below its key of app-config: what the operator lets tenants configure. */
+    plugins: section.optional(),
   },
-  { error: 'an object with catalog and integrations' },
+  { error: 'an object with catalog, integrations and plugins' },
 );
 
 /**
@@ -55,7 +57,12 @@ export const tenantCatalogConfigSchema = z.object({
   catalog: section.optional(),
   /** As `integrations` of app-config. */
   integrations: section.optional(),
-  /** As in {@link TenantEngine.configured_by}. */
+  /** What instances of plugins have, by plugin. */
+  plugins: section.optional(),
+  /**
+   * Who configures the engine: the operator in app-config, or the registry has its
+   * configuration; null if nothing is configured.
+   */
   configured_by: configuredBy,
   /** ISO 8601, UTC; null if it was never written */
   updated_at: time.nullable(),
@@ -70,40 +77,6 @@ export const tenantCatalogConfigSchema = z.object({
  * @public
  */
 export type TenantCatalogConfig = z.infer<typeof tenantCatalogConfigSchema>;
-
-/** The catalog engine that feeds a tenant. @public */
-export const tenantEngineSchema = z.object({
-  /** The tenant that it feeds. */
-  tenant_slug: slug,
-  /**
-   * What it does in the process that answers:
-   *
-   * - `stopped`: the process does not run it
-   * - `starting`: its tables and its modules are being made ready
-   * - `running`: it ingests, and answers requests
-   * - `failed`: it could not start, or lost its tables; it is tried again later
-   */
-  state: z.enum(['stopped', 'starting', 'running', 'failed']),
-  /** Why it does not run. */
-  reason: z.string().optional(),
-  /** When a failed engine is started again; ISO 8601, UTC */
-  next_attempt_at: time.optional(),
-  /**
-   * Who configures it: the operator in app-config, or the registry has its configuration;
-   * null if nothing is configured.
-   */
-  configured_by: configuredBy,
-  /**
-   * Since when it ingests nothing and runs no scheduled task, where it is paused; ISO 8601,
-   * UTC. Its routes go on.
-   */
-  paused_at: time.optional(),
-  /** The user or service that paused it. */
-  paused_by: z.string().optional(),
-});
-
-/** The catalog engine that feeds a tenant, as the API shows it. @public */
-export type TenantEngine = z.infer<typeof tenantEngineSchema>;
 
 const sourceError = z.object({
   /** The target of the location, such as a URL, as it was configured or registered. */
@@ -124,8 +97,10 @@ export const tenantStatusSchema = z.object({
    * - `catalog_plugin`: the catalog plugin of the backend feeds it; the default tenant's
    * - `paused`: its engine is paused
    * - `unassigned`: no live process does the background work of its engine
-   * - `starting`, `running`, `failed`, `stopped`: what the engine does in the process that
-   *   does its background work, as in {@link TenantEngine.state}
+   * - in the process that does its background work, `stopped`: it does not run; `starting`: its
+   *   tables and its modules are being made ready; `running`: it ingests, and answers requests, or
+   *   sleeps until something is due; `failed`: it could not start, or lost its tables, and is tried
+   *   again later
    * - `unknown`: the backend that answers has no engines
    */
   state: z.enum(ENGINE_STATES),

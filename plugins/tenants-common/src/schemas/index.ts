@@ -5,8 +5,6 @@ export {
   type SourceError,
   type TenantCatalogConfig,
   tenantCatalogConfigSchema,
-  type TenantEngine,
-  tenantEngineSchema,
   type TenantStatus,
   tenantStatusSchema,
 } from './engines';

@@ -4,7 +4,6 @@ import axe from 'axe-core';
 import type {
   OpenTenant,
   Tenant,
-  TenantEngine,
   TenantsApi,
   TenantStatus,
   TenantSummary,
@@ -131,11 +130,6 @@ export function mock<TName extends keyof TenantsApi>(
 
 /** A registry with one tenant, as an administrator of all tenants sees it. */
 export function mockRegistry() {
-  const engine: TenantEngine = {
-    tenant_slug: 'acme',
-    state: 'running',
-    configured_by: null,
-  };
   return {
     listTenantSummaries: mock('listTenantSummaries', async () => ({
       items: [summaryOf('acme')],
@@ -155,7 +149,7 @@ export function mockRegistry() {
     getTenantStatus: mock('getTenantStatus', async () => statusOf()),
     getTenantUsage: mock('getTenantUsage', async () => usageOf()),
     listUsage: mock('listUsage', async () => []),
-    pauseEngine: mock('pauseEngine', async () => engine),
+    pauseEngine: mock('pauseEngine', async () => {}),
     resumeEngine: mock('resumeEngine', async () => {}),
   };
 }

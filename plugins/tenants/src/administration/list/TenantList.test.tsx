@@ -86,7 +86,6 @@ describe('the list of tenants', () => {
       if (slug === 'globex') {
         throw new TypeError('Failed to fetch');
       }
-      return { tenant_slug: slug, state: 'stopped', configured_by: null };
     });
     await renderPages(api, '/');
     for (const name of ['ACME', 'GLOBEX']) {

@@ -17,8 +17,9 @@ export type ParsedConfig =
 const LOCATIONS = ['catalog', 'locations'];
 
 /** A configuration as the user edits it: YAML, without empty sections. */
-export function toText({ catalog, integrations }: CatalogConfig): string {
-  const sections = Object.entries({ catalog, integrations }).filter(
+export function toText(config: CatalogConfig): string {
+  const { catalog, integrations, plugins } = config;
+  const sections = Object.entries({ catalog, integrations, plugins }).filter(
     ([, section]) => section && Object.keys(section).length > 0,
   );
   return sections.length > 0 ? stringify(Object.fromEntries(sections)) : '';
