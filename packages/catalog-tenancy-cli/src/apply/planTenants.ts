@@ -19,7 +19,7 @@ export interface Change {
 type Options = { token?: string };
 
 const PAGE = 500;
-const SECTIONS = ['catalog', 'integrations'] as const;
+const SECTIONS = ['catalog', 'integrations', 'plugins'] as const;
 
 /** What is to be done for one tenant. */
 class TenantPlan {
@@ -188,7 +188,9 @@ class TenantPlan {
     }
     const there =
       this.#found && (await this.#api.getCatalogConfig(slug, this.#options));
-    if (SECTIONS.every(name => isSame(sources[name], there?.[name] ?? {}))) {
+    if (
+      SECTIONS.every(name => isSame(sources[name] ?? {}, there?.[name] ?? {}))
+    ) {
       return [];
     }
     return [
@@ -237,21 +239,18 @@ class TenantPlan {
 /**
  * What is to be done for the tenants to be as a file wants them, in the order in which it is done.
  * Shares come last: they name other tenants.
- *
- * @param options.onCompared - called after each tenant, with how many have been compared
  */
 export async function planTenants(
   api: TenantsApi,
   wanted: WantedTenant[],
-  { onCompared, ...options }: Options & { onCompared: (count: number) => void },
+  options: Options,
 ): Promise<Change[]> {
   const changes: Change[] = [];
   const shares: Change[] = [];
-  for (const [index, tenant] of wanted.entries()) {
+  for (const tenant of wanted) {
     const plan = new TenantPlan(api, tenant, options);
     changes.push(...(await plan.changes()));
     shares.push(...(await plan.shares()));
-    onCompared(index + 1);
   }
   return [...changes, ...shares];
 }
