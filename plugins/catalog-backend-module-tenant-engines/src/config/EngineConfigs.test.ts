@@ -227,32 +227,27 @@ describe('the configuration of an instance', () => {
       },
     }),
   });
-  const gitlab = (host: string, name: string) => ({
-    host,
-    token: `\${${name}}`,
+  const gitlab = (name: string) => ({
+    integrations: { gitlab: [{ host: 'gitlab.com', token: `\${${name}}` }] },
   });
-  const stored = {
-    catalog: { providers: { gitlab: { all: { host: 'gitlab.com' } } } },
-    integrations: {
-      gitlab: [gitlab('gitlab.com', 'PRESENT'), gitlab('gitlab.org', 'GONE')],
-      github: [gitlab('github.com', 'GONE')],
-    },
-  };
 
-  it('lacks what needs a missing secret, and nothing else', async () => {
-    await expect(configs.configOf(tenant, stored)).rejects.toThrow('GONE');
-    const { config, faults } = await configs.configOfInstance(tenant, stored, {
+  it('is that of the tenant, or none of it while a secret is missing', async () => {
+    const { config } = await configs.configOfInstance(
+      tenant,
+      gitlab('PRESENT'),
+      { id: 'search' },
+    );
+    expect(config.getString('integrations.gitlab[0].token')).toBe('acme-token');
+    expect(configs.secretsOf(config)).toEqual(['acme-token']);
+
+    await expect(configs.configOf(tenant, gitlab('GONE'))).rejects.toThrow(
+      'GONE',
+    );
+    const without = await configs.configOfInstance(tenant, gitlab('GONE'), {
       id: 'search',
     });
-    expect(config.get('integrations')).toEqual({
-      gitlab: [expect.objectContaining({ token: 'acme-token' })],
-      github: [],
-    });
-    expect(configs.secretsOf(config)).toEqual(['acme-token']);
-    expect(faults).toEqual([
-      expect.stringContaining('the variable GONE is not set'),
-      expect.stringContaining('the variable GONE is not set'),
-    ]);
+    expect(without.config.has('integrations')).toBe(false);
+    expect(without.fault).toContain('the variable GONE is not set');
   });
 });
 

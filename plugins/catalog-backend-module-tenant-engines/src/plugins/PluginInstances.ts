@@ -60,8 +60,8 @@ interface Entry {
   tenant: ActiveTenant;
   /** The configuration with which the instance was started, once the registry was read. */
   fingerprint?: string;
-  /** Why integrations of the tenant were left out at the start. */
-  faults?: string[];
+  /** Why the tenant's own configuration was left out at the start. */
+  fault?: string;
   /** `undefined` while this process neither runs the tasks nor had a request. */
   supervised?: SupervisedEngine;
   /** By the clock of `performance`. */
@@ -210,27 +210,24 @@ export class PluginInstances {
         entry.supervised?.restart();
       }
       entry.fingerprint = fingerprint;
-      if (entry.faults?.length) {
-        this.#restartIfOther(entry, tenant).catch(() => undefined);
+      if (entry.fault !== undefined) {
+        this.#restartIfUsable(entry, tenant).catch(() => undefined);
       }
     }
     this.#startHeld();
   }
 
-  /**
-   * Restarts the instance if other integrations can be used than at its start, such as after a
-   * secret was added.
-   */
-  async #restartIfOther(
+  /** Restarts the instance once the tenant's own configuration can be used. */
+  async #restartIfUsable(
     entry: Entry,
     tenant: TenantEngineRecord,
   ): Promise<void> {
-    const { faults } = await this.#options.configs.configOfInstance(
+    const { fault } = await this.#options.configs.configOfInstance(
       tenant,
       tenant.catalogConfig,
       this.#options.plugin,
     );
-    if (faults.join() !== entry.faults?.join()) {
+    if (fault === undefined) {
       entry.supervised?.restart();
     }
   }
@@ -296,17 +293,17 @@ export class PluginInstances {
       // Its tables may be deleted already, and must not be created again.
       throw new Error('The tenant is not active any more');
     }
-    const { config, faults } = await configs.configOfInstance(
+    const { config, fault } = await configs.configOfInstance(
       tenant,
       record.catalogConfig,
       plugin,
     );
-    this.#entryOf(tenant).faults = faults;
-    for (const fault of faults) {
+    this.#entryOf(tenant).fault = fault;
+    if (fault !== undefined) {
       logger.warn(
         `The ${
           this.#name
-        } starts without an integration of its tenant, until it can be used: ${fault}`,
+        } starts without the configuration of its tenant, until that can be used: ${fault}`,
       );
     }
     redact(configs.secretsOf(config));

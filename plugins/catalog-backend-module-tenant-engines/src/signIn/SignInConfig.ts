@@ -1,5 +1,4 @@
 import type { RootConfigService } from '@backstage/backend-plugin-api';
-import { ConfigReader } from '@backstage/config';
 import { NotAllowedError } from '@backstage/errors';
 import {
   type ActiveTenant,
@@ -50,11 +49,7 @@ export class SignInConfig {
     this.#operator = readOperatorConfig(config);
     this.#hosts = [
       AllowedHosts.fromConfig(config),
-      AllowedHosts.fromConfig(
-        new ConfigReader({
-          backend: { reading: { allow: this.#operator.allow } },
-        }),
-      ),
+      AllowedHosts.ofModules(this.#operator),
     ];
     this.#administrators = readAdministrators(config).users;
     obeyReach();
