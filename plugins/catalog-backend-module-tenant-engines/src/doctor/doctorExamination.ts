@@ -1,6 +1,5 @@
 import type { DoctorExamination } from 'backstage-catalog-tenancy-migrations';
 import { examined } from 'backstage-plugin-catalog-tenancy-node';
-import { join } from 'node:path';
 import { readOperatorConfig } from '../config/operatorConfig';
 import { logPackages, readEnginePackages } from '../engine/packages';
 
@@ -10,7 +9,7 @@ import { logPackages, readEnginePackages } from '../engine/packages';
  * @public
  */
 export const doctorExamination: DoctorExamination = async config => {
-  const packages = readEnginePackages(join(process.cwd(), 'package.json'));
+  const packages = readEnginePackages();
   return [
     ...(await examined('configuration of engines', {
       ok: 'tenancy.engines, tenancy.plugins and tenancy.tenants are configured as they should be.',
