@@ -6,6 +6,8 @@ import { EngineTablesError } from '../tables/TablesSession';
 // The longest part kept of a message by a module or a library.
 const LONGEST_REASON = 500;
 
+const INSUFFICIENT_PRIVILEGE = '42501';
+
 /** PostgreSQL's codes for a missing schema, table or column. */
 const UNDEFINED = new Set(['3F000', '42P01', '42703']);
 
@@ -52,6 +54,10 @@ function describe(error: unknown): string {
   }
   const sqlState = sqlStateOf(error);
   if (sqlState !== undefined) {
+    if (sqlState === INSUFFICIENT_PRIVILEGE) {
+      // Names objects and roles, and no values.
+      return `${databaseErrorOf(error)!.message}: grant it (${sqlState})`;
+    }
     return saysTablesAreGone(error)
       ? `its tables are not there (${sqlState})`
       : `the database refused a statement (${sqlState})`;

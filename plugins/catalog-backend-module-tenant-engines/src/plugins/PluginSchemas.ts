@@ -4,11 +4,7 @@ import {
   engineSchemaOf,
 } from 'backstage-catalog-tenancy-migrations';
 import { type ClientConfig, escapeIdentifier } from 'pg';
-import {
-  EngineTablesError,
-  hasCode,
-  TablesSession,
-} from '../tables/TablesSession';
+import { TablesSession } from '../tables/TablesSession';
 
 /** How long a start waits for another process that starts the same instance. */
 const PATIENCE_MS = 60_000;
@@ -21,8 +17,6 @@ const LONGEST_NAME = 63;
 const TENANT_PREFIX = engineSchemaOf(
   '00000000-0000-0000-0000-000000000000',
 ).length;
-
-const INSUFFICIENT_PRIVILEGE = '42501';
 
 /** Checks that each tenant's schema for a plugin can have its name. */
 export function assertSchemaName(pluginId: string): void {
@@ -98,14 +92,13 @@ export class PluginSchemas {
 
   /** The tenants that have a schema. */
   async list(): Promise<{ tenantId: string }[]> {
-    return this.#withSession(async session => {
-      const rows = await session.query<{ id: string }>(
-        `select substr(nspname, 8, 32)::uuid::text as id from pg_catalog.pg_namespace
-          where nspname ~ $1 order by 1`,
+    return this.#withSession(session =>
+      session.query(
+        `select substr(nspname, 8, 32)::uuid::text as "tenantId"
+           from pg_catalog.pg_namespace where nspname ~ $1 order by 1`,
         [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`],
-      );
-      return rows.map(({ id }) => ({ tenantId: id }));
-    });
+      ),
+    );
   }
 
   /** Those of them whose table has such rows. It reads each table that is there, many at once. */
@@ -143,24 +136,21 @@ export class PluginSchemas {
     });
   }
 
-  /** Removes the schema of a tenant for good, with all tables in it. */
+  /**
+   * Removes the schema of a tenant for good, with all tables in it. The instance does not run.
+   *
+   * Locks: as {@link TablesSession.dropSchema}.
+   */
   async drop(tenantId: string): Promise<void> {
-    const name = this.nameOf(tenantId);
-    await this.#withSession(async session => {
-      await session.lock(name, { scope: 'session', patienceMs: PATIENCE_MS });
-      // Locks: ACCESS EXCLUSIVE on the tenant's tables, for milliseconds. The instance does not
-      // run, and the statement waits for remaining readers.
-      await session.withLockRetries(
+    await this.#withSession(session =>
+      session.dropSchema(
+        this.nameOf(tenantId),
         `Dropping the tables of the plugin '${
           this.#pluginId
         }' of the tenant ${tenantId}`,
         { patienceMs: PATIENCE_MS },
-        () =>
-          session.query(
-            `drop schema if exists ${escapeIdentifier(name)} cascade`,
-          ),
-      );
-    });
+      ),
+    );
   }
 
   async #create(session: TablesSession, name: string): Promise<void> {
@@ -172,29 +162,11 @@ export class PluginSchemas {
     if (found.length > 0) {
       return;
     }
-    try {
-      await session.query(`create schema ${escapeIdentifier(name)}`);
-    } catch (error) {
-      if (!hasCode(error, INSUFFICIENT_PRIVILEGE)) {
-        throw error;
-      }
-      throw new EngineTablesError(
-        `The schema "${name}" can't be created: the database user of the plugin '${
-          this.#pluginId
-        }' lacks the right CREATE on its database. Grant it`,
-      );
-    }
+    await session.query(`create schema ${escapeIdentifier(name)}`);
   }
 
-  async #withSession<T>(
-    work: (session: TablesSession) => Promise<T>,
-  ): Promise<T> {
-    const session = await TablesSession.open(this.#connection);
-    try {
-      return await work(session);
-    } finally {
-      await session.close();
-    }
+  #withSession<T>(work: (session: TablesSession) => Promise<T>): Promise<T> {
+    return TablesSession.use(this.#connection, work);
   }
 }
 

@@ -8,13 +8,8 @@ import {
   type TenantEngineReport,
   type TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
-import {
-  type ClientConfig,
-  escapeIdentifier,
-  escapeLiteral,
-  Pool,
-  type PoolClient,
-} from 'pg';
+import { type ClientConfig, escapeIdentifier, escapeLiteral, Pool } from 'pg';
+import { hasCode } from '../tables/TablesSession';
 
 /** The status of a tenant's engine in the process that does its background work. */
 export interface EngineNote {
@@ -238,15 +233,11 @@ export class EngineStatusStore {
           schema,
         )} as schema, count(*)::int as errors ${fromErrorsOf(schema)}`,
     );
-    const client = await this.#pool.connect();
-    let failure: unknown;
     try {
-      await client.query('begin');
-      await client.query(`set local statement_timeout = ${COUNT_TIMEOUT_MS}`);
-      const { rows } = await client.query<{ schema: string; errors: number }>(
+      const rows = await this.#query<{ schema: string; errors: number }>(
+        `set local statement_timeout = ${COUNT_TIMEOUT_MS}`,
         statements.join('\nunion all\n'),
       );
-      await client.query('commit');
       return new Map(
         rows.map(({ schema, errors }) => [
           schemas.get(schema) ?? schema,
@@ -254,13 +245,10 @@ export class EngineStatusStore {
         ]),
       );
     } catch (error) {
-      failure = error;
-      if ((error as { code?: string }).code === QUERY_CANCELED) {
+      if (hasCode(error, QUERY_CANCELED)) {
         return new Map();
       }
       throw error;
-    } finally {
-      release(client, failure);
     }
   }
 
@@ -421,30 +409,33 @@ export class EngineStatusStore {
     await this.#pool.end();
   }
 
-  async #asAdmin<TRow extends object>(
+  #asAdmin<TRow extends object>(
     sql: string,
-    values: unknown[] = [],
+    values?: unknown[],
+  ): Promise<TRow[]> {
+    return this.#query(`set local role ${ADMIN_ROLE}`, sql, values);
+  }
+
+  /** A statement with a setting of its own. */
+  async #query<TRow extends object>(
+    setting: string,
+    sql: string,
+    values?: unknown[],
   ): Promise<TRow[]> {
     const client = await this.#pool.connect();
-    let failure: unknown;
+    let isDone = false;
     try {
       await client.query('begin');
-      await client.query(`set local role ${ADMIN_ROLE}`);
+      await client.query(setting);
       const { rows } = await client.query<TRow>(sql, values);
       await client.query('commit');
+      isDone = true;
       return rows;
-    } catch (error) {
-      failure = error;
-      throw error;
     } finally {
-      release(client, failure);
+      // After a failure a statement may be under way, and the role another one.
+      client.release(!isDone);
     }
   }
-}
-
-/** After a failure a statement may be under way, and the role another one. */
-function release(client: PoolClient, failure: unknown): void {
-  client.release(failure !== undefined);
 }
 
 function toReport(

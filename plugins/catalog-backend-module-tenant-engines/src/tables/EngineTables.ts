@@ -4,7 +4,6 @@ import { InputError } from '@backstage/errors';
 import {
   attachEngine,
   engineSchemaOf,
-  operatorCommand,
   restoreEngineTriggers,
 } from 'backstage-catalog-tenancy-migrations';
 import { type ClientConfig, escapeIdentifier } from 'pg';
@@ -15,7 +14,6 @@ import {
   migrateTenant,
   missing,
   readVersion,
-  readVersions,
   VERSION_TABLE,
   withOwnCatalogs,
 } from './upstreamMigrations';
@@ -24,25 +22,11 @@ import {
 const DEFAULT_CATALOG = 'default catalog';
 
 const APP_ROLE = 'portal_app';
-const ADMIN_ROLE = 'portal_admin';
 
-const SCHEMA_OF_TENANT =
-  /^tenant_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-const VERSIONS_PER_QUERY = 50;
 const LOCK_MS = 50;
 const PATIENCE_MS = 5 * 60_000;
-
-/**
- * The triggers may not be created. The reason can be queried only after the transaction has
- * ended.
- */
-class NotAdminError extends EngineTablesError {
-  constructor(cause: unknown) {
-    super('The login may not create triggers', { cause });
-  }
-}
 
 export interface EngineTablesOptions {
   /**
@@ -58,15 +42,11 @@ export interface EngineTablesOptions {
   patienceMs?: number;
 }
 
-/** The tables of one tenant. */
-export interface TenantTables {
-  tenantId: string;
-  /**
-   * Whether they have the migrations of this release: `older` if some are missing, `newer` if
-   * they have others.
-   */
-  version: 'current' | 'older' | 'newer';
-}
+/**
+ * Whether the tables of a tenant have the migrations of this release: `older` if some are missing,
+ * `newer` if they have others.
+ */
+export type TablesVersion = 'current' | 'older' | 'newer';
 
 /**
  * The tables of the tenants' engines: a schema for each tenant, in the database of the
@@ -92,25 +72,29 @@ export class EngineTables {
 
   /**
    * Creates the schema of a tenant, with tables, triggers and the state of the adoption, in one
-   * transaction. Does nothing if the schema exists, in any version.
+   * transaction. Does nothing if the schema exists.
+   *
+   * @returns the version of the tables that it has found, or `created`
    */
-  async provision(tenantId: string): Promise<'created' | 'present'> {
+  async provision(tenantId: string): Promise<TablesVersion | 'created'> {
     const schema = schemaOf(tenantId);
     const { patienceMs } = this.options;
-    return this.withSession(session =>
-      session.transaction(async () => {
+    return this.withSession(async session => {
+      if (await hasTables(session, schema)) {
+        return this.versionOf(session, schema);
+      }
+      return session.transaction(async () => {
         await session.lock(schema, { scope: 'transaction', patienceMs });
         if (await hasTables(session, schema)) {
-          return 'present';
+          return this.versionOf(session, schema);
         }
-        await requireCreate(session);
         await session.query(`create schema ${escapeIdentifier(schema)}`);
         await this.migrate(session, { schema, title: titleOf(tenantId) });
         await this.attach(session, tenantId, schema);
         await revokeAll(session, schema);
-        return 'created';
-      }),
-    );
+        return 'created' as const;
+      });
+    });
   }
 
   /**
@@ -124,19 +108,8 @@ export class EngineTables {
     tenantId: string,
     catalogSchema: string,
   ): Promise<void> {
-    const { schema, logger } = this.options;
-    const engine = { schema, tenantId, catalogSchema };
+    const engine = { schema: this.options.schema, tenantId, catalogSchema };
     try {
-      if (await isAttached(session, engine)) {
-        logger.warn(
-          `The catalog tables of the tenant ${tenantId} were gone, with the locations that ` +
-            'were registered. They are made anew, and the tenant keeps its entities: ' +
-            `"${operatorCommand(
-              'adopt',
-              '--tenant <slug>',
-            )}" removes those that its engine does not ingest again`,
-        );
-      }
       await session.query(attachEngine(engine).join(';\n'));
     } catch (error) {
       // Raised by attachEngine, or on a database that is not migrated.
@@ -148,7 +121,7 @@ export class EngineTables {
           { cause: error },
         );
       }
-      throw hasCode(error, '42501') ? new NotAdminError(error) : error;
+      throw error;
     }
   }
 
@@ -181,7 +154,7 @@ export class EngineTables {
                 `The tenant ${tenantId} has no tables of its own to upgrade`,
               );
             }
-            if (await this.isCurrent(session, schema)) {
+            if ((await this.versionOf(session, schema)) === 'current') {
               return;
             }
             await lockTables(session, schema);
@@ -194,13 +167,12 @@ export class EngineTables {
     );
   }
 
-  /** Whether it has all migrations, and none of a newer release. */
-  private async isCurrent(
+  private async versionOf(
     session: TablesSession,
     schema: string,
-  ): Promise<boolean> {
+  ): Promise<TablesVersion> {
     const done = (await readVersion(session, schema)) ?? [];
-    return versionOf(await this.migrations(), done) === 'current';
+    return versionOf(await this.migrations(), done);
   }
 
   private async migrate(
@@ -233,9 +205,6 @@ export class EngineTables {
         (text, values) => session.query(text, values),
       );
     } catch (error) {
-      if (hasCode(error, '42501')) {
-        throw new NotAdminError(error);
-      }
       if (hasCode(error, '42P01', '42703', '42809')) {
         throw new EngineTablesError(
           `${name} of the catalog changes a table from which the tenant's entities are carried, in a way that ` +
@@ -249,72 +218,32 @@ export class EngineTables {
     }
   }
 
-  /**
-   * The tenants that have a schema, and of which version it is.
-   *
-   * @param tenantIds - of these alone
-   */
-  async list(tenantIds?: string[]): Promise<TenantTables[]> {
-    const all = await this.migrations();
-    return this.withSession(async session => {
-      const found = await session.query<{ schema: string }>(
-        `select n.nspname as schema
-           from pg_catalog.pg_namespace n
-           join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $1
-          where n.nspname ~ '^tenant_[0-9a-f]{32}$'
-            and ($2::text[] is null or n.nspname = any ($2))
-          order by 1`,
-        [VERSION_TABLE, tenantIds?.map(schemaOf)],
-      );
-      const tenants: TenantTables[] = [];
-      for (let at = 0; at < found.length; at += VERSIONS_PER_QUERY) {
-        const rows = await session.query<{
-          schema: string;
-          done: string[];
-        }>(readVersions(found.slice(at, at + VERSIONS_PER_QUERY)));
-        tenants.push(
-          ...rows.map(({ schema, done }) => ({
-            tenantId: tenantOf(schema),
-            version: versionOf(all, done),
-          })),
-        );
-      }
-      return tenants;
-    });
+  /** The tenants that have a schema. */
+  async list(): Promise<{ tenantId: string }[]> {
+    return this.withSession(session =>
+      session.query(
+        `select substr(nspname, 8)::uuid::text as "tenantId"
+           from pg_catalog.pg_namespace
+          where nspname ~ '^tenant_[0-9a-f]{32}$' order by 1`,
+      ),
+    );
   }
 
   /**
-   * Drops the schema of a tenant, and the state of its adoption; the rows of the tenant stay.
-   * Nothing where there is none.
+   * Drops the schema of a tenant; nothing where there is none. The rows of the tenant and the state
+   * of its adoption stay: `provision` makes the tables again, such as for a tenant that is restored
+   * after its purge.
    *
-   * @param options - with `staysAttached` the state of the adoption stays: `provision` makes
-   *   the tables again, such as for a tenant that is restored after its purge
-   *
-   * Locks: ACCESS EXCLUSIVE on the tenant's own tables. It gives up after 100 ms to 2 s
-   * and comes again, so that others who use them wait no longer.
+   * Locks: as {@link TablesSession.dropSchema}.
    */
-  async drop(
-    tenantId: string,
-    options: { staysAttached?: boolean } = {},
-  ): Promise<void> {
-    const name = schemaOf(tenantId);
-    const { schema, patienceMs } = this.options;
-    await this.withSession(async session => {
-      await session.lock(name, { scope: 'session', patienceMs });
-      await session.withLockRetries(
+  async drop(tenantId: string): Promise<void> {
+    await this.withSession(session =>
+      session.dropSchema(
+        schemaOf(tenantId),
         `Dropping the catalog tables of the tenant ${tenantId}`,
-        { patienceMs },
-        () =>
-          session.transaction(async () => {
-            await session.query(
-              `drop schema if exists ${escapeIdentifier(name)} cascade`,
-            );
-            if (!options.staysAttached) {
-              await forgetEngine(session, { schema, tenantId });
-            }
-          }),
-      );
-    });
+        this.options,
+      ),
+    );
   }
 
   /**
@@ -363,104 +292,10 @@ export class EngineTables {
     return listMigrations(this.options.migrationsDirectory);
   }
 
-  private async withSession<T>(
+  private withSession<T>(
     use: (session: TablesSession) => Promise<T>,
   ): Promise<T> {
-    const session = await TablesSession.open(this.options.connection);
-    try {
-      return await use(session);
-    } catch (error) {
-      if (error instanceof NotAdminError) {
-        throw await explainAttach(session, error);
-      }
-      throw error;
-    } finally {
-      await session.close();
-    }
-  }
-}
-
-async function explainAttach(
-  session: TablesSession,
-  { cause }: NotAdminError,
-): Promise<unknown> {
-  const [role] = await session.query<{ may: boolean; grant: string }>(
-    `select pg_has_role(oid, 'member') as may,
-            format('GRANT %I TO %I', rolname, current_user) as grant
-       from pg_roles where rolname = $1`,
-    [ADMIN_ROLE],
-  );
-  return role && !role.may
-    ? new EngineTablesError(
-        `The login may not create the triggers that carry a tenant's entities: ${role.grant}`,
-        { cause },
-      )
-    : cause;
-}
-
-/**
- * Works with rows of the adoption's tables, if there are any, as the role that owns them.
- * The caller has begun a transaction.
- */
-async function withAdoption<T>(
-  session: TablesSession,
-  schema: string,
-  work: (table: (name: string) => string) => Promise<T>,
-): Promise<T | undefined> {
-  const [{ exists }] = await session.query<{ exists: boolean }>(
-    `select exists (
-       select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
-        where n.nspname = $1 and c.relname = 'adoption_state') as exists`,
-    [schema],
-  );
-  if (!exists) {
-    return undefined;
-  }
-  await session.query(`set local role ${ADMIN_ROLE}`);
-  const result = await work(name => `${escapeIdentifier(schema)}.${name}`);
-  await session.query('reset role');
-  return result;
-}
-
-/** Whether the adoption has a state for an engine of the tenant. */
-async function isAttached(
-  session: TablesSession,
-  { schema, tenantId }: { schema: string; tenantId: string },
-): Promise<boolean> {
-  const found = await withAdoption(session, schema, table =>
-    session.query(
-      `select from ${table(
-        'adoption_state',
-      )} where tenant_id = $1 and key = 'engine'`,
-      [tenantId],
-    ),
-  );
-  return (found ?? []).length > 0;
-}
-
-/** Removes the adoption's state of a tenant's engine, whose tables were dropped. */
-async function forgetEngine(
-  session: TablesSession,
-  { schema, tenantId }: { schema: string; tenantId: string },
-): Promise<void> {
-  await withAdoption(session, schema, async table => {
-    for (const name of ['adoption_faults', 'adoption_state']) {
-      await session.query(`delete from ${table(name)} where tenant_id = $1`, [
-        tenantId,
-      ]);
-    }
-  });
-}
-
-async function requireCreate(session: TablesSession): Promise<void> {
-  const [{ may, grant }] = await session.query<{ may: boolean; grant: string }>(
-    `select has_database_privilege(current_database(), 'create') as may,
-            format('GRANT CREATE ON DATABASE %I TO %I', current_database(), current_user) as grant`,
-  );
-  if (!may) {
-    throw new EngineTablesError(
-      `The login may not create the schemas of tenants: ${grant}`,
-    );
+    return TablesSession.use(this.options.connection, use);
   }
 }
 
@@ -468,7 +303,7 @@ async function requireCreate(session: TablesSession): Promise<void> {
  * Locks all tables of a schema in the caller's transaction, before it uses one of them:
  * otherwise a session that holds one and waits for another would deadlock with it. PostgreSQL
  * checks for deadlocks after a second; by then this has all locks or has given up. The list of
- * migrations stays readable: only {@link EngineTables.list} reads it, of many tenants at once.
+ * migrations stays readable, by which {@link EngineTables.provision} knows the version.
  */
 async function lockTables(
   session: TablesSession,
@@ -556,7 +391,7 @@ async function hasTables(
   return found.length > 0;
 }
 
-function versionOf(all: string[], done: string[]): TenantTables['version'] {
+function versionOf(all: string[], done: string[]): TablesVersion {
   if (missing(done, all).length > 0) {
     return 'newer';
   }
@@ -575,8 +410,4 @@ function schemaOf(tenantId: string): string {
     );
   }
   return engineSchemaOf(tenantId.toLowerCase());
-}
-
-function tenantOf(schema: string): string {
-  return schema.replace(SCHEMA_OF_TENANT, '$1-$2-$3-$4-$5');
 }

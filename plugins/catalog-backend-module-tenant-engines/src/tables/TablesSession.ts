@@ -98,6 +98,19 @@ export class TablesSession {
     return session;
   }
 
+  /** A session for some work, which is closed after it. */
+  static async use<T>(
+    connection: ClientConfig,
+    work: (session: TablesSession) => Promise<T>,
+  ): Promise<T> {
+    const session = await TablesSession.open(connection);
+    try {
+      return await work(session);
+    } finally {
+      await session.close();
+    }
+  }
+
   /** The message of PostgreSQL, without the statement that Knex puts before it. */
   private readonly messages = new WeakMap<object, string>();
 
@@ -211,6 +224,23 @@ export class TablesSession {
       // Random, so as not to coincide with a regular transaction each time.
       await delay(timeoutMs * (REST + Math.random()), undefined, { signal });
     }
+  }
+
+  /**
+   * Drops a schema with all tables in it, if it exists.
+   *
+   * Locks: ACCESS EXCLUSIVE on the tables. It gives up after 100 ms to 2 s and comes again, so
+   * that others who use them wait no longer.
+   */
+  async dropSchema(
+    name: string,
+    title: string,
+    wait: WaitOptions,
+  ): Promise<void> {
+    await this.lock(name, { scope: 'session', ...wait });
+    await this.withLockRetries(title, wait, () =>
+      this.query(`drop schema if exists ${escapeIdentifier(name)} cascade`),
+    );
   }
 
   /**

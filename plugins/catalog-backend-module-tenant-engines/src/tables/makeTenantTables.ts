@@ -55,9 +55,8 @@ export async function makeTenantTables(options: {
     }).provision(tenantId);
     return;
   }
-  const session = await TablesSession.open(connection);
-  try {
-    await session.transaction(async () => {
+  await TablesSession.use(connection, session =>
+    session.transaction(async () => {
       await session.query(`create schema ${escapeIdentifier(schema)}`);
       if (directory) {
         await migrateTenant(session, {
@@ -67,10 +66,8 @@ export async function makeTenantTables(options: {
           warn: () => undefined,
         });
       }
-    });
-  } finally {
-    await session.close();
-  }
+    }),
+  );
 }
 
 function directoryOf(pluginId: string): string {

@@ -35,8 +35,7 @@ describe('the purge of the tables of engines', () => {
           dropped.push(tenantId);
           restored?.(tenantId);
         },
-        list: async () =>
-          withTables.map(tenantId => ({ tenantId, version: 'current' })),
+        list: async () => withTables.map(tenantId => ({ tenantId })),
       },
       tenants: {
         list: async ({ limit = 0, offset = 0 } = {}) => ({

@@ -20,7 +20,7 @@ export async function schedulePurge(options: {
   scheduler: SchedulerService;
   tables: {
     list(): Promise<{ tenantId: string }[]>;
-    drop(tenantId: string, options: { staysAttached: true }): Promise<void>;
+    drop(tenantId: string): Promise<void>;
   };
   /** The name of the tables in messages; those of the engine by default. */
   name?: string;
@@ -57,7 +57,7 @@ async function purgeTables(
     // Others took their time, in which it may have been restored.
     const tenant = slug && !signal.aborted && (await tenants.get(slug));
     if (tenant && isOverdue(tenant)) {
-      await tables.drop(tenantId, { staysAttached: true });
+      await tables.drop(tenantId);
       logger.info(
         `Removed the tables of the ${name} of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
       );

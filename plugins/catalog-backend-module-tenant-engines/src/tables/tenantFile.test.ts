@@ -16,8 +16,7 @@ const CLI = join(
   'packages/catalog-tenancy-cli/bin/backstage-catalog-tenancy-cli',
 );
 
-/** More, such as 50000, for a measurement. */
-const ENTITIES = Number(process.env.TENANT_ENTITIES ?? 40);
+const ENTITIES = 40;
 
 const databases = createTestDatabases({ versions: 'newest' });
 

@@ -18,25 +18,22 @@ import { READS_TABLE } from '../sources/ReadsUnderWay';
 import { EngineStatusStore } from '../status/EngineStatusStore';
 import { inventory } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
-import { recordStatements } from './__testUtils__/recordStatements';
 import { EngineTables } from './EngineTables';
 import { TableUpgrades } from './TableUpgrades';
 import { fillEngine } from './__testUtils__/fillEngine';
 
 jest.setTimeout(3_600_000);
 
-const TENANTS = Number(process.env.ENGINE_UPGRADES_TENANTS ?? 8);
-const ENTITIES = Number(process.env.ENGINE_UPGRADES_ENTITIES ?? 5);
-const PROCESSES = Number(process.env.ENGINE_UPGRADES_PROCESSES ?? 2);
+const TENANTS = 8;
+const ENTITIES = 5;
 const WRITERS = 2;
 const READERS = 2;
-/** Nearly a second for each tenant: 2,000 of them in half an hour. */
-const ENOUGH = { withinMs: 300_000 + TENANTS * 900 };
-/** Of a writer or reader between two statements, at most: less where times are measured. */
-const PAUSE_MS = process.env.ENGINE_UPGRADES_TENANTS ? 10 : 100;
+/** Of a writer or reader between two statements, at most. */
+const PAUSE_MS = 100;
 
 // The newest of upstream's: it removes rows, and creates indexes with CONCURRENTLY.
 const MIGRATION = '20260510000000_search_indices_and_dedup.js';
+const INDEX = 'search_entity_key_value_idx';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -107,11 +104,6 @@ describe.each(databases.eachSupportedId())(
         [schema],
       );
 
-    const tablesMadeFor = async ({ tenantId }: ActiveTenant) => {
-      const schema = engineSchemaOf(tenantId);
-      return [await structureOf(schema), await triggersOf(schema)];
-    };
-
     /** The status of an answer, of a connection that a busy process can't have closed meanwhile. */
     const readEntity = (baseUrl: string, slug: string) =>
       new Promise<number | undefined>((resolve, reject) =>
@@ -131,10 +123,7 @@ describe.each(databases.eachSupportedId())(
         ).on('error', reject),
       );
 
-    /**
-     * Tenants that have an engine, with tables of the earlier release and entities in them. The
-     * product makes the tables of the first, and its statements make those of the others.
-     */
+    /** Tenants that have an engine, with tables of the earlier release and entities in them. */
     async function olderTenants(count: number): Promise<ActiveTenant[]> {
       const tenants = Array.from({ length: count }, (_, nr) => ({
         tenantId: randomUUID(),
@@ -153,33 +142,11 @@ describe.each(databases.eachSupportedId())(
           where tenant_id = any ($1)`,
         [tenants.map(({ tenantId }) => tenantId)],
       );
-      const [first, ...others] = tenants;
-      const statements = await recordStatements(() =>
-        tablesOf(older).provision(first.tenantId),
-      );
-      await seed(first.tenantId);
-      const makeOthers = () =>
-        use(async client => {
-          for (;;) {
-            const next = others.pop();
-            if (!next) {
-              return;
-            }
-            await client.query(
-              statements
-                .replaceAll(first.tenantId, next.tenantId)
-                .replaceAll(
-                  engineSchemaOf(first.tenantId),
-                  engineSchemaOf(next.tenantId),
-                ),
-            );
-            await seed(next.tenantId);
-          }
-        });
-      await Promise.all([makeOthers(), makeOthers()]);
-      expect(await tablesMadeFor(tenants[count - 1])).toEqual(
-        await tablesMadeFor(first),
-      );
+      const tables = tablesOf(older);
+      for (const { tenantId } of tenants) {
+        await tables.provision(tenantId);
+        await seed(tenantId);
+      }
       return tenants;
     }
 
@@ -194,6 +161,15 @@ describe.each(databases.eachSupportedId())(
         [tenantId, ENTITIES],
       );
     }
+
+    const countCurrent = async () => {
+      const [{ count }] = await query<{ count: number }>(
+        `select count(*)::int as count from pg_class
+          where relname = $1 and relnamespace::regnamespace::text like 'tenant_%'`,
+        [INDEX],
+      );
+      return count;
+    };
 
     const breakTables = (tenantId: string) =>
       query(
@@ -240,7 +216,6 @@ describe.each(databases.eachSupportedId())(
       const upgrades = new TableUpgrades({
         logger,
         tables: {
-          list: some => tables.list(some),
           provision: tenantId => tables.provision(tenantId),
           upgrade: async (tenantId, options) => {
             order.push(`begin ${tenantId}`);
@@ -284,11 +259,10 @@ describe.each(databases.eachSupportedId())(
       );
       await mendTables(broken.tenantId);
       await ready(broken);
-      const versions = (await tables.list()).map(({ version }) => version);
-      expect(versions).toEqual(['current', 'current', 'current']);
+      expect(await countCurrent()).toBe(3);
     });
 
-    it('are listed, and the engines of others reported on, while one is upgraded', async () => {
+    it('delay no report on other engines while they are upgraded', async () => {
       const [upgraded, other] = await olderTenants(2);
       let goOn = () => {};
       const gate = {
@@ -315,14 +289,7 @@ describe.each(databases.eachSupportedId())(
       try {
         await waitUntil('the migration', () => gate.begun);
         const ids = [upgraded, other].map(({ tenantId }) => tenantId);
-        const listed = await withDeadline('the list', tables.list(ids), {
-          withinMs: 30_000,
-        });
-        expect(listed.map(({ version }) => version)).toEqual([
-          'older',
-          'older',
-        ]);
-        const reports = await status.report(ids);
+        const reports = await withDeadline('the reports', status.report(ids));
         expect(ids.map(each => reports.get(each)!.lagSeconds)).toEqual([
           undefined,
           0,
@@ -334,22 +301,14 @@ describe.each(databases.eachSupportedId())(
       }
     });
 
-    it(`are upgraded under load by ${PROCESSES} backends, of which one is killed twice, with ${TENANTS} tenants`, async () => {
+    it('are upgraded under load by two backends, of which one is killed twice', async () => {
       const tenants = await olderTenants(TENANTS);
       const broken = tenants[Math.floor(Math.random() * TENANTS)];
       await breakTables(broken.tenantId);
       const load = startLoad(tenants);
       const tables = tablesOf();
-      const countCurrent = async () =>
-        (await tables.list()).filter(({ version }) => version === 'current')
-          .length;
-      const startedAt = performance.now();
-      const others = await Promise.all(
-        Array.from({ length: PROCESSES - 1 }, () => start()),
-      );
-      for (const other of others.slice(0, 1)) {
-        load.requestFrom(other.baseUrl);
-      }
+      const other = await start();
+      load.requestFrom(other.baseUrl);
       // At random moments, at which some are done and others are not.
       const moments = [1, 2].map(part =>
         Math.floor((TENANTS * (part - Math.random())) / 3),
@@ -359,7 +318,6 @@ describe.each(databases.eachSupportedId())(
         await backend.until(
           `${moment} tenants to be upgraded`,
           async () => (await countCurrent()) >= moment,
-          ENOUGH,
         );
         await backend.kill();
       }
@@ -367,19 +325,8 @@ describe.each(databases.eachSupportedId())(
       await survivor.until(
         'all tenants but one to be upgraded',
         async () => (await countCurrent()) === TENANTS - 1,
-        ENOUGH,
       );
-      others.forEach(({ backend }) => backend.throwIfEnded());
-      const tookMs = performance.now() - startedAt;
-      if (process.env.ENGINE_UPGRADES_TENANTS) {
-        process.stdout.write(
-          `${TENANTS} tenants of ${ENTITIES} entities, ${PROCESSES} processes: ${
-            Math.round(tookMs / 100) / 10
-          } s from the first start to the last upgrade, killed at ${moments.join(
-            ' and ',
-          )}; ${load.summary()}\n`,
-        );
-      }
+      other.backend.throwIfEnded();
       const target = 'https://example.com/catalog-info.yaml';
       const register = (slug: string) =>
         fetch(`${baseUrl}/api/catalog/locations?dryRun=true`, {
@@ -443,22 +390,12 @@ describe.each(databases.eachSupportedId())(
           Object.fromEntries(refs.map(ref => [ref, 0])),
         ]),
       );
-      const tookMs = {
-        write: [] as number[],
-        read: [] as number[],
-        request: [] as number[],
-      };
       const refusals: (number | undefined)[] = [];
       let isOver = false;
       const pick = <T>(all: T[]) => all[Math.floor(Math.random() * all.length)];
-      const worker = async (
-        what: keyof typeof tookMs,
-        once: () => Promise<unknown>,
-      ) => {
+      const worker = async (once: () => Promise<unknown>) => {
         while (!isOver) {
-          const startedAt = performance.now();
           await once();
-          tookMs[what].push(performance.now() - startedAt);
           await delay(Math.random() * PAUSE_MS);
         }
       };
@@ -494,39 +431,26 @@ describe.each(databases.eachSupportedId())(
         workers.push(work);
       };
       for (let nr = 0; nr < WRITERS; nr += 1) {
-        add(worker('write', write(nr)));
+        add(worker(write(nr)));
       }
       for (let nr = 0; nr < READERS; nr += 1) {
-        add(worker('read', read));
+        add(worker(read));
       }
       const requestFrom = async (baseUrl: string) => {
         const statusOfOne = () => readEntity(baseUrl, pick(tenants).tenantSlug);
         const isUp = async () => (await statusOfOne()) === 200;
         const end = () => isOver || isUp().catch(() => false);
-        await waitUntil('a backend to answer', end, ENOUGH);
-        await worker('request', async () => {
+        await waitUntil('a backend to answer', end);
+        await worker(async () => {
           const status = await statusOfOne();
           if (status !== 200) {
             refusals.push(status);
           }
         });
       };
-      const summaryOf = (what: keyof typeof tookMs) => {
-        const sorted = tookMs[what].sort((a, b) => a - b);
-        const at = (part: number) =>
-          Math.round(sorted[Math.ceil(sorted.length * part) - 1]);
-        return `${sorted.length} ${what}s, p50 ${at(0.5)}, p95 ${at(
-          0.95,
-        )} and at most ${at(1)} ms`;
-      };
       return {
         /** One that runs from now on. */
         requestFrom: (baseUrl: string) => add(requestFrom(baseUrl)),
-        summary: () =>
-          [
-            ...(['write', 'read', 'request'] as const).map(summaryOf),
-            `${refusals.length} requests refused`,
-          ].join('; '),
         /** The changes that were written. */
         async stop() {
           isOver = true;

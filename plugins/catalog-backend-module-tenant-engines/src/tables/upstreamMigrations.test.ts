@@ -166,19 +166,15 @@ describe.each(databases.eachSupportedId())(
        values ('e', 'kind', 'component'), ('e', 'kind', 'component')`,
       );
       const tables = database.tables();
-      expect(await tables.list()).toEqual([
-        { tenantId: first, version: 'older' },
-        { tenantId: second, version: 'older' },
-      ]);
+      const versions = () =>
+        Promise.all([first, second].map(each => tables.provision(each)));
+      expect(await versions()).toEqual(['older', 'older']);
       await Promise.all([
         tables.upgrade(first),
         database.tables().upgrade(first),
         database.tables().upgrade(second),
       ]);
-      expect(await tables.list()).toEqual([
-        { tenantId: first, version: 'current' },
-        { tenantId: second, version: 'current' },
-      ]);
+      expect(await versions()).toEqual(['current', 'current']);
       // A new tenant has the new version.
       const third = randomUUID();
       await tables.provision(third);
@@ -195,9 +191,6 @@ describe.each(databases.eachSupportedId())(
       expect(
         await database.query(`select key from ${engineSchemaOf(first)}.search`),
       ).toEqual([{ key: 'kind' }]);
-      expect(
-        (await tables.list()).every(each => each.version === 'current'),
-      ).toBe(true);
     });
 
     it('refuse tables of a newer release, and leave them', async () => {
@@ -214,7 +207,7 @@ describe.each(databases.eachSupportedId())(
       expect(await inventory(database, engineSchemaOf(tenantId))).toEqual(
         before,
       );
-      expect(await old.list()).toEqual([{ tenantId, version: 'newer' }]);
+      expect(await old.provision(tenantId)).toBe('newer');
     });
 
     it.each([
@@ -253,7 +246,7 @@ describe.each(databases.eachSupportedId())(
           await client.query('commit');
           await withDeadline('the upgrade', upgrading);
         });
-        expect(await newer.list()).toEqual([{ tenantId, version: 'current' }]);
+        expect(await newer.provision(tenantId)).toBe('current');
       },
     );
 
@@ -286,9 +279,7 @@ describe.each(databases.eachSupportedId())(
         `await knex.raw('create table second (a int)')`,
       );
       await corrected.upgrade(tenantId);
-      expect(await corrected.list()).toEqual([
-        { tenantId, version: 'current' },
-      ]);
+      expect(await corrected.provision(tenantId)).toBe('current');
     });
 
     it.each([true, false])(

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { escapeIdentifier, escapeLiteral } from 'pg';
+import { escapeIdentifier } from 'pg';
 import { EngineTablesError, isLockFailure } from './TablesSession';
 import type { TablesSession } from './TablesSession';
 
@@ -42,18 +42,6 @@ export async function readVersion(
     `select name from ${escapeIdentifier(schema)}.${VERSION_TABLE} order by id`,
   );
   return rows.map(({ name }) => name);
-}
-
-/** The query for the migrations that several schemas have: `schema` and `done`. */
-export function readVersions(schemas: { schema: string }[]): string {
-  return schemas
-    .map(
-      ({ schema }) => `select ${escapeLiteral(schema)} as schema,
-        array(select name::text from ${escapeIdentifier(
-          schema,
-        )}.${VERSION_TABLE}) as done`,
-    )
-    .join(' union all ');
 }
 
 /** The migrations that a schema lacks. */
@@ -214,15 +202,6 @@ export async function withOwnCatalogs<T>(
 }
 
 async function hideOtherSchemas(session: TablesSession): Promise<void> {
-  const [{ may, grant }] = await session.query<{ may: boolean; grant: string }>(
-    `select has_database_privilege(current_database(), 'temporary') as may,
-            format('GRANT TEMPORARY ON DATABASE %I TO %I', current_database(), current_user) as grant`,
-  );
-  if (!may) {
-    throw new EngineTablesError(
-      `The login may not create temporary tables, which the catalog's migrations need: ${grant}`,
-    );
-  }
   const views = [
     ...Object.entries(CATALOGS).map(
       ([catalog, column]) =>
