@@ -77,8 +77,6 @@ const LONGEST_SLEEP_MS = 24 * 60 * 60_000;
 export class EngineSleep {
   readonly #options: EngineSleepOptions;
   readonly #look: CoalescedRefresh;
-  /** Until the next engine is due. */
-  #alarm?: NodeJS.Timeout;
   #isStopped = false;
 
   constructor(options: EngineSleepOptions) {
@@ -109,17 +107,19 @@ export class EngineSleep {
 
   /** Stops the engines that have nothing to do before they are due, and starts those that are. */
   async check(): Promise<void> {
-    for (const entry of this.#options.entries.values()) {
+    const { entries, wake, wakes } = this.#options;
+    for (const entry of entries.values()) {
       if (this.#maySleep(entry)) {
         await this.#sleep(entry);
       }
     }
-    await this.#startDue();
+    if ([...entries.values()].some(({ sleep }) => sleep)) {
+      (await wakes.findDue()).forEach(wake);
+    }
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    clearTimeout(this.#alarm);
     await this.#look.ended();
   }
 
@@ -146,24 +146,6 @@ export class EngineSleep {
         entry.sleep = entry.supervised ? 'awake' : 'asleep';
         entry.asleepSince = performance.now();
       }
-    }
-  }
-
-  /** Starts those that are due, and comes again when the next one is. */
-  async #startDue(): Promise<void> {
-    const { entries, timing, wake, wakes } = this.#options;
-    if (![...entries.values()].some(({ sleep }) => sleep)) {
-      return;
-    }
-    const { tenantIds, nextInMs = Infinity } = await wakes.findDue();
-    tenantIds.forEach(wake);
-    clearTimeout(this.#alarm);
-    // The next check sets the alarm for what is later.
-    if (nextInMs < timing.checkMs && !this.#isStopped) {
-      this.#alarm = setTimeout(
-        () => this.#startDue().catch(() => undefined),
-        Math.ceil(nextInMs) + 1,
-      ).unref();
     }
   }
 

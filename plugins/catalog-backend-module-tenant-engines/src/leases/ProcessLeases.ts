@@ -130,13 +130,12 @@ export class ProcessLeases {
     this.refresh();
   }
 
-  /** Starts to claim and renew leases, in the background. */
+  /** Starts to claim and renew leases, in the background, unless the process has the role `none`. */
   start(options: StartOptions): void {
     this.#started = options;
-    this.#loops =
-      this.role === 'all'
-        ? [this.#keepRenewing(options), this.#keepLooking(options)]
-        : [this.#keepWatch(options)];
+    if (this.role === 'all') {
+      this.#loops = [this.#keepRenewing(options), this.#keepLooking(options)];
+    }
   }
 
   /** Reads the tenants again after a change. */
@@ -216,9 +215,7 @@ export class ProcessLeases {
         this.#patientUntil = performance.now() + this.#leaseMs;
         if (!hasFailed && !signal.aborted) {
           options.logger.warn(
-            `The leases of tenants can't be renewed at the moment: ${explain(
-              error,
-            )}`,
+            `The leases of tenants can't be renewed at the moment: ${error}`,
           );
         }
         hasFailed = true;
@@ -290,9 +287,7 @@ export class ProcessLeases {
         this.#isStale = true;
         if (!hasFailed && !signal.aborted) {
           options.logger.warn(
-            `Tenants can't be divided among the processes at the moment: ${explain(
-              error,
-            )}`,
+            `Tenants can't be divided among the processes at the moment: ${error}`,
           );
         }
         hasFailed = true;
@@ -395,9 +390,7 @@ export class ProcessLeases {
     this.#givingUp = giveUp()
       .catch(error =>
         // The next check finds that this process still holds them.
-        logger.warn(
-          `Leases can't be given up at the moment: ${explain(error)}`,
-        ),
+        logger.warn(`Leases can't be given up at the moment: ${error}`),
       )
       .finally(() => {
         this.#givingUp = undefined;
@@ -407,29 +400,6 @@ export class ProcessLeases {
   async #runHooks(tenantId: string): Promise<void> {
     await Promise.all([...this.#hooks].map(hook => hook(tenantId)));
   }
-
-  /** Warns of tenants whose background work no process does. */
-  async #keepWatch({ logger, store }: StartOptions): Promise<void> {
-    const { signal } = this.#stopping;
-    let hasWarned = false;
-    while (!signal.aborted) {
-      // At first, for a deployment that starts all its processes.
-      await delay(this.#leaseMs, undefined, { signal }).catch(() => undefined);
-      if (signal.aborted) {
-        return;
-      }
-      const processes = await store.look().then(
-        view => view.processes,
-        () => undefined,
-      );
-      if (processes === 0 && !hasWarned) {
-        logger.warn(
-          "No process does the background work of tenants: one at least needs 'tenancy.engines.role: all'",
-        );
-      }
-      hasWarned = processes === 0 || (hasWarned && processes === undefined);
-    }
-  }
 }
 
 /** What users of the leases need of them. */
@@ -437,12 +407,3 @@ export type TenantLeases = Pick<
   ProcessLeases,
   'isHeld' | 'onChange' | 'beforeRelease'
 >;
-
-/** An error as a sentence, with what an operator can do about it. */
-function explain(error: unknown): string {
-  const { code, message } = error as { code?: string; message?: string };
-  if (code === '42501' && /terminate|signal|role/i.test(message ?? '')) {
-    return `${message}. The login of the catalog must be the same in all processes or have pg_signal_backend, and may act as portal_admin`;
-  }
-  return String(message ?? error);
-}

@@ -2,12 +2,6 @@ import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { escapeIdentifier } from 'pg';
 import type { LeaseStore } from './LeaseStore';
 
-/** The engines that are due, and in how many milliseconds the next one is. */
-export interface DueEngines {
-  tenantIds: string[];
-  nextInMs?: number;
-}
-
 /**
  * The engines that sleep, and when each is to start: `wake_at` of `engine_status`, shared by
  * all processes. One look-up in its index finds the due engines of all tenants of this process.
@@ -51,22 +45,15 @@ export class WakeTimes {
     return rows.map(({ id }) => id);
   }
 
-  /** Of the tenants whose leases this process has. */
-  async findDue(): Promise<DueEngines> {
-    const [{ tenantIds, nextInMs }] = await this.#query<{
-      tenantIds: string[];
-      nextInMs: number | null;
-    }>(
-      `select array(select s.tenant_id::text
-                      from ${this.#name('engine_status')} s
-                      join ${this.#name('engine_leases')} l using (tenant_id)
-                     where s.wake_at <= now() and l.process_id = $1) as "tenantIds",
-              extract(epoch from (select min(wake_at) from ${this.#name(
-                'engine_status',
-              )} where wake_at > now()) - now())::float8 * 1000 as "nextInMs"`,
+  /** The engines that are due, of the tenants whose leases this process has. */
+  async findDue(): Promise<string[]> {
+    const rows = await this.#query<{ id: string }>(
+      `select s.tenant_id as id from ${this.#name('engine_status')} s
+         join ${this.#name('engine_leases')} l using (tenant_id)
+        where s.wake_at <= now() and l.process_id = $1`,
       [this.#processId],
     );
-    return { tenantIds, nextInMs: nextInMs ?? undefined };
+    return rows.map(({ id }) => id);
   }
 
   /**
