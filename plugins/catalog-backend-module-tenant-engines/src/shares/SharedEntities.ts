@@ -12,7 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import createLimit from 'p-limit';
 import { stampOf } from '../code/stamp';
 import { copyOf, isShareable, SHARES_SOURCE } from './copies';
-import { readGiven, readOwn } from './readGiven';
+import { type GivenCopy, readGiven, readOwn } from './readGiven';
 import type {
   CopiesNote,
   EngineStatusStore,
@@ -69,6 +69,14 @@ interface Offer {
   copies: Map<string, { shareId: string; entity: Entity; stamp: string }>;
   /** Refs of which a share before has the entity already, by share. */
   doubles: Map<string, number>;
+}
+
+/** The shares of a receiving tenant beside those of an {@link Offer}. */
+interface OtherShares {
+  /** Of which it may have copies, ended ones among them. */
+  noted: string[];
+  /** Those that this process has never read, since their source can't be read: their copies stay. */
+  unread: string[];
 }
 
 /** What this process last passed to a receiving tenant. */
@@ -160,13 +168,19 @@ export class SharedEntities {
       [...byReceiver].map(([receiver, some]) =>
         limit(async () => {
           const before = noted.get(receiver) ?? [];
-          const isKnown = some.every(share => this.#shared.has(share.shareId));
           if (
             some.length + before.length > 0 &&
-            isKnown &&
             !this.#stopping.signal.aborted
           ) {
-            await this.#feedSafely(receiver, this.#offer(some, offers), before);
+            const known = some.filter(({ shareId }) =>
+              this.#shared.has(shareId),
+            );
+            await this.#feedSafely(receiver, this.#offer(known, offers), {
+              noted: before,
+              unread: some
+                .filter(share => !known.includes(share))
+                .map(({ shareId }) => shareId),
+            });
           }
         }),
       ),
@@ -189,7 +203,7 @@ export class SharedEntities {
       try {
         await this.#readSource(tenantId, some);
       } catch (error) {
-        // Its receivers keep their copies.
+        // Its receivers keep their copies, and get those of others.
         this.#options.logger.debug(
           `What tenant ${tenantId} shares is read again: ${
             toError(error).message
@@ -297,10 +311,10 @@ export class SharedEntities {
   async #feedSafely(
     receiver: string,
     offer: Offer,
-    noted: string[],
+    shares: OtherShares,
   ): Promise<void> {
     try {
-      await this.#feed(receiver, offer, noted);
+      await this.#feed(receiver, offer, shares);
     } catch (error) {
       this.#given.delete(receiver);
       this.#options.logger.debug(
@@ -311,14 +325,30 @@ export class SharedEntities {
     }
   }
 
-  async #feed(receiver: string, offer: Offer, noted: string[]): Promise<void> {
-    const given = this.#given.get(receiver);
+  async #feed(
+    receiver: string,
+    offer: Offer,
+    { noted, unread }: OtherShares,
+  ): Promise<void> {
+    const version = [offer.version, ...unread].join('\n');
     const now = performance.now();
-    if (given?.version === offer.version && !this.#mayHaveOwn(receiver, now)) {
+    if (
+      this.#given.get(receiver)?.version === version &&
+      !this.#mayHaveOwn(receiver, now)
+    ) {
       return;
     }
     const { mutations, pool, status } = this.#options;
     const own = await readOwn(pool, receiver, [...offer.copies.keys()]);
+    // Not from memory: another process may have had the lease meanwhile, and tables of an engine
+    // that are gone are made anew.
+    const given = await readGiven(pool, receiver);
+    for (const [ref, { shareId }] of given) {
+      if (unread.includes(shareId)) {
+        given.delete(ref);
+        own.add(ref);
+      }
+    }
     const copies = new Map([...offer.copies].filter(([ref]) => !own.has(ref)));
     const notes = [...offer.doubles].map(([shareId, doubles]) =>
       noteOf(shareId, doubles, offer, own),
@@ -326,15 +356,13 @@ export class SharedEntities {
     // Before the first copy: if the share ends while no process checks, its note is found
     // later.
     await status.writeCopies(receiver, notes, { keep: noted });
-    // Not from memory: another process may have had the lease meanwhile, and tables of an engine
-    // that are gone are made anew.
-    const mutation = toMutation(copies, await readGiven(pool, receiver));
+    const mutation = toMutation(copies, given);
     if (mutation) {
       await mutations.apply(receiver, mutation);
     }
     // The copies of ended shares are deleted, so their notes are too.
-    await status.writeCopies(receiver, notes);
-    this.#given.set(receiver, { version: offer.version, lookedAt: now });
+    await status.writeCopies(receiver, notes, { keep: unread });
+    this.#given.set(receiver, { version, lookedAt: now });
   }
 
   /** Whether a tenant may have got entities of its own since the last look at them. */
@@ -372,10 +400,10 @@ function noteOf(
 /** What has changed, if anything. */
 function toMutation(
   copies: Offer['copies'],
-  given: Map<string, string>,
+  given: Map<string, GivenCopy>,
 ): TenantMutation | undefined {
   const added = [...copies].filter(
-    ([ref, { stamp }]) => given.get(ref) !== stamp,
+    ([ref, { stamp }]) => given.get(ref)?.stamp !== stamp,
   );
   const removed = [...given.keys()].filter(ref => !copies.has(ref));
   return added.length + removed.length > 0

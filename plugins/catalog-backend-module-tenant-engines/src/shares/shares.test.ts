@@ -444,6 +444,33 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     });
   });
 
+  it('reaches a tenant beside a share of a source that can not be read, whose copies stay', async () => {
+    await feed('umbrella', entity('API', 'u'));
+    await share('umbrella', ['globex'], 'kind=api');
+    await eventuallyHas('globex', 'API u of umbrella');
+    await tenants.stop(backend);
+    // As no catalog writes an entity.
+    await client.query(
+      `insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+       values ($1, 'api:default/x', 'api', 'x', '{"kind": "API"}', '')`,
+      [tenants.idOf('umbrella')],
+    );
+    await start();
+    await feed('acme', entity('API', 'a'));
+    await share('acme', ['globex'], 'kind=api');
+    await eventuallyHas('globex', 'API a of acme', 'API u of umbrella');
+    await client.query(
+      `delete from entities where entity_ref = 'api:default/x'`,
+    );
+    await feed('umbrella', entity('API', 'v'));
+    await eventually(async () => {
+      expect(await namesOf('globex')).toEqual([
+        'API a of acme',
+        'API v of umbrella',
+      ]);
+    });
+  });
+
   it('is at rest what a model says, after random entities, shares, ends and conflicts', async () => {
     let seed = Number(process.env.SHARES_SEED ?? 7);
     const random = (below: number) => {
