@@ -1,10 +1,6 @@
+import { ServiceUnavailableError } from '@backstage/errors';
 import { EventEmitter } from 'node:events';
-import {
-  DatabaseError,
-  type QueryConfig,
-  type QueryResult,
-  type Submittable,
-} from 'pg';
+import type { QueryConfig, QueryResult, Submittable } from 'pg';
 import type { QueryCallback, Session } from './Session';
 
 /**
@@ -162,11 +158,7 @@ export class LazyConnection {
               resolve(result!);
               return;
             }
-            if (!(error instanceof DatabaseError)) {
-              // The connection was lost: callers see the message as it is.
-              keepMessage(error);
-            }
-            reject(error);
+            reject(session.isLost ? lost() : error);
           }),
         ),
       };
@@ -293,6 +285,15 @@ function keepMessage(error: unknown): void {
       set: () => undefined,
     });
   }
+}
+
+/** PostgreSQL may have done the statement, and even committed. */
+function lost(): Error {
+  const error = new ServiceUnavailableError(
+    'The connection to the database was lost before it answered: a change may or may not have been made',
+  );
+  keepMessage(error);
+  return error;
 }
 
 /** Streams and queries of `pg` tell of their errors by an event. */

@@ -3,6 +3,7 @@ import { sessionSettings } from 'backstage-catalog-tenancy-migrations';
 import {
   Client,
   type ClientConfig,
+  DatabaseError,
   escapeIdentifier,
   type QueryConfig,
   type QueryResult,
@@ -52,6 +53,7 @@ export class Session {
   readonly #schemas = new Set<string>();
   #isUsable = true;
   #isBusy = false;
+  #isLost = false;
 
   static async open(options: SessionOptions): Promise<Session> {
     const { applicationName, connection } = options;
@@ -88,12 +90,15 @@ export class Session {
       const session = new Session(client, rows[0].pid, reported);
       onLost = error => {
         session.#isUsable = false;
+        session.#isLost = true;
         options.onLost(session, error);
       };
       return session;
     } catch (error) {
       await close(client);
-      throw error;
+      throw error instanceof DatabaseError
+        ? error
+        : new ServiceUnavailableError("PostgreSQL can't be reached", error);
     }
   }
 
@@ -117,6 +122,11 @@ export class Session {
   /** PostgreSQL's number of the process that answers at the moment: `pid`, but for poolers. */
   currentPid(): Promise<number> {
     return currentPid(this.#client);
+  }
+
+  /** Whether the connection is gone, and with it the answers to the statements under way. */
+  get isLost(): boolean {
+    return this.#isLost;
   }
 
   /** How many schemas it has worked in: its caches grow with each. */
