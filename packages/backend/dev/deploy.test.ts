@@ -217,18 +217,25 @@ describe('the manifests of Kubernetes', () => {
     );
   });
 
-  it('give nginx a place for all that it writes', () => {
-    const { spec } = manifest('Deployment', 'proxy').spec.template;
+  it.each([
+    ['backend', ['/tmp']],
+    ['proxy', ['/etc/nginx/conf.d', '/run', '/var/cache/nginx']],
+  ])('give %s a place for all that it writes, as does compose', (name, all) => {
+    const { spec } = manifest('Deployment', name).spec.template;
     const written = spec.volumes
       .filter(({ emptyDir }: { emptyDir?: object }) => emptyDir)
-      .map(({ name }: { name: string }) => name);
+      .map((volume: { name: string }) => volume.name);
     const mounts: { name: string; mountPath: string }[] =
       spec.containers[0].volumeMounts;
     expect(
       mounts
-        .filter(({ name }) => written.includes(name))
+        .filter(mount => written.includes(mount.name))
         .map(({ mountPath }) => mountPath),
-    ).toEqual(['/etc/nginx/conf.d', '/run', '/var/cache/nginx']);
+    ).toEqual(all);
+    expect(compose.services[name]).toMatchObject({
+      read_only: true,
+      tmpfs: all,
+    });
   });
 
   it('let the backend end what is under way', () => {
