@@ -323,6 +323,7 @@ export const catalogModuleTenantEngines = (
               logger,
               members,
               pool,
+              readOldest: ids => statusStore.readDue(ids),
               redact: secrets => redact(rootLogger, secrets),
               registry: changes,
               services: { ...services, logger, metrics },

@@ -19,7 +19,7 @@ import { type EngineEntry, EngineSleep, type SleepTiming } from './EngineSleep';
 import type { PluginServices } from './services';
 import { type EngineFeature, quiet, TenantEngine } from './TenantEngine';
 import { CoalescedRefresh } from '../work/CoalescedRefresh';
-import { SleepingEngines } from '../work/SleepingEngines';
+import { type ReadOldest, SleepingEngines } from '../work/SleepingEngines';
 import type { EnginePool } from '../work/EnginePool';
 import type { TenantLeases } from '../leases/ProcessLeases';
 import type { WakeTimes } from '../leases/WakeTimes';
@@ -66,6 +66,7 @@ interface EngineManagerOptions {
     'open' | 'close' | 'refresh' | 'isBusy' | 'onClosed'
   >;
   pool: EnginePool;
+  readOldest: ReadOldest;
   /** Has the logs leave out secrets. */
   redact: (secrets: readonly string[]) => void;
   registry: TenantEngineChanges;
@@ -112,7 +113,7 @@ export class EngineManager {
 
   private constructor(options: EngineManagerOptions) {
     this.#options = options;
-    this.#sleeping = new SleepingEngines(options.pool);
+    this.#sleeping = new SleepingEngines(options.pool, options.readOldest);
     this.#parser = new SourceParser(options.configs.bounds);
     this.#reads = new ReadsUnderWay({
       pool: options.pool,

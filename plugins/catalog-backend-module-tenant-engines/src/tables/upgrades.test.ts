@@ -16,6 +16,9 @@ import { Client, type ClientConfig, Pool, type QueryResultRow } from 'pg';
 import { BackendProcess, CALLER_TOKEN } from '../__testUtils__/BackendProcess';
 import { READS_TABLE } from '../sources/ReadsUnderWay';
 import { EngineStatusStore } from '../status/EngineStatusStore';
+import { BackgroundWork } from '../work/BackgroundWork';
+import { EnginePool } from '../work/EnginePool';
+import { SleepingEngines } from '../work/SleepingEngines';
 import { inventory } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
 import { EngineTables } from './EngineTables';
@@ -262,7 +265,7 @@ describe.each(databases.eachSupportedId())(
       expect(await countCurrent()).toBe(3);
     });
 
-    it('delay no report on other engines while they are upgraded', async () => {
+    it('delay neither reports on other engines nor their work while they are upgraded', async () => {
       const [upgraded, other] = await olderTenants(2);
       let goOn = () => {};
       const gate = {
@@ -285,10 +288,47 @@ describe.each(databases.eachSupportedId())(
         connection,
         schema: 'tenancy',
       });
+      const ids = [upgraded, other].map(({ tenantId }) => tenantId);
+      const engines = EnginePool.create({ connection, max: 4, logger });
+      const sleeping = new SleepingEngines(engines, each =>
+        status.readDue(each),
+      );
+      const opened = ids.map(tenantId => {
+        const work = new BackgroundWork({
+          tenantSlug: 'one',
+          holdsLease: () => true,
+        });
+        work.open();
+        return sleeping.open({ tenantId, work, onIdle: () => undefined });
+      });
+      /** As the plugin looks for work. */
+      const poll = () =>
+        Promise.all(
+          opened.flatMap(({ knex }) =>
+            ['refresh_state.next_update_at', 'stitch_queue.next_stitch_at'].map(
+              column =>
+                knex(column.split('.')[0])
+                  .where(column, '<=', knex.fn.now())
+                  .forUpdate()
+                  .skipLocked(),
+            ),
+          ),
+        );
+      expect((await poll()).flat()).toEqual([]);
+      const polls = poll();
+      await waitUntil('the engines to sleep', () =>
+        ids.every(each => sleeping.dueInMs(each, 0) !== undefined),
+      );
       const upgrade = tables.upgrade(upgraded.tenantId);
       try {
         await waitUntil('the migration', () => gate.begun);
-        const ids = [upgraded, other].map(({ tenantId }) => tenantId);
+        await query(
+          `update ${engineSchemaOf(other.tenantId)}.refresh_state
+              set next_update_at = now()`,
+        );
+        const before = sleeping.activityOf(other.tenantId)!;
+        await withDeadline('the look', sleeping.wakeDue());
+        expect(sleeping.activityOf(other.tenantId)).toBeGreaterThan(before);
         const reports = await withDeadline('the reports', status.report(ids));
         expect(ids.map(each => reports.get(each)!.lagSeconds)).toEqual([
           undefined,
@@ -297,6 +337,9 @@ describe.each(databases.eachSupportedId())(
       } finally {
         goOn();
         await upgrade;
+        opened.forEach(each => each.close());
+        await polls;
+        await engines.close();
         await status.close();
       }
     });

@@ -9,13 +9,23 @@ const BATCH_SIZE = 50;
 /** Are processed within a second or two. */
 const FEW_ITEMS = 100;
 
+/**
+ * Since when the oldest item of each engine is due, if one is. It neither waits for an engine whose
+ * tables are locked nor for one without tables.
+ */
+export type ReadOldest = (
+  tenantIds: string[],
+) => Promise<Map<string, Date | null>>;
+
 /** The hibernation of each engine of this process, by its tenant. */
 export class SleepingEngines {
   readonly #pool: EnginePool;
+  readonly #readOldest: ReadOldest;
   readonly #engines = new Map<string, Hibernation>();
 
-  constructor(pool: EnginePool) {
+  constructor(pool: EnginePool, readOldest: ReadOldest) {
     this.#pool = pool;
+    this.#readOldest = readOldest;
   }
 
   /**
@@ -79,19 +89,8 @@ export class SleepingEngines {
       .filter(([, hibernation]) => hibernation.isAsleep)
       .map(([tenantId]) => tenantId);
     for (let i = 0; i < sleeping.length; i += BATCH_SIZE) {
-      const batch = sleeping.slice(i, i + BATCH_SIZE);
-      const rows = await this.#pool.query<{ tenant_id: string }>(
-        batch
-          .map((tenantId, index) => {
-            const schema = schemaOf(tenantId);
-            return `select $${index + 1} as tenant_id
-              where exists (select from ${schema}.refresh_state where next_update_at <= now())
-                 or exists (select from ${schema}.stitch_queue where next_stitch_at <= now())`;
-          })
-          .join(' union all '),
-        batch,
-      );
-      rows.forEach(({ tenant_id }) => this.wake(tenant_id));
+      const oldest = await this.#readOldest(sleeping.slice(i, i + BATCH_SIZE));
+      oldest.forEach((since, tenantId) => since && this.wake(tenantId));
     }
   }
 
