@@ -5,7 +5,7 @@ import {
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
 import { TenancyStartupError } from './TenancyStartupError';
-import { checkDatabase } from './checkDatabase';
+import { checkDatabase, warningsOfVersion } from './checkDatabase';
 
 const databases = createTestDatabases({ versions: 'every' });
 
@@ -316,4 +316,26 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
       ),
     ]);
   });
+});
+
+describe('versions of PostgreSQL with known leaks', () => {
+  it.each([
+    [140_013, '14.13', 'CVE-2024-10976, CVE-2025-8713', '14.19'],
+    [140_018, '14.18', 'CVE-2025-8713', '14.19'],
+    [150_008, '15.8', 'CVE-2024-10976, CVE-2025-8713', '15.14'],
+    [160_009, '16.9', 'CVE-2025-8713', '16.10'],
+    [170_000, '17.0', 'CVE-2024-10976, CVE-2025-8713', '17.6'],
+  ])('warns of %d', (version, name, leaks, fixed) => {
+    expect(warningsOfVersion(version)).toEqual([
+      `PostgreSQL ${name} may show rows past row-level security (${leaks}): ` +
+        `update it to ${fixed} or later.`,
+    ]);
+  });
+
+  it.each([140_019, 140_023, 150_014, 160_010, 170_006, 180_000])(
+    'says nothing of %d',
+    version => {
+      expect(warningsOfVersion(version)).toEqual([]);
+    },
+  );
 });

@@ -119,6 +119,7 @@ async function readDatabaseUser(pool: TenancyPool): Promise<DatabaseUser> {
     knex =>
       knex.raw(
         `select session_user::text as name,
+              current_setting('server_version_num')::int as version,
               coalesce((select pg_has_role(session_user, a.oid,
                   case when current_setting('server_version_num')::int >= 160000
                        then 'SET' else 'MEMBER' end)
@@ -143,20 +144,62 @@ function toRaw(knex: Knex, sql: string, values: unknown[]): Knex.Raw {
 /** The database user of the pool. */
 interface DatabaseUser {
   name: string;
+  /** `server_version_num` */
+  version: number;
   /** Whether the user may act as `portal_admin`. */
   mayActAsAdmin: boolean;
 }
 
+interface Leak {
+  name: string;
+  /** The first fixed minor version, by major version. */
+  fixedIn: Record<number, number>;
+}
+
+// Vulnerabilities that bypass row-level security. Later major versions never had them.
+const LEAKS: Leak[] = [
+  {
+    name: 'CVE-2024-10976',
+    fixedIn: { 12: 21, 13: 17, 14: 14, 15: 9, 16: 5, 17: 1 },
+  },
+  {
+    name: 'CVE-2025-8713',
+    fixedIn: { 13: 22, 14: 19, 15: 14, 16: 10, 17: 6 },
+  },
+];
+
 /** Findings that an operator may accept. */
-function warningsOf({ name, mayActAsAdmin }: DatabaseUser): string[] {
-  return mayActAsAdmin
-    ? []
-    : [
-        `${ADMIN_ROLE} is not granted to the database user '${name}': ` +
-          'tenants can neither be created, changed, deleted nor restored ' +
-          'through /api/tenants, and deleted entities are not purged. To ' +
-          'have these, run ' +
-          `"grant ${ADMIN_ROLE} to ${name}" (from PostgreSQL 16 on, ` +
-          'followed by "with inherit false").',
-      ];
+function warningsOf(user: DatabaseUser): string[] {
+  const { name, version, mayActAsAdmin } = user;
+  return [
+    ...warningsOfVersion(version),
+    ...(mayActAsAdmin
+      ? []
+      : [
+          `${ADMIN_ROLE} is not granted to the database user '${name}': ` +
+            'tenants can neither be created, changed, deleted nor restored ' +
+            'through /api/tenants, and deleted entities are not purged. To ' +
+            'have these, run ' +
+            `"grant ${ADMIN_ROLE} to ${name}" (from PostgreSQL 16 on, ` +
+            'followed by "with inherit false").',
+        ]),
+  ];
+}
+
+/** @param version - `server_version_num` */
+export function warningsOfVersion(version: number): string[] {
+  const major = Math.floor(version / 10_000);
+  const minor = version % 10_000;
+  const open = LEAKS.filter(({ fixedIn }) => minor < (fixedIn[major] ?? 0));
+  if (open.length === 0) {
+    return [];
+  }
+  const fixed = Math.max(...open.map(({ fixedIn }) => fixedIn[major]));
+  return [
+    `PostgreSQL ${major}.${minor} may show rows past row-level security ` +
+      `(${open
+        .map(({ name }) => name)
+        .join(', ')}): update it to ${major}.${fixed} ` +
+      'or later.',
+  ];
 }
