@@ -8,6 +8,9 @@ import { readTenantsFile } from './readTenantsFile';
 const FAILED = 1;
 const HAS_CHANGES = 2;
 
+/** Between two lines about the progress. */
+const PROGRESS_MS = 2_000;
+
 const HELP = `
 The token of a service that tenancy.admins lists comes from TENANCY_TOKEN.
 A tenant that the file does not name stays as it is, and so does what it leaves out of a tenant.
@@ -76,14 +79,23 @@ export async function main(
 
 async function run(
   { file, plan, exitCode, url }: Options,
-  { stdout, env }: Surroundings,
+  { stdout, stderr, env }: Surroundings,
 ): Promise<number> {
   const wanted = await readTenantsFile(file);
   const base = url.replace(/\/+$/, '');
   const api = new TenantsClient({
     discoveryApi: { getBaseUrl: async id => `${base}/api/${id}` },
   });
-  const changes = await planTenants(api, wanted, { token: env.TENANCY_TOKEN });
+  let said = Date.now();
+  const changes = await planTenants(api, wanted, {
+    token: env.TENANCY_TOKEN,
+    onCompared: count => {
+      if (Date.now() - said >= PROGRESS_MS) {
+        said = Date.now();
+        stderr.write(`${count} of ${wanted.length} tenants compared\n`);
+      }
+    },
+  });
   if (changes.length === 0) {
     stdout.write('All tenants are as the file has them.\n');
     return 0;

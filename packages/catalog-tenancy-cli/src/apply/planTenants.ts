@@ -239,18 +239,21 @@ class TenantPlan {
 /**
  * What is to be done for the tenants to be as a file wants them, in the order in which it is done.
  * Shares come last: they name other tenants.
+ *
+ * @param options.onCompared - called after each tenant, with how many have been compared
  */
 export async function planTenants(
   api: TenantsApi,
   wanted: WantedTenant[],
-  options: Options,
+  { onCompared, ...options }: Options & { onCompared: (count: number) => void },
 ): Promise<Change[]> {
   const changes: Change[] = [];
   const shares: Change[] = [];
-  for (const tenant of wanted) {
+  for (const [index, tenant] of wanted.entries()) {
     const plan = new TenantPlan(api, tenant, options);
     changes.push(...(await plan.changes()));
     shares.push(...(await plan.shares()));
+    onCompared(index + 1);
   }
   return [...changes, ...shares];
 }
