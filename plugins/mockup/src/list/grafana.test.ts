@@ -21,29 +21,6 @@ const placesOf = (content: unknown) =>
     [x, y, w, h],
   ]);
 
-/** Panels as the schema V2 has them. */
-const inElements = (panels: any[]) => ({
-  spec: {
-    elements: Object.fromEntries(
-      panels.map(({ type: group, gridPos: _, ...own }, at) => [
-        at,
-        { spec: { ...own, vizConfig: { kind: 'VizConfig', group } } },
-      ]),
-    ),
-    layout: {
-      spec: {
-        items: panels.map(({ gridPos }, at) => ({
-          spec: {
-            element: { name: String(at) },
-            ...gridPos,
-            ...(gridPos && { width: gridPos.w, height: gridPos.h }),
-          },
-        })),
-      },
-    },
-  },
-});
-
 describe('a dashboard of Grafana', () => {
   it('has its panels in 12 columns, as components of the same kind', () => {
     const { title, layoutData, unknown } = toDashboard({
@@ -104,97 +81,6 @@ describe('a dashboard of Grafana', () => {
     ]);
   });
 
-  it('has panels of the library as the file has them, and by their names otherwise', () => {
-    const libraryPanel = (uid: string) => ({
-      libraryPanel: { uid, name: uid },
-    });
-    const ref = { type: 'library-panel-ref' };
-    const at = { gridPos: { x: 0, y: 0, w: 24, h: 8 } };
-    const panels = [
-      { ...at, ...libraryPanel('load') },
-      panel('row', [0, 8, 24, 1], { panels: [{ ...libraryPanel('load') }] }),
-      { ...at, ...ref, ...libraryPanel('gone') },
-      // As the API answered before Grafana 10.
-      panel('table', [0, 8, 24, 8], libraryPanel('gone')),
-    ];
-    const load = {
-      uid: 'load',
-      model: {
-        type: 'gauge',
-        title: 'Load',
-        gridPos: { x: 3, y: 9, w: 1, h: 1 },
-      },
-    };
-    for (const elements of [{ load }, [load]]) {
-      const { layoutData, unknown } = toDashboard({
-        ...dashboard(...panels),
-        __elements: elements,
-      })!;
-      expect(
-        layoutData.map(({ component, props, w }) => [
-          component,
-          props.label ?? props.title ?? props.text,
-          w,
-        ]),
-      ).toEqual([
-        ['entity-count', 'Load', 12],
-        ['text', 'gone (library panel)', 12],
-        ['header', 'row', 12],
-        ['table', 'table', 12],
-        ['entity-count', 'Load', 1],
-      ]);
-      expect(unknown).toEqual(['gone (library panel)']);
-    }
-    const element = { kind: 'LibraryPanel', spec: libraryPanel('gone') };
-    const items = [{ spec: { element: { name: 'a' }, ...at.gridPos } }];
-    expect(
-      toDashboard({
-        spec: { elements: { a: element }, layout: { spec: { items } } },
-      })!.unknown,
-    ).toEqual(['gone (library panel)']);
-  });
-
-  it('may be of the schema V2, with elements in grids, rows and tabs', () => {
-    const element = (group: string) => ({
-      kind: 'Panel',
-      spec: { title: group, vizConfig: { kind: 'VizConfig', group } },
-    });
-    const item = (name: string, more: object = {}) => ({
-      spec: { element: { kind: 'ElementReference', name }, ...more },
-    });
-    const grid = (...items: object[]) => ({
-      kind: 'GridLayout',
-      spec: { items },
-    });
-    const rows = (...layouts: object[]) => ({
-      kind: 'RowsLayout',
-      spec: { rows: layouts.map(layout => ({ spec: { title: 'R', layout } })) },
-    });
-    const placesIn = (layout: object) =>
-      placesOf({
-        kind: 'Dashboard',
-        spec: {
-          title: 'New',
-          elements: { a: element('stat'), b: element('timeseries') },
-          layout,
-        },
-      });
-    const placed = item('a', { x: 12, y: 0, width: 12, height: 4 });
-    expect(placesIn(grid(placed))).toEqual([['entity-count', [6, 0, 6, 4]]]);
-    expect(placesIn(rows(grid(placed), grid(item('b'), item('a'))))).toEqual([
-      ['header', [0, 0, 12, 2]],
-      ['entity-count', [6, 2, 6, 4]],
-      ['header', [0, 6, 12, 2]],
-      ['chart', [0, 8, 4, 8]],
-      ['entity-count', [4, 8, 4, 8]],
-    ]);
-    const tabs = { spec: { tabs: [{ spec: { layout: rows(grid(placed)) } }] } };
-    expect(placesIn(tabs)).toEqual([
-      ['header', [0, 0, 12, 2]],
-      ['entity-count', [6, 2, 6, 4]],
-    ]);
-  });
-
   it.each([undefined, null, [], 'x', {}, { mockups: [] }, { rows: [] }])(
     'is not %j',
     content => {
@@ -202,7 +88,7 @@ describe('a dashboard of Grafana', () => {
     },
   );
 
-  it('loses no panel, and has no items that overlap or stand beyond 12 columns, in any schema', () => {
+  it('loses no panel, and has no items that overlap or stand beyond 12 columns', () => {
     const number = fc.oneof(
       fc.integer({ min: -3, max: 40 }),
       fc.constantFrom(1e9, Number.NaN, 2.5, '3', null, undefined),
@@ -211,8 +97,6 @@ describe('a dashboard of Grafana', () => {
       {
         type: fc.constantFrom('stat', 'text', 'graph', 'row', 'news', 7),
         title: fc.oneof(fc.string(), fc.constant(null)),
-        span: number,
-        libraryPanel: fc.constantFrom({ uid: 'a', name: 'A' }, { uid: 7 }, []),
         gridPos: fc.oneof(
           fc.record({ x: number, y: number, w: number, h: number }),
           fc.constant(null),
@@ -225,23 +109,12 @@ describe('a dashboard of Grafana', () => {
       panels: fc.array(any),
       gridPos: fc.record({ y: number }),
     });
-    const panels = fc.array(any, { maxLength: 20 });
-    const classic = fc.array(fc.oneof(any, row), { maxLength: 40 });
-    const found = fc.oneof(
-      classic.map(all => ({
-        content: dashboard(...all),
-        items:
-          all.length + all.flatMap(each => Object(each).panels ?? []).length,
-      })),
-      panels.map(all => ({
-        content: { schemaVersion: 14, rows: [{ panels: all }] },
-        items: all.length + 1,
-      })),
-      panels.map(all => ({ content: inElements(all), items: all.length })),
-    );
+    const panels = fc.array(fc.oneof(any, row), { maxLength: 40 });
     fc.assert(
-      fc.property(found, ({ content, items }) => {
-        const imported = toDashboard(content)!;
+      fc.property(panels, all => {
+        const imported = toDashboard(dashboard(...all))!;
+        const items =
+          all.length + all.flatMap(each => Object(each).panels ?? []).length;
         const { layoutData } = imported;
         expect(layoutData).toHaveLength(items);
         expect(layoutSchema.safeParse(layoutData).error).toBeUndefined();

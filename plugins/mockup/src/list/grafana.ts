@@ -5,12 +5,6 @@ import {
   type MockupFileVersion,
 } from 'backstage-plugin-mockup-common';
 import { type Box, GRID } from '../components/grid';
-import {
-  fieldOf,
-  isObject,
-  type Panel,
-  panelsOfElements,
-} from './grafanaResource';
 
 const GRAFANA_COLUMNS = 24;
 const TALLEST = 100;
@@ -28,6 +22,16 @@ export interface Dashboard {
 }
 
 type Props = Record<string, unknown>;
+
+/** What is read of a panel; anything may be in the file. */
+interface Panel {
+  type?: unknown;
+  title?: unknown;
+  gridPos?: unknown;
+  panels?: unknown;
+  options?: unknown;
+  content?: unknown;
+}
 
 const NUMBERS = new Set(['stat', 'singlestat', 'gauge']);
 const TABLES = new Set(['table', 'table-old']);
@@ -142,86 +146,16 @@ function modelOf(content: unknown) {
     fieldOf(content, 'dashboard'),
     fieldOf(content, 'spec'),
   ]) {
-    const panels = panelsOf(candidate)?.map(panel =>
-      fromLibrary(panel, fieldOf(candidate, '__elements')),
-    );
-    if (panels) {
+    const panels = fieldOf(candidate, 'panels');
+    if (Array.isArray(panels)) {
       return {
         title: textOf(fieldOf(candidate, 'title')),
         description: textOf(fieldOf(candidate, 'description')),
-        panels,
+        panels: panels.filter(isObject),
       };
     }
   }
   return undefined;
-}
-
-/**
- * The panels of a model: of the schema that has a list of them, of the schema V2, or of that with rows
- * before there was a grid.
- */
-function panelsOf(model: unknown): Panel[] | undefined {
-  const panels = fieldOf(model, 'panels');
-  if (Array.isArray(panels)) {
-    return panels.filter(isObject);
-  }
-  const elements = panelsOfElements(model);
-  if (elements) {
-    return elements;
-  }
-  const rows = fieldOf(model, 'rows');
-  if (!Array.isArray(rows) || fieldOf(model, 'schemaVersion') === undefined) {
-    return undefined;
-  }
-  return rows.filter(isObject).map(row => ({
-    type: 'row',
-    title: row.title,
-    panels: inLine(Array.isArray(row.panels) ? row.panels : []),
-  }));
-}
-
-/**
- * A panel of the library as it is there, where the file has that; by its name otherwise.
- *
- * @param library - a list or an object of such panels
- */
-function fromLibrary(panel: Panel, library: unknown): Panel {
-  const { libraryPanel, panels } = panel;
-  if (Array.isArray(panels)) {
-    const own = panels.filter(isObject);
-    return { ...panel, panels: own.map(each => fromLibrary(each, library)) };
-  }
-  if (!isObject(libraryPanel)) {
-    return panel;
-  }
-  const elements = isObject(library) ? Object.values(library) : [];
-  const element = elements.find(
-    each => fieldOf(each, 'uid') === libraryPanel.uid,
-  );
-  const model = fieldOf(element, 'model');
-  const type = panel.type === 'library-panel-ref' ? undefined : panel.type;
-  return {
-    ...(isObject(model) && model),
-    ...panel,
-    title: panel.title ?? fieldOf(model, 'title') ?? libraryPanel.name,
-    type: fieldOf(model, 'type') ?? type ?? 'library panel',
-  };
-}
-
-/** Panels with a `span` of twelve columns, from left to right, and then below. */
-function inLine(panels: unknown[]): Panel[] {
-  let x = 0;
-  let y = 0;
-  return panels.filter(isObject).map(panel => {
-    const w = 2 * numberOf(panel.span, 1, 12, 4);
-    if (x + w > GRAFANA_COLUMNS) {
-      x = 0;
-      y += 8;
-    }
-    const gridPos = { x, y, w, h: 8 };
-    x += w;
-    return { ...panel, gridPos };
-  });
 }
 
 /** Panels from row to row. A folded row has its panels within, an open one has them behind it. */
@@ -345,4 +279,15 @@ function numberOf(
   return typeof value === 'number' && Number.isFinite(value)
     ? Math.min(Math.max(Math.round(value), least), most)
     : otherwise;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+/** A field of its own of a value. */
+function fieldOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name)
+    ? value[name]
+    : undefined;
 }
