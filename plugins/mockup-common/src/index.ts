@@ -14,7 +14,7 @@ export {
   withoutItems,
 } from './containers';
 export { compareLayouts } from './differences/compareLayouts';
-export { isEqualJson } from './differences/jsonPatch';
+export { isEqualJson } from './differences/isEqualJson';
 export { MOCKUP_FILE, MOCKUP_LIMITS } from './limits';
 export { mentionsOf } from './mentions';
 export { parseInput } from './parseInput';

@@ -5,7 +5,7 @@ import type {
   LayoutDifference,
 } from '../schemas/difference';
 import type { LayoutItem } from '../schemas/layoutItem';
-import { createJsonPatch, isEqualJson } from './jsonPatch';
+import { isEqualJson } from './isEqualJson';
 
 /**
  * Compares two layouts item by item. Items correspond by their `i`, wherever they are
@@ -13,12 +13,9 @@ import { createJsonPatch, isEqualJson } from './jsonPatch';
  *
  * @remarks
  *
- * The patch removes and moves items instead of writing them anew, and writes into an item
- * only what differs. An item that only changed its place in the list is moved by the patch,
+ * The patch removes, adds and moves items, and replaces those of their fields that differ, `props` as a
+ * whole. An item that only changed its place in the list is moved by the patch,
  * and not among `items`: on the grid it is where it was.
- *
- * Props may have members named `__proto__`. The values of the patch have them too, but libraries
- * lose them where they copy a value by assignment, as rfc6902 does.
  *
  * @public
  */
@@ -28,7 +25,7 @@ export function compareLayouts(
 ): LayoutDifference {
   return {
     items: compareItems(allItems(before), allItems(after)),
-    patch: createPatch(before, after),
+    patch: [...arrange(before, after), ...changeFields(before, after)],
   };
 }
 
@@ -36,17 +33,17 @@ function compareItems(
   before: PlacedItem[],
   after: PlacedItem[],
 ): ItemDifference[] {
-  const from = byKey(before, ({ item }) => item.i);
-  const to = byKey(after, ({ item }) => item.i);
+  const from = new Map(before.map(placed => [placed.item.i, placed]));
+  const to = new Map(after.map(placed => [placed.item.i, placed]));
   const items: ItemDifference[] = [];
-  for (const [key, { item, ...place }] of from) {
-    if (!to.has(key)) {
+  for (const { item, ...place } of before) {
+    if (!to.has(item.i)) {
       items.push({ i: item.i, ...place, change: 'removed', before: item });
     }
   }
-  for (const [key, now] of to) {
+  for (const now of after) {
     const { item, ...place } = now;
-    const old = from.get(key);
+    const old = from.get(item.i);
     if (!old) {
       items.push({ i: item.i, ...place, change: 'added', after: item });
     } else if (
@@ -57,46 +54,6 @@ function compareItems(
     }
   }
   return items;
-}
-
-function createPatch(
-  before: LayoutItem[],
-  after: LayoutItem[],
-): JsonPatchOperation[] {
-  const from = byKey(before, ({ i }) => i);
-  const to = byKey(after, ({ i }) => i);
-  const changes: JsonPatchOperation[] = [];
-  let index = 0;
-  for (const [key, item] of to) {
-    const old = from.get(key);
-    if (old && !isEqualJson(old, item)) {
-      createJsonPatch(old, item, `/${index}`).forEach(operation =>
-        changes.push(operation),
-      );
-    }
-    index += 1;
-  }
-  return [...arrange(from, to), ...changes];
-}
-
-/**
- * Items by what identifies them: their `i`, and where a draft that nobody has checked has one twice,
- * how often it came before.
- */
-function byKey<TItem>(
-  items: TItem[],
-  nameOf: (item: TItem) => string,
-): Map<string, TItem> {
-  const found = new Map<string, TItem>();
-  for (const item of items) {
-    const name = nameOf(item);
-    let occurrence = 0;
-    while (found.has(`${occurrence}:${name}`)) {
-      occurrence += 1;
-    }
-    found.set(`${occurrence}:${name}`, item);
-  }
-  return found;
 }
 
 function describeChange(before: PlacedItem, after: PlacedItem): ItemDifference {
@@ -123,79 +80,68 @@ function describeChange(before: PlacedItem, after: PlacedItem): ItemDifference {
 
 /**
  * Removes, adds and moves whole items, so that each is at the index that it has
- * in the second layout. It moves as few as possible: those outside a longest run of items that keep
- * their order stay aside, and go behind their new predecessor one after the other.
+ * in the second layout.
  */
 function arrange(
-  from: Map<string, LayoutItem>,
-  to: Map<string, LayoutItem>,
+  before: LayoutItem[],
+  after: LayoutItem[],
 ): JsonPatchOperation[] {
   const operations: JsonPatchOperation[] = [];
-  const keys = [...from.keys()];
-  for (let index = keys.length - 1; index >= 0; index -= 1) {
-    if (!to.has(keys[index])) {
-      keys.splice(index, 1);
+  const staying = new Set(after.map(({ i }) => i));
+  const names = before.map(({ i }) => i);
+  for (let index = names.length - 1; index >= 0; index -= 1) {
+    if (!staying.has(names[index])) {
+      names.splice(index, 1);
       operations.push({ op: 'remove', path: `/${index}` });
     }
   }
-
-  const indexAfter = new Map([...to.keys()].map((key, index) => [key, index]));
-  const staying = new Set(
-    longestIncreasing(keys.map(key => indexAfter.get(key) ?? 0)),
-  );
-  let end = 0;
-  let index = 0;
-  for (const [key, value] of to) {
-    if (staying.has(index)) {
-      end = keys.indexOf(key, end) + 1;
-    } else if (!from.has(key)) {
-      operations.push({ op: 'add', path: `/${end}`, value });
-      keys.splice(end, 0, key);
-      end += 1;
+  after.forEach((value, index) => {
+    const current = names.indexOf(value.i, index);
+    const path = `/${index}`;
+    if (current < 0) {
+      operations.push({ op: 'add', path, value });
+    } else if (current > index) {
+      names.splice(current, 1);
+      operations.push({ op: 'move', from: `/${current}`, path });
     } else {
-      const current = keys.indexOf(key);
-      keys.splice(current, 1);
-      // It may have been before its predecessor, which then has moved up.
-      const target = current < end ? end - 1 : end;
-      if (target !== current) {
-        operations.push({
-          op: 'move',
-          from: `/${current}`,
-          path: `/${target}`,
-        });
-      }
-      keys.splice(target, 0, key);
-      end = target + 1;
+      return;
     }
-    index += 1;
-  }
+    names.splice(index, 0, value.i);
+  });
   return operations;
 }
 
-/** The values of a longest increasing subsequence of different numbers, in n log n. */
-function longestIncreasing(values: number[]): number[] {
-  /** By length minus one, the index of the least value that ends a run of that length. */
-  const ends: number[] = [];
-  const predecessors: number[] = [];
-  values.forEach((value, index) => {
-    let low = 0;
-    let high = ends.length;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if (values[ends[middle]] < value) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
+/** Changes the fields that differ of the items that both layouts have. */
+function changeFields(
+  before: LayoutItem[],
+  after: LayoutItem[],
+): JsonPatchOperation[] {
+  const olds = new Map(before.map(item => [item.i, fieldsOf(item)]));
+  return after.flatMap((item, index) => {
+    const old = olds.get(item.i);
+    if (!old) {
+      return [];
     }
-    predecessors[index] = low > 0 ? ends[low - 1] : -1;
-    ends[low] = index;
+    const now = fieldsOf(item);
+    return [...new Set([...old.keys(), ...now.keys()])].flatMap(
+      (field): JsonPatchOperation[] => {
+        const path = `/${index}/${field}`;
+        const value = now.get(field);
+        if (value === undefined) {
+          return [{ op: 'remove', path }];
+        }
+        if (isEqualJson(old.get(field), value)) {
+          return [];
+        }
+        return [{ op: old.has(field) ? 'replace' : 'add', path, value }];
+      },
+    );
   });
-  const run: number[] = [];
-  let at = ends.at(-1) ?? -1;
-  while (at >= 0) {
-    run.push(values[at]);
-    at = predecessors[at];
-  }
-  return run;
+}
+
+/** A member that is `undefined` counts as missing, as it does in JSON. */
+function fieldsOf(item: LayoutItem): Map<string, unknown> {
+  return new Map(
+    Object.entries(item).filter(([, value]) => value !== undefined),
+  );
 }
