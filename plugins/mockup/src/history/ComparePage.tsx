@@ -12,8 +12,7 @@ import {
   VisuallyHidden,
 } from '@backstage/ui';
 import { Moment, PageHeader, TextLink } from '@internal/pages';
-import { compareLayouts, type Version } from 'backstage-plugin-mockup-common';
-import { useMemo, useState } from 'react';
+import type { Version } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { CopyButton } from '../components/CopyButton';
@@ -109,7 +108,6 @@ function Comparison(props: {
             beforeNote={noteOf(before)}
             afterNote={noteOf(after)}
           />
-          <Patch before={before} after={after} />
         </Flex>
       </Container>
       {dialog}
@@ -168,40 +166,5 @@ function Note(props: {
         </Button>
       )}
     </>
-  );
-}
-
-/** The difference as programs take it. */
-function Patch({ before, after }: { before: Version; after: Version }) {
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const [isOpen, setOpen] = useState(false);
-  const patch = useMemo(
-    () => compareLayouts(before.layoutData, after.layoutData).patch,
-    [before, after],
-  );
-  if (patch.length === 0) {
-    return null;
-  }
-  const text = () => JSON.stringify(patch, null, 2);
-  return (
-    <details
-      className={styles.patch}
-      onToggle={event => setOpen(event.currentTarget.open)}
-    >
-      <summary>{t('history.patch.title', { count: patch.length })}</summary>
-      {isOpen && (
-        <Flex direction="column" align="start" gap="3">
-          <Text as="p" color="secondary">
-            {t('history.patch.explanation')}
-          </Text>
-          <CopyButton label={t('history.patch.copy')} textOf={text} />
-          {/* It scrolls, which takes the focus of a keyboard. */}
-          {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-          <pre tabIndex={0} aria-label={t('history.patch.label')} role="region">
-            {text()}
-          </pre>
-        </Flex>
-      )}
-    </details>
   );
 }

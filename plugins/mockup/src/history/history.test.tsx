@@ -348,7 +348,7 @@ describe('the comparison of two versions', () => {
       expect.stringContaining(
         'Button “Move me” Moved from column 1, row 1 to column 5, row 3.',
       ),
-      expect.stringMatching(/Properties changed\.textOur oldnew page/),
+      expect.stringMatching(/Properties changed\.textOur old pageOur new page/),
       expect.stringContaining('Removed from column 1, row 10, 4 × 2.'),
       expect.stringContaining('Added at column 1, row 31, 6 × 2.'),
     ]);

@@ -60,14 +60,6 @@ export const historyMessages = {
     withNewest: 'Compare with the newest',
     swap: 'Swap sides',
   },
-  patch: {
-    title_one: 'JSON Patch ({{count}} operation)',
-    title_other: 'JSON Patch ({{count}} operations)',
-    label: 'JSON Patch',
-    explanation:
-      'Turns the items of the left version into those of the right one (RFC 6902).',
-    copy: 'Copy JSON Patch',
-  },
   difference: {
     before: 'Before:',
     after: 'After:',
@@ -81,6 +73,7 @@ export const historyMessages = {
     mark: 'Difference {{position}}: {{name}}. {{what}}',
     legend: 'What the marks mean',
     list: 'Differences',
+    drawings: 'The drawings of both',
     hint: 'The arrow keys walk from one to the next, in both drawings.',
     more_one: 'Show {{count}} more',
     more_other: 'Show {{count}} more',

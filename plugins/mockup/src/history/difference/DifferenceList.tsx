@@ -11,13 +11,7 @@ import {
   useState,
 } from 'react';
 import { mockupTranslationRef } from '../../translation';
-import {
-  changedFields,
-  compareTexts,
-  type Field,
-  kindsOf,
-  shorten,
-} from './changes';
+import { changedFields, type Field, kindsOf } from './changes';
 import styles from './difference.module.css';
 import { Icons } from './Mark';
 import { useWords } from './useWords';
@@ -136,7 +130,7 @@ function EntryOf(props: EntryProps) {
   );
 }
 
-/** The properties that differ, with the words that were removed and added. */
+/** The properties that differ. */
 function Fields({ fields }: { fields: Field[] }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   if (fields.length === 0) {
@@ -144,29 +138,14 @@ function Fields({ fields }: { fields: Field[] }) {
   }
   return (
     <dl className={styles.fields}>
-      {fields.map(({ path, before, after }) => (
-        <div key={path}>
-          <dt>{path}</dt>
-          {before !== undefined && after !== undefined ? (
-            <dd>
-              {compareTexts(before, after).map(({ text, is }, index) => {
-                if (is === 'same') {
-                  return <span key={index}>{text}</span>;
-                }
-                return is === 'removed' ? (
-                  <del key={index}>{text}</del>
-                ) : (
-                  <ins key={index}>{text}</ins>
-                );
-              })}
-            </dd>
-          ) : (
-            <dd>
-              {before !== undefined && <del>{shorten(before)}</del>}
-              {after !== undefined && <ins>{shorten(after)}</ins>}
-              {(before ?? after) === '' && t('history.difference.emptyText')}
-            </dd>
-          )}
+      {fields.map(({ name, before, after }) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>
+            {before !== undefined && <del>{before}</del>}
+            {after !== undefined && <ins>{after}</ins>}
+            {(before ?? after) === '' && t('history.difference.emptyText')}
+          </dd>
         </div>
       ))}
     </dl>

@@ -8,11 +8,11 @@ import {
 } from 'backstage-plugin-mockup-common';
 import {
   type ReactNode,
-  type RefObject,
   useCallback,
   useEffect,
   useId,
   useMemo,
+  useRef,
   useState,
 } from 'react';
 import { LayoutView } from '../../components/LayoutView';
@@ -21,7 +21,6 @@ import { inReadingOrder, kindsOf } from './changes';
 import styles from './difference.module.css';
 import { DifferenceList } from './DifferenceList';
 import { Legend, Mark } from './Mark';
-import { usePanesInStep } from './usePanesInStep';
 import { useWords } from './useWords';
 
 /**
@@ -48,28 +47,23 @@ export function LayoutDifferenceView(props: {
   const [current, setCurrent] = useState<number>();
   useEffect(() => setCurrent(undefined), [differences]);
 
-  const { first, second, show } = usePanesInStep();
-  const goTo = useCallback(
-    (index: number) => {
-      setCurrent(index);
-      show(selectorOf(index));
-    },
-    [show],
-  );
+  const panes = useRef<HTMLDivElement>(null);
   // Without drawing a thousand items again for each step of the walk.
   useEffect(() => {
-    const marks = [first, second].flatMap(({ current: pane }) =>
-      pane && current !== undefined
-        ? [...pane.querySelectorAll(selectorOf(current))]
-        : [],
-    );
-    marks.forEach(mark => mark.setAttribute('data-current', 'true'));
+    const marks = [
+      ...(panes.current?.querySelectorAll(`[data-difference="${current}"]`) ??
+        []),
+    ];
+    for (const mark of marks) {
+      mark.setAttribute('data-current', 'true');
+      mark.scrollIntoView?.({ block: 'nearest' });
+    }
     return () => marks.forEach(mark => mark.removeAttribute('data-current'));
-  }, [current, first, second]);
+  }, [current]);
   const count = differences.length;
   const walk = (step: 1 | -1) => {
     const from = current ?? (step === 1 ? -1 : count);
-    goTo((from + step + count) % count);
+    setCurrent((from + step + count) % count);
   };
   const walked = current === undefined ? undefined : differences[current];
 
@@ -111,9 +105,16 @@ export function LayoutDifferenceView(props: {
       {count === 0 && (
         <Alert status="info" icon title={t('history.difference.none')} />
       )}
-      <div className={styles.panes}>
+      <div
+        ref={panes}
+        className={styles.panes}
+        // It scrolls, which takes the focus of a keyboard.
+        // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
+        tabIndex={0}
+        role="group"
+        aria-label={t('history.difference.drawings')}
+      >
         <Pane
-          pane={first}
           title={beforeTitle}
           note={props.beforeNote}
           items={before}
@@ -121,7 +122,6 @@ export function LayoutDifferenceView(props: {
           onChoose={setCurrent}
         />
         <Pane
-          pane={second}
           title={afterTitle}
           note={props.afterNote}
           items={after}
@@ -133,26 +133,21 @@ export function LayoutDifferenceView(props: {
         <DifferenceList
           differences={differences}
           current={current}
-          onGoTo={goTo}
+          onGoTo={setCurrent}
         />
       )}
     </Flex>
   );
 }
 
-function selectorOf(index: number): string {
-  return `[data-difference="${index}"]`;
-}
-
 function Pane(props: {
-  pane: RefObject<HTMLDivElement>;
   title: ReactNode;
   note?: ReactNode;
   items: LayoutItem[];
   differences: ItemDifference[];
   onChoose: (index: number) => void;
 }) {
-  const { pane, title, note, items, differences, onChoose } = props;
+  const { title, note, items, differences, onChoose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const id = useId();
   const indexes = useMemo(
@@ -178,15 +173,7 @@ function Pane(props: {
         {title}
       </h3>
       {note}
-      <div
-        ref={pane}
-        className={styles.drawing}
-        // It scrolls, which takes the focus of a keyboard.
-        // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
-        tabIndex={0}
-        role="group"
-        aria-labelledby={id}
-      >
+      <div className={styles.drawing} role="group" aria-labelledby={id}>
         {items.length > 0 ? (
           <LayoutView items={items} overlayOf={overlayOf} />
         ) : (
