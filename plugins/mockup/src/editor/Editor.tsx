@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { VisuallyHidden } from '@backstage/ui';
-import { Alert } from '@internal/pages';
+import { Button, VisuallyHidden } from '@backstage/ui';
+import { Alert, Failure } from '@internal/pages';
 import { allItems, type LayoutItem } from 'backstage-plugin-mockup-common';
 import { useCallback, useMemo, useRef, useState } from 'react';
 import { boxOf, readingOrder } from '../components/grid';
@@ -37,7 +37,6 @@ import { ConflictDialog } from './saving/ConflictDialog';
 import { CopyDialog } from './saving/CopyDialog';
 import { DraftDialog, type OpenedDraft } from './saving/DraftDialog';
 import type { DraftStore } from './saving/drafts';
-import { SaveProblem } from './saving/SaveProblem';
 import { SaveState } from './saving/SaveState';
 import { useDraft } from './saving/useDraft';
 import { useSaving, type VersionNote } from './saving/useSaving';
@@ -245,10 +244,20 @@ export function Editor(props: {
           />
         )}
         {saving.failure && (
-          <SaveProblem
-            failure={saving.failure}
+          <Failure
+            title={t('editor.save.failed')}
+            error={saving.failure.error}
+            text={saving.failure.isGone ? t('editor.save.gone') : undefined}
+            action={
+              <Button
+                size="small"
+                variant="secondary"
+                onPress={() => setCopying(true)}
+              >
+                {t('editor.toolbar.saveCopy')}
+              </Button>
+            }
             onRetry={() => save(saving.failure?.note)}
-            onSaveCopy={() => setCopying(true)}
           />
         )}
       </div>
@@ -361,15 +370,13 @@ export function Editor(props: {
           draft={draft}
           saved={saved}
           onUse={() => {
-            // Where it can't be written, the next change says so.
-            drafts.adopt(mockupId, draft.tab).catch(() => {});
             saving.startFrom(draft.base);
             dispatch({ type: 'replace', content: draft.content });
             setDraft(undefined);
             announce(t('editor.draft.used'));
           }}
           onDiscard={() => {
-            drafts.remove(mockupId, draft.tab).catch(() => {});
+            drafts.remove(mockupId).catch(() => {});
             dispatch({ type: 'replace', content: draft.content });
             dispatch({ type: 'replace', content: saved.content });
             setDraft(undefined);

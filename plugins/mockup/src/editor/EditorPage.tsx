@@ -47,13 +47,10 @@ function OpenedMockup({ id }: { id: string }) {
 
   /** What is to be offered; a draft that says nothing new is none. */
   async function draftOf(drafts: DraftStore, saved: Saved) {
-    for (const draft of await drafts.list(id)) {
-      if (!isSameContent(draft.content, saved.content)) {
-        return { ...draft, base: await baseOf(draft, saved) };
-      }
-      await drafts.remove(id, draft.tab);
-    }
-    return undefined;
+    const draft = drafts.read(id);
+    return draft && !isSameContent(draft.content, saved.content)
+      ? { ...draft, base: await baseOf(draft, saved) }
+      : undefined;
   }
 
   /** What a draft was made from: saving it then shows what others have saved since. */

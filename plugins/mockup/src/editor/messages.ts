@@ -105,8 +105,9 @@ export const editorMessages = {
     none: 'Select an item to see its properties.',
     many: '{{number}} items are selected. Select one to change its properties.',
     unknown:
-      'This portal has no component “{{component}}”. Its properties are shown as JSON.',
-    noForm: 'The form could not be loaded. These are the properties as JSON.',
+      'This portal has no component “{{component}}”. Its properties are in the JSON of the layout.',
+    noForm:
+      'The form could not be loaded. The properties are in the JSON of the layout.',
     place: 'Place and size',
     column: 'Column',
     row: 'Row',
@@ -143,11 +144,7 @@ export const editorMessages = {
   },
   save: {
     failed: 'The mockup could not be saved. Nothing is lost.',
-    forbidden:
-      'You may not change this mockup. What you did is kept as a draft: save a copy of your own.',
     gone: 'This mockup was deleted, or is no longer shared with you. What you did is still here: save a copy of your own, or restore the mockup from the trash.',
-    tooLarge:
-      'The layout is larger than the portal takes. Remove some of it, or save a copy in parts.',
   },
   copy: {
     title: 'Save a copy',

@@ -24,7 +24,6 @@ import { CanvasItem, elementId } from './CanvasItem';
 import { dropAt } from './dropTarget';
 import { positionParams } from './positionParams';
 import { useDrop } from './useDrop';
-import { useEdgeScroll } from './useEdgeScroll';
 import { useGestures } from './useGestures';
 import { useVisibleItems } from './useVisibleItems';
 import { useWidth } from './useWidth';
@@ -98,7 +97,6 @@ export function Canvas(props: {
     dragged: isReadOnly ? undefined : props.dragged,
     onDrop: props.onDrop,
   });
-  useEdgeScroll(drag !== undefined, container);
   const shown = drag?.items ?? drop.items ?? items;
 
   const order = useMemo(() => readingOrder(items), [items]);

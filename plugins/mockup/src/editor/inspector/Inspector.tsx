@@ -1,20 +1,14 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
-import { Button, Flex, NumberField, Text, TextAreaField } from '@backstage/ui';
-import { Failure, Loading, messageOf, useRead } from '@internal/pages';
-import {
-  isContainer,
-  type LayoutItem,
-  layoutSchema,
-  parseInput,
-} from 'backstage-plugin-mockup-common';
+import { Button, Flex, NumberField, Text } from '@backstage/ui';
+import { Failure, Loading, useRead } from '@internal/pages';
+import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
 import {
   type Dispatch,
   forwardRef,
   useCallback,
   useEffect,
   useRef,
-  useState,
 } from 'react';
 import { type Box, boxOf, GRID } from '../../components/grid';
 import type { MockupComponent } from '../../components/registry/MockupComponentBlueprint';
@@ -159,17 +153,14 @@ export const Inspector = forwardRef<
         onChange={change}
       />
     ) : (
-      <>
-        <Text as="p" color="secondary">
-          {t('editor.inspector.unknown', { component: item.component })}
-        </Text>
-        <RawProps item={item} isReadOnly={isReadOnly} onChange={change} />
-      </>
+      <Text as="p" color="secondary">
+        {t('editor.inspector.unknown', { component: item.component })}
+      </Text>
     );
   }
 });
 
-/** The properties in a form, or as JSON where there is none. */
+/** The properties in a form. */
 function PropsFields(props: {
   item: LayoutItem;
   schema: JsonObject;
@@ -195,14 +186,11 @@ function PropsFields(props: {
       )}
       {isLoading && <Loading label={t('editor.loading')} />}
       {!Form && !isLoading && (
-        <>
-          <Failure
-            title={t('editor.inspector.noForm')}
-            error={error}
-            onRetry={retry}
-          />
-          <RawProps item={item} {...rest} />
-        </>
+        <Failure
+          title={t('editor.inspector.noForm')}
+          error={error}
+          onRetry={retry}
+        />
       )}
     </div>
   );
@@ -257,59 +245,5 @@ function PlaceFields(props: {
         }}
       />
     );
-  }
-}
-
-/** The properties as JSON. */
-function RawProps(props: {
-  item: LayoutItem;
-  isReadOnly: boolean;
-  onChange: (props: Record<string, unknown>) => void;
-}) {
-  const { item, isReadOnly, onChange } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
-  const [typed, setTyped] = useState<string>();
-  const text = typed ?? JSON.stringify(item.props, null, 2);
-  const problem = problemOf();
-  return (
-    <>
-      <TextAreaField
-        className={styles.code}
-        label={t('editor.inspector.title')}
-        value={text}
-        onChange={setTyped}
-        rows={8}
-        spellCheck="false"
-        isReadOnly={isReadOnly}
-        validationBehavior="aria"
-        validate={() => problem ?? null}
-      />
-      {!isReadOnly && (
-        <Button
-          isDisabled={typed === undefined || problem !== undefined}
-          onPress={() => {
-            onChange(JSON.parse(text));
-            setTyped(undefined);
-          }}
-        >
-          {t('editor.json.apply')}
-        </Button>
-      )}
-    </>
-  );
-
-  function problemOf(): string | undefined {
-    let value: Record<string, unknown>;
-    try {
-      value = JSON.parse(text);
-    } catch (error) {
-      return t('editor.json.invalid', { message: messageOf(error) });
-    }
-    try {
-      parseInput(layoutSchema, [{ ...item, props: value }], 'layout');
-      return undefined;
-    } catch (error) {
-      return messageOf(error);
-    }
   }
 }

@@ -13,10 +13,10 @@ import { mockupTranslationRef } from '../../translation';
 import styles from '../editor.module.css';
 import type { Saved } from '../model/content';
 import { Differences } from './Differences';
-import type { KeptDraft } from './drafts';
+import type { Draft } from './drafts';
 
 /** A draft with what it was made from. */
-export type OpenedDraft = Omit<KeptDraft, 'base'> & { base: Saved };
+export type OpenedDraft = Omit<Draft, 'base'> & { base: Saved };
 
 /** Offers what was not saved at the last visit. There is no way around an answer. */
 export function DraftDialog(props: {

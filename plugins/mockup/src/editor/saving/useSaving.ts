@@ -21,14 +21,16 @@ export interface SaveConflict {
 }
 
 /** Why something was not saved. */
-export interface SaveFailure {
+interface SaveFailure {
   error: unknown;
+  /** Whether the mockup was deleted meanwhile, or is no longer the user's to see. */
+  isGone: boolean;
   /** What to try again with. */
   note: VersionNote;
 }
 
 /** The mockup has been deleted meanwhile. */
-export class MockupGone extends Error {}
+class MockupGone extends Error {}
 
 /**
  * Saves a mockup, only over what was there when it was read. The name and description are one
@@ -159,7 +161,8 @@ export function useSaving(mockupId: string, opened: Saved) {
     try {
       return await sendOrCompare(content, over, note);
     } catch (error) {
-      setFailure({ error, note });
+      const isGone = error instanceof MockupGone || statusOf(error) === 404;
+      setFailure({ error, isGone, note });
       return false;
     } finally {
       isUnderWay.current = false;
