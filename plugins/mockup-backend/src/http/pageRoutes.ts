@@ -54,12 +54,12 @@ export function addPageRoutes(router: Router, operations: Operations): void {
         'path',
       ]);
       const request = await parseBody(req, res, publishPageRequestSchema);
-      const { mockupId, versionId, audience } = request;
-      const { home = false, template = false } = request;
-      res.json(
+      const { mockupId, versionId } = request;
+      const page =
         (await pages.publish(path, request, user)) ||
-          missing(`No version '${versionId}' of a mockup '${mockupId}'`),
-      );
+        missing(`No version '${versionId}' of a mockup '${mockupId}'`);
+      res.json(page);
+      const { template = false, publication: { audience, home } = {} } = page;
       return { id: mockupId, vid: versionId, audience, home, template };
     }),
   );

@@ -252,6 +252,54 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     ]);
   });
 
+  it('stay for whom they are where another version is put there', async () => {
+    const version = { mockupId: mockup.id, versionId: versions[1] };
+    expect((await backend.alice.put('/pages/start', version)).status).toBe(400);
+    const settings = { audience: DESIGNERS, home: true };
+    await publish({ ...settings, title: 'Ours', template: true });
+    const { status, body } = await backend.alice.put('/pages/start', version);
+    expect([status, body]).toMatchObject([
+      200,
+      {
+        title: 'Ours',
+        template: true,
+        publication: { ...settings, versionId: versions[1] },
+      },
+    ]);
+  });
+
+  it('are published at once without a deadlock, and leave one home', async () => {
+    const paths = ['a', 'b', 'c'];
+    for (const path of paths) {
+      await publish({}, path);
+    }
+    for (let round = 0; round < 10; round += 1) {
+      await knex('mockup_pages').update({ is_home: true });
+      const answers = await Promise.all(
+        paths.map(path => publish({ home: true }, path)),
+      );
+      expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(await knex('mockup_pages').where('is_home', true)).toHaveLength(1);
+    }
+  });
+
+  it('are 500 at most, however many are published at once', async () => {
+    await publish({}, 'first');
+    await knex.raw(
+      `insert into mockup_pages
+       select tenant_id, 'page-' || number, title, mockup_id, version_id, audience, is_home,
+              published_by, published_at
+         from mockup_pages, generate_series(1, 498) number`,
+    );
+    const answers = await Promise.all(
+      ['a', 'b', 'c', 'd'].map(path => publish({}, path)),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      200, 409, 409, 409,
+    ]);
+    expect((await publish({}, 'first')).status).toBe(200);
+  });
+
   it('are templates for their readers, until they are published as none', async () => {
     await publish({ template: true, audience: DESIGNERS });
     const listed = (body: object[]) => body.map((page: any) => page.template);
@@ -259,7 +307,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     expect((await backend.bob.get('/pages/start')).body.template).toBe(true);
     const stranger = backend.as(mockCredentials.user.header(STRANGER));
     expect((await stranger.get('/pages')).body).toEqual([]);
-    await publish({ audience: DESIGNERS });
+    await publish({ template: false, audience: DESIGNERS });
     expect((await backend.bob.get('/pages')).body).toEqual([
       { path: 'start', title: 'Start' },
     ]);

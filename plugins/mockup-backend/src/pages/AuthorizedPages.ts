@@ -58,23 +58,24 @@ export class AuthorizedPages {
    * @throws NotAllowedError if the caller may see the mockup, but not publish it or choose a home
    * @throws ConflictError if the path is taken by another mockup, there are too many pages, or the
    * version has to be reviewed first
-   * @throws InputError for a role in a tenant without roles, and for a version with too many
-   * queries
+   * @throws InputError for a new page without an audience, a role in a tenant without roles, and a
+   * version with too many queries
    */
   async publish(
     path: string,
     request: PublishPageRequest,
     user: string,
   ): Promise<PublishedPage | undefined> {
-    const { audience, mockupId, home = false } = request;
-    const [read, publish] = await this.options.decisions.on(
+    const { store, decisions, credentials } = this.options;
+    const { mockupId, versionId } = request;
+    const [read, publish] = await decisions.on(
       mockupReadPermission,
       mockupPagePublishPermission,
     );
     const allowed = both(read, publish).filter;
-    const layout = await this.options.store.layoutOf(request, allowed);
+    const layout = await store.layoutOf(request, allowed);
     if (!layout) {
-      if (await this.options.store.layoutOf(request, read.filter)) {
+      if (await store.layoutOf(request, read.filter)) {
         throw new NotAllowedError(
           `You may not publish the mockup '${mockupId}'`,
         );
@@ -82,44 +83,48 @@ export class AuthorizedPages {
       return undefined;
     }
     refuseTooManyQueries(layout);
-    if (!(await this.options.store.isReviewed(request.versionId))) {
-      throw unreviewed(request.versionId);
-    }
-    const role = await carriedRole(this.options.credentials);
-    if (audience.startsWith('role:') && role === undefined) {
-      throw new InputError(
-        `Nobody has a role in this tenant, got the audience '${audience}'. Publish the page for everybody or a group`,
-      );
-    }
-    const now = await this.options.store.at(path);
-    if (now && now.mockupId !== mockupId.toLowerCase()) {
-      throw taken(path);
-    }
-    if (!now && (await this.options.store.count()) >= MOCKUP_LIMITS.pages) {
-      throw new ConflictError(
-        `There are ${MOCKUP_LIMITS.pages} pages already, the most allowed. Unpublish another one first`,
-      );
-    }
-    const isHomeAlready = now?.home && now.audience === audience;
     if (
-      home &&
-      !isHomeAlready &&
-      !(await this.options.decisions.may(mockupPageHomePermission))
+      request.audience?.startsWith('role:') &&
+      (await carriedRole(credentials)) === undefined
     ) {
-      throw new NotAllowedError(
-        'You may not choose the home page. Publish the page without "home", or ask an admin of the tenant',
+      throw new InputError(
+        `Nobody has a role in this tenant, got the audience '${request.audience}'. Publish the page for everybody or a group`,
       );
     }
-    const published = await this.options.store.publish(path, request, {
+    const mayChooseHome =
+      request.home !== false && (await decisions.may(mockupPageHomePermission));
+    const published = await store.publish(path, request, {
       user,
       allowed,
+      mayChooseHome,
     });
-    if (!published && (await this.options.store.layoutOf(request, allowed))) {
-      throw (await this.options.store.isReviewed(request.versionId))
-        ? taken(path)
-        : unreviewed(request.versionId);
+    if (published || !(await store.layoutOf(request, allowed))) {
+      return published;
     }
-    return published;
+    const now = await store.mockupAt(path);
+    if (now !== undefined && now !== mockupId.toLowerCase()) {
+      throw new ConflictError(
+        `The path '${path}' has the page of another mockup. Choose another path, or unpublish that page first`,
+      );
+    }
+    if (!(await store.isReviewed(versionId))) {
+      throw new ConflictError(
+        `The version '${versionId}' has not been reviewed. Ask somebody other than its author to mark it as ready first`,
+      );
+    }
+    if (request.audience === undefined && now === undefined) {
+      throw new InputError(
+        'Invalid request body: audience must be given for a new page',
+      );
+    }
+    if ((request.home || now !== undefined) && !mayChooseHome) {
+      throw new NotAllowedError(
+        'You may not choose the home page. Publish the page with "home": false, or ask an admin of the tenant',
+      );
+    }
+    throw new ConflictError(
+      `There are ${MOCKUP_LIMITS.pages} pages already, the most allowed. Unpublish another one first`,
+    );
   }
 
   /**
@@ -201,16 +206,4 @@ function refuseTooManyQueries(layout: LayoutItem[]): void {
       `The live components of this version have ${queries} different queries. Expected at most ${MOCKUP_LIMITS.layoutQueries}: split it into several pages`,
     );
   }
-}
-
-function unreviewed(versionId: string): ConflictError {
-  return new ConflictError(
-    `The version '${versionId}' has not been reviewed. Ask somebody other than its author to mark it as ready first`,
-  );
-}
-
-function taken(path: string): ConflictError {
-  return new ConflictError(
-    `The path '${path}' has the page of another mockup. Choose another path, or unpublish that page first`,
-  );
 }

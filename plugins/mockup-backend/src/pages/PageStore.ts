@@ -1,17 +1,15 @@
-import type {
-  LayoutItem,
-  PageAudience,
-  PublishedPage,
-  PublishedPageWithLayout,
-  PublishPageRequest,
+import {
+  type LayoutItem,
+  MOCKUP_LIMITS,
+  type PageAudience,
+  type PublishedPage,
+  type PublishedPageWithLayout,
+  type PublishPageRequest,
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import { isUuid } from '../database/isUuid';
 import type { TenantStatements } from '../database/TenantStatements';
-import { DatabaseStatementError } from 'backstage-plugin-catalog-tenancy-node';
 import * as statements from './statements';
-
-const FOREIGN_KEY_VIOLATION = '23503';
 
 /** A reader of pages. */
 export interface PageReader {
@@ -108,39 +106,43 @@ export class PageStore {
 
   /**
    * Publishes a version at a path. Returns undefined if the mockup is not allowed or lacks the
-   * version, the version is not reviewed but must be, or the path has a page of another mockup.
+   * version, the version is not reviewed but must be, the path has a page of another mockup, the
+   * tenant has as many pages as it may, or the page would become a home that the user may not choose.
    */
   async publish(
     path: string,
     request: PublishPageRequest,
-    options: { user: string; allowed: MockupFilter | undefined },
+    options: {
+      user: string;
+      allowed: MockupFilter | undefined;
+      mayChooseHome: boolean;
+    },
   ): Promise<PublishedPage | undefined> {
-    try {
-      const [row] = await this.#statements.query<PageRow>(
-        statements.PUBLISH_PAGE,
-        {
+    const { tenantId } = this.#statements;
+    const { title, audience, home, template } = request;
+    const [row] = await this.#statements.transaction(async transaction => {
+      const { knex } = transaction;
+      await transaction.query(
+        knex.raw(statements.LOCK_PUBLICATION, { tenantId }),
+      );
+      return transaction.query<PageRow>(
+        knex.raw(statements.PUBLISH_PAGE, {
+          tenantId,
           path,
-          title: request.title ?? null,
+          title: title ?? null,
           mockupId: request.mockupId,
           versionId: request.versionId,
-          audience: request.audience,
-          home: request.home ?? false,
-          template: request.template ?? false,
+          audience: audience ?? null,
+          home: home ?? null,
+          template: template ?? null,
           user: options.user,
+          mayChooseHome: options.mayChooseHome,
           allowed: this.#statements.condition(options.allowed),
-        },
+          most: MOCKUP_LIMITS.pages,
+        }),
       );
-      return row && toPage(row);
-    } catch (error) {
-      // The mockup was deleted concurrently.
-      if (
-        error instanceof DatabaseStatementError &&
-        error.sqlState === FOREIGN_KEY_VIOLATION
-      ) {
-        return undefined;
-      }
-      throw error;
-    }
+    });
+    return row && toPage(row);
   }
 
   /** Unpublishes a page. Returns false if there is no page of an allowed mockup at the path. */
@@ -194,27 +196,13 @@ export class PageStore {
     return rows.length > 0;
   }
 
-  /** The page at a path for any audience. */
-  async at(path: string) {
-    const [row] = await this.#statements.query<
-      Pick<PageRow, 'mockup_id' | 'is_home' | 'audience'>
-    >(statements.SELECT_PAGE_AT, { path });
-    return (
-      row && {
-        mockupId: row.mockup_id,
-        home: row.is_home,
-        audience: row.audience,
-      }
+  /** The mockup of the page at a path, for any audience. */
+  async mockupAt(path: string): Promise<string | undefined> {
+    const [row] = await this.#statements.query<Pick<PageRow, 'mockup_id'>>(
+      statements.SELECT_MOCKUP_AT,
+      { path },
     );
-  }
-
-  /** The number of pages of the tenant. */
-  async count(): Promise<number> {
-    const [{ pages }] = await this.#statements.query<{ pages: number }>(
-      statements.COUNT_PAGES,
-      {},
-    );
-    return pages;
+    return row?.mockup_id;
   }
 
   #bindingsOf({ audiences, user, mayPublish }: PageReader) {

@@ -79,38 +79,57 @@ export const SELECT_IS_REVIEWED = `
      and mockup_versions.id = :versionId and ${REVIEWED}`;
 
 /** Bindings: `tenantId`, `path`. */
-export const SELECT_PAGE_AT = `
-  select mockup_id, is_home, audience from mockup_pages
+export const SELECT_MOCKUP_AT = `
+  select mockup_pages.mockup_id from mockup_pages
    where mockup_pages.tenant_id = :tenantId and mockup_pages.path = :path`;
 
-/** Bindings: `tenantId`. */
-export const COUNT_PAGES = `
-  select count(*)::int as pages from mockup_pages
-   where mockup_pages.tenant_id = :tenantId`;
+/**
+ * Lets other publications of the tenant wait until the end of the transaction, which has one more
+ * statement: they count the same pages, and change the same home page. Bindings: `tenantId`.
+ */
+export const LOCK_PUBLICATION = `
+  select pg_advisory_xact_lock(hashtextextended('mockup pages ' || :tenantId, 0))`;
 
 /**
- * Publishes a version at a path that is free or has a page of the same mockup. Locks the page,
- * and the previous home page of the audience; the foreign keys lock the mockup and the version
- * against deletion only. Bindings: `tenantId`, `path`, `title` (null takes the name of the
- * mockup), `mockupId`, `versionId`, `audience`, `home`, `template`, `user`, `allowed`.
+ * Publishes a version at a path that is free or has a page of the same mockup; what is null stays as
+ * the page has it. Locks the mockup and the version against deletion (FOR KEY SHARE), and then the
+ * page, and the previous home page of the audience. Bindings: `tenantId`, `path`, `title` (of a new
+ * page, null takes the name of the mockup), `mockupId`, `versionId`, `audience`, `home`, `template`,
+ * `mayChooseHome`, `user`, `allowed`, `most`.
  */
 export const PUBLISH_PAGE = `
-  with chosen as (
-    select mockups.tenant_id, mockups.id, mockups.name, mockup_versions.id as version_id,
-           mockup_versions.version_tag
+  with page as (
+    select mockup_pages.* from mockup_pages
+     where mockup_pages.tenant_id = :tenantId and mockup_pages.path = :path
+  ),
+  chosen as (
+    select mockups.tenant_id, mockups.id, mockup_versions.id as version_id,
+           mockup_versions.version_tag,
+           coalesce(cast(:title as varchar), page.title, mockups.name) as title,
+           coalesce(cast(:audience as varchar), page.audience) as audience,
+           coalesce(cast(:home as boolean), page.is_home, false) as is_home,
+           coalesce(cast(:template as boolean), page.is_template, false) as is_template,
+           page.is_home and page.audience = coalesce(cast(:audience as varchar), page.audience)
+             as is_home_already
       from mockups
       join mockup_versions on mockup_versions.mockup_id = mockups.id
+      left join page on page.mockup_id = mockups.id
      where mockups.tenant_id = :tenantId and mockups.id = :mockupId and :allowed
        and mockup_versions.tenant_id = :tenantId
        and mockup_versions.id = :versionId and ${REVIEWED}
+       for key share of mockups, mockup_versions
   ),
   published as (
     insert into mockup_pages
       (tenant_id, path, title, mockup_id, version_id, audience, is_home, is_template, published_by,
        published_at)
-    select tenant_id, :path, coalesce(cast(:title as varchar), name), id, version_id,
-           :audience, :home, :template, :user, clock_timestamp() at time zone 'utc'
+    select tenant_id, :path, title, id, version_id, audience, is_home, is_template, :user,
+           clock_timestamp() at time zone 'utc'
       from chosen
+     where audience is not null and (:mayChooseHome or not is_home or is_home_already)
+       and (exists (select from page)
+            or (select count(*) from mockup_pages
+                 where mockup_pages.tenant_id = :tenantId) < :most)
     on conflict (tenant_id, path) do update
        set title = excluded.title, version_id = excluded.version_id,
            audience = excluded.audience, is_home = excluded.is_home,

@@ -44,9 +44,9 @@ export const publishPageRequestSchema = z.strictObject(
     mockupId: z.uuid({ error: MOCKUP_ID }),
     /** The id of the version. */
     versionId: z.uuid({ error: VERSION_ID }),
-    /** For whom it is. */
-    audience,
-    /** 1 to 255 characters; the name of the mockup where it is not given. */
+    /** For whom it is. As the next ones, where it is not given it stays as the page has it. */
+    audience: audience.optional(),
+    /** 1 to 255 characters; of a new page, the name of the mockup where it is not given. */
     title: name.optional(),
     /**
      * Whether it is the home page of its audience, in place of the one before. In a tenant with
@@ -56,7 +56,7 @@ export const publishPageRequestSchema = z.strictObject(
     /** Whether its readers may begin mockups with its layout. */
     template: flag.optional(),
   },
-  { error: 'an object with a mockupId, a versionId and an audience' },
+  { error: 'an object with a mockupId and a versionId' },
 );
 
 /** A version of a mockup to show as a page. @public */

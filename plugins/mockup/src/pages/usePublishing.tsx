@@ -49,15 +49,10 @@ export function usePublishing(
   };
   const putOn = (version: Named, page: PublishedPage) =>
     change(t('pages.publish.failed'), async () => {
-      const { path, title, template, publication } = page;
-      const { mockupId, audience, home } = publication!;
+      const { path } = page;
       await api.publishPage(path, {
-        mockupId,
+        mockupId: mockup.id,
         versionId: version.id,
-        audience,
-        home,
-        template,
-        title,
       });
       return t('pages.publish.done', { title: titleOf(version), path });
     });
