@@ -11,10 +11,10 @@ import * as statements from './statements';
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 1024 * 1024;
 
-/** Concurrent imports in one process; each holds its file in memory. */
-const MOST_AT_ONCE = 4;
+/** Imports that write at once in one process: each holds a connection, and its file in memory. */
+const MOST_WRITING = 4;
 
-/** The tenant has a running import, or the process has too many. */
+/** The tenant has a running import, or the process writes too many. */
 class ImportUnderWayError extends CustomErrorBase {
   name = 'ImportUnderWayError' as const;
 
@@ -34,20 +34,35 @@ class ImportUnderWayError extends CustomErrorBase {
   }
 }
 
-/** The tenants with running imports in this process. */
+/** The running imports of this process. */
 export class ImportsUnderWay {
   readonly #tenantIds = new Set<string>();
+  #writing = 0;
 
   /**
-   * @returns a function that ends the import
-   * @throws ImportUnderWayError if the tenant has a running import, or the process has too many
+   * Reads a file, however slowly it arrives, and then writes it.
+   *
+   * @throws ImportUnderWayError if the tenant has a running import, or too many others write
    */
-  begin(tenantId: string): () => void {
-    if (this.#tenantIds.has(tenantId) || this.#tenantIds.size >= MOST_AT_ONCE) {
+  async run<TFile, T>(
+    tenantId: string,
+    read: () => Promise<TFile>,
+    write: (file: TFile) => Promise<T>,
+  ): Promise<T> {
+    if (this.#tenantIds.has(tenantId)) {
       throw new ImportUnderWayError();
     }
     this.#tenantIds.add(tenantId);
-    return () => this.#tenantIds.delete(tenantId);
+    try {
+      const file = await read();
+      if (this.#writing === MOST_WRITING) {
+        throw new ImportUnderWayError();
+      }
+      this.#writing++;
+      return await write(file).finally(() => this.#writing--);
+    } finally {
+      this.#tenantIds.delete(tenantId);
+    }
   }
 }
 

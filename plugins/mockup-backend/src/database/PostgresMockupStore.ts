@@ -432,20 +432,22 @@ export class PostgresMockupStore implements MockupStore {
     parts: AsyncIterable<ImportedPart>,
     options: { owner: string },
   ): Promise<Mockup[]> {
+    const { tenantId } = this.#statements;
     const iterator = parts[Symbol.asyncIterator]();
-    const end = this.#imports.begin(this.#statements.tenantId);
     try {
-      // Awaited before the transaction begins, which must not wait for the client.
-      const first = await iterator.next();
-      return await this.#statements.transaction(transaction =>
-        new MockupImport(
-          transaction,
-          this.#statements.tenantId,
-          options.owner,
-        ).run(first, iterator),
+      return await this.#imports.run(
+        tenantId,
+        // Awaited before the transaction begins, which must not wait for the client.
+        () => iterator.next(),
+        first =>
+          this.#statements.transaction(transaction =>
+            new MockupImport(transaction, tenantId, options.owner).run(
+              first,
+              iterator,
+            ),
+          ),
       );
     } finally {
-      end();
       await iterator.return?.();
     }
   }

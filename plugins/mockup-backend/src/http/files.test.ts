@@ -513,13 +513,28 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     await expect(send(many(1))).resolves.toMatchObject({ status: 201 });
   });
 
-  it('are refused with 429 while four of other tenants are under way in the process', () => {
+  it('are refused with 429 while four of other tenants are written in the process, and not while they arrive', async () => {
     const imports = new ImportsUnderWay();
-    const [end] = ['a', 'b', 'c', 'd'].map(tenant => imports.begin(tenant));
-    const fifth = () => imports.begin('e');
-    expect(fifth).toThrow('Another import is under way');
-    end();
-    expect(fifth).not.toThrow();
+    const nothing = async () => {};
+    for (const tenant of ['a', 'b', 'c', 'd']) {
+      void imports.run(tenant, () => new Promise(() => {}), nothing);
+    }
+    const fifth = () => imports.run('e', nothing, nothing);
+    await expect(fifth()).resolves.toBeUndefined();
+
+    const ends: Array<() => void> = [];
+    const written = ['f', 'g', 'h', 'i'].map(tenant =>
+      imports.run(
+        tenant,
+        nothing,
+        () => new Promise<void>(end => ends.push(end)),
+      ),
+    );
+    await eventually(() => expect(ends).toHaveLength(4));
+    await expect(fifth()).rejects.toThrow('Another import is under way');
+    ends[0]();
+    await written[0];
+    await expect(fifth()).resolves.toBeUndefined();
   });
 
   it('end, and create nothing, when their caller leaves', async () => {
