@@ -1,5 +1,9 @@
 import { toError } from '@backstage/errors';
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  errorApiRef,
+  useApi,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
 import {
   Button,
   Dialog,
@@ -20,7 +24,7 @@ import {
 } from 'react';
 import { Alert } from './Alert';
 import styles from './ActionDialog.module.css';
-import { Failure } from './Failure';
+import { Failure, useFailureText } from './Failure';
 import { pagesTranslationRef } from './translation';
 import { useIsSlow } from './useIsSlow';
 
@@ -45,7 +49,10 @@ export interface Action {
   children?: ReactNode;
   /** Returns false where a field has to be corrected first. */
   onSubmit: () => Promise<boolean | void>;
-  /** After it was done, and the dialog is closed. */
+  /**
+   * Leads the user on, after it was done and the dialog is closed. It is left out where the user has
+   * closed the dialog before: what follows from what was done belongs to `onSubmit`.
+   */
   onDone?: () => void;
 }
 
@@ -113,6 +120,15 @@ function ActionForm(props: Action & { onClose: () => void }) {
   const [error, setError] = useState<Error>();
   const [isPending, setPending] = useState(false);
   const isSlow = useIsSlow(isPending);
+  const errorApi = useApi(errorApiRef);
+  const textOf = useFailureText();
+  const isOpen = useRef(false);
+  useEffect(() => {
+    isOpen.current = true;
+    return () => {
+      isOpen.current = false;
+    };
+  }, []);
   const isDisabled = props.isDisabled || (typed && text !== typed.value);
 
   const [corrections, setCorrections] = useState(0);
@@ -145,10 +161,16 @@ function ActionForm(props: Action & { onClose: () => void }) {
     } catch (thrown) {
       setError(toError(thrown));
       setPending(false);
+      if (!isOpen.current) {
+        errorApi.post(new Error(`${failed}: ${textOf(thrown)}`));
+      }
       return;
     }
-    onClose();
-    onDone?.();
+    // What is open now may be another dialog.
+    if (isOpen.current) {
+      onClose();
+      onDone?.();
+    }
   }
 
   return (

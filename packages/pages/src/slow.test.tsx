@@ -1,4 +1,5 @@
 import { ResponseError } from '@backstage/errors';
+import { errorApiRef } from '@backstage/frontend-plugin-api';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen } from '@testing-library/react';
 import { ActionDialog } from './ActionDialog';
@@ -43,6 +44,40 @@ describe('a page whose backend does not answer', () => {
     act(() => screen.getByRole('button', { name: 'Cancel' }).click());
     expect(onClose).toHaveBeenCalled();
   });
+
+  it.each([true, false])(
+    'does nothing more to a page whose dialog was closed meanwhile (done: %s), and tells what failed',
+    async isDone => {
+      let end = () => {};
+      const onClose = jest.fn();
+      const onDone = jest.fn();
+      const post = jest.fn();
+      const { unmount } = await renderInTestApp(
+        <ActionDialog
+          title="Delete?"
+          texts={[]}
+          submit="Delete"
+          failed="Not deleted"
+          onSubmit={() =>
+            new Promise((resolve, reject) => {
+              end = () => (isDone ? resolve() : reject(new Error('In use')));
+            })
+          }
+          onClose={onClose}
+          onDone={onDone}
+        />,
+        { apis: [[errorApiRef, { post, error$: jest.fn() }]] },
+      );
+      act(() => screen.getByRole('button', { name: 'Delete' }).click());
+      unmount();
+      await act(async () => end());
+      expect(onClose).not.toHaveBeenCalled();
+      expect(onDone).not.toHaveBeenCalled();
+      expect(post.mock.calls.map(([{ message }]) => message)).toEqual(
+        isDone ? [] : ['Not deleted: In use'],
+      );
+    },
+  );
 
   it('has no page of a proxy quoted where the backend is away', async () => {
     const error = await ResponseError.fromResponse(

@@ -172,8 +172,8 @@ export function TrashPage() {
           failed={t('list.purge.failed')}
           destructive
           onClose={() => setPurging(undefined)}
-          onSubmit={() => mockupApi.purgeMockup(purging.id)}
-          onDone={() => {
+          onSubmit={async () => {
+            await mockupApi.purgeMockup(purging.id);
             setNotice(t('list.done.purged', { name: purging.name }));
             refresh();
           }}

@@ -22,10 +22,11 @@ import type {
   TenantInvitation,
   TenantRole,
 } from 'backstage-plugin-tenants-common';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { PlainTable } from '../PlainTable';
+import { useFocusableHeading } from '../tenant/Section';
 import styles from './members.module.css';
 import { Part } from './Part';
 import { RoleSelect } from './RoleSelect';
@@ -43,14 +44,12 @@ export function Invitations({ slug }: { slug: string }) {
   );
   const [created, setCreated] = useState<CreatedInvitation>();
   const [revoked, setRevoked] = useState<TenantInvitation>();
-  const heading = useRef<HTMLHeadingElement>(null);
+  const [heading, focusHeading] = useFocusableHeading();
 
   const revoke = async ({ id }: TenantInvitation) => {
     await tenantsApi.revokeInvitation(slug, id);
     setCreated(last => (last?.id === id ? undefined : last));
     read.retry();
-    // The button that asked for it goes with its row.
-    heading.current?.focus();
   };
 
   return (
@@ -97,6 +96,8 @@ export function Invitations({ slug }: { slug: string }) {
           submit={t('members.invitations.revoke.confirm')}
           failed={t('members.invitations.revoke.failed')}
           onSubmit={() => revoke(revoked)}
+          // The button that asked for it goes with its row.
+          onDone={focusHeading}
           onClose={() => setRevoked(undefined)}
         />
       )}

@@ -19,6 +19,7 @@ import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { PlainTable } from '../PlainTable';
+import { useFocusableHeading } from '../tenant/Section';
 import { AddMember } from './AddMember';
 import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
@@ -51,7 +52,7 @@ export function MembersTab({ slug }: { slug: string }) {
   const [pending, setPending] = useState<string>();
   const { failure, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
-  const heading = useRef<HTMLHeadingElement>(null);
+  const [heading, focusHeading] = useFocusableHeading();
   const adding = useRef<HTMLDivElement>(null);
 
   const ownOf = useCallback(
@@ -92,11 +93,8 @@ export function MembersTab({ slug }: { slug: string }) {
 
   const remove = async ({ principal }: TenantMember) => {
     await tenantsApi.removeMember(slug, principal);
-    setQuestion(undefined);
     setAnnouncement(t('members.remove.removed', { name: nameOf(principal) }));
     retry();
-    // The button that asked for it goes with its row.
-    heading.current?.focus();
   };
 
   const items = value?.items ?? [];
@@ -204,6 +202,8 @@ export function MembersTab({ slug }: { slug: string }) {
           submit={t('members.remove.confirm')}
           failed={t('members.remove.failed')}
           onSubmit={() => remove(member)}
+          // The button that asked for it goes with its row.
+          onDone={focusHeading}
           onClose={close}
         />
       );

@@ -117,13 +117,13 @@ export function RegisteredLocations(props: {
           destructive
           submit={t('sources.registered.confirm')}
           failed={t('sources.registered.notRemoved')}
-          onSubmit={() => catalog.remove(removing.id)}
-          onDone={() => {
+          onSubmit={async () => {
+            await catalog.remove(removing.id);
             setAnnouncement(t('sources.registered.removed', removing));
             retry();
-            // The button that asked for it goes with its row.
-            focusHeading();
           }}
+          // The button that asked for it goes with its row.
+          onDone={focusHeading}
           onClose={() => setRemoving(undefined)}
         />
       )}

@@ -38,11 +38,9 @@ export function EngineSection(props: {
       failed={t(`tenant.${change}.failed`)}
       onSubmit={async () => {
         await tenantsApi[`${change}Engine`](slug);
-      }}
-      onDone={() => {
         onDone(t(`tenant.${change}.done`));
-        focusHeading();
       }}
+      onDone={focusHeading}
     />
   );
 

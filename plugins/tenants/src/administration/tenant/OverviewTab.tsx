@@ -163,8 +163,10 @@ function DeleteSection(props: {
             submit={t('tenant.remove.submit')}
             destructive
             failed={t('tenant.remove.failed')}
-            onSubmit={() => tenantsApi.deleteTenant(slug)}
-            onDone={onDeleted}
+            onSubmit={async () => {
+              await tenantsApi.deleteTenant(slug);
+              onDeleted();
+            }}
           />
         )
       }
