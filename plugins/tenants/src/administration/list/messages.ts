@@ -71,15 +71,11 @@ export const listMessages = {
     name: {
       label: 'Name',
       description: 'What people call the tenant.',
-      missing: 'Enter a name.',
-      long: 'A name has at most 255 characters.',
     },
     slug: {
       label: 'Slug',
       description:
         'Part of addresses and tokens. It stays for ever, also when the tenant is deleted.',
-      form: 'A slug has 1 to 63 characters of a-z, 0-9 and -.',
-      reserved: '“{{slug}}” is reserved. Choose another slug.',
     },
     max_entities: 'Further entities are refused. 50,000 by default.',
     entity_ttl_days: 'After this, they are deleted for good. 365 by default.',

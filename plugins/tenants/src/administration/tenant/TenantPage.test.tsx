@@ -202,17 +202,18 @@ describe('the page of a tenant', () => {
     const dialog = await open('Edit name and limits');
     const name = within(dialog).getByRole('textbox', { name: /^Name/ });
     await userEvent.clear(name);
-    await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
-    expect(name).toBeInvalid();
-    expect(dialog).toHaveTextContent('Enter a name.');
     await userEvent.type(name, 'Acme Ltd');
     const limit = within(dialog).getByRole('textbox', { name: /^Maximum/ });
     await userEvent.clear(limit);
+    const problem = 'max_entities must be an integer from 0 to 2147483647';
+    api.updateTenant.mockRejectedValueOnce(
+      await refusal(400, 'InputError', `Invalid changes: ${problem}, got null`),
+    );
     await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
-    expect(limit).toBeInvalid();
-    expect(dialog).toHaveTextContent('Enter a number.');
-    expect(api.updateTenant).not.toHaveBeenCalled();
+    await waitFor(() => expect(limit).toBeInvalid());
+    expect(dialog).toHaveTextContent(problem);
     await userEvent.type(limit, '50000');
+    expect(limit).toBeValid();
     api.updateTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
     await within(dialog).findByRole('alert');
@@ -243,13 +244,7 @@ describe('the page of a tenant', () => {
       userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
     await userEvent.type(field(/^Operations at once/), '3');
     await userEvent.type(field(/^Requests at once/), '1200');
-    await save();
-    // A burst of no rate.
-    expect(field(/^Requests at once/)).toBeInvalid();
-    expect(dialog).toHaveTextContent('Set the requests a second too');
-    expect(api.updateTenant).not.toHaveBeenCalled();
     expect(await seriousProblems()).toEqual([]);
-
     await userEvent.type(field(/^Requests a second/), '50');
     const limits = { concurrency: 3, requests_per_second: 50, burst: 1200 };
     api.getTenant.mockResolvedValue(tenantOf('acme', limits));

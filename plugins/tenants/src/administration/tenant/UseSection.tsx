@@ -9,6 +9,7 @@ import type {
 import { useId, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import { useProblems } from '../problems';
 import { Facts, Section } from './Section';
 
 /** What a tenant holds, of what it may, and the dialog that changes that and its name. */
@@ -136,54 +137,53 @@ type Limit = keyof typeof LIMITS;
 
 const LIMIT_NAMES = Object.keys(LIMITS) as Limit[];
 
+/** What the form shows of a tenant; an empty field is not a number. */
+function toValues(row: Tenant) {
+  const limits = LIMIT_NAMES.map(limit => [limit, row[limit] ?? NaN]);
+  return {
+    tenant_name: row.tenant_name,
+    ...(Object.fromEntries(limits) as Record<Limit, number>),
+  };
+}
+
 /** Asks for another name and other limits. What is typed stays when saving fails. */
 function EditDialog(props: { row: Tenant; onSaved: () => void }) {
   const { row, onSaved } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   const tenantsApi = useApi(tenantsApiRef);
-  const [name, setName] = useState('');
-  const [limits, setLimits] = useState<Pick<Tenant, Limit>>(row);
-  const [isTried, setTried] = useState(false);
+  const [values, setValues] = useState(() => toValues(row));
+  const { send, field } = useProblems(values);
 
-  // What only SQL can set, no limit at all, stays as it is until there is a number.
-  const isEmptyNumber = (field: Limit | 'name') =>
-    (field === 'max_entities' || field === 'entity_ttl_days') &&
-    limits[field] === null &&
-    row[field] !== null;
-  const problems: Partial<Record<Limit | 'name', string>> = {
-    ...(!name.trim() && { name: t('tenant.edit.nameMissing') }),
-    ...(limits.burst !== null &&
-      limits.requests_per_second === null && {
-        burst: t('tenant.edit.burstAlone'),
-      }),
-  };
-  const check = (field: Limit | 'name') => ({
-    validationBehavior: 'aria' as const,
-    validate: () => (isTried && problems[field]) || null,
-    // For an empty number the check of the field itself is not asked.
-    isInvalid: (isTried && isEmptyNumber(field)) || undefined,
-  });
-
-  async function save() {
-    setTried(true);
-    if (Object.keys(problems).length > 0 || LIMIT_NAMES.some(isEmptyNumber)) {
-      return false;
-    }
-    const changed = LIMIT_NAMES.filter(limit => limits[limit] !== row[limit]);
-    const changes: UpdateTenant = {
-      ...(name !== row.tenant_name && { tenant_name: name }),
-      ...Object.fromEntries(changed.map(limit => [limit, limits[limit]])),
+  const save = () =>
+    send(async () => {
+      const before = toValues(row);
+      const changed = LIMIT_NAMES.filter(
+        limit => !Object.is(values[limit], before[limit]),
+      );
       // The registry takes a burst only with its rate.
-      ...(changed.includes('burst') && {
-        requests_per_second: limits.requests_per_second,
-      }),
-      ...(changed.includes('requests_per_second') && { burst: limits.burst }),
-    };
-    if (Object.keys(changes).length > 0) {
-      await tenantsApi.updateTenant(row.tenant_slug, changes);
-    }
-    return true;
-  }
+      if (
+        changed.includes('burst') ||
+        changed.includes('requests_per_second')
+      ) {
+        changed.push('burst', 'requests_per_second');
+      }
+      const changes: UpdateTenant = {
+        ...(values.tenant_name !== row.tenant_name && {
+          tenant_name: values.tenant_name,
+        }),
+        // Where none is given, what is configured for all tenants holds.
+        ...Object.fromEntries(
+          changed.map(limit => [
+            limit,
+            Number.isFinite(values[limit]) ? values[limit] : null,
+          ]),
+        ),
+      };
+      if (Object.keys(changes).length > 0) {
+        await tenantsApi.updateTenant(row.tenant_slug, changes);
+      }
+      onSaved();
+    });
 
   return (
     <ActionButton
@@ -192,42 +192,25 @@ function EditDialog(props: { row: Tenant; onSaved: () => void }) {
       texts={[]}
       submit={t('tenant.edit.submit')}
       failed={t('tenant.edit.failed')}
-      onOpen={() => {
-        setName(row.tenant_name);
-        setLimits(row);
-        setTried(false);
-      }}
+      onOpen={() => setValues(toValues(row))}
       onSubmit={save}
-      onDone={onSaved}
     >
       <TextField
         label={t('tenant.edit.name')}
         isRequired
         maxLength={255}
-        value={name}
-        onChange={setName}
-        {...check('name')}
+        onChange={name => setValues({ ...values, tenant_name: name })}
+        {...field('tenant_name')}
       />
       {LIMIT_NAMES.map(limit => (
         <NumberField
           key={limit}
           label={t(`tenant.edit.${limit}.label`)}
-          description={
-            isTried && isEmptyNumber(limit)
-              ? t('tenant.edit.number')
-              : t(`tenant.edit.${limit}.description`)
-          }
+          description={t(`tenant.edit.${limit}.description`)}
           minValue={LIMITS[limit][0]}
           maxValue={LIMITS[limit][1]}
-          value={limits[limit] ?? NaN}
-          // An empty field is not a number: what is configured for all tenants holds.
-          onChange={value =>
-            setLimits({
-              ...limits,
-              [limit]: Number.isFinite(value) ? value : null,
-            })
-          }
-          {...check(limit)}
+          onChange={value => setValues({ ...values, [limit]: value })}
+          {...field(limit)}
         />
       ))}
     </ActionButton>

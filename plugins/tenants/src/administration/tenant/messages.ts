@@ -63,7 +63,6 @@ export const tenantMessages = {
   edit: {
     title: 'Edit name and limits',
     name: 'Name',
-    nameMissing: 'Enter a name.',
     max_entities: {
       label: 'Maximum number of entities',
       description:
@@ -88,8 +87,6 @@ export const tenantMessages = {
       description:
         'How many may arrive at once. Leave it empty for as many as in a second.',
     },
-    number: 'Enter a number.',
-    burstAlone: 'Set the requests a second too, or leave this empty.',
     submit: 'Save',
     failed: 'Nothing was saved',
     done: 'Saved.',

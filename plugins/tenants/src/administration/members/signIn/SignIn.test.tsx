@@ -86,7 +86,7 @@ describe('the sign-in of a tenant', () => {
         await refusal(
           400,
           'InputError',
-          'Invalid sign-in: issuer must be the URL of an issuer, got "acme"; client_secret must be ${NAME}, got "s3cret"',
+          'Invalid sign-in: issuer must be the URL of an issuer, got "acme"; client_secret must be ${NAME}, got "s3cret"; roles.staff must be viewer, member or admin, got "boss"',
         ),
       )
       .mockImplementation(async (_slug, request) => stored(request));
@@ -102,6 +102,8 @@ describe('the sign-in of a tenant', () => {
     expect(await dialog.findByText(/issuer must be the URL/)).toBeVisible();
     expect(field(/^Issuer/)).toBeInvalid();
     expect(field(/^Reference/)).toBeInvalid();
+    expect(field(/^Roles by group/)).toBeInvalid();
+    expect(dialog.queryByRole('alert')).toBeNull();
     expect(field(/^Client ID/)).toBeValid();
     expect(await seriousProblems()).toEqual([]);
 

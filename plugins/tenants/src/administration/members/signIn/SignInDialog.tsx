@@ -9,7 +9,7 @@ import {
 import { type ReactNode, useState } from 'react';
 import { tenantsApiRef } from '../../../api';
 import { tenantsTranslationRef } from '../../../translation';
-import { problemsOf } from '../../problems';
+import { useProblems } from '../../problems';
 import styles from '../members.module.css';
 import {
   isOptional,
@@ -35,35 +35,21 @@ export function SignInDialog(props: {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [texts, setTexts] = useState(() => toTexts(provider));
   const [autoJoin, setAutoJoin] = useState(provider?.auto_join);
-  const [problems, setProblems] = useState<Partial<Record<Field, string>>>({});
+  const { send, field: problemProps } = useProblems(texts);
 
-  async function save() {
-    try {
+  const save = () =>
+    send(async () => {
       await tenantsApi.putSignIn(slug, toProvider(texts, autoJoin));
-    } catch (error) {
-      const found = problemsOf(TEXT_FIELDS, error);
-      setProblems(found);
-      if (Object.keys(found).length === 0) {
-        throw error;
-      }
-      return false;
-    }
-    onSaved();
-    return true;
-  }
+      onSaved();
+    });
 
   const propsOf = (field: Field) => ({
     label: t(`members.signIn.fields.${field}`),
     description: t(`members.signIn.hints.${field}`),
     isRequired: !isOptional(field),
-    value: texts[field],
-    onChange: (text: string) => {
-      setTexts({ ...texts, [field]: text });
-      setProblems(({ [field]: _, ...others }) => others);
-    },
+    onChange: (text: string) => setTexts({ ...texts, [field]: text }),
     autoComplete: 'off',
-    validationBehavior: 'aria' as const,
-    validate: () => problems[field] ?? null,
+    ...problemProps(field),
   });
 
   return (
