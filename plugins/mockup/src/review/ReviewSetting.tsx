@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Checkbox, Text } from '@backstage/ui';
-import { Failure, useRead, useTask } from '@internal/pages';
+import { Failure, Loaded, useRead, useTask } from '@internal/pages';
 import { mockupReviewRequirePermission } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
@@ -14,13 +14,13 @@ export function ReviewSetting() {
   const { allowed } = usePermission({
     permission: mockupReviewRequirePermission,
   });
-  const { value: settings, retry } = useRead(
+  const read = useRead(
     async () => (allowed ? api.getSettings() : undefined),
     [api, allowed],
   );
   const { failure, run } = useTask();
   const [said, setSaid] = useState('');
-  if (!allowed || !settings) {
+  if (!allowed) {
     return null;
   }
   const decide = async (reviewRequired: boolean) => {
@@ -28,13 +28,17 @@ export function ReviewSetting() {
       await api.updateSettings({ reviewRequired });
       setSaid(t(reviewRequired ? 'review.require.on' : 'review.require.off'));
     });
-    retry();
+    read.retry();
   };
   return (
     <>
-      <Checkbox isSelected={settings.reviewRequired} onChange={decide}>
-        {t('review.require.label')}
-      </Checkbox>
+      <Loaded state={read} failed={t('review.require.failed')} height={20}>
+        {({ reviewRequired }) => (
+          <Checkbox isSelected={reviewRequired} onChange={decide}>
+            {t('review.require.label')}
+          </Checkbox>
+        )}
+      </Loaded>
       <div role="status">{said && <Text as="p">{said}</Text>}</div>
       {failure && <Failure {...failure} />}
     </>

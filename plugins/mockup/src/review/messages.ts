@@ -54,6 +54,7 @@ export const reviewMessages = {
   require: {
     label:
       'Publish only versions that somebody other than their author has marked as ready',
+    failed: 'Whether pages have to be reviewed could not be read',
     on: 'Pages are reviewed before they are published from now on.',
     off: 'Pages are published without a review from now on.',
   },

@@ -91,7 +91,9 @@ class Backend {
     unmarkReady: jest.fn(async () => {
       this.ready = [];
     }),
-    getSettings: async () => ({ reviewRequired: this.reviewRequired }),
+    getSettings: jest.fn(async () => ({
+      reviewRequired: this.reviewRequired,
+    })),
     updateSettings: jest.fn(async (settings: { reviewRequired: boolean }) => {
       this.reviewRequired = settings.reviewRequired;
       return settings;
@@ -297,7 +299,12 @@ describe('a version', () => {
 describe('a tenant', () => {
   it('demands a review where somebody who may decides so', async () => {
     const backend = new Backend();
+    backend.api.getSettings.mockRejectedValueOnce(new TypeError('No answer'));
     await backend.render('/pages');
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'Whether pages have to be reviewed could not be read',
+    );
+    await userEvent.click(await button('Try again'));
     const box = await screen.findByRole('checkbox', {
       name: /^Publish only versions/,
     });
