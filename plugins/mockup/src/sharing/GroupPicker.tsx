@@ -21,12 +21,12 @@ export function GroupPicker(props: {
   const search = useGroupSearch(
     isOpen && value.id === undefined ? value.text : undefined,
   );
-  const groups = 'groups' in search ? search.groups : [];
   const found = search.state === 'found' ? search : undefined;
+  const groups = found?.groups ?? [];
   const typed = parseGroup(value.text);
   const isNew =
     'group' in typed &&
-    'groups' in search &&
+    (found || search.state === 'failed') &&
     !groups.some(({ group }) => group === typed.group);
 
   const noteOf = ({ totalItems }: NonNullable<typeof found>) => {
@@ -64,11 +64,11 @@ export function GroupPicker(props: {
         error={problem}
         // The list would lie over the groups as soon as the dialog is open.
         menuTrigger="input"
-        options={groups.map(({ group, title, isOwn }) => ({
+        options={groups.map(({ group, title }) => ({
           id: group,
           label: title,
           text: `${title} (${group})`,
-          description: isOwn ? `${group} · ${t('sharing.add.own')}` : group,
+          description: group,
           leadingIcon: <RiGroupLine aria-hidden />,
         }))}
         isSearching={search.state === 'searching'}

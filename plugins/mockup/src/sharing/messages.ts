@@ -25,7 +25,6 @@ export const sharingMessages = {
     otherKind: '“{{text}}” is not a group. Mockups are shared with groups.',
     known: '{{group}} is in the list already.',
     full: 'A mockup is shared with at most {{most}} groups.',
-    own: 'You are a member.',
     typed: 'Use “{{group}}”',
     nobody: 'No group has this in its name.',
     unavailable: 'The groups could not be searched. Type a reference instead.',
