@@ -637,7 +637,7 @@ describe('saving', () => {
     await press(' {ArrowRight}{Delete}');
     expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
     await userEvent.click(button('Save a copy'));
-    expect(screen.getByLabelText(/Name of the copy/)).toHaveValue(
+    expect(screen.getByRole('textbox', { name: /^Name/ })).toHaveValue(
       'Copy of Start page',
     );
     await userEvent.click(
@@ -674,14 +674,14 @@ describe('saving', () => {
       );
     await submit();
     await within(dialog).findByRole('alert');
-    const name = screen.getByLabelText(/Name of the copy/);
+    const name = screen.getByRole('textbox', { name: /^Name/ });
     await userEvent.clear(name);
     await userEvent.type(name, 'Mine');
     await submit();
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
     expect(backend.api.createMockup).toHaveBeenCalledTimes(1);
     expect(backend.api.updateMockup.mock.calls).toEqual([
-      ['another', { name: 'Mine' }],
+      ['another', { name: 'Mine', description: null }],
     ]);
 
     await waitFor(() =>

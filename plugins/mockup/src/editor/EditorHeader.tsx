@@ -90,7 +90,10 @@ export function EditorHeader(props: {
       />
       {dialog === 'details' && (
         <DetailsDialog
-          of="draft"
+          title={t('list.details.edit.title')}
+          text={t('editor.details.text')}
+          submit={t('editor.details.submit')}
+          failed=""
           name={content.name}
           description={content.description}
           onSubmit={async details => dispatch({ type: 'describe', ...details })}

@@ -15,6 +15,8 @@ export const editorMessages = {
   details: {
     edit: 'Name and description',
     nameMissing: 'A mockup needs a name.',
+    text: 'They are saved with the rest, and undo takes them back.',
+    submit: 'Done',
   },
   note: {
     title: 'Save a version with a tag or message',
@@ -149,7 +151,6 @@ export const editorMessages = {
   copy: {
     title: 'Save a copy',
     text: 'A new mockup of yours, with what you see now as its first version.',
-    name: 'Name of the copy',
     suggested: 'Copy of {{name}}',
     failed: 'The copy could not be saved. Nothing is lost.',
     submit: 'Save a copy',

@@ -4,7 +4,7 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { UnreadPage, useRead } from '@internal/pages';
+import { statusOf, UnreadPage, useRead } from '@internal/pages';
 import type { MockupWithLatestVersion } from 'backstage-plugin-mockup-common';
 import type { ReactNode } from 'react';
 import { mockupApiRef } from '../api';
@@ -15,6 +15,22 @@ import { mockupTranslationRef } from '../translation';
 export interface ReadMockup {
   mockup: MockupWithLatestVersion;
   etag: string;
+}
+
+/**
+ * The mockup as it is now, after a change was refused because another user has saved meanwhile.
+ *
+ * @throws error, if that was refused for another reason
+ */
+export async function readAfter(
+  error: unknown,
+  read: () => Promise<ReadMockup | undefined>,
+): Promise<ReadMockup> {
+  const now = statusOf(error) === 412 ? await read() : undefined;
+  if (!now) {
+    throw error;
+  }
+  return now;
 }
 
 /** What a page about a mockup needs, read by one function. Nothing where it is not there. */

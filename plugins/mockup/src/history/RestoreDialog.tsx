@@ -4,13 +4,7 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { ButtonLink } from '@backstage/ui';
-import {
-  Alert,
-  ActionDialog,
-  Moment,
-  statusOf,
-  TextLink,
-} from '@internal/pages';
+import { Alert, ActionDialog, Moment, TextLink } from '@internal/pages';
 import { MOCKUP_LIMITS, type Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
@@ -18,7 +12,7 @@ import { isWithin, LimitedField } from '../components/LimitedField';
 import { Person } from '../components/Person';
 import { compareRouteRef, mockupRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
-import type { ReadMockup } from './HistoryFrame';
+import { readAfter, type ReadMockup } from './HistoryFrame';
 import { useVersionTitle } from './useVersionTitle';
 
 /** The bounds of a tag. */
@@ -62,15 +56,9 @@ export function RestoreDialog(props: {
       onRestored({ mockup: { ...shown.mockup, latestVersion }, etag });
       return true;
     } catch (error) {
-      const readAgain =
-        statusOf(error) === 412
-          ? await api.getMockup(version.mockupId)
-          : undefined;
-      if (!readAgain) {
-        throw error;
-      }
-      setCurrent(readAgain);
-      onConflict(readAgain);
+      const now = await readAfter(error, () => api.getMockup(version.mockupId));
+      setCurrent(now);
+      onConflict(now);
       return false;
     }
   }

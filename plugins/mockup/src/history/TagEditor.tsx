@@ -1,13 +1,13 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { ButtonIcon } from '@backstage/ui';
 import { RiPriceTag3Line } from '@remixicon/react';
-import { ActionDialog, Alert, statusOf } from '@internal/pages';
+import { ActionDialog, Alert } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
 import { isWithin, LimitedField } from '../components/LimitedField';
 import { mockupTranslationRef } from '../translation';
-import type { ReadMockup } from './HistoryFrame';
+import { readAfter, type ReadMockup } from './HistoryFrame';
 import { TAG } from './RestoreDialog';
 import { useVersionTitle } from './useVersionTitle';
 
@@ -64,14 +64,8 @@ function TagDialog(props: Edit & { onClose: () => void }) {
       onSaved(saved, { mockup: { ...read.mockup, latestVersion }, etag });
       return true;
     } catch (error) {
-      const readAgain =
-        statusOf(error) === 412
-          ? await api.getMockup(version.mockupId)
-          : undefined;
-      if (!readAgain) {
-        throw error;
-      }
-      onConflict(readAgain);
+      const now = await readAfter(error, () => api.getMockup(version.mockupId));
+      onConflict(now);
       setConflict(true);
       return false;
     }

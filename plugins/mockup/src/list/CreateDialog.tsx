@@ -1,12 +1,13 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Select } from '@backstage/ui';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
 import { DetailsDialog } from './DetailsDialog';
 import { type TemplateName, TEMPLATES } from './templates';
+import { useNewMockup } from './useNewMockup';
 
 const CHOICES = [
   'empty',
@@ -23,6 +24,7 @@ export function CreateDialog(props: {
   const { onCreated, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const api = useApi(mockupApiRef);
+  const { create, idOf } = useNewMockup();
   const [choice, setChoice] = useState<string>('empty');
   const { value: pages = [] } = useAsync(() => api.listPages(), [api]);
   const choices = [
@@ -41,27 +43,16 @@ export function CreateDialog(props: {
     }
     return page.layoutData;
   };
-  // Where the second request fails, it is tried again for the same mockup.
-  const created = useRef<{ id: string; name: string }>();
   return (
     <DetailsDialog
-      of="create"
+      title={t('list.details.create.title')}
+      submit={t('list.details.create.submit')}
+      failed={t('list.details.create.failed')}
+      name=""
+      description=""
       onClose={onClose}
-      onSubmit={async ({ name, description }) => {
-        const layoutData = await layoutOf();
-        if (created.current?.name !== name) {
-          const { mockup } = await api.createMockup({
-            name,
-            ...(description && { description }),
-          });
-          created.current = { id: mockup.id, name };
-        }
-        const { id } = created.current;
-        if (layoutData) {
-          await api.saveVersion(id, { layoutData });
-        }
-        onCreated(id);
-      }}
+      onSubmit={async details => create(details, await layoutOf())}
+      onDone={() => onCreated(idOf())}
     >
       <Select
         label={t('list.template.label')}

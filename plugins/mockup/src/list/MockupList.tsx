@@ -8,6 +8,7 @@ import {
   Button,
   ButtonIcon,
   ButtonLink,
+  Checkbox,
   Container,
   Flex,
   Menu,
@@ -39,7 +40,7 @@ import { trashRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import { mockupTranslationRef } from '../translation';
 import { CreateDialog } from './CreateDialog';
-import { DetailsDialog, DuplicateDialog } from './DetailsDialog';
+import { DetailsDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
 import { ORDERS, PAGE_SIZE, useMockupQuery, useMockups } from './useMockups';
@@ -257,9 +258,11 @@ export function MockupList() {
       )}
       {asked?.of === 'edit' && (
         <DetailsDialog
-          of="edit"
+          title={t('list.details.edit.title')}
+          submit={t('list.details.edit.submit')}
+          failed={t('list.details.edit.failed')}
           name={asked.mockup.name}
-          description={asked.mockup.description}
+          description={asked.mockup.description ?? ''}
           onClose={close}
           onSubmit={async details => {
             const { id, name, description = '' } = asked.mockup;
@@ -361,5 +364,31 @@ function CreateButton(props: {
         {t('list.create.open')}
       </Button>
     </Flex>
+  );
+}
+
+/** Asks what the copy of a mockup is to be. */
+function DuplicateDialog(props: {
+  mockup: Mockup;
+  onSubmit: (request: { name: string; withHistory: boolean }) => Promise<void>;
+  onClose: () => void;
+}) {
+  const { mockup, onSubmit, onClose } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const [withHistory, setWithHistory] = useState(false);
+  return (
+    <DetailsDialog
+      title={t('list.duplicate.title', { name: mockup.name })}
+      text={t('list.duplicate.text')}
+      submit={t('list.duplicate.submit')}
+      failed={t('list.duplicate.failed')}
+      name={t('list.duplicate.name', { name: mockup.name })}
+      onClose={onClose}
+      onSubmit={({ name }) => onSubmit({ name, withHistory })}
+    >
+      <Checkbox isSelected={withHistory} onChange={setWithHistory}>
+        {t('list.duplicate.withHistory')}
+      </Checkbox>
+    </DetailsDialog>
   );
 }

@@ -132,12 +132,6 @@ export const listMessages = {
       submit: 'Save',
       failed: 'The mockup was not changed',
     },
-    draft: {
-      title: 'Name and description',
-      text: 'They are saved with the rest, and undo takes them back.',
-      submit: 'Done',
-      failed: 'The mockup was not changed',
-    },
     name: 'Name',
     description: 'Description',
     descriptionHint: 'What the page is for.',

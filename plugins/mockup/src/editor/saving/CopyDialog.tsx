@@ -1,15 +1,8 @@
-import {
-  useApi,
-  useRouteRef,
-  useTranslationRef,
-} from '@backstage/frontend-plugin-api';
-import { ActionDialog } from '@internal/pages';
+import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { MOCKUP_LIMITS } from 'backstage-plugin-mockup-common';
-import { useRef, useState } from 'react';
 import { useNavigate } from 'react-router-dom';
-import { mockupApiRef } from '../../api';
-import { isWithin, LimitedField } from '../../components/LimitedField';
-import { NAME } from '../../list/DetailsDialog';
+import { DetailsDialog } from '../../list/DetailsDialog';
+import { useNewMockup } from '../../list/useNewMockup';
 import { mockupRouteRef } from '../../routes';
 import { mockupTranslationRef } from '../../translation';
 import type { Content } from '../model/editorReducer';
@@ -23,60 +16,27 @@ export function CopyDialog(props: {
 }) {
   const { content, onSaved, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const api = useApi(mockupApiRef);
   const navigate = useNavigate();
   const pathOf = useRouteRef(mockupRouteRef);
-  const [name, setName] = useState(
-    [...t('editor.copy.suggested', { name: content.name })]
-      .slice(0, MOCKUP_LIMITS.name)
-      .join(''),
-  );
-  // Where the second request fails, it is tried again for the same mockup.
-  const created = useRef<{ id: string; name: string }>();
-
-  const submit = async () => {
-    if (!isWithin(name, NAME)) {
-      return false;
-    }
-    if (!created.current) {
-      const { mockup } = await api.createMockup({
-        name,
-        ...(content.description && { description: content.description }),
-      });
-      created.current = { id: mockup.id, name };
-    }
-    const { id } = created.current;
-    if (created.current.name !== name) {
-      await api.updateMockup(id, { name });
-      created.current = { id, name };
-    }
-    await api.saveVersion(id, {
-      layoutData: [...content.items],
-    });
-    return true;
-  };
+  const { create, idOf } = useNewMockup();
   return (
-    <ActionDialog
+    <DetailsDialog
       title={t('editor.copy.title')}
-      texts={[t('editor.copy.text')]}
+      text={t('editor.copy.text')}
       submit={t('editor.copy.submit')}
       failed={t('editor.copy.failed')}
+      name={[...t('editor.copy.suggested', { name: content.name })]
+        .slice(0, MOCKUP_LIMITS.name)
+        .join('')}
+      description={content.description}
       onClose={onClose}
-      onSubmit={submit}
+      onSubmit={details => create(details, content.items)}
       onDone={() => {
         onSaved();
-        if (created.current && pathOf) {
-          navigate(pathOf({ id: created.current.id }));
+        if (pathOf) {
+          navigate(pathOf({ id: idOf() }));
         }
       }}
-    >
-      <LimitedField
-        {...NAME}
-        label={t('editor.copy.name')}
-        value={name}
-        onChange={setName}
-        isTried
-      />
-    </ActionDialog>
+    />
   );
 }
