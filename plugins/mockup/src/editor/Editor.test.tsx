@@ -562,10 +562,9 @@ describe('saving', () => {
   });
 
   it.each([
-    [403, /You may not change this mockup. What you did is kept as a draft/],
+    [403, /You may not do this/],
     [404, /was deleted, or is no longer shared/],
     [401, /Your session has ended. Sign in again in another tab/],
-    [413, /larger than the portal takes/],
     [503, /No database/],
   ])('loses nothing where the backend answers %s', async (status, text) => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
