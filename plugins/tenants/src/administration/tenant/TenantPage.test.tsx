@@ -213,6 +213,7 @@ describe('the page of a tenant', () => {
     await waitFor(() => expect(limit).toBeInvalid());
     expect(dialog).toHaveTextContent(problem);
     await userEvent.type(limit, '50000');
+    await userEvent.tab();
     expect(limit).toBeValid();
     api.updateTenant.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await userEvent.click(within(dialog).getByRole('button', { name: 'Save' }));
