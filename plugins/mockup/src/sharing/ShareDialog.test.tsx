@@ -1,4 +1,3 @@
-import { identityApiRef } from '@backstage/frontend-plugin-api';
 import { mockApis, renderInTestApp } from '@backstage/frontend-test-utils';
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { permissionApiRef } from '@backstage/plugin-permission-react';
@@ -87,13 +86,6 @@ async function open(backend: Backend, { allows = true } = {}) {
       apis: [
         [mockupApiRef, backend.api as unknown as MockupApi],
         [catalogApiRef, catalog],
-        [
-          identityApiRef,
-          mockApis.identity({
-            userEntityRef: 'user:default/anna',
-            ownershipEntityRefs: ['user:default/anna', OWN],
-          }),
-        ],
         [
           permissionApiRef,
           mockApis.permission({
