@@ -8,6 +8,7 @@ import { OPERATIONS } from './operations';
 const PATH_PARAMETERS: Record<string, string> = {
   slug: 'The slug of a tenant',
   id: 'The id of an invitation',
+  share: 'The id of a share',
   principal:
     'A user as user:<namespace>/<name>, a group as group:<namespace>/<name>, or the subject of an external service; percent-encoded',
 };
