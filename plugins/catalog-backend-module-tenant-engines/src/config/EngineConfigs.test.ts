@@ -237,7 +237,9 @@ describe('the configuration of an instance', () => {
       gitlab('PRESENT'),
       { id: 'search' },
     );
-    expect(config.getString('integrations.gitlab[0].token')).toBe('acme-token');
+    expect(config.get('integrations')).toEqual({
+      gitlab: [{ host: 'gitlab.com', token: 'acme-token' }],
+    });
     expect(configs.secretsOf(config)).toEqual(['acme-token']);
 
     await expect(configs.configOf(tenant, gitlab('GONE'))).rejects.toThrow(
