@@ -44,4 +44,25 @@ describe('AuditQueue', () => {
     await queue.stop();
     expect(written).toEqual(['ended']);
   });
+
+  it('does not keep the process from ending where nothing can be stored', async () => {
+    const logger = mockLogger();
+    const queue = new AuditQueue<{ event_id: string }>({
+      write: () => Promise.reject(new Error('away')),
+      describe: ({ event_id }) => event_id,
+      logger,
+    });
+    await queue.add({ event_id: 'lost' });
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+    try {
+      const stopped = queue.stop();
+      await jest.advanceTimersByTimeAsync(10_000);
+      await stopped;
+    } finally {
+      jest.useRealTimers();
+    }
+    expect(logger.warn).toHaveBeenLastCalledWith(
+      'Audit trails are not stored: the process ends, and the last events are lost',
+    );
+  });
 });

@@ -11,7 +11,7 @@ const BATCH = 500;
  */
 const LINGER_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
-/** How long `add` waits for room, and `store` for the write. */
+/** How long `add` waits for room, `store` for the write, and `stop` for all that is queued. */
 const LONGEST_WAIT_MS = 10_000;
 
 /** An entry replaces a queued entry with the same id: it is a later state of the same event. */
@@ -98,11 +98,16 @@ export class AuditQueue<TEntry extends Entry> {
     return this.#pending.delete(id) ? 'queued' : 'written';
   }
 
-  /** Resolves when the queue is empty. Later entries are written without delay. */
+  /**
+   * Resolves when the queue is empty, or after 10 seconds: a database that is away must not keep
+   * the process from ending. Later entries are written without delay.
+   */
   async stop(): Promise<void> {
     this.#isStopping = true;
     this.#hurry();
-    await this.#running;
+    if (this.#running && !(await isInTime(this.#running))) {
+      this.#withhold('the process ends, and the last events are lost');
+    }
   }
 
   #put(entry: TEntry, waiting: (() => void)[]): void {
@@ -180,7 +185,7 @@ export class AuditQueue<TEntry extends Entry> {
       await this.#write(batch.map(({ entry }) => entry));
     } catch (error) {
       if (error instanceof AdminAccessError) {
-        this.#withhold(error);
+        this.#withhold(error.message);
       } else if (!(error instanceof DatabaseStatementError)) {
         throw error;
       } else if (batch.length > 1) {
@@ -201,9 +206,9 @@ export class AuditQueue<TEntry extends Entry> {
     batch.forEach(({ waiting }) => waiting.forEach(resolve => resolve()));
   }
 
-  #withhold(error: AdminAccessError): void {
+  #withhold(reason: string): void {
     this.#isWithheld = true;
-    this.#logger.warn(`Audit trails are not stored: ${error.message}`);
+    this.#logger.warn(`Audit trails are not stored: ${reason}`);
     const pending = [...this.#pending.values()];
     this.#pending.clear();
     pending.forEach(({ waiting }) => waiting.forEach(resolve => resolve()));
@@ -211,6 +216,9 @@ export class AuditQueue<TEntry extends Entry> {
 
   /** Puts failed entries back at the front; a later state of the same event replaces one. */
   #putBack(batch: Pending<TEntry>[]): void {
+    if (this.#isWithheld) {
+      return;
+    }
     const later = this.#pending;
     this.#pending = new Map(
       batch.map(pending => [pending.entry.event_id, pending]),
