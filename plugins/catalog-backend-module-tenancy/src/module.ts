@@ -16,23 +16,18 @@ import {
   tenantUsageServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { adoptCatalog } from './adoption/adoptCatalog';
-import { scheduleRetries } from './adoption/scheduleRetries';
 import {
   AuthorizedCatalogStore,
   SharedDecisions,
 } from './authorization/AuthorizedCatalogStore';
-import { countReads } from './replica/countReads';
-import { scheduleSending } from './audit/scheduleSending';
 import { catalogRouterServiceRef } from './catalogRouter';
-import { observeOperations } from './limits/observeOperations';
-import { schedulePurge } from './purge/schedulePurge';
+import { exportMetrics } from './metrics';
 import { applyConditions } from './routes/applyConditions';
 import { createRouter } from './routes/createRouter';
 import { markWrites } from './replica/markWrites';
 import { createOperations } from './routes/operations';
-import { observeUsage } from './usage/observeUsage';
-import { scheduleCounting } from './usage/scheduleCounting';
 import { forwardOtherTenants } from './routes/otherTenants';
+import { scheduleTasks } from './scheduleTasks';
 
 /**
  * With the flag on, answers reads of all tenants' entities, forwards other requests of the
@@ -114,22 +109,23 @@ export const catalogModuleTenancy = createBackendModule({
         });
         router.use(createRouter(operations));
         router.use(applyConditions({ auth, getRuleset, httpAuth, store }));
-        observeOperations(metrics, tenancy.pool);
-        observeUsage(metrics, usage);
-        await scheduleCounting({ scheduler, usage });
         if (tenancy.replica) {
           router.use(markWrites(tenancy.replica));
-          countReads(metrics, tenancy.replica);
         }
         router.use(forwardOtherTenants(engines));
         router.use(retryAfter());
         catalogRouter.open();
         adoptCatalog({ adoption, lifecycle, rootLifecycle, logger });
-        await scheduleRetries({ adoption, scheduler });
-        await schedulePurge({ admin, logger, scheduler, trail });
-        if (tenancy.config.audit.webhook) {
-          await scheduleSending({ logger, scheduler, trail });
-        }
+        exportMetrics(metrics, { ...tenancy, usage });
+        await scheduleTasks({
+          admin,
+          adoption,
+          logger,
+          scheduler,
+          trail,
+          usage,
+          sendsEvents: tenancy.config.audit.webhook !== undefined,
+        });
       },
     });
   },

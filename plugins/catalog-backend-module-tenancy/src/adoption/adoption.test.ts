@@ -24,7 +24,6 @@ import {
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { entityProvider, settled } from '@internal/catalog-testing/stockEngine';
-import { takeServices } from '@internal/catalog-testing/takeServices';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 
 const databases = createTestDatabases();
@@ -38,9 +37,6 @@ async function start(
   options: { enabled?: boolean; entities?: Entity[] } = {},
 ) {
   const { enabled = true, entities = SAMPLES } = options;
-  const { feature, services } = takeServices({
-    scheduler: coreServices.scheduler,
-  });
   const logger = mockServices.rootLogger.mock();
   logger.child.mockReturnValue(logger);
   const backend = await startCatalogBackend({
@@ -55,7 +51,6 @@ async function start(
     },
     features: [
       ...(entities.length > 0 ? [entityProvider(entities)] : []),
-      feature,
       createServiceFactory({
         service: coreServices.rootLogger,
         deps: {},
@@ -65,8 +60,7 @@ async function start(
   });
   const logged = (level: 'info' | 'warn' | 'error') =>
     logger[level].mock.calls.map(([message]) => message).join('\n');
-  const runTask = (id: string) => services.scheduler.triggerTask(id);
-  return { backend, logged, runTask };
+  return { backend, logged };
 }
 
 async function listed(backend: CatalogBackend, slug = 'default') {

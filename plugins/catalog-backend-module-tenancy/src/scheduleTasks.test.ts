@@ -4,20 +4,25 @@ import {
   AdminAccessError,
   type AdminDatabase,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { schedulePurge } from './schedulePurge';
+import { scheduleTasks } from './scheduleTasks';
 
-describe('schedulePurge', () => {
+describe('the daily purge', () => {
   let logger: ServiceMock<LoggerService>;
 
   async function schedule(run: AdminDatabase['run']) {
     const scheduler = mockServices.scheduler.mock();
-    await schedulePurge({
+    await scheduleTasks({
       admin: { run },
+      adoption: { retryFaults: jest.fn() },
       logger,
       scheduler,
-      trail: { deleteOld: async () => 3 },
+      trail: { deleteOld: async () => 3, send: jest.fn() },
+      usage: { countEntities: jest.fn() },
+      sendsEvents: false,
     });
-    const [task] = scheduler.scheduleTask.mock.calls[0];
+    const task = scheduler.scheduleTask.mock.calls
+      .flat()
+      .find(({ id }) => id === 'tenancy-purge-deleted-entities')!;
     return {
       task,
       invoke: async () => {
