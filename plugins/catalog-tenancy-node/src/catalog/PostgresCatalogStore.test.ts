@@ -534,6 +534,17 @@ describe('reads of PostgresCatalogStore', () => {
           });
           expect(found.kind).toEqual([{ value: 'Component', count }]);
           expect(found['metadata.tags']).toHaveLength(4);
+          const plan = await planOf(scope =>
+            selectPage(scope, {
+              filter: { kind: 'component' },
+              order: { field: 'metadata.name', order: 'asc' },
+              limit: 20,
+              total: true,
+            }),
+          );
+          // Not once for each entity.
+          expect(plan).toMatch(/NOT [^"]*hashed SubPlan/);
+          expect(plan).not.toMatch(/"Join Filter":"[^"]*page.entity_id/);
           await client.query(
             'alter table entity_terms reset (autovacuum_enabled)',
           );

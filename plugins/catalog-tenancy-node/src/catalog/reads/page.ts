@@ -61,16 +61,23 @@ export function selectPage(
   );
 }
 
-/** The entities with the ids of the CTE `page`. */
+/**
+ * The entities with the ids of the CTE `page`, each looked up by its id: with the offset,
+ * PostgreSQL does not go through all entities of a tenant of which it expects one.
+ */
 export function entitiesOfPage(
   scope: TenantScope,
   { sort }: PagePlan,
 ): Knex.QueryBuilder {
   const { knex } = scope;
-  return liveEntities(scope, 'e')
-    .joinRaw('join page on page.entity_id = e.entity_id')
+  const entity = liveEntities(scope, 'e')
+    .whereRaw('e.entity_id = page.entity_id')
+    .select(knex.raw('e.final_entity::text as json'), 'e.entity_id');
+  return knex
+    .from('page')
+    .joinRaw('?', [knex.raw('cross join lateral (? offset 0) e', [entity])])
     .select(
-      knex.raw('e.final_entity::text as json'),
+      'e.json',
       'e.entity_id',
       knex.raw(`${sort ? 'page.value' : 'null::text'} as value`),
     );
