@@ -6,6 +6,7 @@
 
 export { type Action, ActionButton, ActionDialog } from './ActionDialog';
 export { Alert } from './Alert';
+export { CopyButton } from './CopyButton';
 export { EmptyState } from './EmptyState';
 export { Failure, messageOf, statusOf, useFailureText } from './Failure';
 export { LeaveDialog } from './LeaveDialog';

@@ -13,6 +13,10 @@ export const pagesTranslationRef = createTranslationRef({
     },
     retry: 'Try again',
     cancel: 'Cancel',
+    copy: {
+      done: 'Copied',
+      failed: 'The browser did not let the page copy.',
+    },
     failure: {
       unreachable:
         'The backend does not answer. Nothing is lost: try again when it is back.',

@@ -2,8 +2,6 @@
 export const componentsMessages = {
   copy: {
     link: 'Copy link',
-    done: 'Copied',
-    failed: 'The browser did not let the page copy.',
   },
   text: {
     missing: '{{label}} is missing.',

@@ -11,11 +11,10 @@ import {
   Text,
   VisuallyHidden,
 } from '@backstage/ui';
-import { Moment, PageHeader, TextLink } from '@internal/pages';
+import { CopyButton, Moment, PageHeader, TextLink } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
-import { CopyButton } from '../components/CopyButton';
 import { Person } from '../components/Person';
 import { compareRouteRef, versionRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';

@@ -4,12 +4,11 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, ButtonLink, Container, Flex, Text } from '@backstage/ui';
-import { Moment, PageHeader, TextLink } from '@internal/pages';
+import { CopyButton, Moment, PageHeader, TextLink } from '@internal/pages';
 import type { Version } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
-import { CopyButton } from '../components/CopyButton';
 import { LayoutView } from '../components/LayoutView';
 import { Person } from '../components/Person';
 import { PngButton } from '../components/PngButton';

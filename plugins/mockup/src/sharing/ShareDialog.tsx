@@ -11,8 +11,9 @@ import {
 } from '@backstage/ui';
 import { RiCloseLine } from '@remixicon/react';
 import {
-  Alert,
   ActionDialog,
+  Alert,
+  CopyButton,
   Failure,
   Loading,
   NOTHING_PICKED,
@@ -23,7 +24,6 @@ import {
   mockupSharePermission,
 } from 'backstage-plugin-mockup-common';
 import { useEffect, useRef, useState } from 'react';
-import { CopyButton } from '../components/CopyButton';
 import { Person } from '../components/Person';
 import { mockupRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';

@@ -1,17 +1,11 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import {
-  Button,
-  ButtonIcon,
-  Flex,
-  Select,
-  Text,
-  TextField,
-} from '@backstage/ui';
+import { ButtonIcon, Flex, Select, Text, TextField } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import {
   ActionButton,
   ActionDialog,
   Alert,
+  CopyButton,
   EmptyState,
   Loaded,
   Moment,
@@ -158,7 +152,6 @@ function InviteButton(props: {
 /** The link of a new invitation, which is shown only once. */
 function CreatedLink({ invitation }: { invitation: CreatedInvitation }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const [copied, setCopied] = useState<boolean>();
   const { link, sent, email } = invitation;
   return (
     <Alert
@@ -173,28 +166,13 @@ function CreatedLink({ invitation }: { invitation: CreatedInvitation }) {
         <Flex direction="column" gap="2">
           <Text as="p">{t('members.invitations.link.once')}</Text>
           <code className={styles.link}>{link}</code>
-          {copied === false && (
-            <Text as="p">{t('members.invitations.link.notCopied')}</Text>
-          )}
         </Flex>
       }
       customActions={
-        <Button
-          size="small"
-          variant="secondary"
-          onPress={() =>
-            navigator.clipboard.writeText(link).then(
-              () => setCopied(true),
-              () => setCopied(false),
-            )
-          }
-        >
-          {t(
-            copied
-              ? 'members.invitations.link.copied'
-              : 'members.invitations.link.copy',
-          )}
-        </Button>
+        <CopyButton
+          label={t('members.invitations.link.copy')}
+          textOf={() => link}
+        />
       }
     />
   );

@@ -84,8 +84,6 @@ export const membersMessages = {
       made: 'Send this link to the person',
       once: 'The link is shown only once. It makes one person a member.',
       copy: 'Copy the link',
-      copied: 'Copied',
-      notCopied: 'The browser did not copy it. Select the link, and copy it.',
     },
     revoke: {
       action: 'Remove the invitation of {{name}}',

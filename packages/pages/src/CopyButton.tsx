@@ -1,19 +1,19 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, VisuallyHidden } from '@backstage/ui';
+import { Button, Text, VisuallyHidden } from '@backstage/ui';
 import { RiCheckLine, RiFileCopyLine } from '@remixicon/react';
 import { useState } from 'react';
 import useCopyToClipboard from 'react-use/esm/useCopyToClipboard';
-import { mockupTranslationRef } from '../translation';
+import { pagesTranslationRef } from './translation';
 
 /** Copies a text, and says whether that worked. */
 export function CopyButton(props: { label: string; textOf: () => string }) {
   const { label, textOf } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
+  const { t } = useTranslationRef(pagesTranslationRef);
   // The clipboard of the browser is closed to pages without TLS.
   const [{ error }, copy] = useCopyToClipboard();
   const [isDone, setDone] = useState(false);
   return (
-    <>
+    <div>
       <Button
         variant="secondary"
         iconStart={
@@ -28,11 +28,16 @@ export function CopyButton(props: { label: string; textOf: () => string }) {
           setDone(true);
         }}
       >
-        {isDone && !error ? t('components.copy.done') : label}
+        {isDone && !error ? t('copy.done') : label}
       </Button>
-      <VisuallyHidden role="status">
-        {isDone && t(error ? 'components.copy.failed' : 'components.copy.done')}
-      </VisuallyHidden>
-    </>
+      <span role="status">
+        {isDone &&
+          (error ? (
+            <Text variant="body-small"> {t('copy.failed')}</Text>
+          ) : (
+            <VisuallyHidden>{t('copy.done')}</VisuallyHidden>
+          ))}
+      </span>
+    </div>
   );
 }
