@@ -219,7 +219,13 @@ describe.each(databases.eachSupportedId())(
       const upgrades = new TableUpgrades({
         logger,
         tables: {
-          provision: tenantId => tables.provision(tenantId),
+          provision: async tenantId => {
+            const found = await tables.provision(tenantId);
+            if (tenantId !== first.tenantId) {
+              await waitUntil('the first', () => order.length > 0);
+            }
+            return found;
+          },
           upgrade: async (tenantId, options) => {
             order.push(`begin ${tenantId}`);
             await tables

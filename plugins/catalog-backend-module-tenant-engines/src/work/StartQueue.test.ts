@@ -33,17 +33,18 @@ describe('engines that wait for their turn to start', () => {
     expect(order).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('come first where a request waits for them', async () => {
+  it('come first where a request waits for them, also one that came before', async () => {
     const queue = new StartQueue(1);
     const order: string[] = [];
-    const starts = ['a', 'b', 'c'].map(name => {
+    queue.hurry('d');
+    const starts = ['a', 'b', 'c', 'd'].map(name => {
       const { end, work } = controlled(order, name);
       end();
       return queue.run(name, signal, work);
     });
     queue.hurry('c');
     await withDeadline('all', Promise.all(starts));
-    expect(order).toEqual(['a', 'c', 'b']);
+    expect(order).toEqual(['a', 'c', 'd', 'b']);
   });
 
   it('leave their place where they fail or are given up', async () => {

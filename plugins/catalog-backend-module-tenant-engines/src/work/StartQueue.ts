@@ -11,6 +11,8 @@ export class StartQueue {
   readonly #max: number;
   #running = 0;
   #waiting: Waiting[] = [];
+  /** Also those that come only after what they wait for elsewhere. */
+  readonly #hurried = new Set<string>();
 
   constructor(max: number) {
     this.#max = max;
@@ -36,12 +38,14 @@ export class StartQueue {
       signal.throwIfAborted();
       return await work();
     } finally {
+      this.#hurried.delete(key);
       this.#leave();
     }
   }
 
-  /** Makes the work with this key the next to run. */
+  /** Makes the work with this key the next to run, now or when it comes. */
   hurry(key: string): void {
+    this.#hurried.add(key);
     const [first, others] = [
       this.#waiting.filter(each => each.key === key),
       this.#waiting.filter(each => each.key !== key),
@@ -63,6 +67,9 @@ export class StartQueue {
       };
       signal.addEventListener('abort', onAbort, { once: true });
       this.#waiting.push(waiting);
+      if (this.#hurried.has(key)) {
+        this.hurry(key);
+      }
     });
   }
 
