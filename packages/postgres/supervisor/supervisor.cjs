@@ -289,35 +289,11 @@ function openHome(directory) {
     fs.rmSync(probe);
     return home;
   } catch (error) {
+    const { message } = /** @type {NodeJS.ErrnoException} */ (error);
     throw new Failure(
       'DIRECTORY_UNUSABLE',
-      `${directory} ${whatIsWrong(error)}`,
+      `${directory} can't be used: ${message}`,
     );
-  }
-}
-
-/** @param {unknown} error */
-function whatIsWrong(error) {
-  const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
-  switch (code) {
-    case 'EEXIST':
-    case 'ENOTDIR':
-      return 'is not a folder';
-    case 'EACCES':
-    case 'EPERM':
-    case 'EROFS':
-      return `can't be written to by the user ${userName()} (${code})`;
-    default:
-      return `can't be used: ${message}`;
-  }
-}
-
-function userName() {
-  try {
-    return os.userInfo().username;
-  } catch {
-    // A container may run with a user id that has no name.
-    return process.getuid?.();
   }
 }
 
