@@ -24,7 +24,6 @@ import {
   otherAdoption,
   tablesWithoutTriggers,
 } from './triggers';
-import { bringAdoptionAlong } from './functions';
 import { reconcileEntities } from './reconcile';
 import {
   asLogin,
@@ -133,6 +132,9 @@ async function refuseLosses(
   }
 }
 
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+const AT_ONCE = 10_000;
+
 /** Entities of the tenant that the engine does not have, before it owns them. */
 async function countOtherEntities(
   context: StepContext,
@@ -145,34 +147,36 @@ async function countOtherEntities(
   ) {
     return 0;
   }
-  const entities = await executor.read<{ id: string }>(
-    'select entity_id::text as id from entities where tenant_id = $1',
-    [engine.tenantId],
-  );
-  if (entities.length === 0) {
-    return 0;
-  }
-  // Two queries: before an adoption portal_admin has no right to the engine's table, and
-  // the login none to ours.
   const finals = engineTable(engine, 'final_entities');
-  const [{ others }] = await reading(context, engine, () =>
-    executor.read<{ others: number }>(
-      `select count(*)::int as others from unnest($1::text[]) as ours (id)
-        where not exists (select from ${finals} f where f.entity_id = ours.id)`,
-      [entities.map(({ id }) => id)],
-    ),
-  );
-  return others;
+  let found = 0;
+  for (let after: string | undefined = FIRST_ID; after !== undefined; ) {
+    const entities: { id: string }[] = await executor.read(
+      `select entity_id::text as id from entities
+        where tenant_id = $1 and entity_id > $2 order by entity_id limit ${AT_ONCE}`,
+      [engine.tenantId, after],
+    );
+    // Two queries: before an adoption portal_admin has no right to the engine's table, and
+    // the login none to ours.
+    const [{ others }] = await reading(context, engine, () =>
+      executor.read<{ others: number }>(
+        `select count(*)::int as others from unnest($1::text[]) as ours (id)
+          where not exists (select from ${finals} f where f.entity_id = ours.id)`,
+        [entities.map(({ id }) => id)],
+      ),
+    );
+    found += others;
+    after = entities.at(-1)?.id;
+  }
+  return found;
 }
 
 /**
- * Creates the functions and triggers that carry the engine's changes. Repeating it
- * replaces the functions, and restores triggers that were dropped or disabled.
+ * Creates the triggers that carry the engine's changes. Repeating it restores those that were
+ * dropped or disabled.
  */
 async function install(context: StepContext, engine: Engine): Promise<void> {
   const { executor } = context;
   const { schema, tenantId } = engine;
-  await bringAdoptionAlong(context);
   await executor.execute(putState(tenantId, 'engine', { schema }));
   await createQuota(context, engine);
   await grantOnEngine(context, engine);

@@ -94,11 +94,8 @@ export async function findTenantSchemas(
   return schemas.map(({ name }) => name);
 }
 
-/**
- * What {@link engineSchemaOf} returns, and the template that earlier versions copied:
- * engines of other tenants than the default one.
- */
-const OTHER_TENANTS = '^tenant_([0-9a-f]{32}|template)$';
+/** What {@link engineSchemaOf} returns: engines of other tenants than the default one. */
+const OTHER_TENANTS = '^tenant_[0-9a-f]{32}$';
 
 /** The columns that we read, by which we recognise the tables. */
 const COLUMNS: Record<EngineTable, readonly string[]> = {

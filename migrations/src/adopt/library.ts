@@ -1,13 +1,11 @@
-import type { ClientConfig } from 'pg';
-import type { Reporter } from '../Reporter';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { withMigration } from '../engine/withMigration';
 import type { StepContext } from '../engine/Step';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
+import type { MigrateOptions } from '../migrateTo';
 import { phases } from '../phases';
 import { adopt as adoptCatalog } from './adopt';
 import { parseTenantId, requireTenant } from './engine';
-import { bringAdoptionAlong } from './functions';
 import { readAdoptedTenantStatus, readAdoptionStatus } from './status';
 import type { AdoptedTenantStatus, AdoptionStatus } from './status';
 import { retryAdoptionFaults } from './reconcile';
@@ -18,14 +16,11 @@ import { adoptedEngine } from './state';
  *
  * @public
  */
-export interface AdoptOptions {
-  /**
-   * As `pg` has it; `connectionOfKnex` makes one of a Knex instance. Of a login that
-   * owns the engine's tables, or of a superuser.
-   */
-  connection: ClientConfig | string;
-  /** The schema of the tenants' tables; `tenancy` by default. */
-  schema?: string;
+export interface AdoptOptions
+  extends Pick<
+    MigrateOptions,
+    'connection' | 'schema' | 'maxPauseMs' | 'batchSize' | 'reporter'
+  > {
   /**
    * The tenant that the engine belongs to; the default tenant by default. The engine of
    * another one is in the schema that {@link engineSchemaOf} returns, unless `catalogSchema`
@@ -34,14 +29,8 @@ export interface AdoptOptions {
   tenantId?: string;
   /** The schema of the engine's tables; by default the one in which they are found. */
   catalogSchema?: string;
-  /** Up to how long, in milliseconds, a request for a lock may hold up writers; 1000 by default. */
-  maxPauseMs?: number;
-  /** At most so many entities in a batch; 2000 by default. */
-  batchSize?: number;
   /** Also removes entities of the tenant that the catalog does not have. */
   force?: boolean;
-  /** Reports progress and warnings; silent by default. */
-  reporter?: Reporter;
 }
 
 /**
@@ -85,7 +74,6 @@ export async function retryFaults(
   return withContext(options, 'change', async ({ context }) => {
     const engine = await adoptedEngine(context, tenantId);
     if (engine) {
-      await bringAdoptionAlong(context);
       await retryAdoptionFaults(context, engine);
     }
     return readAdoptionStatus(context, tenantId);

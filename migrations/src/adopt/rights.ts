@@ -106,7 +106,8 @@ export async function refuseOthersTables(
 
 /**
  * Lets `portal_admin`, as whom the functions of the adoption run, look into the schema of the
- * engine's tables, and records how to take back what it and {@link privilegesOnTable} grant.
+ * engine's tables, and records how to take back what it and {@link privilegesOnTable} grant: not
+ * what somebody has granted before.
  */
 export async function grantOnEngine(
   context: StepContext,
@@ -118,7 +119,7 @@ export async function grantOnEngine(
   const { grants = [] } = await readState(executor, engine.tenantId);
   const granted = [
     ...(isMissing ? [usage] : []),
-    ...privilegesOn(engine).filter(each => each !== usage),
+    ...(await missingOnTables(executor, engine)),
   ].map(each => `revoke ${each} from ${ADMIN_ROLE}`);
   await executor.execute(
     putState(engine.tenantId, 'grants', [...new Set([...grants, ...granted])]),
@@ -128,6 +129,36 @@ export async function grantOnEngine(
       executor.execute(`grant ${usage} to ${ADMIN_ROLE}`),
     );
   }
+}
+
+async function missingOnTables(
+  executor: Executor,
+  engine: Engine,
+): Promise<string[]> {
+  const missing = await executor.read<{ privilege: string }>(
+    `select w.privilege
+       from jsonb_to_recordset($1::jsonb) as w (name text, of_column text, privilege text)
+      where not exists (
+        select from pg_class r join pg_namespace n on n.oid = r.relnamespace
+          left join pg_attribute c on c.attrelid = r.oid and c.attname = w.of_column
+          cross join aclexplode(case when w.of_column is null then r.relacl else c.attacl end) a
+          join pg_roles g on g.oid = a.grantee
+         where n.nspname = $2 and r.relname = w.name and g.rolname = '${ADMIN_ROLE}'
+           and a.privilege_type = case when w.of_column is null then 'SELECT' else 'UPDATE' end)`,
+    [
+      JSON.stringify(
+        ENGINE_TABLES.flatMap(name =>
+          privilegesOnTable(engine, name).map((privilege, index) => ({
+            name,
+            of_column: index === 0 ? null : LOCKED_COLUMNS[name],
+            privilege,
+          })),
+        ),
+      ),
+      engine.schema,
+    ],
+  );
+  return missing.map(({ privilege }) => privilege);
 }
 
 /**

@@ -85,7 +85,6 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     const acme = await giveEngine(catalog, ACME);
     await acme.engine.ingest({ ref: 'component:default/of-acme' });
     await acme.close();
-    await client.query('create schema tenant_template');
     // More ids than a regular expression takes.
     await client.query(
       `insert into tenancy.tenants (tenant_slug, tenant_name) select 't-' || i, '' from generate_series(1, 5000) i`,
@@ -112,9 +111,7 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
         /^These would be lost:\n- entities: 1 row of 1 other tenant \(acme 1\)\n[^]*- tenants: 5,001 other tenants \(acme, /,
       );
       expect(refusal.message).toContain(
-        `- engines and plugins of tenants: 2 schemas (${engineSchemaOf(
-          ACME,
-        )}, tenant_template)`,
+        `- engines and plugins of tenants: 1 schema (${engineSchemaOf(ACME)})`,
       );
       expect(await refs()).toHaveLength(2);
       const warnings: string[] = [];
@@ -167,12 +164,36 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     expect(there.join()).not.toMatch(/tenancy|portal_admin/);
   });
 
-  it('leaves a schema that was there', async () => {
-    await catalog.client.query('create schema tenancy');
+  it('leaves a schema and privileges that were there', async () => {
+    const { client, connection } = catalog;
+    // The roles are there from then on.
+    await adopt({ connection });
+    await goBack(0);
+    await client.query(
+      `create schema tenancy;
+       grant usage on schema tenancy to portal_app;
+       grant usage on schema public to portal_admin;
+       grant select on public.final_entities to portal_admin`,
+    );
     const before = await objects();
-    await adopt({ connection: catalog.connection });
+    await adopt({ connection });
     await goBack(0);
     expect(await objects()).toEqual(before);
+  });
+
+  it('takes back what it granted on a schema whose tables are gone', async () => {
+    const { client, connection } = catalog;
+    const rights = async () =>
+      (await objects()).filter(each => each.startsWith('schema public '));
+    await client.query('revoke usage on schema public from public');
+    const before = await rights();
+    await adopt({ connection });
+    expect(await rights()).not.toEqual(before);
+    await client.query(
+      'drop table public.refresh_state, public.final_entities, public.relations, public.refresh_state_references cascade',
+    );
+    await end();
+    expect(await rights()).toEqual(before);
   });
 
   it.each([

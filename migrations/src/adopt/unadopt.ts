@@ -62,7 +62,7 @@ async function end(
       ...[...emptied, FAULTS].map(
         table => `delete from ${table} where tenant_id = ${tenant}`,
       ),
-      `delete from ${ADOPTION_STATE} where tenant_id = ${tenant} and key <> 'created'`,
+      `delete from ${ADOPTION_STATE} where tenant_id = ${tenant}`,
     ],
   });
 }
@@ -87,7 +87,6 @@ async function stopCarrying(
       )} are gone from the schema ` +
         `"${engine.schema}", and their triggers with them.`,
     );
-    return;
   }
   for (const { table } of tables) {
     const name = engineTable(engine, table);

@@ -154,7 +154,6 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
 
   it.each([
     'tenancy_migrations',
-    'tenancy_migrations_lock',
     'tenancy_migration_state',
     'adoption_state',
     'adoption_faults',

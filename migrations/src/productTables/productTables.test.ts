@@ -159,27 +159,6 @@ describe.each(databases.eachSupportedId())('the product tables on %s', id => {
 
     it.each([
       [
-        `insert into tenant_members (tenant_id, principal, role, created_by)
-         values ('${DEFAULT_TENANT_ID}', 'user:default/x', 'owner', 'x')`,
-        'tenant_members_role_check',
-      ],
-      [
-        `insert into tenant_engines (tenant_id, created_by, catalog_config)
-         values ('${DEFAULT_TENANT_ID}', 'x', '[]')`,
-        'tenant_engines_catalog_config_check',
-      ],
-      ['update tenants set concurrency = 0', 'tenants_concurrency_check'],
-      ['update tenants set burst = -1', 'tenants_burst_check'],
-      [
-        'update tenants set requests_per_second = 1000001',
-        'tenants_requests_per_second_check',
-      ],
-    ])('refuse %s', async (sql, constraint) => {
-      await expect(query(sql)).rejects.toMatchObject({ constraint });
-    });
-
-    it.each([
-      [
         'drop table tenant_members',
         /^There is no tenant_members in schema "tenancy": run ".*upgrade"/,
       ],

@@ -1,19 +1,20 @@
-import { readState } from '../adopt/state';
 import { unadoptAll } from '../adopt/unadopt';
-import { DROPPED_SIGNATURES } from '../adopt/functions';
+import { ADOPTION_FUNCTIONS } from '../adopt/functions';
 import { dropChangeLog } from '../copy/changeLog';
 import { FENCE_FUNCTION } from '../copy/fence';
 import { REPLAY_FUNCTION } from '../copy/replay';
-import { bookkeepingTables, FORMER_BOOKKEEPING } from '../engine/journal';
+import { bookkeepingTables } from '../engine/journal';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { extensions } from '../phases/phase1_tenant_column/05_extensions';
+import { APP_GRANTS } from '../phases/phase3_application/40_roles';
+import { ADMIN_GRANTS } from '../phases/phase4_row_level_security/10_privileges';
 import { FUNCTIONS as TERM_FUNCTIONS } from '../phases/phase5_partitions/15_search_tables/functions';
 import { OWN_TABLES } from '../ownTables';
-import { ADMIN_ROLE, APP_ROLE } from '../roles';
-import { readCreatedCatalog, rememberCreated } from '../schema/createdCatalog';
+import { rememberCreated } from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
+import { undoGrants } from '../schema/grants';
 import { existingTables } from '../schema/lookups';
 import { TENANT_REQUIRED } from '../schema/policies';
 import { escapeIdentifier } from '../sql';
@@ -21,28 +22,15 @@ import { RESET_OWNER_ROLE } from '../session/ownerRole';
 import { enumerate } from '../text';
 import { dropTenantSchemas } from './tenantSchemas';
 
-const TABLES = [...OWN_TABLES.map(({ name }) => name), FORMER_BOOKKEEPING];
+const TABLES = OWN_TABLES.map(({ name }) => name);
 
 const FUNCTIONS = [
-  ...DROPPED_SIGNATURES,
+  ...ADOPTION_FUNCTIONS,
   ...TERM_FUNCTIONS,
   TENANT_REQUIRED,
   REPLAY_FUNCTION,
   FENCE_FUNCTION,
 ];
-
-/** What a command has created in a database that had no catalog. */
-export async function readCatalogToDrop(
-  context: StepContext,
-): Promise<CreatedCatalog | undefined> {
-  const created = await readCreatedCatalog(context);
-  if (created) {
-    return created;
-  }
-  // An earlier version recorded it with the adoption.
-  const { created: former } = await readState(context.executor);
-  return former?.tables ? { schema: former.schema } : undefined;
-}
 
 /**
  * Drops all that was created: the tables of tenants with their rows, the functions, and what
@@ -87,10 +75,10 @@ export async function dropCatalog(
     )}, which only this command uses.`,
     tables: bookkeepingTables,
     statements: [
+      ...(await undoGrants(context, APP_GRANTS)),
+      ...(await undoGrants(context, ADMIN_GRANTS)),
       `drop table if exists ${bookkeepingTables.join(', ')}`,
-      created.schema
-        ? `drop schema ${schema}`
-        : `revoke all on schema ${schema} from ${ADMIN_ROLE}, ${APP_ROLE}`,
+      ...(created.schema ? [`drop schema ${schema}`] : []),
     ],
   });
 }

@@ -14,7 +14,7 @@ import {
 } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatCount, formatThings } from '../text';
-import { readCatalogToDrop } from './dropCatalog';
+import { readCreatedCatalog } from '../schema/createdCatalog';
 import { describeTenantSchemas, readTenantSchemas } from './tenantSchemas';
 import { firstToUndo, isBeforeOrAt } from './wayBack';
 
@@ -29,7 +29,7 @@ export async function readLosses(
 ): Promise<string[]> {
   const { executor } = migration.context;
   const losses: string[] = [];
-  if ((await readCatalogToDrop(migration.context))?.dropping) {
+  if ((await readCreatedCatalog(migration.context))?.dropping) {
     // The losses were accepted by the run that has begun to drop.
     return losses;
   }
@@ -88,7 +88,7 @@ async function readProductLosses(
 /** Tables that were created go with the default tenant's rows, which an adopted catalog has too. */
 async function readOwnRows(context: StepContext): Promise<string[]> {
   if (
-    !(await readCatalogToDrop(context)) ||
+    !(await readCreatedCatalog(context)) ||
     (await adoptedEngine(context)) ||
     !(await columnExists(context.executor, 'entities', 'tenant_id'))
   ) {

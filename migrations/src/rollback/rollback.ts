@@ -8,11 +8,12 @@ import { operatorCommand } from '../operatorCommand';
 import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { roles } from '../phases/phase3_application/40_roles';
 import { swap } from '../phases/phase5_partitions/70_swap';
+import { readCreatedCatalog } from '../schema/createdCatalog';
 import { relationExists } from '../schema/lookups';
 import { isSwapped } from '../schema/partitions';
 import { refuseApplicationSessions } from './applicationSessions';
 import type { Interference } from './applicationSessions';
-import { dropCatalog, readCatalogToDrop } from './dropCatalog';
+import { dropCatalog } from './dropCatalog';
 import { readLosses } from './losses';
 import { dropTenantSchemas } from './tenantSchemas';
 import { firstToUndo, isBeforeOrAt, missingOldTable } from './wayBack';
@@ -43,7 +44,7 @@ export async function rollback(
     return [];
   }
   const before = await migration.completedSteps();
-  const created = await readCatalogToDrop(context);
+  const created = await readCreatedCatalog(context);
   if (created && !(to !== undefined && to >= 5)) {
     await refuseAllButTheWholeWay(migration, to);
     await dropCatalog(context, created);

@@ -7,7 +7,7 @@ import { swap } from '../phases/phase5_partitions/70_swap';
 import { relationExists } from '../schema/lookups';
 import { archiveName, isSwapped, oldName } from '../schema/partitions';
 import { TENANT_TABLES } from '../schema/tables';
-import { readCatalogToDrop } from './dropCatalog';
+import { readCreatedCatalog } from '../schema/createdCatalog';
 
 /**
  * The way back from where the migration stands.
@@ -28,7 +28,7 @@ export async function readWayBack(
 ): Promise<WayBack | null> {
   const { executor } = migration.context;
   const command = operatorCommand('rollback');
-  if (await readCatalogToDrop(migration.context)) {
+  if (await readCreatedCatalog(migration.context)) {
     return {
       what: 'the tables of tenants are dropped, and the stock catalog keeps what it has',
       command: operatorCommand('rollback', '--to 0'),

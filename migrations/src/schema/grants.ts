@@ -76,11 +76,11 @@ export async function undoGrants(
   return [...granted.map(revokeStatement).map(unlessGone), state.forget(key)];
 }
 
-/** A REVOKE on what somebody may have dropped since, and the privileges with it. */
+/** A REVOKE on or from what somebody may have dropped since, and the privileges with it. */
 export function unlessGone(statement: string): string {
   return doBlock(`begin
   ${statement};
-exception when undefined_table or undefined_column then null;
+exception when undefined_table or undefined_column or undefined_object or invalid_schema_name then null;
 end`);
 }
 

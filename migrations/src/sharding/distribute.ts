@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { bringAdoptionAlong, plansOnCitus } from '../adopt/functions';
+import { plansOnCitus } from '../adopt/functions';
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import {
@@ -148,8 +148,6 @@ export async function distribute(
     );
   }
   await prepareNodes(context);
-  // An earlier version of its functions named a transition table where Citus takes none.
-  await bringAdoptionAlong(context);
   const parts = await readAllParts(context);
   const keys = await readLocalKeys(context);
   const definitions = [
@@ -160,6 +158,7 @@ export async function distribute(
     ...plansOnCitus,
   ];
   const schema = escapeIdentifier(settings.schema);
+  const tenants = escapeLiteral(`${schema}.tenants`);
   const distributeTable = (table: string, like: string) =>
     `select create_distributed_table('${SIDE}.${escapeIdentifier(
       table,
@@ -182,7 +181,10 @@ export async function distribute(
           : distributeTable(table, `colocate_with => '${SIDE}.entities'`),
       ),
       ...CALLED.map(
-        each => `select create_distributed_function('${schema}.${each}')`,
+        each =>
+          `select create_distributed_function(${escapeLiteral(
+            `${schema}.${each}`,
+          )})`,
       ),
     ],
     after: [
@@ -192,7 +194,7 @@ export async function distribute(
       ),
       // Citus would make tables of its own of all that reference the registry.
       ...dropForeignKeys(schema, parts),
-      `select create_reference_table('${schema}.tenants')`,
+      `select create_reference_table(${tenants})`,
       ...addKeysPoliciesAndGrants(parts, { partitioned: false }),
       // A trigger on TRUNCATE has no place: Citus would fire it on each shard.
       ...triggerStatements('entities').filter(
@@ -203,7 +205,7 @@ export async function distribute(
     ],
     finally: [
       ...SHARDED_TABLES.map(table => `analyze ${schema}.${table}`),
-      `select truncate_local_data_after_distributing_table('${schema}.tenants')`,
+      `select truncate_local_data_after_distributing_table(${tenants})`,
     ],
   });
 }
@@ -231,11 +233,12 @@ export async function undistribute(
     (await state.get<{ localKeys: LocalKey[] }>(STATE)) ?? {};
   const grants = (
     await executor.read<{ statement: string }>(
-      `select format('grant %s on ${schema}.tenants to %s', string_agg(g.privilege_type, ', '),
+      `select format('grant %s on %I.tenants to %s', string_agg(g.privilege_type, ', '), $1::text,
                      case g.grantee when 0 then 'public' else g.grantee::regrole::text end) as statement
          from pg_class t, aclexplode(t.relacl) g
         where t.oid = to_regclass('tenants') and g.grantee <> t.relowner
         group by g.grantee order by g.grantee`,
+      [settings.schema],
     )
   ).map(({ statement }) => statement);
   return rebuild(context, parts, {
@@ -247,7 +250,7 @@ export async function undistribute(
     ],
     after: [
       ...dropForeignKeys(schema, parts),
-      `select undistribute_table('${schema}.tenants')`,
+      `select undistribute_table(${escapeLiteral(`${schema}.tenants`)})`,
       // To logins of the operator, which Citus leaves out.
       ...grants,
       ...addKeysPoliciesAndGrants(parts, { partitioned: true }),

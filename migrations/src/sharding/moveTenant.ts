@@ -2,7 +2,7 @@ import type { StepContext } from '../engine/Step';
 import { RefusedError, UsageError } from '../errors';
 import { isDistributed, nodeName, readNodes } from '../schema/citus';
 import type { CitusNode } from '../schema/citus';
-import { escapeIdentifier } from '../sql';
+import { escapeIdentifier, escapeLiteral } from '../sql';
 import { readPlaces } from './shards';
 
 /** What a move has done. */
@@ -52,11 +52,11 @@ export async function moveTenant(
   const begun = performance.now();
   let moved = String(shard);
   if (neighbours > 0) {
-    const tenant = `'${escapeIdentifier(
-      settings.schema,
-    )}.entities', '${tenantId}'`;
+    const entities = escapeLiteral(
+      `${escapeIdentifier(settings.schema)}.entities`,
+    );
     await executor.execute(
-      `select isolate_tenant_to_new_shard(${tenant}, 'CASCADE', shard_transfer_mode => 'block_writes')`,
+      `select isolate_tenant_to_new_shard(${entities}, '${tenantId}', 'CASCADE', shard_transfer_mode => 'block_writes')`,
     );
     moved = String((await findPlace()).shard);
   }

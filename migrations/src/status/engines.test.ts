@@ -93,7 +93,7 @@ describe.each(databases.eachSupportedId())(
       });
     });
 
-    it('is null in a database of an earlier version', async () => {
+    it('is null where a table is missing', async () => {
       await query('drop table engine_status');
       const { text, engines } = await status();
       expect(engines).toBeNull();

@@ -13,7 +13,8 @@ import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
 import { existingTables } from '../../schema/lookups';
 import { TENANT_TABLES } from '../../schema/tables';
 
-const STATE_KEY = 'phase3.grants';
+/** The state key of what was granted. */
+export const APP_GRANTS = 'phase3.grants';
 
 /** The two roles, and the rights of the application's. */
 export const roles: Step = {
@@ -29,7 +30,7 @@ export const roles: Step = {
     await context.executor.transaction({
       title: `Grant ${APP_ROLE} what the application needs`,
       locks: 'None that conflicts with reads or writes.',
-      statements: await grantMissing(context, STATE_KEY, grants),
+      statements: await grantMissing(context, APP_GRANTS, grants),
     });
   },
 
@@ -37,7 +38,7 @@ export const roles: Step = {
     await context.executor.transaction({
       title: `Revoke from ${APP_ROLE} what was granted`,
       locks: 'None that conflicts with reads or writes.',
-      statements: await undoGrants(context, STATE_KEY),
+      statements: await undoGrants(context, APP_GRANTS),
     });
     context.reporter.info(
       `The roles ${ADMIN_ROLE} and ${APP_ROLE} stay, because they belong to the ` +

@@ -4,7 +4,9 @@ import type { CatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { catalogSnapshot } from '../../__testUtils__/catalogSnapshot';
 import { asLogin } from '../../__testUtils__/roles';
 import { runPhases } from '../../__testUtils__/runPhases';
+import type { Grant } from '../../schema/grants';
 import { oneTenant } from './10_one_tenant';
+import { APP_GRANTS } from './40_roles';
 
 const databases = createTestDatabases();
 
@@ -150,7 +152,7 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     expect(await uniqueIndexes()).toEqual(before);
   });
 
-  it('is undone although a sequence that it granted was dropped since', async () => {
+  it('is undone although a sequence and a role that it granted were dropped since', async () => {
     const database = await create();
     await database.client.query(
       `create sequence numbers;
@@ -160,9 +162,20 @@ describe.each(databases.eachSupportedId())('phase 3 on %s', id => {
     await database.client.query(
       'alter table entities drop column number; drop sequence numbers',
     );
+    await database.migrate(async migration => {
+      const { executor, state } = migration.context;
+      const grants = (await state.get<Grant[]>(APP_GRANTS)) ?? [];
+      await executor.execute(
+        state.put(APP_GRANTS, [
+          ...grants,
+          { ...grants[0], role: 'dropped_since' },
+        ]),
+      );
+      await migration.undoFrom(oneTenant);
+    });
     await expect(
-      database.migrate(migration => migration.undoFrom(oneTenant)),
-    ).resolves.toBeUndefined();
+      database.migrate(migration => migration.completedPhase()),
+    ).resolves.toBe(2);
   });
 
   it('is undone without a trace, and done again', async () => {

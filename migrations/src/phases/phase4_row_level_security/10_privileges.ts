@@ -9,7 +9,8 @@ import {
 } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
 
-const GRANTS = 'phase4.grants';
+/** The state key of what was granted. */
+export const ADMIN_GRANTS = 'phase4.grants';
 
 /** Grants `portal_admin` the schema and the application the membership in it. */
 export const privileges: Step = {
@@ -23,7 +24,7 @@ export const privileges: Step = {
       locks: 'None that conflicts with reads or writes.',
       statements: await grantMissing(
         context,
-        GRANTS,
+        ADMIN_GRANTS,
         await adminGrants(context),
       ),
     });
@@ -45,7 +46,7 @@ export const privileges: Step = {
     await executor.transaction({
       title: `Revoke from ${ADMIN_ROLE} what was granted`,
       locks: 'None that conflicts with reads or writes.',
-      statements: await undoGrants(context, GRANTS),
+      statements: await undoGrants(context, ADMIN_GRANTS),
     });
     reporter.info(
       `${ADMIN_ROLE} stays granted to ${APP_ROLE}, because roles belong to the ` +
