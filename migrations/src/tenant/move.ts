@@ -22,6 +22,7 @@ import { digestOf } from './purge';
 import {
   allowWrites,
   allowWritesOnCommit,
+  REFUSED_FOR,
   refuseLonger,
   refuseWrites,
 } from './refusedWrites';
@@ -56,15 +57,6 @@ const TRAIL = 'tenant_audit';
  */
 const SHORT_MS = 2_000;
 const MOST_COPIES = 4;
-
-/** For how long the tenant stays read-only at most, where the command is killed. */
-const READ_ONLY_FOR = '10 minutes';
-
-/**
- * For how long triggers refuse late requests once the tenant is in use there. No request takes
- * that long. An import in its place, or a move back, ends it with its commit.
- */
-const REFUSED_FOR = '1 hour';
 
 /** The copies of a tenant, each of which knows since when the one before has compared. */
 class Move {
@@ -101,9 +93,8 @@ class Move {
       }
       throw error;
     }
-    const refused = { ...this.target, lasting: REFUSED_FOR };
     for (const reader of this.#readers) {
-      await refuseLonger(reader, refused);
+      await refuseLonger(reader, this.#refused);
     }
     await this.#copyAt([executor], () => this.#copyRegistry([TRAIL]));
     await this.#open();
@@ -203,7 +194,7 @@ class Move {
         await copy();
         return;
       }
-      // Of a move from there to here that was within the hour.
+      // Of a move from there to here that was a moment ago.
       const refuseAgain = await allowWritesOnCommit(session, target.tenantId);
       await (isOwnSchema(part) ? fillOwnTables(session, schema, copy) : copy());
       await refuseAgain();
@@ -214,7 +205,7 @@ class Move {
   async #setReadOnly(isReadOnly: boolean): Promise<void> {
     const { executor, settings } = this.from.context;
     const { tenantId, slug } = this.target;
-    const until = isReadOnly ? `now() + interval '${READ_ONLY_FOR}'` : 'null';
+    const until = isReadOnly ? `now() + interval '${REFUSED_FOR}'` : 'null';
     await executor.transaction({
       title: `Have the tenant "${slug}" be ${
         isReadOnly ? 'read-only' : 'written to'
@@ -231,12 +222,15 @@ class Move {
     });
   }
 
+  get #refused() {
+    return { ...this.target, registry: this.from.context.settings.schema };
+  }
+
   /** A gate, or a request that it has let in, may be late. */
   async #refuse(): Promise<void> {
-    const refused = { ...this.target, lasting: READ_ONLY_FOR };
     for (const reader of this.#readers) {
       for (const sections of await this.#partsIn(reader)) {
-        await refuseWrites(reader, refused, sections);
+        await refuseWrites(reader, this.#refused, sections);
       }
     }
   }
@@ -267,7 +261,7 @@ class Move {
         );
         if (closed.length === 0) {
           throw new RefusedError(
-            `The last copy took longer than ${READ_ONLY_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
+            `The last copy took longer than ${REFUSED_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
           );
         }
         await session.query(

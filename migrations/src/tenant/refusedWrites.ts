@@ -8,9 +8,15 @@ import { type FoundSection, isOwnSchema, nameOf } from './sections';
 interface Refused {
   tenantId: string;
   slug: string;
-  /** For how long, such as `10 minutes`. */
-  lasting: string;
+  /** The schema of the registry, which may be in another database. */
+  registry: string;
 }
+
+/**
+ * For how long triggers refuse at most, where the command is killed or the registry, which may say
+ * that the tenant is restored, is in another database. No request takes that long.
+ */
+export const REFUSED_FOR = '10 minutes';
 
 /** The name of the function, in each schema that has tables of the tenant. */
 function functionOf(tenantId: string): string {
@@ -133,21 +139,38 @@ async function schemasWith(
 
 async function functionStatements(
   executor: Executor,
-  { tenantId, slug, lasting }: Refused,
+  { tenantId, slug, registry }: Refused,
   schemas: string[],
 ): Promise<string[]> {
-  const [{ end }] = await executor.read<{ end: Date }>(
-    `select clock_timestamp() + $1::interval as end`,
-    [lasting],
+  const tenants = `${escapeIdentifier(registry)}.tenants`;
+  const [{ end, isHere }] = await executor.read<{
+    end: Date;
+    isHere: boolean | null;
+  }>(
+    `select clock_timestamp() + interval '${REFUSED_FOR}' as end,
+            has_table_privilege(to_regclass($1), 'select')
+              and to_regclass('pg_catalog.pg_dist_node') is null as "isHere"`,
+    [tenants],
   );
+  // SECURITY DEFINER: a plugin's user need not see the registry. A snapshot of before the move
+  // would show a tenant that is in use.
+  const isRestored = isHere
+    ? `current_setting('transaction_isolation') = 'read committed'
+       and exists (select from ${tenants} where tenant_id = ${escapeLiteral(
+        tenantId,
+      )}
+                      and deleted_at is null and read_only_until is null)`
+    : 'false';
   return schemas.map(
     schema => `create or replace function ${escapeIdentifier(
       schema,
-    )}.${functionOf(tenantId)}() returns trigger language plpgsql as $refuse$
+    )}.${functionOf(tenantId)}() returns trigger language plpgsql
+  security definer set search_path = pg_catalog, pg_temp as $refuse$
 begin
   -- A migration of the mockups, whose triggers are those of rows, has no tenant.
   if clock_timestamp() < ${escapeLiteral(end.toISOString())}
-     and (tg_level = 'STATEMENT' or current_setting('${TENANT_SETTING}', true) <> '') then
+     and (tg_level = 'STATEMENT' or current_setting('${TENANT_SETTING}', true) <> '')
+     and not (${isRestored}) then
     raise exception ${escapeLiteral(
       `The tenant '${slug}' is read-only while it is moved: try again later`,
     )} using errcode = 'read_only_sql_transaction', constraint = 'tenant_moves', detail = ${escapeLiteral(
