@@ -36,30 +36,9 @@ export interface Section {
 
 /** The last line. */
 export interface Footer {
-  /** By section, in their order: see {@link RowSum}. */
-  sums: string[];
   /** SHA-256 of all bytes before this line, not compressed. */
   sha256: string;
 }
-
-/** A checksum of rows in any order: the sum of the first 64 bits of each one's MD5. */
-export class RowSum {
-  #sum = 0n;
-
-  add(row: string): void {
-    this.#sum += createHash('md5').update(row).digest().readBigUInt64BE();
-  }
-
-  toString(): string {
-    return String(this.#sum);
-  }
-}
-
-/** The same of rows of a query that has them as `row`, as SQL. */
-export const ROW_SUM = `coalesce(sum(
-  ('x' || left(md5(convert_to(row, 'UTF8')), 16))::bit(64)::bigint::numeric +
-  case when left(md5(convert_to(row, 'UTF8')), 1) ~ '[89a-f]' then 18446744073709551616 else 0 end
-), 0)::text`;
 
 /** Writes beside the file, which is there when all of it is; each of two that write it at once, by itself. */
 export class ArchiveWriter {
@@ -86,8 +65,8 @@ export class ArchiveWriter {
     }
   }
 
-  async finish(sums: string[]): Promise<void> {
-    const footer: Footer = { sums, sha256: this.#sha256.digest('hex') };
+  async finish(): Promise<void> {
+    const footer: Footer = { sha256: this.#sha256.digest('hex') };
     this.#gzip.end(`${JSON.stringify(footer)}\n`);
     await this.#written;
     await rename(this.#partial, this.file);
@@ -101,7 +80,7 @@ export class ArchiveWriter {
 }
 
 /**
- * Reads a file from its first line to its last, and compares it with its checksums.
+ * Reads a file from its first line to its last, and compares it with its checksum.
  *
  * @param onRows - gets the rows in batches of one section
  * @throws {@link RefusedError} for a file of another form, one that is cut off, and one whose
@@ -121,7 +100,6 @@ export async function readArchive(
   let section = -1;
   let left = 0;
   let rows: string[] = [];
-  const sums: RowSum[] = [];
   const flush = async () => {
     if (rows.length > 0) {
       const batch = rows;
@@ -134,7 +112,6 @@ export async function readArchive(
       await flush();
       section += 1;
       left = header!.sections[section]?.rows ?? 0;
-      sums.push(new RowSum());
     }
   };
   try {
@@ -143,7 +120,6 @@ export async function readArchive(
         header = parseHeader(file, line);
         await nextSection();
       } else if (section < header.sections.length) {
-        sums[section].add(line);
         rows.push(line);
         left -= 1;
         if (rows.length >= batchSize) {
@@ -169,11 +145,8 @@ export async function readArchive(
   if (!header || !footer) {
     throw damaged(file, 'its end is missing');
   }
-  if (
-    footer.sha256 !== sha256.digest('hex') ||
-    header.sections.some((_, index) => footer.sums[index] !== `${sums[index]}`)
-  ) {
-    throw damaged(file, 'its bytes are not those of its checksums');
+  if (footer.sha256 !== sha256.digest('hex')) {
+    throw damaged(file, 'its bytes are not those of its checksum');
   }
   return { header, footer };
 }
@@ -207,7 +180,7 @@ function parseHeader(file: string, line: string): Header {
 
 function parseFooter(file: string, line: string): Footer {
   const footer = parse(line) as Partial<Footer> | undefined;
-  if (!Array.isArray(footer?.sums) || typeof footer.sha256 !== 'string') {
+  if (typeof footer?.sha256 !== 'string') {
     throw damaged(file, 'it has other rows than its first line says');
   }
   return footer as Footer;

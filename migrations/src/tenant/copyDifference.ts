@@ -44,7 +44,7 @@ type Read = <Row>(sql: string) => Promise<Row[]>;
 
 const BUCKETS = 4096;
 
-/** No more rows are looked for by their keys: of more, the buckets are compared. */
+/** No more rows are looked for by their keys: of more, all are compared. */
 const MOST_KEYS = 10_000;
 
 /** A deletion may cascade to rows that were equal: the next round sends these. */
@@ -110,13 +110,6 @@ function withKeys({ columns }: Key, keys: string): Scope {
     )}, ${escapeLiteral(keys)}))`;
 }
 
-interface Counted {
-  bucket: string;
-  rows: string;
-  /** Those that were written since the copy before. */
-  changed?: string;
-}
-
 interface Summed {
   bucket: string;
   rows: string;
@@ -140,12 +133,24 @@ class Comparison {
     if (this.since === undefined) {
       return this.#differentBuckets(each, key);
     }
-    const [[here], [there]] = await this.#count(each, 'count(*) as rows');
+    const { source, destination } = each;
+    const from = (section: FoundSection) =>
+      `from ${nameOf(section)} where ${ofTenant(section.part, this.tenantId)}`;
+    const [[here], [there]] = await Promise.all([
+      this.#here<{ rows: string; changed: string }>(
+        `select count(*) as rows, count(*) filter (where ${
+          this.#isNew
+        }) as changed ${from(source)}`,
+      ),
+      this.#there<{ rows: string }>(
+        `select count(*) as rows ${from(destination)}`,
+      ),
+    ]);
     const changed = Number(here.changed);
     if (changed === 0 && here.rows === there.rows) {
       return undefined;
     }
-    const keys = await this.#changedKeys(each.source, key, changed);
+    const keys = await this.#changedKeys(source, key, changed);
     if (keys !== undefined) {
       const scope = withKeys(key, keys);
       const { buckets, more } = await this.#compare(each, key, scope);
@@ -154,19 +159,11 @@ class Comparison {
         return buckets.length > 0 ? scope : undefined;
       }
     }
-    return this.#differentBuckets(
-      each,
-      key,
-      inBuckets(key, await this.#changedBuckets(each, key)),
-    );
+    return this.#differentBuckets(each, key);
   }
 
-  async #differentBuckets(
-    each: Copied,
-    key: Key,
-    scope?: Scope,
-  ): Promise<Scope | undefined> {
-    const { buckets } = await this.#compare(each, key, scope);
+  async #differentBuckets(each: Copied, key: Key): Promise<Scope | undefined> {
+    const { buckets } = await this.#compare(each, key);
     return buckets.length > 0 ? inBuckets(key, buckets) : undefined;
   }
 
@@ -212,24 +209,6 @@ class Comparison {
     );
   }
 
-  /** Counts rows on both sides, and on ours those of since then. */
-  #count(
-    { source, destination }: Copied,
-    columns: string,
-    end = '',
-  ): Promise<[Counted[], Counted[]]> {
-    const from = (section: FoundSection) =>
-      `from ${nameOf(section)} where ${ofTenant(section.part, this.tenantId)}`;
-    return Promise.all([
-      this.#here<Counted>(
-        `select ${columns}, count(*) filter (where ${
-          this.#isNew
-        }) as changed ${from(source)} ${end}`,
-      ),
-      this.#there<Counted>(`select ${columns} ${from(destination)} ${end}`),
-    ]);
-  }
-
   /** Transaction ids are compared as PostgreSQL does it: half of all follow any other one. */
   get #isNew(): string {
     return `((xmin::text::bigint - ${this.since}) & 4294967295) < 2147483648`;
@@ -259,23 +238,6 @@ class Comparison {
         where ${ofTenant(section.part, this.tenantId)} and ${this.#isNew}`,
     );
     return isNull ? undefined : keys;
-  }
-
-  /** Those with a row of since then, and with another number of rows. */
-  async #changedBuckets(each: Copied, key: Key): Promise<string[]> {
-    const [here, there] = await this.#count(
-      each,
-      `${bucketOf(key)} as bucket, count(*) as rows`,
-      'group by 1',
-    );
-    const counts = (rows: Counted[]) =>
-      new Map(rows.map(({ bucket, rows: count }) => [bucket, count]));
-    return [
-      ...new Set([
-        ...here.filter(row => row.changed !== '0').map(row => row.bucket),
-        ...differences(counts(here), counts(there)),
-      ]),
-    ];
   }
 }
 

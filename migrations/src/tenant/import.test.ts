@@ -96,12 +96,11 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
 
   /** With the checksum that they have now. */
   const sealed = (all: string[]) => {
-    const { sums } = JSON.parse(all[all.length - 1]);
     const before = all.slice(0, -1);
     const sha256 = createHash('sha256')
       .update(before.map(line => `${line}\n`).join(''))
       .digest('hex');
-    return [...before, JSON.stringify({ sums, sha256 })];
+    return [...before, JSON.stringify({ sha256 })];
   };
 
   const contents = (database: string, slug?: string) =>
@@ -118,10 +117,8 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     await expect(importFrom(name, file)).resolves.toMatchObject({
       tenantId: TEAM,
     });
-    const after = await contents(name);
     // A deleted tenant comes back, and all but its row is the same.
-    expect(after).toEqual({ ...before, sums: after.sums });
-    expect(after.sums.slice(1)).toEqual(before.sums.slice(1));
+    await expect(contents(name)).resolves.toEqual(before);
     await expect(
       query(name, 'select from tenancy.retired_slugs'),
     ).resolves.toEqual([]);
@@ -156,13 +153,6 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         `select count(*)::int as terms from tenancy.entity_terms where tenant_id = '${TEAM}'`,
       ),
     );
-  });
-
-  it('have the slug of a tenant that is named by its id', async () => {
-    const to = join(folder, 'by-id.gz');
-    await exportTo(template, TEAM, to);
-    const [header] = await linesOf(to);
-    expect(JSON.parse(header).tenant).toEqual({ id: TEAM, slug: 'my-team' });
   });
 
   it('make a second tenant with other ids beside the first', async () => {
@@ -213,7 +203,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         changed(
           inLines(all => all.map(l => l.replace('"part-7"', '"part-x"'))),
         ),
-      'is damaged: its bytes are not those of its checksums',
+      'is damaged: its bytes are not those of its checksum',
     ],
     [
       'another version',

@@ -3,13 +3,7 @@ import { RefusedError, VerificationError } from '../errors';
 import type { MigrationSession } from '../session/MigrationSession';
 import { readerOf } from '../engine/Executor';
 import { escapeIdentifier } from '../sql';
-import {
-  type Header,
-  readArchive,
-  ROW_SUM,
-  RowSum,
-  type Section,
-} from './archive';
+import { type Header, readArchive, type Section } from './archive';
 import {
   announce,
   emptyTables,
@@ -30,6 +24,10 @@ import {
 
 /** Rows in one statement. */
 export const BATCH = 500;
+
+/** A checksum of the rows of a query that has them as `row`, in any order, as SQL. */
+const ROW_SUM = `coalesce(sum(
+  ('x' || left(md5(convert_to(row, 'UTF8')), 16))::bit(64)::bigint), 0)::text`;
 
 /** The tenant that is made, or replaced. */
 export interface Target {
@@ -90,8 +88,8 @@ async function insertAll(
       if (!sums.has(section)) {
         await requireTable(session, section, schema);
       }
-      const insert = isOwnSchema(section.part) ? insertAsGiven : insertRows;
-      const sum = await insert(session, { ...section, schema }, rows, target);
+      const found = { ...section, schema };
+      const sum = await insertRows(session, found, rows, target);
       sums.set(section, (sums.get(section) ?? 0n) + sum);
     }
   });
@@ -137,28 +135,10 @@ export async function requireTable(
   }
 }
 
-/** @returns the checksum of the rows, which are written as they are */
-async function insertAsGiven(
-  session: MigrationSession,
-  section: FoundSection,
-  rows: string[],
-): Promise<bigint> {
-  const name = nameOf(section);
-  const list = section.columns.map(escapeIdentifier).join(', ');
-  await session.query(
-    `insert into ${name} (${list}) overriding system value
-     select ${list} from jsonb_populate_recordset(null::${name}, $1::jsonb)`,
-    [`[${rows.join(',')}]`],
-  );
-  const sum = new RowSum();
-  rows.forEach(row => sum.add(row));
-  return BigInt(`${sum}`);
-}
-
 /** @returns the checksum of what it has written */
 async function insertRows(
   session: MigrationSession,
-  section: FoundSection & { rows: number },
+  section: FoundSection,
   rows: string[],
   target: Target,
 ): Promise<bigint> {

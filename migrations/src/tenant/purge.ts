@@ -9,7 +9,7 @@ import { tenantPartition } from '../partitions/Tenant';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
-import { formatTime } from '../text';
+import { formatThings, formatTime } from '../text';
 import { deleteRows } from './deleteRows';
 import { PEOPLE_TABLES, TASKS } from './description';
 import { documentsOf, removeFolder } from './documents';
@@ -42,8 +42,6 @@ export interface PurgeReport {
   folders: string[];
   /** The commands by which the operator removes the rest. */
   elsewhere: string[];
-  /** What others say of the tenant's people. */
-  mentions: Trace[];
   unread: Omit<Trace, 'rows'>[];
 }
 
@@ -87,7 +85,7 @@ export async function purgeTenant(
     await deleteOwnRows(context, places, subject.tenantId, report);
     await deleteFromRegistry(context, places, subject, report);
     await removeDocuments(context, portal, subject, report);
-    Object.assign(report, await requireNothingLeft(context, places, subject));
+    report.unread = await requireNothingLeft(context, places, subject);
     await context.executor.execute(
       `update ${RETIRED_TABLE} set tenant_id = null where tenant_slug = ${escapeLiteral(
         slug,
@@ -118,7 +116,6 @@ function emptyReport(tenantId: string): PurgeReport {
     schemas: [],
     folders: [],
     elsewhere: [],
-    mentions: [],
     unread: [],
   };
 }
@@ -127,13 +124,6 @@ async function findSubject(
   { executor }: StepContext,
   { slug, now }: PurgeOptions,
 ): Promise<Subject | undefined> {
-  if (!(await relationExists(executor, RETIRED_TABLE))) {
-    throw new RefusedError(
-      `The tables are older than this version. Run "${operatorCommand(
-        'upgrade',
-      )}".`,
-    );
-  }
   const [tenant] = await executor.read<{
     tenantId: string;
     isDeleted: boolean;
@@ -380,40 +370,35 @@ async function removeDocuments(
   }
 }
 
-/** @throws {@link VerificationError} which names what is left */
+/**
+ * @returns what could not be searched
+ * @throws {@link VerificationError} which names what is left
+ */
 async function requireNothingLeft(
   { executor, settings, reporter }: StepContext,
   places: Place[],
   { tenantId, slug }: Subject,
-): Promise<Pick<PurgeReport, 'mentions' | 'unread'>> {
+): Promise<PurgeReport['unread']> {
   reporter.info('Searching every column for what is left');
   const found: Traces[] = [];
   for (const place of places) {
     const isCatalog = place === places[0];
     found.push(
-      await searchTraces(
-        place,
-        { tenantId, slug, schema: settings.schema },
-        schema =>
-          isCatalog && schema === settings.schema ? executor : place.executor,
+      await searchTraces(place, { tenantId, schema: settings.schema }, schema =>
+        isCatalog && schema === settings.schema ? executor : place.executor,
       ),
     );
   }
-  const left = found.flatMap(each => each.ofTenant);
+  const left = found.flatMap(each => each.left);
   if (left.length > 0) {
     throw new VerificationError(
       `The id ${tenantId} of the tenant "${slug}" is left in:\n${left
-        .map(describeTrace)
+        .map(
+          ({ database, place, rows }) =>
+            `- ${database} ${place}: ${formatThings(rows, 'row')}`,
+        )
         .join('\n')}\nRemove that, and run the command again.`,
     );
   }
-  return {
-    mentions: found.flatMap(({ ofPeople }) => ofPeople),
-    unread: found.flatMap(({ unread }) => unread),
-  };
-}
-
-/** `- catalog public.notes.text: 3 rows`. */
-export function describeTrace({ database, place, rows }: Trace): string {
-  return `- ${database} ${place}: ${rows === 1 ? '1 row' : `${rows} rows`}`;
+  return found.flatMap(({ unread }) => unread);
 }

@@ -15,9 +15,7 @@ export interface Trace {
 /** What a search finds. */
 export interface Traces {
   /** The tenant's id. */
-  ofTenant: Trace[];
-  /** References to its people, `user:<slug>/…`, and the audit trail of other tenants. */
-  ofPeople: Trace[];
+  left: Trace[];
   /** Tables that the login may not read. */
   unread: Omit<Trace, 'rows'>[];
 }
@@ -25,11 +23,11 @@ export interface Traces {
 interface SearchedTable {
   schema: string;
   name: string;
-  columns: { name: string; type: string }[];
+  columns: string[];
 }
 
-/** The audit trail of others. */
-const TRAIL = 'tenant_audit';
+/** Those who shared with the tenant keep their audit trail of it, and its slug stays retired. */
+const KEPT = ['tenant_audit', RETIRED_TABLE];
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
@@ -55,39 +53,29 @@ const OBJECTS = `
  */
 export async function searchTraces(
   { database, executor }: { database: string; executor: Executor },
-  {
-    tenantId,
-    slug,
-    schema,
-  }: { tenantId: string; slug: string; schema: string },
+  { tenantId, schema }: { tenantId: string; schema: string },
   reading: (schema: string) => Executor,
 ): Promise<Traces> {
-  const traces: Traces = { ofTenant: [], ofPeople: [], unread: [] };
+  const traces: Traces = { left: [], unread: [] };
   const compact = tenantId.replaceAll('-', '');
   const named = await executor.read<{ place: string }>(OBJECTS, [
     `%${compact}%`,
     `%${tenantId}%`,
   ]);
-  traces.ofTenant.push(
-    ...named.map(({ place }) => ({ database, place, rows: 1 })),
-  );
+  traces.left.push(...named.map(({ place }) => ({ database, place, rows: 1 })));
   for (const table of await listTables(executor)) {
-    if (table.schema === schema && table.name === RETIRED_TABLE) {
+    if (table.schema === schema && KEPT.includes(table.name)) {
       continue;
     }
     const where = `${table.schema}.${table.name}`;
-    const isTrail = table.schema === schema && table.name === TRAIL;
     try {
       const [counts] = await reading(table.schema).read<Record<string, number>>(
-        countStatement(table, { tenantId, compact, slug }),
+        countStatement(table, [tenantId, compact]),
       );
-      table.columns.forEach(({ name }, index) => {
-        const add = (list: Trace[], rows: number) =>
-          rows > 0 && list.push({ database, place: `${where}.${name}`, rows });
-        // Tenants that shared with this one keep their audit trail of it.
-        add(isTrail ? traces.ofPeople : traces.ofTenant, counts[`t${index}`]);
-        add(traces.ofPeople, counts[`p${index}`]);
-      });
+      for (const column of table.columns.filter(each => counts[each] > 0)) {
+        const place = `${where}.${column}`;
+        traces.left.push({ database, place, rows: counts[column] });
+      }
     } catch (error) {
       if (
         !(error instanceof DatabaseError) ||
@@ -105,8 +93,7 @@ export async function searchTraces(
 async function listTables(executor: Executor): Promise<SearchedTable[]> {
   return executor.read<SearchedTable>(`
     select n.nspname as schema, c.relname as name,
-           json_agg(json_build_object('name', a.attname, 'type', b.typname)
-                    order by a.attnum) as columns
+           array_agg(a.attname::text order by a.attnum) as columns
       from pg_class c
       join pg_namespace n on n.oid = c.relnamespace
       join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
@@ -123,24 +110,14 @@ async function listTables(executor: Executor): Promise<SearchedTable[]> {
 
 function countStatement(
   { schema, name, columns }: SearchedTable,
-  {
-    tenantId,
-    compact,
-    slug,
-  }: { tenantId: string; compact: string; slug: string },
+  texts: string[],
 ): string {
-  const any = (column: string, texts: string[], operator = 'like') =>
-    `count(*) filter (where ${texts
-      .map(text => `${column}::text ${operator} ${escapeLiteral(`%${text}%`)}`)
-      .join(' or ')})::float8`;
-  const counts = columns.flatMap((column, index) => {
-    const sql = escapeIdentifier(column.name);
-    return column.type === 'uuid'
-      ? [`${any(sql, [tenantId])} as t${index}`, `0 as p${index}`]
-      : [
-          `${any(sql, [tenantId, compact])} as t${index}`,
-          `${any(sql, [`user:${slug}/`], 'ilike')} as p${index}`,
-        ];
+  const counts = columns.map(column => {
+    const sql = escapeIdentifier(column);
+    const found = texts
+      .map(text => `${sql}::text like ${escapeLiteral(`%${text}%`)}`)
+      .join(' or ');
+    return `count(*) filter (where ${found})::float8 as ${sql}`;
   });
   return `select ${counts.join(', ')}
     from ${escapeIdentifier(schema)}.${escapeIdentifier(name)}`;

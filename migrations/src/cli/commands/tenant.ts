@@ -5,7 +5,7 @@ import { exportAll } from '../../tenant/exportAll';
 import { importTenant } from '../../tenant/import';
 import { makeTablesOf } from '../../tenant/tables';
 import { formatCount, formatThings } from '../../text';
-import { describeTrace, purgeTenant } from '../../tenant/purge';
+import { purgeTenant } from '../../tenant/purge';
 import type { PurgeReport } from '../../tenant/purge';
 import type { Portal } from '../../tenant/places';
 import { withMigration } from '../../engine/withMigration';
@@ -219,7 +219,7 @@ export const purge: CommandDefinition = {
 
 function renderPurge(
   slug: string,
-  { rows, schemas, folders, elsewhere, mentions, unread }: PurgeReport,
+  { rows, schemas, folders, elsewhere, unread }: PurgeReport,
 ): string {
   const section = (title: string, lines: string[]) =>
     lines.length > 0 ? [title, ...lines] : [];
@@ -241,10 +241,6 @@ function renderPurge(
     ...section(
       'Remove the documents with:',
       elsewhere.map(command => `- ${command}`),
-    ),
-    ...section(
-      `Others mention people of the tenant, as user:${slug}/…:`,
-      mentions.map(describeTrace),
     ),
     ...section(
       'The login may not read these, which were not searched:',
