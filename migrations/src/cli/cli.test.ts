@@ -77,7 +77,7 @@ describe('wrong usage', () => {
     ],
     [['phase2', '--batch-size', '2.5'], 'Expected a whole number of rows'],
     [['rollback', '--to', '6'], 'of a phase from 0 to 5'],
-    [['partition', 'acme', '--max-block', '601s'], 'from 1 to 600000'],
+    [['partition', 'acme', '--max-block', '600001'], 'from 1 to 600000'],
     [['status', '--schema', 'x'.repeat(64)], 'of 1 to 63 bytes'],
     [['status', '--schema', 'pg_catalog'], 'Expected a schema of yours'],
     [['phase2', '--tenant-name', ' '], 'Expected a name of 1 to 255'],

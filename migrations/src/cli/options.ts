@@ -153,9 +153,9 @@ export const rollbackToOption = option(
 );
 
 export const maxBlockOption = option(
-  '--max-block <time>',
-  'for how long readers and writers may wait, in ms or such as 60s (default: 10s)',
-  parseDuration,
+  '--max-block <ms>',
+  'for how long readers and writers may wait (default: 10000)',
+  parseMilliseconds,
 );
 
 export const catalogSchemaOption = option(
@@ -236,12 +236,6 @@ function wholeNumber(min: number, max: number, what: string) {
     }
     return parsed;
   };
-}
-
-/** Milliseconds, or seconds such as `60s`. */
-function parseDuration(value: string): number {
-  const seconds = /^(\d{1,3})s$/.exec(value)?.[1];
-  return parseMilliseconds(seconds ? `${Number(seconds) * 1000}` : value);
 }
 
 function parseMilliseconds(value: string): number {

@@ -8,8 +8,7 @@ import type { TenantTable } from '../schema/tables';
 export interface Tenant {
   id: string;
   slug: string;
-  /** `gone`: its row was deleted by SQL, its partitions remain. */
-  state: 'active' | 'deleted' | 'gone';
+  isDeleted: boolean;
 }
 
 // PostgreSQL truncates longer names without an error.
@@ -33,7 +32,7 @@ export function tenantPartition(table: TenantTable, slug: string): string {
 }
 
 /**
- * The tenant of a slug, or the one whose partitions have its name.
+ * The tenant of a slug, deleted or not.
  *
  * @throws {@link RefusedError} if there is none, or if it is the default one
  */
@@ -42,14 +41,9 @@ export async function findTenant(
   slug: string,
 ): Promise<Tenant> {
   const [found] = await executor.read<Tenant>(
-    `select tenant_id as id, tenant_slug as slug,
-            case when deleted_at is null then 'active' else 'deleted' end as state
-       from tenants where tenant_slug = $1
-      union all
-     select substring(pg_get_expr(relpartbound, oid) from '^FOR VALUES IN \\(''([^'']+)''\\)$')::uuid, $1, 'gone'
-       from pg_class where oid = to_regclass(quote_ident($2)) and relispartition
-      order by state limit 1`,
-    [slug, tenantPartition('entities', slug)],
+    `select tenant_id as id, tenant_slug as slug, deleted_at is not null as "isDeleted"
+       from tenants where tenant_slug = $1`,
+    [slug],
   );
   if (!found) {
     throw new RefusedError(

@@ -8,12 +8,7 @@ import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { CancelledError, ConnectionLostError, EXIT_CODES } from '../errors';
 import { givePartition, takeBackPartition } from './move';
 import { tenantPartition } from './Tenant';
-import {
-  contents,
-  countIn,
-  describeTenants,
-  TEAM,
-} from './__testUtils__/tenants';
+import { contents, describeTenants } from './__testUtils__/tenants';
 
 const databases = createTestDatabases();
 const COMMANDS = { give: givePartition, takeBack: takeBackPartition };
@@ -162,7 +157,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
           database.migrate(({ context }) =>
             COMMANDS[direction](context, 'my-team', { maxBlockMs: 1 }),
           ),
-        ).rejects.toThrow(/240 rows .* about \d.* --max-block \d+s/);
+        ).rejects.toThrow(/240 rows .* about \d.* --max-block \d+000/);
         await reader.end();
         await expect(state()).resolves.toEqual(before);
       },
@@ -211,7 +206,7 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
           return rows.length === 0;
         });
       }, 5_000);
-      expect(failed.message).toMatch(/longer than 5.0 s.* --max-block 10s/);
+      expect(failed.message).toMatch(/longer than 5.0 s.* --max-block 10000/);
       expect(failed.exitCode).toBe(EXIT_CODES.refused);
       await expect(state()).resolves.toEqual(before);
     });
@@ -231,16 +226,6 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
       ).resolves.toMatchObject({ changed: true });
       await expect(contents(database)).resolves.toEqual(before.rows);
     });
-  });
-
-  it('take back what a tenant left that was deleted by SQL', async () => {
-    await give();
-    await query(`delete from tenants where tenant_id = '${TEAM}'`);
-    await expect(give()).rejects.toThrow(/is deleted/);
-    await expect(takeBack()).resolves.toMatchObject({ changed: true });
-    await expect(
-      countIn(database, 'entities_tenant_my_team', TEAM),
-    ).resolves.toBeNull();
   });
 
   it('shorten long slugs to names that differ', () => {

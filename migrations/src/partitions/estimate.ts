@@ -14,7 +14,7 @@ const MS_OF_A_READ_ROW = 0.001;
 
 /** A value of `--max-block` with some room; 600 s is the longest. */
 const longerThan = (milliseconds: number) =>
-  `${Math.min(Math.ceil(milliseconds / 5000) * 10, 600)}s`;
+  Math.min(Math.ceil(milliseconds / 5000) * 10_000, 600_000);
 
 const formatDuration = (milliseconds: number) =>
   `${(milliseconds / 1000).toFixed(1)} s`;

@@ -37,7 +37,7 @@ export async function givePartition(
   { maxBlockMs = DEFAULT_MAX_BLOCK_MS }: { maxBlockMs?: number } = {},
 ): Promise<PartitionResult> {
   const { tenant, found } = await look(context, slug);
-  if (tenant.state !== 'active') {
+  if (tenant.isDeleted) {
     throw new RefusedError(
       `The tenant "${slug}" is deleted. Restore it first.`,
     );

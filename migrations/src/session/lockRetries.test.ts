@@ -37,12 +37,8 @@ const lockEntities = ({ context }: TenancyMigration) =>
   });
 
 describe.each(databases.eachSupportedId())('a command on %s', id => {
-  const create = () => createCatalogDatabase(databases, id, { entities: 200 });
-  const createMigrated = () =>
-    createCatalogDatabase(databases, id, {
-      entities: 200,
-      phase: 4,
-    });
+  const create = (phase?: 1 | 4) => () =>
+    createCatalogDatabase(databases, id, { entities: 200, phase });
   let database: CatalogDatabase;
   const clients: Client[] = [];
 
@@ -102,43 +98,40 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
     await writing;
   }
 
-  it('gets NOT NULL beside writers that overlap all the time, and fails none', async () => {
-    await use(create);
-    await database.migrate(migration => migration.runPhase(1));
-    await stopBefore(database, 2, notNull);
-    await expect(
-      besideOverlapping(
-        'update entities set hash = hash where false',
-        migration => migration.runPhase(2),
-      ),
-    ).resolves.toBeUndefined();
-  });
-
-  it('creates the partitioned tables beside readers of the registry that overlap all the time', async () => {
-    await use(createMigrated);
-    await stopBefore(database, 5, partitionedTables);
-    await expect(
-      besideOverlapping('select from tenants', migration =>
-        migration.runPhase(5),
-      ),
-    ).resolves.toBeUndefined();
-  });
-
-  it('swaps the tables beside writers that overlap all the time, and fails none', async () => {
-    await use(createMigrated);
-    await stopBefore(database, 5, swap);
-    await expect(
-      besideOverlapping(
-        `update entities set hash = hash where false;
-       update relations set type = type where false;
-       update refresh_state set errors = errors where false`,
-        migration => migration.runPhase(5),
-      ),
-    ).resolves.toBeUndefined();
-  });
+  it.each([
+    {
+      what: 'NOT NULL',
+      step: notNull,
+      phase: 2,
+      transaction: 'update entities set hash = hash where false',
+    },
+    {
+      what: 'the partitioned tables',
+      step: partitionedTables,
+      phase: 5,
+      transaction: 'select from tenants',
+    },
+    {
+      what: 'the swap',
+      step: swap,
+      phase: 5,
+      transaction: `update entities set hash = hash where false;
+        update relations set type = type where false;
+        update refresh_state set errors = errors where false`,
+    },
+  ] as const)(
+    'gets to $what beside sessions that overlap all the time, and fails none',
+    async ({ step, phase, transaction }) => {
+      await use(create(phase === 2 ? 1 : 4));
+      await stopBefore(database, phase, step);
+      await expect(
+        besideOverlapping(transaction, migration => migration.runPhase(phase)),
+      ).resolves.toBeUndefined();
+    },
+  );
 
   it('names the session that holds a lock', async () => {
-    await use(create);
+    await use(create());
     const other = await connect();
     await other.query('begin; lock table entities in access share mode');
     const { rows } = await other.query('select pg_backend_pid() as pid');
@@ -159,7 +152,7 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
   });
 
   it('that copies ends when it is cancelled, says so, and goes on when run again', async () => {
-    await use(createMigrated);
+    await use(create(4));
     const stop = new Error('stopped');
     const reporter = {
       ...silentReporter,
@@ -211,7 +204,7 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
   it.each([`wait_event = 'PgSleep'`, `wait_event_type = 'Lock'`])(
     'that waits for a lock ends when it is cancelled: %s',
     async condition => {
-      await use(create);
+      await use(create());
       const other = await connect();
       await other.query('begin; lock table entities in access share mode');
       let over = false;
@@ -227,7 +220,7 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
   );
 
   it('ends no transaction that waits behind it and holds another of its tables', async () => {
-    await use(create);
+    await use(create());
     const [ours, first, crossing] = await Promise.all([
       connect('ours'),
       connect('first'),

@@ -225,27 +225,4 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
       });
     });
   });
-
-  it('ends when the last transaction from before it has ended', async () => {
-    await withClient(database.connection, async reader => {
-      await reader.query('begin isolation level repeatable read');
-      await reader.query('select 1');
-      let waiting = '';
-      await database.migrate(migration => migration.runPhase(5), {
-        reporter: {
-          ...silentReporter,
-          info: message => {
-            if (message.endsWith(': they are from before the swap')) {
-              waiting = message;
-              reader.query('commit');
-            }
-          },
-        },
-      });
-      expect(waiting).toContain('of the processes ');
-      await expect(
-        query(`select policyname from pg_policies where policyname ~ 'fence'`),
-      ).resolves.toEqual([]);
-    });
-  });
 });

@@ -60,7 +60,7 @@ export class Clones {
     const killer = new SessionKiller({ after, admin, database });
     await run(database).catch(() => undefined);
     await killer.stop();
-    if (killer.failure || !killer.kill) {
+    if (killer.failure || !killer.hasKilled) {
       throw killer.failure ?? new Error(`It ended within ${after} statements`);
     }
   }

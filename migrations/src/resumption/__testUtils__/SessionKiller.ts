@@ -1,16 +1,6 @@
 import { waitUntil } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 
-/** Where the sessions of a command were ended. */
-export interface Kill {
-  /** How many statements the command had sent. */
-  after: number;
-  /** The last of them, as `pg_stat_activity` showed it. */
-  statement: string;
-  /** The processes of the server that were terminated. */
-  pids: number[];
-}
-
 // `pg_stat_activity` shows no more than 1,023 bytes.
 const SHOWN = 500;
 
@@ -22,8 +12,8 @@ const SHOWN = 500;
 export class SessionKiller {
   /** How many statements the command has sent. */
   sent = 0;
-  /** Where it was killed; nothing where it ended before that. */
-  kill: Kill | undefined;
+  /** Whether it was killed; not where it ended before that. */
+  hasKilled = false;
   /** Why it could not be killed, or not there. */
   failure: unknown;
 
@@ -90,18 +80,18 @@ export class SessionKiller {
     const { client, text } = this.#last!;
     const { processID: pid } = client as Client & { processID: number };
     let hasEnded = false;
-    const shown = await waitUntil(`the end of "${text}"`, async () => {
+    await waitUntil(`the end of "${text}"`, async () => {
       const sessions = await this.#sessions();
       const session = sessions.find(each => each.pid === pid);
       if (!session) {
         hasEnded = true;
-        return text;
+        return true;
       }
       // The server may not have read it yet: it shows the one before.
-      return session.state !== 'active' &&
+      return (
+        session.state !== 'active' &&
         session.query.trim().startsWith(text.trim().slice(0, SHOWN))
-        ? session.query
-        : undefined;
+      );
     });
     await this.#allowConnections(false);
     const { rows } = await this.#admin.query<{ pid: number; ended: boolean }>(
@@ -113,11 +103,10 @@ export class SessionKiller {
       'the sessions to end',
       async () => (await this.#sessions()).length === 0,
     );
-    const pids = rows.filter(({ ended }) => ended).map(row => row.pid);
-    if (!hasEnded && !pids.includes(pid)) {
+    if (!hasEnded && !rows.some(row => row.pid === pid && row.ended)) {
       throw new Error(`The session ${pid} was not terminated`);
     }
-    this.kill = { after: this.sent, statement: shown, pids };
+    this.hasKilled = true;
   }
 
   async #allowConnections(allow: boolean): Promise<void> {
