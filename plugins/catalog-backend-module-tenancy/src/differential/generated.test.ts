@@ -54,6 +54,10 @@ const OTHER_REQUESTS = [
   request('PATCH', '/entities'),
 ];
 
+/** Of an error of the server, each has another. */
+const withoutLogId = (answer: object): object =>
+  JSON.parse(JSON.stringify(answer).replaceAll(/ logId=\w+/g, ''));
+
 // On one version of PostgreSQL: what is compared is the same on all.
 describe('a generated catalog that the stock engine has ingested', () => {
   let catalog: EngineCatalog;
@@ -127,8 +131,8 @@ describe('a generated catalog that the stock engine has ingested', () => {
       ...OTHER_REQUESTS,
       request('OPTIONS', '/entities'),
     ]) {
-      const expected = { each, ...(await stock(each)) };
-      expect({ each, ...(await send(each)) }).toEqual(expected);
+      const expected = withoutLogId({ each, ...(await stock(each)) });
+      expect(withoutLogId({ each, ...(await send(each)) })).toEqual(expected);
     }
   });
 
