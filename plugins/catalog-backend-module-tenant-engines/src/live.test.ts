@@ -344,10 +344,12 @@ describe.each(databases.eachSupportedId())(
       );
     };
 
-    /** Sooner than every 30 seconds, at which it runs anyway. */
+    /** Sooner than every 30 seconds, at which it runs anyway: a run under way refuses another. */
     const orphansAreDeleted = () =>
       onEach(({ handle }) =>
-        handle.scheduler.triggerTask('catalog_orphan_cleanup'),
+        eventually(() =>
+          handle.scheduler.triggerTask('catalog_orphan_cleanup'),
+        ),
       );
 
     beforeAll(async () => {
