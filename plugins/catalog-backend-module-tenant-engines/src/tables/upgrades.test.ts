@@ -338,7 +338,7 @@ describe.each(databases.eachSupportedId())(
         const reports = await withDeadline('the reports', status.report(ids));
         expect(ids.map(each => reports.get(each)!.lagSeconds)).toEqual([
           undefined,
-          0,
+          expect.any(Number),
         ]);
       } finally {
         goOn();
