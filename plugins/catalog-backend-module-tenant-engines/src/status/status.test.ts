@@ -363,7 +363,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
   });
 
   it('of a paused engine: it ingests nothing and runs no task, after a restart too, and its routes go on', async () => {
-    await call('put', 'globex/engine/pause').expect(200);
+    await call('put', 'globex/engine/pause').expect(204);
     const stopped = async () => {
       await eventually(() =>
         backend.as('globex').get('/locations').expect(200),
