@@ -40,10 +40,13 @@ function text(expected: string, isValid: (value: string) => boolean) {
 }
 
 /** A valid PostgreSQL identifier. */
-export const identifier = text(`a text of 1 to ${MAX_NAME_BYTES} bytes`, value => {
-  const bytes = Buffer.byteLength(value);
-  return bytes > 0 && bytes <= MAX_NAME_BYTES && !value.includes('\0');
-});
+export const identifier = text(
+  `a text of 1 to ${MAX_NAME_BYTES} bytes`,
+  value => {
+    const bytes = Buffer.byteLength(value);
+    return bytes > 0 && bytes <= MAX_NAME_BYTES && !value.includes('\0');
+  },
+);
 
 export const filledText = text('a text that is not empty', Boolean);
 
