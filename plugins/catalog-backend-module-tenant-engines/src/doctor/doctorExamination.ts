@@ -1,5 +1,6 @@
 import type { DoctorExamination } from 'backstage-catalog-tenancy-migrations';
 import { examined } from 'backstage-plugin-catalog-tenancy-node';
+import { join } from 'node:path';
 import { readOperatorConfig } from '../config/operatorConfig';
 import { logPackages, readEnginePackages } from '../engine/packages';
 
@@ -9,7 +10,7 @@ import { logPackages, readEnginePackages } from '../engine/packages';
  * @public
  */
 export const doctorExamination: DoctorExamination = async config => {
-  const packages = readEnginePackages();
+  const packages = readEnginePackages(join(process.cwd(), 'package.json'));
   return [
     ...(await examined('configuration of engines', {
       ok: 'tenancy.engines, tenancy.plugins and tenancy.tenants are configured as they should be.',

@@ -1,4 +1,7 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import { realpathSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 
 /** The packages of Backstage that both the engines of tenants and the backend load. */
 const SHARED = [
@@ -16,7 +19,10 @@ const SHARED = [
 export interface SharedPackage {
   /** Its name on npm. */
   name: string;
+  /** The version of the copy that engines load. */
   version: string;
+  /** The version of the backend's copy, if that is a different one. */
+  otherVersion: string | null;
 }
 
 /** The newest releases of Backstage's packages that the tests run on. */
@@ -25,15 +31,31 @@ export const NEWEST_TESTED: Record<string, string> = {
   '@backstage/backend-defaults': '0.19.0',
 };
 
-/** The packages of the engines, as this package loads them. */
-export function readEnginePackages(): SharedPackage[] {
+/**
+ * The packages of the engines, as this package loads them. They must be the copies of the
+ * backend: otherwise tenants run a different catalog than the default tenant.
+ *
+ * @param backend - the path of a file of the backend
+ * @param engines - of a file of this package
+ */
+export function readEnginePackages(
+  backend: string = require.main?.filename ??
+    join(process.cwd(), 'package.json'),
+  engines: string = __filename,
+): SharedPackage[] {
   return SHARED.flatMap(name => {
-    try {
-      const { version } = require(`${name}/package.json`);
-      return [{ name, version }];
-    } catch {
+    const ours = find(engines, name);
+    if (!ours) {
       return [];
     }
+    const theirs = find(backend, name) ?? ours;
+    return [
+      {
+        name,
+        version: versionOf(ours),
+        otherVersion: theirs === ours ? null : versionOf(theirs),
+      },
+    ];
   });
 }
 
@@ -47,6 +69,14 @@ export function logPackages(
 ): void {
   const versions = packages.map(({ name, version }) => `${name} ${version}`);
   logger.info(`The engines of tenants run with ${versions.join(', ')}`);
+  for (const { name, version, otherVersion } of packages) {
+    if (otherVersion !== null) {
+      logger.warn(
+        `The engines of tenants run with ${name} ${version}, and the backend with another copy, ` +
+          `${otherVersion}. Install one copy: "yarn dedupe ${name}", or one version in "resolutions".`,
+      );
+    }
+  }
   const newer = packages.filter(
     ({ name, version }) =>
       version.localeCompare(NEWEST_TESTED[name] ?? version, 'en', {
@@ -63,4 +93,16 @@ export function logPackages(
         .join(', ')}`,
     );
   }
+}
+
+function find(from: string, name: string): string | undefined {
+  try {
+    return realpathSync(createRequire(from).resolve(`${name}/package.json`));
+  } catch {
+    return undefined;
+  }
+}
+
+function versionOf(path: string): string {
+  return createRequire(path)(path).version;
 }
