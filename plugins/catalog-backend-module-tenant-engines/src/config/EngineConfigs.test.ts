@@ -227,29 +227,32 @@ describe('the configuration of an instance', () => {
       },
     }),
   });
-  const gitlab = (name: string) => ({
-    integrations: { gitlab: [{ host: 'gitlab.com', token: `\${${name}}` }] },
+  const gitlab = (host: string, name: string) => ({
+    host,
+    token: `\${${name}}`,
   });
+  const stored = {
+    catalog: { providers: { gitlab: { all: { host: 'gitlab.com' } } } },
+    integrations: {
+      gitlab: [gitlab('gitlab.com', 'PRESENT'), gitlab('gitlab.org', 'GONE')],
+      github: [gitlab('github.com', 'GONE')],
+    },
+  };
 
-  it('is that of the tenant, or none of it while a secret is missing', async () => {
-    const { config } = await configs.configOfInstance(
-      tenant,
-      gitlab('PRESENT'),
-      { id: 'search' },
-    );
-    expect(config.get('integrations')).toEqual({
-      gitlab: [{ host: 'gitlab.com', token: 'acme-token' }],
-    });
-    expect(configs.secretsOf(config)).toEqual(['acme-token']);
-
-    await expect(configs.configOf(tenant, gitlab('GONE'))).rejects.toThrow(
-      'GONE',
-    );
-    const without = await configs.configOfInstance(tenant, gitlab('GONE'), {
+  it('lacks what needs a missing secret, and nothing else', async () => {
+    await expect(configs.configOf(tenant, stored)).rejects.toThrow('GONE');
+    const { config, faults } = await configs.configOfInstance(tenant, stored, {
       id: 'search',
     });
-    expect(without.config.has('integrations')).toBe(false);
-    expect(without.fault).toContain('the variable GONE is not set');
+    expect(config.get('integrations')).toEqual({
+      gitlab: [expect.objectContaining({ token: 'acme-token' })],
+      github: [],
+    });
+    expect(configs.secretsOf(config)).toEqual(['acme-token']);
+    expect(faults).toEqual([
+      expect.stringContaining('the variable GONE is not set'),
+      expect.stringContaining('the variable GONE is not set'),
+    ]);
   });
 });
 

@@ -4,7 +4,7 @@ import type {
   RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { type Config, ConfigReader } from '@backstage/config';
-import type { JsonObject } from '@backstage/types';
+import type { JsonObject, JsonValue } from '@backstage/types';
 import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { resolve } from 'path';
 import { fileTargetsModule } from './fileTargets';
@@ -62,7 +62,9 @@ export class EngineConfigs {
     this.#backend = backend;
     this.#operator = operator;
     this.#hosts = hosts;
-    this.#hostsOfModules = AllowedHosts.ofModules(operator);
+    this.#hostsOfModules = AllowedHosts.fromConfig(
+      new ConfigReader({ backend: { reading: { allow: operator.allow } } }),
+    );
     this.#env = env;
     this.#loadSchemas = loadSchemas;
   }
@@ -153,24 +155,56 @@ export class EngineConfigs {
 
   /**
    * The configuration of an instance of another plugin, without the sources of the catalog.
+   * Parts of the tenant's own configuration that can't be used at the moment are left out, such
+   * as an integration whose secret is missing.
    *
-   * @returns the configuration; with the reason where the instance goes without the tenant's own
-   * one, since that can't be used at the moment, such as while a secret is missing
+   * @returns the configuration, and for each part that was left out the reason
    */
   async configOfInstance(
     tenant: ActiveTenant,
     stored: JsonObject | undefined,
     plugin: KnownPlugin,
-  ): Promise<{ config: Config; fault?: string }> {
+  ): Promise<{ config: Config; faults: string[] }> {
     const compose = (sources: EngineSources, own?: JsonObject) =>
       this.#instance(plugin, tenant, sources, own);
     try {
-      return { config: await this.#configOf(tenant, stored, compose) };
-    } catch (error) {
-      // The configuration of the operator fails here, too.
-      const config = await this.#configOf(tenant, undefined, compose);
-      return { config, fault: (error as Error).message };
+      return {
+        config: await this.#configOf(tenant, stored, compose),
+        faults: [],
+      };
+    } catch {
+      // The engine reports the reason.
     }
+    const faults: string[] = [];
+    const integrations: JsonObject = {};
+    for (const [type, value] of Object.entries(stored?.integrations ?? {})) {
+      const isUsable = (each: JsonValue) =>
+        this.#isUsable(tenant, { integrations: { [type]: each } }, faults);
+      if (!Array.isArray(value)) {
+        if (await isUsable(value)) {
+          integrations[type] = value;
+        }
+        continue;
+      }
+      const usable: JsonValue[] = [];
+      for (const item of value) {
+        if (await isUsable([item])) {
+          usable.push(item);
+        }
+      }
+      integrations[type] = usable;
+    }
+    const own = (stored?.plugins as JsonObject | undefined)?.[plugin.id];
+    const plugins = own === undefined ? {} : { plugins: { [plugin.id]: own } };
+    const config = await this.#configOf(
+      tenant,
+      {
+        integrations,
+        ...((await this.#isUsable(tenant, plugins, faults)) && plugins),
+      },
+      compose,
+    );
+    return { config, faults };
   }
 
   /**
@@ -222,7 +256,7 @@ export class EngineConfigs {
 
   /** The features that the backend of the tenant's engine needs beside its configuration. */
   features(tenant: ActiveTenant): BackendFeature[] {
-    return [this.#fileTargets(tenant), ...this.readers(tenant, this.bounds)];
+    return [this.fileTargets(tenant), ...this.readers(tenant, this.bounds)];
   }
 
   /** The features of an instance of another plugin, whose files may be as large as archives. */
@@ -275,7 +309,7 @@ export class EngineConfigs {
   }
 
   /** Refuses an engine all files of the server except those that app-config names for it. */
-  #fileTargets(tenant: ActiveTenant): BackendFeature {
+  fileTargets(tenant: ActiveTenant): BackendFeature {
     const { locations = [] } =
       this.#operator.sources.get(tenant.tenantSlug)?.catalog ?? {};
     const targets = locations.flatMap(({ type, target }) =>
@@ -303,6 +337,20 @@ export class EngineConfigs {
     );
     this.#secrets.set(config, resolved?.secrets ?? []);
     return config;
+  }
+
+  async #isUsable(
+    tenant: ActiveTenant,
+    config: JsonObject,
+    faults: string[],
+  ): Promise<boolean> {
+    try {
+      await this.#resolve(tenant, config);
+      return true;
+    } catch (error) {
+      faults.push((error as Error).message);
+      return false;
+    }
   }
 
   async #resolve(

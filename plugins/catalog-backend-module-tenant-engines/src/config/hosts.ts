@@ -1,10 +1,10 @@
 import { FetchUrlReader } from '@backstage/backend-defaults/urlReader';
-import { type Config, ConfigReader } from '@backstage/config';
+import type { Config } from '@backstage/config';
 import { InputError } from '@backstage/errors';
 import { ScmIntegrations } from '@backstage/integration';
 import type { JsonObject, JsonValue } from '@backstage/types';
 import type { ResolvedConfig } from './references';
-import { type OperatorConfig, pathOf } from './operatorConfig';
+import { pathOf } from './operatorConfig';
 
 /** Properties whose value is a host or a URL, whatever module they belong to. */
 const HOST_KEY =
@@ -27,6 +27,19 @@ const MAX_URL = 2048;
 /** The property under which the name of a property is checked like a value. */
 const NAME = '';
 
+interface OperatorIntegration {
+  type: string;
+  host?: string;
+  /** Its properties that are hosts or URLs, as Backstage completes them. */
+  urls: ReadonlyMap<string, string>;
+}
+
+/** The default host of an integration, where Backstage has one. */
+const DEFAULT_HOSTS: { [type: string]: string } = {
+  azure: 'dev.azure.com',
+  github: 'github.com',
+};
+
 /**
  * The hosts that the operator lets this backend talk to: those of `integrations`, with
  * the public ones that Backstage has anyway, and those of `backend.reading.allow`.
@@ -37,33 +50,31 @@ const NAME = '';
  */
 export class AllowedHosts {
   readonly #readable: (url: URL) => boolean;
+  readonly #integrations: readonly OperatorIntegration[];
   readonly #hosts: ReadonlySet<string>;
 
   private constructor(
     readable: (url: URL) => boolean,
-    hosts: ReadonlySet<string>,
+    integrations: readonly OperatorIntegration[],
   ) {
     this.#readable = readable;
-    this.#hosts = hosts;
+    this.#integrations = integrations;
+    this.#hosts = new Set(
+      integrations.flatMap(({ urls }) => [...urls.values()].map(hostOf)),
+    );
   }
 
   static fromConfig(config: Config): AllowedHosts {
     const [{ predicate }] = FetchUrlReader.factory({
       config,
     } as Parameters<typeof FetchUrlReader.factory>[0]);
-    const urls = ScmIntegrations.fromConfig(config)
+    const integrations = ScmIntegrations.fromConfig(config)
       .list()
-      .flatMap(integration =>
-        urlsOf((integration as { config?: object }).config ?? {}),
-      );
-    return new AllowedHosts(predicate, new Set(urls.map(hostOf)));
-  }
-
-  /** Those of `tenancy.engines.allow`, for modules beside the others. */
-  static ofModules({ allow }: Pick<OperatorConfig, 'allow'>): AllowedHosts {
-    return AllowedHosts.fromConfig(
-      new ConfigReader({ backend: { reading: { allow } } }),
-    );
+      .map(integration => {
+        const urls = urlsOf((integration as { config?: object }).config ?? {});
+        return { type: integration.type, host: urls.get('host'), urls };
+      });
+    return new AllowedHosts(predicate, integrations);
   }
 
   /** Whether the operator has listed the host of a URL to which something connects. */
@@ -79,6 +90,7 @@ export class AllowedHosts {
     this.#visit(catalog, ['catalog'], config);
     this.#visit(integrations, ['integrations'], config);
     this.#visit(config.data.plugins ?? {}, ['plugins'], config);
+    this.#checkIntegrations(integrations);
   }
 
   #visit(value: JsonValue, path: PropertyKey[], config: ResolvedConfig): void {
@@ -156,6 +168,41 @@ export class AllowedHosts {
       (named === 'host' && this.#readable(new URL(`http://${url.host}`)))
     );
   }
+
+  /** For a host of the operator, the URLs beside it are those of the operator. */
+  #checkIntegrations(integrations: JsonObject): void {
+    for (const [type, entries] of Object.entries(integrations)) {
+      const list = Array.isArray(entries) ? entries : [];
+      list.forEach((entry, i) => {
+        if (entry === null || typeof entry !== 'object') {
+          return;
+        }
+        const { host, ...others } = entry as JsonObject;
+        const own = this.#integrations.find(
+          candidate =>
+            candidate.type === type &&
+            candidate.host === hostOf(String(host ?? DEFAULT_HOSTS[type])),
+        );
+        for (const [key, value] of Object.entries(others)) {
+          const expected = own?.urls.get(key);
+          if (
+            expected !== undefined &&
+            (typeof value !== 'string' || trim(value) !== trim(expected))
+          ) {
+            throw new InputError(
+              `${pathOf([
+                'integrations',
+                type,
+                i,
+                key,
+              ])}: expected the URL that the ` +
+                'operator has for this host, or none',
+            );
+          }
+        }
+      });
+    }
+  }
 }
 
 /**
@@ -197,14 +244,20 @@ function parseUrl(value: string): URL | undefined {
   return isPlain ? url : undefined;
 }
 
-/** The hosts and URLs of an integration, as Backstage completes them. */
-function urlsOf(config: object): string[] {
-  return Object.entries(config).flatMap(([key, value]) =>
-    typeof value === 'string' && HOST_KEY.test(key) ? [value] : [],
+function urlsOf(config: object): Map<string, string> {
+  return new Map(
+    Object.entries(config).filter(
+      (entry): entry is [string, string] =>
+        typeof entry[1] === 'string' && HOST_KEY.test(entry[0]),
+    ),
   );
 }
 
 function hostOf(hostOrUrl: string): string {
   const url = hostOrUrl.includes('://') ? hostOrUrl : `https://${hostOrUrl}`;
   return URL.canParse(url) ? new URL(url).host : hostOrUrl;
+}
+
+function trim(url: string): string {
+  return url.replace(/\/+$/, '');
 }

@@ -165,7 +165,7 @@ describe('the clusters of a tenant', () => {
         },
         kubernetes,
       ),
-    ).resolves.toMatchObject({ fault: expect.stringMatching(message) });
+    ).rejects.toThrow(message);
   });
 
   it('are not reached by endpoints of a proxy that the tenant configures', () => {
@@ -229,12 +229,12 @@ describe('what a tenant configures of an instance', () => {
     },
   });
   const scaffolderOf = async (plugins: JsonObject) => {
-    const { config, fault } = await configs.configOfInstance(
+    const { config, faults } = await configs.configOfInstance(
       ACME,
       { plugins },
       scaffolder,
     );
-    return { config: config.get('scaffolder'), fault };
+    return { config: config.get('scaffolder'), faults };
   };
 
   it('goes over what the operator has for tenants', async () => {
@@ -245,7 +245,7 @@ describe('what a tenant configures of an instance', () => {
         defaultAuthor: { name: 'Acme', email: 'acme@example.com' },
         defaultCommitMessage: `for ${ACME.tenantId}`,
       },
-      fault: undefined,
+      faults: [],
     });
   });
 

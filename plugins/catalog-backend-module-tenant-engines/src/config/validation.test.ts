@@ -150,6 +150,10 @@ describe('a tenant may configure', () => {
     ],
     ['an address that is allowed', location('http://127.0.0.1:7123/a.yaml')],
     ['its own token', github({ token: '${ACME_TOKEN}' })],
+    [
+      'the same API as the operator',
+      github({ apiBaseUrl: 'https://api.github.com/' }),
+    ],
     ['a URL that is one reference', provider({ target: '${GRAPH}' })],
     ['a file', github({ token: { $file: 'token' } })],
     [
@@ -407,6 +411,16 @@ describe('a host', () => {
       'of an integration',
       { integrations: { gitlab: [{ host: 'gitlab.evil.example' }] } },
       `integrations.gitlab[0].host: the host 'gitlab.evil.example' ${NONE}`,
+    ],
+    [
+      'of an API of the operator for another host',
+      github({ apiBaseUrl: 'https://api.ghe.example.com/v3' }),
+      'integrations.github[0].apiBaseUrl: expected the URL that the operator has for this host',
+    ],
+    [
+      'of an API of a host that is not named',
+      { integrations: { github: [{ apiBaseUrl: 'https://ghe.example.com' }] } },
+      'expected the URL that the operator has for this host',
     ],
     [
       'of something very long',

@@ -60,8 +60,8 @@ interface Entry {
   tenant: ActiveTenant;
   /** The configuration with which the instance was started, once the registry was read. */
   fingerprint?: string;
-  /** Why the tenant's own configuration was left out at the start. */
-  fault?: string;
+  /** Why integrations of the tenant were left out at the start. */
+  faults?: string[];
   /** `undefined` while this process neither runs the tasks nor had a request. */
   supervised?: SupervisedEngine;
   /** By the clock of `performance`. */
@@ -210,24 +210,27 @@ export class PluginInstances {
         entry.supervised?.restart();
       }
       entry.fingerprint = fingerprint;
-      if (entry.fault !== undefined) {
-        this.#restartIfUsable(entry, tenant).catch(() => undefined);
+      if (entry.faults?.length) {
+        this.#restartIfOther(entry, tenant).catch(() => undefined);
       }
     }
     this.#startHeld();
   }
 
-  /** Restarts the instance once the tenant's own configuration can be used. */
-  async #restartIfUsable(
+  /**
+   * Restarts the instance if other integrations can be used than at its start, such as after a
+   * secret was added.
+   */
+  async #restartIfOther(
     entry: Entry,
     tenant: TenantEngineRecord,
   ): Promise<void> {
-    const { fault } = await this.#options.configs.configOfInstance(
+    const { faults } = await this.#options.configs.configOfInstance(
       tenant,
       tenant.catalogConfig,
       this.#options.plugin,
     );
-    if (fault === undefined) {
+    if (faults.join() !== entry.faults?.join()) {
       entry.supervised?.restart();
     }
   }
@@ -293,17 +296,17 @@ export class PluginInstances {
       // Its tables may be deleted already, and must not be created again.
       throw new Error('The tenant is not active any more');
     }
-    const { config, fault } = await configs.configOfInstance(
+    const { config, faults } = await configs.configOfInstance(
       tenant,
       record.catalogConfig,
       plugin,
     );
-    this.#entryOf(tenant).fault = fault;
-    if (fault !== undefined) {
+    this.#entryOf(tenant).faults = faults;
+    for (const fault of faults) {
       logger.warn(
         `The ${
           this.#name
-        } starts without the configuration of its tenant, until that can be used: ${fault}`,
+        } starts without an integration of its tenant, until it can be used: ${fault}`,
       );
     }
     redact(configs.secretsOf(config));

@@ -1,4 +1,5 @@
 import type { RootConfigService } from '@backstage/backend-plugin-api';
+import { ConfigReader } from '@backstage/config';
 import { NotAllowedError } from '@backstage/errors';
 import {
   type ActiveTenant,
@@ -49,7 +50,11 @@ export class SignInConfig {
     this.#operator = readOperatorConfig(config);
     this.#hosts = [
       AllowedHosts.fromConfig(config),
-      AllowedHosts.ofModules(this.#operator),
+      AllowedHosts.fromConfig(
+        new ConfigReader({
+          backend: { reading: { allow: this.#operator.allow } },
+        }),
+      ),
     ];
     this.#administrators = readAdministrators(config).users;
     obeyReach();
