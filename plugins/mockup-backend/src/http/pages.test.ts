@@ -291,12 +291,14 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
               published_by, published_at
          from mockup_pages, generate_series(1, 498) number`,
     );
-    const answers = await Promise.all(
-      ['a', 'b', 'c', 'd'].map(path => publish({}, path)),
-    );
-    expect(answers.map(({ status }) => status).sort()).toEqual([
-      200, 409, 409, 409,
-    ]);
+    const paths = ['a', 'b', 'c', 'd'];
+    for (let round = 0; round < 10; round += 1) {
+      await knex('mockup_pages').whereIn('path', paths).delete();
+      const answers = await Promise.all(paths.map(path => publish({}, path)));
+      expect(answers.map(({ status }) => status).sort()).toEqual([
+        200, 409, 409, 409,
+      ]);
+    }
     expect((await publish({}, 'first')).status).toBe(200);
   });
 
