@@ -1,6 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { forEachTest } from '../__testUtils__/forEachTest';
+import type { PhaseNumber } from '../engine/Step';
 import { beginCreation } from '../phases/create';
 import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { silentReporter } from '../Reporter';
@@ -198,6 +199,20 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
 
   it.each([
     ['create table tenancy.notes (note text)', 'notes'],
+    [
+      'create table tenancy.entities_old as select * from tenancy.entities',
+      'entities_old',
+    ],
+    [
+      `create function tenancy.mine() returns int language sql as 'select 1'`,
+      'mine',
+    ],
+    [`create type tenancy.mine as enum ('mine')`, 'mine'],
+    [
+      `drop table tenancy.tenant_usage_people;
+       create table tenancy.tenant_usage_people (note text)`,
+      'The migration did not create the relation tenant_usage_people',
+    ],
     ['create view public.mine as select * from tenancy.entities', 'mine'],
     [
       'create table public.mine (id uuid references tenancy.tenants on delete cascade)',
@@ -221,6 +236,62 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     },
   );
 
+  /** Creates the tables, until a phase has made so many transactions. */
+  async function stopCreation(phase: number, transactions: number) {
+    const stopping = catalog.migrate(async migration => {
+      await beginCreation(migration);
+      for (const number of [1, 2, 3, 4, 5] as const) {
+        if (number < phase) {
+          await migration.runPhase(number);
+        }
+      }
+      const { executor } = migration.context;
+      const transaction = executor.transaction.bind(executor);
+      let left = transactions;
+      executor.transaction = async (...args) => {
+        left -= 1;
+        if (left < 0) {
+          throw new Error('stopped');
+        }
+        return transaction(...args);
+      };
+      await migration.runPhase(phase as PhaseNumber);
+    });
+    await expect(stopping).rejects.toThrow('stopped');
+  }
+
+  it('keeps what was made under a name of ours after a creation was stopped', async () => {
+    await stopCreation(3, 0);
+    await catalog.client.query(
+      'create table tenancy.tenant_members (note text)',
+    );
+    const before = await objects();
+    await expect(goBack(0)).rejects.toThrow(
+      'The migration did not create the relation tenant_members',
+    );
+    expect(await objects()).toEqual(before);
+    await catalog.client.query('drop table tenancy.tenant_members');
+    await goBack(0);
+  });
+
+  it('keeps the engines of the tenants of another registry in the database', async () => {
+    const { client, connection } = catalog;
+    await client.query('create schema other_portal');
+    await adopt({ connection, schema: 'other_portal' });
+    await client.query(
+      `insert into other_portal.tenants (tenant_id, tenant_slug, tenant_name)
+       values ('${ACME}', 'acme', 'ACME');
+       create schema ${engineSchemaOf(ACME)}`,
+    );
+    await catalog.migrate(({ context }) => unadopt(context), {
+      settings: { schema: 'other_portal' },
+    });
+    const before = await objects();
+    await adopt({ connection });
+    await goBack(0);
+    expect(await objects()).toEqual(before);
+  });
+
   it.each([
     [1, 0],
     [3, 0],
@@ -231,26 +302,7 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     'goes from a creation that was stopped in phase %s, after %s transactions',
     async (phase, transactions) => {
       const before = await objects();
-      const stopping = catalog.migrate(async migration => {
-        await beginCreation(migration);
-        for (const number of [1, 2, 3, 4, 5] as const) {
-          if (number < phase) {
-            await migration.runPhase(number);
-          }
-        }
-        const { executor } = migration.context;
-        const transaction = executor.transaction.bind(executor);
-        let left: number = transactions;
-        executor.transaction = async (...args) => {
-          left -= 1;
-          if (left < 0) {
-            throw new Error('stopped');
-          }
-          return transaction(...args);
-        };
-        await migration.runPhase(phase);
-      });
-      await expect(stopping).rejects.toThrow('stopped');
+      await stopCreation(phase, transactions);
       await goBack(0);
       expect(await objects()).toEqual(before);
     },

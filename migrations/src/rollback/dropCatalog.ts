@@ -1,36 +1,37 @@
 import { unadoptAll } from '../adopt/unadopt';
 import { ADOPTION_FUNCTIONS } from '../adopt/functions';
-import { dropChangeLog } from '../copy/changeLog';
-import { FENCE_FUNCTION } from '../copy/fence';
-import { REPLAY_FUNCTION } from '../copy/replay';
-import { bookkeepingTables } from '../engine/journal';
+import { CHANGE_LOG } from '../copy/changeLog';
+import { bookkeepingTables, Journal } from '../engine/journal';
+import { foreignNames, recording, refuseTaken } from '../engine/ownership';
+import { recordedBy } from '../engine/ProductMigration';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { phases } from '../phases';
 import { extensions } from '../phases/phase1_tenant_column/05_extensions';
 import { APP_GRANTS } from '../phases/phase3_application/40_roles';
 import { ADMIN_GRANTS } from '../phases/phase4_row_level_security/10_privileges';
 import { FUNCTIONS as TERM_FUNCTIONS } from '../phases/phase5_partitions/15_search_tables/functions';
+import { ready } from '../phases/phase5_partitions/97_mark_ready';
 import { OWN_TABLES } from '../ownTables';
+import { SHARDED_TABLES } from '../schema/citus';
 import { rememberCreated } from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
 import { refuseDependentsOf } from '../schema/dependents';
 import { undoGrants } from '../schema/grants';
 import { existingTables } from '../schema/lookups';
 import { TENANT_REQUIRED } from '../schema/policies';
+import { TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { RESET_OWNER_ROLE } from '../session/ownerRole';
 import { enumerate } from '../text';
 import { dropTenantSchemas } from './tenantSchemas';
 
-const TABLES = OWN_TABLES.map(({ name }) => name);
+// Those of a swap are others': there was none.
+const TABLES = OWN_TABLES.filter(
+  ({ name, kind }) => kind !== 'side' && name !== CHANGE_LOG,
+).map(({ name }) => name);
 
-const FUNCTIONS = [
-  ...ADOPTION_FUNCTIONS,
-  ...TERM_FUNCTIONS,
-  TENANT_REQUIRED,
-  REPLAY_FUNCTION,
-  FENCE_FUNCTION,
-];
+const FUNCTIONS = [...ADOPTION_FUNCTIONS, ...TERM_FUNCTIONS, TENANT_REQUIRED];
 
 /**
  * Drops all that was created: the tables of tenants with their rows, the functions, and what
@@ -38,7 +39,8 @@ const FUNCTIONS = [
  * What plugins keep in other databases is named, with the statements that drop it: those may be
  * another portal's. It can be repeated: a command that was killed goes on.
  *
- * @throws {@link RefusedError} for objects of others in the schema, or that depend on ours
+ * @throws {@link RefusedError} for objects of others in the schema, under names of ours too, or
+ *   that depend on ours
  */
 export async function dropCatalog(
   context: StepContext,
@@ -46,7 +48,12 @@ export async function dropCatalog(
 ): Promise<void> {
   const { executor, settings, state } = context;
   await refuseDependentsOf(executor, [...TABLES, ...bookkeepingTables]);
-  await refuseOthers(context);
+  if (created.schema) {
+    await refuseOthers(context);
+  }
+  const journal = await Journal.read(executor, recordedBy(phases));
+  const recorded = recordedNames(journal);
+  refuseTaken(await foreignNames(context, journal, recorded));
   await executor.execute(
     rememberCreated(state, { ...created, dropping: true }),
   );
@@ -54,7 +61,7 @@ export async function dropCatalog(
   await dropTenantSchemas(context);
   await executor.execute(RESET_OWNER_ROLE);
   const tables = await existingTables(executor, TABLES);
-  await executor.transaction({
+  await recording(context, recorded).executor.transaction({
     title: 'Drop the tables of tenants',
     locks: `ACCESS EXCLUSIVE on ${tables.join(
       ', ',
@@ -63,7 +70,6 @@ export async function dropCatalog(
     statements: [
       `drop table if exists ${TABLES.join(', ')}`,
       ...FUNCTIONS.map(name => `drop function if exists ${name}`),
-      ...dropChangeLog(),
     ],
   });
   await extensions.down(context);
@@ -83,22 +89,44 @@ export async function dropCatalog(
   });
 }
 
-/** @throws {@link RefusedError} for tables of others in the schema */
+/**
+ * The names of what was created that the record tells from others' objects: all but the three
+ * tables, and those that Citus makes anew when it brings the tables back.
+ */
+function recordedNames(journal: Journal): string[] {
+  const others: readonly string[] = journal.isDone(ready)
+    ? [...SHARDED_TABLES, 'tenants']
+    : TENANT_TABLES;
+  return [...TABLES, ...FUNCTIONS].filter(name => !others.includes(name));
+}
+
+// What has a name in the schema but for members of extensions, and what belongs to a table: its
+// partitions, sequences and statistics.
+const OTHERS = `
+  with recursive ours as (
+    select c.oid from unnest($1::text[]) name join pg_class c on c.oid = to_regclass(name)
+     union
+    select i.inhrelid from pg_inherits i join ours on ours.oid = i.inhparent)
+  select pg_describe_object(d.classid, d.objid, 0) as name from pg_depend d
+   where d.refclassid = 'pg_namespace'::regclass and d.deptype = 'n'
+     and d.refobjid = (select oid from pg_namespace where nspname = current_schema())
+     and d.classid <> 'pg_extension'::regclass
+     and not exists (select from pg_depend o where o.classid = d.classid and o.objid = d.objid
+                                               and o.deptype in ('a', 'e', 'i'))
+     and not (d.classid = 'pg_class'::regclass and d.objid in (select oid from ours))
+     and not (d.classid = 'pg_proc'::regclass
+              and exists (select from unnest($2::text[]) name where to_regprocedure(name) = d.objid))
+   order by 1`;
+
+/** @throws {@link RefusedError} for objects of others in the schema that was created, and goes */
 async function refuseOthers({
   executor,
   settings,
 }: StepContext): Promise<void> {
-  const found = await executor.read<{ name: string }>(
-    `with recursive ours as (
-       select c.oid from unnest($1::text[]) name join pg_class c on c.oid = to_regclass(name)
-        union
-       select i.inhrelid from pg_inherits i join ours on ours.oid = i.inhparent)
-     select c.oid::regclass::text as name from pg_class c
-      where c.relnamespace = (select oid from pg_namespace where nspname = current_schema()) and c.relkind in ('r', 'p', 'v', 'm', 'f')
-        and c.oid not in (select oid from ours)
-      order by 1`,
-    [[...TABLES, ...bookkeepingTables]],
-  );
+  const found = await executor.read<{ name: string }>(OTHERS, [
+    [...TABLES, ...bookkeepingTables],
+    FUNCTIONS,
+  ]);
   if (found.length > 0) {
     throw new RefusedError(
       `The schema "${settings.schema}" also has ${enumerate(

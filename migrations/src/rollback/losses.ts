@@ -49,7 +49,9 @@ export async function readLosses(
   }
   if (first && isBeforeOrAt(first, tenantsTable)) {
     losses.push(...(await readTenantsToDelete(executor)));
-    losses.push(...describeTenantSchemas(await readTenantSchemas(executor)));
+    losses.push(
+      ...describeTenantSchemas(await readTenantSchemas(migration.context)),
+    );
     losses.push(...(await readOwnRows(migration.context)));
   }
   return losses;

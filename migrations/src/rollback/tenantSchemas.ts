@@ -12,10 +12,40 @@ const OWN = '^tenant_[0-9a-f]{32}(_[A-Za-z][A-Za-z0-9-]*)?$';
 const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
   from pg_namespace where nspname ~ $1 order by 1`;
 
-/** The schemas of tenants in this database. */
-export async function readTenantSchemas(executor: Executor): Promise<string[]> {
-  const rows = await executor.read<{ name: string }>(SCHEMAS, [OWN]);
-  return rows.map(({ name }) => name);
+const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace and n.nspname <> current_schema()
+  join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_slug' and not a.attisdropped
+ where c.relname = 'tenants' and c.relkind = 'r'`;
+
+/** The schemas of tenants in this database, but for those of another registry in it. */
+export async function readTenantSchemas(
+  context: Pick<StepContext, 'executor'>,
+): Promise<string[]> {
+  const { executor } = context;
+  const others = new Set<string>();
+  await asLogin(context, async () => {
+    for (const { tenants } of await executor.read<{ tenants: string }>(
+      REGISTRIES,
+    )) {
+      (await readTenantIds(executor, tenants)).forEach(id => others.add(id));
+    }
+  });
+  const rows = await executor.read<{ name: string; id: string }>(SCHEMAS, [
+    OWN,
+  ]);
+  return rows.filter(({ id }) => !others.has(id)).map(({ name }) => name);
+}
+
+/** The ids of the tenants of a registry, as the names of schemas have them. */
+async function readTenantIds(
+  executor: Executor,
+  tenants: string,
+): Promise<string[]> {
+  const rows = await executor.read<{ id: string }>(
+    `select replace(tenant_id::text, '-', '') as id from ${tenants}`,
+  );
+  return rows.map(({ id }) => id);
 }
 
 /** `engines and plugins of tenants: 3 schemas (…)`. */
@@ -48,8 +78,9 @@ export async function dropSchemasOf(
 export async function dropTenantSchemas(context: StepContext): Promise<void> {
   const { executor, reporter } = context;
   const elsewhere = await findElsewhere(context);
+  const here = await readTenantSchemas(context);
   await asLogin(context, async () => {
-    for (const name of await readTenantSchemas(executor)) {
+    for (const name of here) {
       await executor.execute(dropSchema(name));
     }
   });
@@ -74,10 +105,7 @@ async function findElsewhere(
   if (!(await columnExists(executor, 'tenants', 'tenant_slug'))) {
     return [];
   }
-  const tenants = await executor.read<{ id: string }>(
-    `select replace(tenant_id::text, '-', '') as id from tenants`,
-  );
-  const ids = new Set(tenants.map(({ id }) => id));
+  const ids = new Set(await readTenantIds(executor, 'tenants'));
   const databases = await executor.read<{ name: string }>(
     `select datname as name from pg_database
       where datallowconn and not datistemplate and datname <> current_database()
