@@ -66,6 +66,8 @@ export interface Step {
   /** Tables that its undo deletes rows of. */
   empties?: readonly string[];
   up(context: StepContext): Promise<void>;
+  /** Refuses an undo that reaches it, before that changes anything. */
+  refuseUndo?(context: StepContext): Promise<void>;
   down(context: StepContext): Promise<void>;
 }
 

@@ -343,6 +343,9 @@ export class TenancyMigration {
       created,
       undone.flatMap(({ empties = [] }) => empties),
     );
+    for (const step of reached) {
+      await step.refuseUndo?.(context);
+    }
     await begin?.();
     await this.createBookkeeping();
     await renewRecord(context, journal);

@@ -7,6 +7,7 @@ import { readRoleAccess } from '../../schema/roleAccess';
 import { ADMIN_ROLE, APP_PRIVILEGES, ownerStatement } from '../../roles';
 import { existingTables } from '../../schema/lookups';
 import { escapeIdentifier } from '../../sql';
+import { script } from '../../text';
 import { TENANT_TABLES } from '../../schema/tables';
 import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../../session/ownerRole';
 
@@ -38,8 +39,23 @@ export const owners: Step = {
     await actAsOwner(context, SET_OWNER_ROLE);
   },
 
+  /**
+   * ALTER TABLE … OWNER TO needs the rights of both owners at once, which SET ROLE does not give.
+   */
+  async refuseUndo(context) {
+    const refused: string[] = [];
+    for (const table of TABLES) {
+      refused.push(...(await missingToHandBack(context, table)));
+    }
+    if (refused.length > 0) {
+      throw new RefusedError(
+        'The login may not hand the tables back to their former owners. Let a superuser ' +
+          `undo this phase, or run:\n${script([...new Set(refused)])}`,
+      );
+    }
+  },
+
   async down(context) {
-    await checkOwnersCanBeRestored(context);
     for (const table of TABLES) {
       await handBack(context, table);
     }
@@ -47,42 +63,29 @@ export const owners: Step = {
   },
 };
 
-/**
- * Refuses an undo that the login may not perform: ALTER TABLE … OWNER TO needs the rights
- * of both owners at once, which SET ROLE does not give.
- */
-export async function checkOwnersCanBeRestored(
-  context: StepContext,
-): Promise<void> {
-  const refused: string[] = [];
-  for (const table of TABLES) {
-    const former = await context.state.get<FormerOwner>(stateKey(table));
-    if (!former) {
-      continue;
-    }
-    const owner = escapeIdentifier(former.owner);
-    const [{ may, exists }] = await context.executor.read<{
-      may: boolean;
-      exists: boolean;
-    }>(
-      `select bool_and(r.oid is not null and pg_has_role(session_user, r.oid, 'USAGE')) as may,
-              to_regrole($2) is not null as exists
-         from unnest(array['${ADMIN_ROLE}', $1]) name left join pg_roles r on r.rolname = name`,
-      [former.owner, owner],
-    );
-    if (!exists) {
-      refused.push(`create role ${owner}`);
-    }
-    if (!may) {
-      refused.push(`alter table ${table} owner to ${owner}`);
-    }
+/** The statements without which the login may not hand a table back. */
+async function missingToHandBack(
+  { executor, state }: StepContext,
+  table: string,
+): Promise<string[]> {
+  const former = await state.get<FormerOwner>(stateKey(table));
+  if (!former) {
+    return [];
   }
-  if (refused.length > 0) {
-    throw new RefusedError(
-      'The login may not hand the tables back to their former owners. Let a superuser ' +
-        `undo this phase, or run:\n${[...new Set(refused)].join(';\n')};`,
-    );
-  }
+  const owner = escapeIdentifier(former.owner);
+  const [{ may, exists }] = await executor.read<{
+    may: boolean;
+    exists: boolean;
+  }>(
+    `select bool_and(r.oid is not null and pg_has_role(session_user, r.oid, 'USAGE')) as may,
+            to_regrole($2) is not null as exists
+       from unnest(array['${ADMIN_ROLE}', $1]) name left join pg_roles r on r.rolname = name`,
+    [former.owner, owner],
+  );
+  return [
+    ...(exists ? [] : [`create role ${owner}`]),
+    ...(may ? [] : [`alter table ${table} owner to ${owner}`]),
+  ];
 }
 
 async function handOver(context: StepContext, table: string): Promise<void> {

@@ -10,7 +10,6 @@ import {
 import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { existingTables } from '../../schema/lookups';
-import { checkOwnersCanBeRestored } from './30_owners';
 import { formatThings } from '../../text';
 
 /**
@@ -47,7 +46,6 @@ export const policies: Step = {
   },
 
   async down(context) {
-    await checkOwnersCanBeRestored(context);
     await checkOtherTenants(context);
     for (const table of TENANT_TABLES) {
       await context.executor.transaction({

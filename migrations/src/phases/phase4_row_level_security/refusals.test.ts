@@ -137,21 +137,24 @@ describe.each(databases.eachSupportedId())('phase 4 on %s', id => {
     expect(await catalogSnapshot(database.client)).toEqual(before);
   });
 
-  it('refuses to be undone where a former owner was dropped, before it changes anything', async () => {
-    const owner = `tenancy_former_${process.pid}`;
-    await changeRole(database.client, `create role ${owner}`);
-    await q(`alter table relations owner to ${owner}`);
-    await phase4();
-    await q(`drop owned by ${owner}`);
-    await changeRole(database.client, `drop role ${owner}`);
-    const before = await catalogSnapshot(database.client);
-    await expect(undo()).rejects.toMatchObject(
-      refused(
-        `create role ${owner};\nalter table relations owner to ${owner};`,
-      ),
-    );
-    expect(await catalogSnapshot(database.client)).toEqual(before);
-  });
+  it.each([4, 5] as const)(
+    'refuses to be undone after phase %s where a former owner was dropped, before it changes anything',
+    async last => {
+      const owner = `tenancy_former_${process.pid}`;
+      await changeRole(database.client, `create role ${owner}`);
+      await q(`alter table relations owner to ${owner}`);
+      await database.migrate(migration => migration.runPhases(last));
+      await q(`drop owned by ${owner}`);
+      await changeRole(database.client, `drop role ${owner}`);
+      const before = await catalogSnapshot(database.client);
+      await expect(undo()).rejects.toMatchObject(
+        refused(
+          `create role ${owner};\nalter table relations owner to ${owner};`,
+        ),
+      );
+      expect(await catalogSnapshot(database.client)).toEqual(before);
+    },
+  );
 
   it('leaves a sequence alone that defaults name and no column owns', async () => {
     await q(`create sequence numbers;
