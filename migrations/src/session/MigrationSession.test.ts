@@ -110,6 +110,17 @@ describe.each(databases.eachSupportedId())('a session on %s', id => {
     );
   });
 
+  it('refuses a schema whose name was taken a moment ago', async () => {
+    await expect(
+      database.migrate(({ context }) =>
+        context.executor.execute('create schema tenancy'),
+      ),
+    ).rejects.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      message: expect.stringContaining('schema "tenancy" already exists'),
+    });
+  });
+
   it('names what ended it', async () => {
     const failure = await database
       .migrate(

@@ -58,8 +58,8 @@ const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
 const DISK_FULL = '53100';
-// Of a table, an object, a function or a column: a name that was taken a moment ago.
-const DUPLICATES = ['42P07', '42710', '42723', '42701'];
+// Of a schema, a table, an object, a function or a column: a name that was taken a moment ago.
+const DUPLICATES = ['42P06', '42P07', '42710', '42723', '42701'];
 
 export interface SessionOptions {
   connection: ClientConfig;
