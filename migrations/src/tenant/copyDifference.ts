@@ -4,7 +4,7 @@ import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { describeShared } from './description';
 import { batchesOf } from './export';
-import type { Target } from './loadPart';
+import type { Target } from './loadParts';
 import { rowExpression } from './rewrite';
 import {
   type FoundSection,

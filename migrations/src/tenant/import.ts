@@ -7,11 +7,11 @@ import { RefusedError } from '../errors';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive } from './archive';
-import { BATCH, loadPart, type Target } from './loadPart';
+import { BATCH, loadParts, type PartPlace, type Target } from './loadParts';
 import { placeOf, whereIs, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { digestOf, removeLeftovers } from './purge';
-import { allowWrites, allowWritesOnCommit } from './refusedWrites';
+import { allowWrites } from './refusedWrites';
 import { isKnown, registrySections, schemaOfPart } from './sections';
 import type { MakeTables } from './tables';
 
@@ -89,7 +89,12 @@ export async function importTenant(
       migrations: header.migrations,
       tenantId: target.tenantId,
     });
-    await load(context, places, options, header, target);
+    const parts: PartPlace[] = [];
+    for (const part of new Set(header.sections.map(each => each.part))) {
+      const { executor, schema } = await whereIs(context, places, part, target);
+      parts.push({ part, session: executor.session, schema });
+    }
+    await loadParts(context, options, parts, target);
     await removeMarks(places, target.tenantId);
   });
   return report;
@@ -250,54 +255,4 @@ function uuidOf(text: string): string {
     `8${hex.slice(17, 20)}`,
     hex.slice(20, 32),
   ].join('-');
-}
-
-/** Where the rows of a part go. */
-interface Load {
-  part: string;
-  schema: string;
-}
-
-/** Each session has one transaction for its parts; the registry's is the last to commit. */
-async function load(
-  context: StepContext,
-  places: Place[],
-  options: ImportOptions,
-  header: Header,
-  target: Target,
-): Promise<void> {
-  const loads = new Map<Executor, Load[]>();
-  for (const part of new Set(header.sections.map(each => each.part))) {
-    const { executor, schema } = await whereIs(context, places, part, target);
-    loads.set(executor, [...(loads.get(executor) ?? []), { part, schema }]);
-  }
-  const registry = loads.get(context.executor) ?? [];
-  loads.delete(context.executor);
-  // What it commits is what others see.
-  loads.set(context.executor, registry);
-  const run = (
-    [{ session }, parts]: [Executor, Load[]],
-    inside = async (): Promise<void> => undefined,
-  ) =>
-    session.transaction('begin', async () => {
-      if (parts !== registry) {
-        await allowWritesOnCommit(session, target.tenantId);
-      }
-      for (const each of parts) {
-        await loadPart(context, session, options, each, target);
-      }
-      await inside();
-    });
-  if (options.replace) {
-    // One inside the other: until readers have the entities of the file, the engine waits, which
-    // would change others.
-    await [...loads].reduceRight<() => Promise<void>>(
-      (inside, each) => () => run(each, inside),
-      async () => undefined,
-    )();
-    return;
-  }
-  for (const each of loads) {
-    await run(each);
-  }
 }

@@ -9,7 +9,7 @@ import { escapeLiteral } from '../sql';
 import { copyDifference } from './copyDifference';
 import { migrationsOf } from './export';
 import { makeMissingTables, removeMarks, RETIRED_OF_ANOTHER } from './import';
-import { requireTable, type Target } from './loadPart';
+import { requireTable, type Target } from './loadParts';
 import { announce, fillOwnTables } from './partTables';
 import {
   inSnapshots,

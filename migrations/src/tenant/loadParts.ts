@@ -11,9 +11,9 @@ import {
   fillWithoutIndexes,
 } from './partTables';
 import { describeShared } from './description';
+import { allowWritesOnCommit } from './refusedWrites';
 import { rowExpression } from './rewrite';
 import {
-  type FoundSection,
   isOwnSchema,
   mockupSections,
   nameOf,
@@ -39,82 +39,120 @@ export interface Target {
   isClosed?: boolean;
 }
 
+/** A part of a file, and where its rows go. */
+export interface PartPlace {
+  part: string;
+  session: MigrationSession;
+  schema: string;
+}
+
+type Work = () => Promise<void>;
+
 /**
- * Writes the rows of one part of a file, and compares them with what was given, in the caller's
- * transaction.
+ * Writes the rows of a file, and compares them with what was given. Each session has one
+ * transaction for its parts. The registry's is the last to commit: until then nothing refers to the
+ * tenant. Where one is replaced it is the first: the engine, which would change the entities of the
+ * file, waits until readers have them.
  *
  * @throws {@link VerificationError} if they differ
  */
-export async function loadPart(
+export async function loadParts(
   context: StepContext,
-  session: MigrationSession,
   { file, replace = false }: { file: string; replace?: boolean },
-  { part, schema }: { part: string; schema: string },
+  parts: PartPlace[],
   target: Target,
 ): Promise<void> {
-  const isTaken = ({ part: of, table }: Section) =>
-    of === part && !(replace && describeShared(table).isKept);
-  const fill = async () => {
-    const sums = await insertAll(session, file, schema, target, isTaken);
-    await requireSums(session, sums, { part, schema }, target);
-  };
+  const registry = context.executor.session;
+  const sessions = new Set([registry, ...parts.map(({ session }) => session)]);
+  const outerFirst = replace ? [...sessions].reverse() : [...sessions];
+  const inTransaction = (session: MigrationSession, inside: Work) =>
+    session.transaction('begin', async () => {
+      if (session !== registry) {
+        await allowWritesOnCommit(session, target.tenantId);
+      }
+      await parts
+        .filter(each => each.session === session)
+        .reduceRight<Work>(
+          (inner, part) => () =>
+            fillPart(context, part, target.slug, async () => {
+              if (replace && !isOwnSchema(part.part)) {
+                await deleteRowsOf(part, target.tenantId);
+              }
+              await inner();
+            }),
+          inside,
+        )();
+    });
+  await outerFirst.reduceRight<Work>(
+    (inside, session) => () => inTransaction(session, inside),
+    () =>
+      insertAll(file, target, ({ part, table }) =>
+        replace && describeShared(table).isKept
+          ? undefined
+          : parts.find(each => each.part === part),
+      ),
+  )();
+}
+
+/** Prepares the tables of a part for its rows. */
+async function fillPart(
+  context: StepContext,
+  { part, session, schema }: PartPlace,
+  slug: string,
+  fill: Work,
+): Promise<void> {
   if (isOwnSchema(part)) {
     await fillOwnTables(session, schema, async () => {
       await emptyTables(session, schema);
       await fillWithoutIndexes(session, schema, fill);
     });
   } else {
-    if (replace) {
-      await deleteRowsOf(session, { part, schema }, target.tenantId);
-    }
     await fill();
   }
   if (part === 'registry') {
-    await announce(session, context.settings.schema, target.slug);
+    await announce(session, context.settings.schema, slug);
   }
 }
 
-/** @returns the checksums of what it has written, by section */
+/** @param placeOf - where the rows of a section go; undefined for those that are left out */
 async function insertAll(
-  session: MigrationSession,
   file: string,
-  schema: string,
   target: Target,
-  isTaken: (section: Section) => boolean,
-): Promise<Map<Section, bigint>> {
+  placeOf: (section: Section) => PartPlace | undefined,
+): Promise<void> {
   const sums = new Map<Section, bigint>();
   await readArchive(file, BATCH, async (section, rows) => {
-    if (isTaken(section)) {
+    const place = placeOf(section);
+    if (place) {
       if (!sums.has(section)) {
-        await requireTable(session, section, schema);
+        await requireTable(place.session, section, place.schema);
       }
-      const found = { ...section, schema };
-      const sum = await insertRows(session, found, rows, target);
+      const sum = await insertRows(place, section, rows, target);
       sums.set(section, (sums.get(section) ?? 0n) + sum);
     }
   });
-  return sums;
+  for (const [section, expected] of sums) {
+    await requireSum(placeOf(section)!, section, expected, target);
+  }
 }
 
-/** @throws {@link VerificationError} if the tables have other rows */
-async function requireSums(
-  session: MigrationSession,
-  sums: Map<Section, bigint>,
-  { part, schema }: { part: string; schema: string },
+/** @throws {@link VerificationError} if the table has other rows */
+async function requireSum(
+  { session, schema }: PartPlace,
+  section: Section,
+  expected: bigint,
   { tenantId }: Target,
 ): Promise<void> {
-  for (const [section, expected] of sums) {
-    const [{ sum }] = await session.query<{ sum: string }>(
-      `select ${ROW_SUM} as sum from (${selectRows(
-        { ...section, schema },
-        tenantId,
-      )}) rows`,
+  const [{ sum }] = await session.query<{ sum: string }>(
+    `select ${ROW_SUM} as sum from (${selectRows(
+      { ...section, schema },
+      tenantId,
+    )}) rows`,
+  );
+  if (BigInt(sum) !== expected) {
+    throw new VerificationError(
+      `The rows of ${section.part} ${section.table} are not those of the file. Nothing was imported.`,
     );
-    if (BigInt(sum) !== expected) {
-      throw new VerificationError(
-        `The rows of ${part} ${section.table} are not those of the file. Nothing was imported.`,
-      );
-    }
   }
 }
 
@@ -137,12 +175,12 @@ export async function requireTable(
 
 /** @returns the checksum of what it has written */
 async function insertRows(
-  session: MigrationSession,
-  section: FoundSection,
+  { session, schema }: PartPlace,
+  section: Section,
   rows: string[],
   target: Target,
 ): Promise<bigint> {
-  const name = nameOf(section);
+  const name = nameOf({ ...section, schema });
   const columns = section.columns.map(escapeIdentifier);
   const { row, where } = rowExpression(section, target);
   const [{ sum }] = await session.query<{ sum: string }>(
@@ -161,8 +199,7 @@ async function insertRows(
 
 /** In the caller's transaction, for which readers of the rows do not wait. */
 async function deleteRowsOf(
-  session: MigrationSession,
-  { part, schema }: { part: string; schema: string },
+  { part, session, schema }: PartPlace,
   tenantId: string,
 ): Promise<void> {
   const reader = readerOf(session);
