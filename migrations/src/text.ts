@@ -8,11 +8,8 @@ export function formatCount(count: number): string {
 }
 
 /** A number of things: `1 step`, `2 steps`, `2 entities`. */
-export function formatThings(
-  count: number,
-  thing: string,
-  things = `${thing}s`,
-): string {
+export function formatThings(count: number, thing: string): string {
+  const things = `${thing.replace(/y$/, 'ie')}s`;
   return `${formatCount(count)} ${count === 1 ? thing : things}`;
 }
 

@@ -80,7 +80,7 @@ export async function readAdoptionLosses(
 ): Promise<string[]> {
   const engine = { ...(await requireEngine(context, tenantId)), slug };
   const others = await countOtherEntities(context, engine);
-  const entities = formatThings(others, 'entity', 'entities');
+  const entities = formatThings(others, 'entity');
   return others > 0
     ? [
         `entities: ${entities} of ${describeTenant(

@@ -207,7 +207,7 @@ export function renderAdoption(
   engine: Engine = DEFAULT_ENGINE,
 ): string {
   const { adopted, begun, catalogSchema, engineEntities } = status;
-  const entities = formatThings(engineEntities, 'entity', 'entities');
+  const entities = formatThings(engineEntities, 'entity');
   const what = `${
     engine.tenantId === DEFAULT_TENANT_ID ? 'stock catalog' : 'engine'
   }${catalogSchema ? ` in the schema "${catalogSchema}"` : ''}`;

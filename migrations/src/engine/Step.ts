@@ -37,10 +37,10 @@ export interface StepContext {
   readonly reporter: Reporter;
   /** The process of the server that answered when the session was opened. */
   readonly serverPid?: number;
-  /** How the login connects to another database of the server. */
+  /** How the login connects to a database of the server. */
   connectionTo(database: string): ClientConfig;
-  /** Opens a session of the login in another database of the server, which the caller closes. */
-  openSession(database: string): Promise<MigrationSession>;
+  /** Opens another session for the command, which the caller closes. */
+  openSession(connection: ClientConfig): Promise<MigrationSession>;
 }
 
 /**

@@ -93,12 +93,13 @@ export class TenancyMigration {
     const reporter = dryRun
       ? { ...given, info: (text: string) => print(asComment(text)) }
       : given;
-    const name = applicationName(command);
-    const session = await MigrationSession.open({
-      connection,
-      schema: settings.schema,
-      applicationName: name,
-    });
+    const openSession = (to: ClientConfig) =>
+      MigrationSession.open({
+        connection: to,
+        schema: settings.schema,
+        applicationName: applicationName(command),
+      });
+    const session = await openSession(connection);
     try {
       const executor = dryRun
         ? dryRunExecutor(session, settings, print)
@@ -120,12 +121,7 @@ export class TenancyMigration {
         reporter,
         serverPid: session.serverPid,
         connectionTo: (database: string) => inDatabase(connection, database),
-        openSession: (database: string) =>
-          MigrationSession.open({
-            connection: inDatabase(connection, database),
-            schema: settings.schema,
-            applicationName: name,
-          }),
+        openSession,
       };
       return new TenancyMigration(session, context, options);
     } catch (error) {

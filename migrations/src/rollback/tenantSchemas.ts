@@ -114,7 +114,7 @@ async function findElsewhere(
   const found: { database: string; names: string[] }[] = [];
   for (const { name: database } of databases) {
     try {
-      const session = await context.openSession(database);
+      const session = await context.openSession(context.connectionTo(database));
       try {
         const rows = await session.query<{ name: string; id: string }>(
           SCHEMAS,

@@ -36,9 +36,6 @@ export const SEARCH_TABLES = ['entity_terms', 'entity_parents'] as const;
 
 export type SearchTable = (typeof SEARCH_TABLES)[number];
 
-/** The table of who may enter which tenant. */
-export const MEMBERS_TABLE = 'tenant_members';
-
 /** The table of the tenants that a catalog engine feeds. */
 export const ENGINES_TABLE = 'tenant_engines';
 

@@ -124,7 +124,7 @@ export function describeCatalog({
   return catalogSchema === undefined
     ? 'the stock catalog, of which several schemas have the tables'
     : `the stock catalog in the schema "${catalogSchema}", with ` +
-        `${formatThings(engineEntities, 'entity', 'entities')}`;
+        `${formatThings(engineEntities, 'entity')}`;
 }
 
 function tablesStep(schema: string, missing: string[]): NextStep {

@@ -23,7 +23,6 @@ import {
   allowWrites,
   allowWritesOnCommit,
   REFUSED_FOR,
-  refuseLonger,
   refuseWrites,
 } from './refusedWrites';
 import {
@@ -92,9 +91,6 @@ class Move {
         await allowWrites(reader, this.target.tenantId).catch(() => undefined);
       }
       throw error;
-    }
-    for (const reader of this.#readers) {
-      await refuseLonger(reader, this.#refused);
     }
     await this.#copyAt([executor], () => this.#copyRegistry([TRAIL]));
     await this.#open();
@@ -222,15 +218,12 @@ class Move {
     });
   }
 
-  get #refused() {
-    return { ...this.target, registry: this.from.context.settings.schema };
-  }
-
   /** A gate, or a request that it has let in, may be late. */
   async #refuse(): Promise<void> {
+    const registry = this.from.context.settings.schema;
     for (const reader of this.#readers) {
       for (const sections of await this.#partsIn(reader)) {
-        await refuseWrites(reader, this.#refused, sections);
+        await refuseWrites(reader, { ...this.target, registry }, sections);
       }
     }
   }

@@ -107,49 +107,35 @@ async function disableTriggers(
   session: MigrationSession,
   schema: string,
 ): Promise<string[]> {
-  const triggers = await session.query<{
-    table: string;
-    trigger: string;
-    mode: string;
-  }>(
-    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(t.tgname) as trigger,
-            case t.tgenabled when 'A' then 'enable always' when 'R' then 'enable replica' else 'enable' end as mode
+  const triggers = await session.query<{ disable: string; enable: string }>(
+    `select format('alter table %I.%I disable trigger %I', n.nspname, c.relname, t.tgname) as disable,
+            format('alter table %I.%I enable %s trigger %I', n.nspname, c.relname,
+                   case t.tgenabled when 'A' then 'always' when 'R' then 'replica' end, t.tgname) as enable
        from pg_trigger t join pg_class c on c.oid = t.tgrelid
        join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = $1 and not t.tgisinternal and t.tgenabled <> 'D'`,
     [schema],
   );
-  for (const { table, trigger } of triggers) {
-    await session.query(`alter table ${table} disable trigger ${trigger}`);
+  for (const { disable } of triggers) {
+    await session.query(disable);
   }
-  return triggers.map(
-    ({ table, trigger, mode }) =>
-      `alter table ${table} ${mode} trigger ${trigger}`,
-  );
+  return triggers.map(({ enable }) => enable);
 }
 
 async function advanceSequences(
   session: MigrationSession,
   schema: string,
 ): Promise<void> {
-  const columns = await session.query<{
-    table: string;
-    column: string;
-    sequence: string;
-  }>(
-    `select format('%I.%I', n.nspname, c.relname) as table, quote_ident(a.attname) as column,
-            pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) as sequence
+  const sequences = await session.query<{ advance: string }>(
+    `select format('select setval(%L, coalesce((select max(%I) from %I.%I), 0) + 1, false)',
+                   sequence, a.attname, n.nspname, c.relname) as advance
        from pg_attribute a join pg_class c on c.oid = a.attrelid and c.relkind = 'r'
-       join pg_namespace n on n.oid = c.relnamespace
-      where n.nspname = $1 and a.attnum > 0 and not a.attisdropped
-        and pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) is not null`,
+       join pg_namespace n on n.oid = c.relnamespace,
+            pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) sequence
+      where n.nspname = $1 and a.attnum > 0 and not a.attisdropped and sequence is not null`,
     [schema],
   );
-  for (const { table, column, sequence } of columns) {
-    await session.query(
-      `select setval(${escapeLiteral(
-        sequence,
-      )}, coalesce((select max(${column}) from ${table}), 0) + 1, false)`,
-    );
+  for (const { advance } of sequences) {
+    await session.query(advance);
   }
 }

@@ -5,8 +5,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { locatePlugins } from '../session/catalogLocation';
-import { MigrationSession } from '../session/MigrationSession';
-import { APPLICATION_PREFIX } from '../session/operatorLock';
+import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../sql';
 import { enumerate } from '../text';
 import { mockupSections, schemaOfPart } from './sections';
@@ -43,7 +42,7 @@ export async function withPlaces<T>(
   const sessions: MigrationSession[] = [];
   const known = new Map<string, Place>();
   const add = async (connection: ClientConfig, plugins: string[] = []) => {
-    const session = await openAs(connection, context);
+    const session = await context.openSession(connection);
     sessions.push(session);
     const [{ database, server }] = await session.query<{
       database: string;
@@ -146,17 +145,6 @@ function prefixOf(config: Config): string | undefined {
   return database?.getOptionalString('pluginDivisionMode') === 'schema'
     ? undefined
     : database && (database.getOptionalString('prefix') ?? DEFAULT_PREFIX);
-}
-
-function openAs(
-  connection: ClientConfig,
-  { settings }: StepContext,
-): Promise<MigrationSession> {
-  return MigrationSession.open({
-    connection,
-    schema: settings.schema,
-    applicationName: `${APPLICATION_PREFIX} tenant`,
-  });
 }
 
 /** The database of a plugin, where each has its own. */

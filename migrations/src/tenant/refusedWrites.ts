@@ -55,21 +55,6 @@ export async function refuseWrites(
   });
 }
 
-/** Has those triggers refuse changes for longer. Locks nothing that writers use. */
-export async function refuseLonger(
-  executor: Executor,
-  refused: Refused,
-): Promise<void> {
-  const schemas = await schemasWith(executor, refused.tenantId);
-  for (const statement of await functionStatements(
-    executor,
-    refused,
-    schemas,
-  )) {
-    await executor.execute(statement);
-  }
-}
-
 /**
  * Lets the caller's transaction change the tenant's rows, as the login: others are refused until
  * it commits, and from then on nobody is, unless it has called the result.

@@ -184,11 +184,7 @@ export async function verifySearchTerms({
     return [];
   }
   return [
-    `The terms of ${formatThings(
-      count,
-      'entity',
-      'entities',
-    )} in entity_terms are ` +
+    `The terms of ${formatThings(count, 'entity')} in entity_terms are ` +
       'not those of the entities. Let the owner of the tables run for each, ' +
       `with the tenant and the entity: ${repairs.join(' ')}`,
   ];

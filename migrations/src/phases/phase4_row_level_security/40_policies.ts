@@ -80,7 +80,7 @@ async function checkOtherTenants({
   );
   if (count > 0) {
     throw new RefusedError(
-      `${formatThings(count, 'entity', 'entities')} ${
+      `${formatThings(count, 'entity')} ${
         count === 1 ? 'belongs' : 'belong'
       } to other tenants than the default one, and without ` +
         'row-level security every session that reads the tables would see them. Delete ' +
