@@ -1,6 +1,5 @@
 import type { ClientConfig } from 'pg';
 import type { Reporter } from './Reporter';
-import { withMigration } from './engine/withMigration';
 import { phases } from './phases';
 import { beginCreation } from './phases/create';
 import { distribute as distributeTables } from './sharding/distribute';
@@ -9,6 +8,10 @@ import { UPGRADE } from './session/operatorLock';
 import { renderEngines } from './status/engines';
 import { readStatus } from './status/readStatus';
 import { refuseWithoutTables } from './status/next';
+import { withMigration } from './withMigration';
+
+const READ = { command: 'library', mode: 'read' } as const;
+const CHANGE = { command: 'library', mode: 'change' } as const;
 
 /**
  * The options of a migration. Only the connection has no default.
@@ -66,7 +69,7 @@ export async function migrateTo(
   // not refused because of another one that looks at the same time.
   const { present, isDone } = await withMigration(
     options,
-    inMode('read'),
+    READ,
     async migration => {
       const completed = await migration.completedPhase();
       return {
@@ -79,7 +82,7 @@ export async function migrateTo(
   if (isDone) {
     return { phase: present, done: [] };
   }
-  return withMigration(options, inMode('change'), async migration => {
+  return withMigration(options, CHANGE, async migration => {
     const before = await migration.completedSteps();
     if (!(options.createTables && (await beginCreation(migration)))) {
       await refuseWithoutTables(migration);
@@ -114,15 +117,14 @@ export async function upgrade(
     'connection' | 'schema' | 'maxPauseMs' | 'reporter'
   >,
 ): Promise<string[]> {
-  const command = UPGRADE;
   const isUpToDate = await withMigration(
     options,
-    { phases, command, mode: 'read' },
+    { command: UPGRADE, mode: 'read' },
     migration => migration.isUpToDate(),
   );
   return isUpToDate
     ? []
-    : withMigration(options, { phases, command, mode: 'change' }, migration =>
+    : withMigration(options, { command: UPGRADE, mode: 'change' }, migration =>
         migration.upgrade(),
       );
 }
@@ -154,7 +156,7 @@ export interface MigrationStatus {
 export async function status(
   options: Pick<MigrateOptions, 'connection' | 'schema'>,
 ): Promise<MigrationStatus> {
-  const report = await withMigration(options, inMode('read'), readStatus);
+  const report = await withMigration(options, READ, readStatus);
   const { phase, phaseBegun, next, tables, engines } = report;
   return {
     phase,
@@ -185,11 +187,7 @@ export async function distribute(
     'connection' | 'schema' | 'maxPauseMs' | 'reporter'
   >,
 ): Promise<Distribution> {
-  return withMigration(options, inMode('change'), migration =>
+  return withMigration(options, CHANGE, migration =>
     distributeTables(migration),
   );
-}
-
-function inMode(mode: 'read' | 'change') {
-  return { phases, command: 'library', mode } as const;
 }

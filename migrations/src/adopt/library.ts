@@ -1,9 +1,8 @@
 import type { TenancyMigration } from '../engine/TenancyMigration';
-import { withMigration } from '../engine/withMigration';
 import type { StepContext } from '../engine/Step';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import type { MigrateOptions } from '../migrateTo';
-import { phases } from '../phases';
+import { withMigration } from '../withMigration';
 import { adopt as adoptCatalog } from './adopt';
 import { parseTenantId, requireTenant } from './engine';
 import { readAdoptedTenantStatus, readAdoptionStatus } from './status';
@@ -129,5 +128,5 @@ function withContext<T>(
   mode: 'read' | 'change',
   use: (migration: TenancyMigration) => Promise<T>,
 ): Promise<T> {
-  return withMigration(options, { phases, command: 'adopt', mode }, use);
+  return withMigration(options, { command: 'adopt', mode }, use);
 }

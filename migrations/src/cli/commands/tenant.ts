@@ -8,11 +8,10 @@ import { formatCount, formatThings } from '../../text';
 import { purgeTenant } from '../../tenant/purge';
 import type { PurgeReport } from '../../tenant/purge';
 import type { Portal } from '../../tenant/places';
-import { withMigration } from '../../engine/withMigration';
 import { operatorCommand } from '../../operatorCommand';
-import { phases } from '../../phases';
 import { explainConnect } from '../../session/explainConnect';
 import { moveToDeployment } from '../../tenant/move';
+import { withMigration } from '../../withMigration';
 import { resolveDestination } from '../connection';
 import {
   allOption,
@@ -138,7 +137,7 @@ tables. Stop the command at any time, and run it again.`,
     }
     const readOnlyMs = await withMigration(
       { ...settings, connection: config, reporter },
-      { phases, command: 'tenant move', mode: 'change' },
+      { command: 'tenant move', mode: 'change' },
       destination =>
         moveToDeployment(migration.context, {
           tenant,

@@ -1,9 +1,10 @@
 import type { ClientConfig } from 'pg';
-import type { Reporter } from '../Reporter';
-import { DEFAULT_MAX_PAUSE_MS } from '../session/lockRetries';
-import { DEFAULT_TENANT_NAME } from '../schema/tables';
-import type { MigrationSettings } from './Step';
-import { TenancyMigration } from './TenancyMigration';
+import type { Reporter } from './Reporter';
+import { DEFAULT_MAX_PAUSE_MS } from './session/lockRetries';
+import { DEFAULT_TENANT_NAME } from './schema/tables';
+import type { MigrationSettings } from './engine/Step';
+import { TenancyMigration } from './engine/TenancyMigration';
+import { phases } from './phases';
 
 /** What functions of the library let their callers choose, and `undefined` for the default. */
 interface Options extends Partial<MigrationSettings> {
@@ -14,14 +15,12 @@ interface Options extends Partial<MigrationSettings> {
 /** Opens a migration for a function of the library, which has no command line, and closes it. */
 export async function withMigration<T>(
   { connection, reporter, ...settings }: Options,
-  how: Pick<
-    Parameters<typeof TenancyMigration.open>[0],
-    'phases' | 'command' | 'mode'
-  >,
+  how: { command: string; mode: 'change' | 'read' },
   use: (migration: TenancyMigration) => Promise<T>,
 ): Promise<T> {
   const migration = await TenancyMigration.open({
     ...how,
+    phases,
     connection:
       typeof connection === 'string'
         ? { connectionString: connection }
