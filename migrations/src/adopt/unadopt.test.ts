@@ -274,6 +274,22 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     await goBack(0);
   });
 
+  it('is refused, before anything is undone, by a view of the tables of an engine', async () => {
+    const { client, connection } = catalog;
+    await adopt({ connection });
+    await createTenant(catalog, ACME, 'acme');
+    const acme = await giveEngine(catalog, ACME);
+    await acme.close();
+    await client.query(
+      `create view public.mine as select * from ${acme.schema}.final_entities`,
+    );
+    const before = await objects();
+    await expect(goBack(0, true)).rejects.toThrow('view public.mine');
+    expect(await objects()).toEqual(before);
+    await client.query('drop view public.mine');
+    await goBack(0, true);
+  });
+
   it('keeps the engines of the tenants of another registry in the database', async () => {
     const { client, connection } = catalog;
     await client.query('create schema other_portal');

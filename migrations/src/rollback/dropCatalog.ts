@@ -16,7 +16,10 @@ import { OWN_TABLES } from '../ownTables';
 import { SHARDED_TABLES } from '../schema/citus';
 import { rememberCreated } from '../schema/createdCatalog';
 import type { CreatedCatalog } from '../schema/createdCatalog';
-import { refuseDependentsOf } from '../schema/dependents';
+import {
+  refuseDependentsOf,
+  refuseDependentsOfSchemas,
+} from '../schema/dependents';
 import { undoGrants } from '../schema/grants';
 import { existingTables } from '../schema/lookups';
 import { TENANT_REQUIRED } from '../schema/policies';
@@ -24,7 +27,7 @@ import { TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { RESET_OWNER_ROLE } from '../session/ownerRole';
 import { enumerate } from '../text';
-import { dropTenantSchemas } from './tenantSchemas';
+import { dropTenantSchemas, readTenantSchemas } from './tenantSchemas';
 
 // Those of a swap are others': there was none.
 const TABLES = OWN_TABLES.filter(
@@ -48,6 +51,7 @@ export async function dropCatalog(
 ): Promise<void> {
   const { executor, settings, state } = context;
   await refuseDependentsOf(executor, [...TABLES, ...bookkeepingTables]);
+  await refuseDependentsOfSchemas(executor, await readTenantSchemas(context));
   if (created.schema) {
     await refuseOthers(context);
   }

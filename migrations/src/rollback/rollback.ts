@@ -9,13 +9,14 @@ import { tenantsTable } from '../phases/phase1_tenant_column/10_tenants_table';
 import { roles } from '../phases/phase3_application/40_roles';
 import { swap } from '../phases/phase5_partitions/70_swap';
 import { readCreatedCatalog } from '../schema/createdCatalog';
+import { refuseDependentsOfSchemas } from '../schema/dependents';
 import { relationExists } from '../schema/lookups';
 import { isSwapped } from '../schema/partitions';
 import { refuseApplicationSessions } from './applicationSessions';
 import type { Interference } from './applicationSessions';
 import { dropCatalog } from './dropCatalog';
 import { readLosses } from './losses';
-import { dropTenantSchemas } from './tenantSchemas';
+import { dropTenantSchemas, readTenantSchemas } from './tenantSchemas';
 import { firstToUndo, isBeforeOrAt, missingOldTable } from './wayBack';
 
 const FLAG_OFF =
@@ -56,6 +57,12 @@ export async function rollback(
     if (await isSwapped(context.executor)) {
       await refuseShapeToGoBack(context);
     }
+  }
+  if (first && isBeforeOrAt(first, tenantsTable)) {
+    await refuseDependentsOfSchemas(
+      context.executor,
+      await readTenantSchemas(context),
+    );
   }
   if (first) {
     await refuseLosses(migration, to);

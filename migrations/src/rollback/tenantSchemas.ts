@@ -2,6 +2,7 @@ import { findTenantSchemas } from '../adopt/engine';
 import { asLogin } from '../adopt/rights';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
+import { refuseDependentsOfSchemas } from '../schema/dependents';
 import { columnExists } from '../schema/lookups';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatThings, script } from '../text';
@@ -67,33 +68,45 @@ export async function dropSchemasOf(
 ): Promise<void> {
   const { executor } = context;
   const names = await findTenantSchemas(executor, tenantId);
-  await asLogin(context, async () => {
-    for (const name of names) {
-      await executor.execute(dropSchema(name));
-    }
-  });
+  await asLogin(context, () => dropSchemas(executor, names));
 }
 
-/** Drops them, each in a transaction of its own: one may have hundreds of objects. */
+/** Drops those of all tenants. */
 export async function dropTenantSchemas(context: StepContext): Promise<void> {
   const { executor, reporter } = context;
   const elsewhere = await findElsewhere(context);
-  const here = await readTenantSchemas(context);
-  await asLogin(context, async () => {
-    for (const name of here) {
-      await executor.execute(dropSchema(name));
-    }
-  });
-  for (const { database, names } of elsewhere) {
+  const names = await readTenantSchemas(context);
+  await asLogin(context, () => dropSchemas(executor, names));
+  for (const found of elsewhere) {
     reporter.warn(
-      `The database "${database}" has schemas of the same tenants. If it is this ` +
-        `portal's, run there:\n${script(names.map(dropSchema))}`,
+      `The database "${found.database}" has schemas of the same tenants. If it is this ` +
+        `portal's, run there:\n${script(found.names.map(dropStatement))}`,
     );
   }
 }
 
-/** Locks: ACCESS EXCLUSIVE on the tables in it, which only an engine or instance uses. */
-function dropSchema(name: string): string {
+/**
+ * Drops schemas of engines and instances, each in a transaction of its own: one may have hundreds
+ * of objects.
+ *
+ * @throws {@link RefusedError} for what is outside of them and depends on their tables
+ */
+export async function dropSchemas(
+  executor: Executor,
+  names: string[],
+): Promise<void> {
+  await refuseDependentsOfSchemas(executor, names);
+  for (const name of names) {
+    await executor.transaction({
+      title: `Drop the schema "${name}"`,
+      locks:
+        'ACCESS EXCLUSIVE on the tables in it, which only an engine or instance uses.',
+      statements: [dropStatement(name)],
+    });
+  }
+}
+
+function dropStatement(name: string): string {
   return `drop schema if exists ${escapeIdentifier(name)} cascade`;
 }
 

@@ -1,5 +1,6 @@
 import type { Executor } from '../engine/Executor';
 import { RefusedError } from '../errors';
+import { escapeIdentifier } from '../sql';
 import { archiveName, oldName, partitionedName } from './partitions';
 import { TENANT_TABLES } from './tables';
 
@@ -119,7 +120,35 @@ export async function refuseDependentsOf(
   tables: readonly string[],
   emptied: readonly string[] = [],
 ): Promise<void> {
-  const found = await readDependents(executor, tables, emptied);
+  refuseFound(await readDependents(executor, tables, emptied));
+}
+
+// Views, foreign keys and functions.
+const OUTSIDE = `
+  select distinct coalesce(pg_describe_object('pg_class'::regclass, v.oid, 0),
+                           pg_describe_object(d.classid, d.objid, 0)) as name, null as statement
+    from pg_class c join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid
+    left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
+    left join pg_class v on v.oid = r.ev_class
+    left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
+    left join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid
+    join pg_namespace n on n.oid = coalesce(v.relnamespace, k.connamespace, p.pronamespace)
+   where d.deptype = 'n' and c.relnamespace::regnamespace::text = any ($1)
+     and n.oid::regnamespace::text <> all ($1)
+   order by 1`;
+
+/**
+ * The same of schemas that are dropped with all that is in them: CASCADE would drop what is
+ * outside of them without a word.
+ */
+export async function refuseDependentsOfSchemas(
+  { read }: Pick<Executor, 'read'>,
+  schemas: readonly string[],
+): Promise<void> {
+  refuseFound(await read<Dependent>(OUTSIDE, [schemas.map(escapeIdentifier)]));
+}
+
+function refuseFound(found: Dependent[]): void {
   if (found.length > 0) {
     const names = found.map(({ name }) => name).join('; ');
     const statements = found.flatMap(({ statement }) => statement ?? []);

@@ -6,6 +6,7 @@ import { operatorCommand } from '../operatorCommand';
 import { notifyRegistryStatement } from '../registryChannel';
 import { takeBackPartition } from '../partitions/move';
 import { tenantPartition } from '../partitions/Tenant';
+import { dropSchemas } from '../rollback/tenantSchemas';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -77,7 +78,7 @@ export async function purgeTenant(
   return withPlaces(context, portal, async places => {
     const report = emptyReport(subject.tenantId);
     for (const place of places) {
-      await dropSchemas(place, subject.tenantId, report);
+      await dropOwnSchemas(place, subject.tenantId, report);
       await deleteElsewhere(context, place, subject.tenantId, report);
       await deletePeople(context, place, subject.slug, report);
     }
@@ -103,7 +104,7 @@ export async function removeLeftovers(
 ): Promise<void> {
   const report = emptyReport(tenantId);
   for (const place of places) {
-    await dropSchemas(place, tenantId, report);
+    await dropOwnSchemas(place, tenantId, report);
     await deleteElsewhere(context, place, tenantId, report);
   }
   await deleteOwnRows(context, places, tenantId, report);
@@ -206,20 +207,14 @@ export function digestOf(tenantId: string): string {
   return createHash('sha256').update(tenantId).digest('hex');
 }
 
-async function dropSchemas(
+async function dropOwnSchemas(
   { database, executor }: Place,
   tenantId: string,
   report: PurgeReport,
 ): Promise<void> {
-  for (const name of await findTenantSchemas(executor, tenantId)) {
-    await executor.transaction({
-      title: `Drop the schema "${name}"`,
-      locks:
-        'ACCESS EXCLUSIVE on the tables in it, which only an engine or instance of the deleted tenant used.',
-      statements: [`drop schema if exists ${escapeIdentifier(name)} cascade`],
-    });
-    report.schemas.push(`${database} ${name}`);
-  }
+  const names = await findTenantSchemas(executor, tenantId);
+  await dropSchemas(executor, names);
+  report.schemas.push(...names.map(name => `${database} ${name}`));
 }
 
 /** Deletes the tenant's mockups and scheduled tasks. */
