@@ -1,7 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { doBlock, escapeIdentifier, escapeLiteral } from '../sql';
-import { APP_ROLE, ownerStatement } from '../roles';
+import { APP_PRIVILEGES, APP_ROLE, ownerStatement } from '../roles';
 import { adminPolicyStatement } from './policies';
 
 const RELATION_ACL = `select coalesce(relacl,
@@ -84,8 +84,29 @@ exception when undefined_table or undefined_column or undefined_object or invali
 end`);
 }
 
+/** What a role needs to write to tables, and to take values of the sequences of their defaults. */
+export async function writeGrants(
+  executor: Executor,
+  role: string,
+  tables: readonly string[],
+): Promise<Grant[]> {
+  const grants: Grant[] = [];
+  for (const name of tables) {
+    grants.push({ kind: 'table', name, role, privileges: [...APP_PRIVILEGES] });
+    for (const sequence of await sequencesOf(executor, name)) {
+      grants.push({
+        kind: 'sequence',
+        name: sequence,
+        role,
+        privileges: ['usage'],
+      });
+    }
+  }
+  return grants;
+}
+
 /** The sequences from which the defaults of a table's columns take their values. */
-export async function sequencesOf(
+async function sequencesOf(
   executor: Executor,
   table: string,
 ): Promise<string[]> {

@@ -1,6 +1,5 @@
-import type { Step, StepContext } from '../../engine/Step';
-import { grantMissing, sequencesOf, undoGrants } from '../../schema/grants';
-import type { Grant } from '../../schema/grants';
+import type { Step } from '../../engine/Step';
+import { grantMissing, undoGrants, writeGrants } from '../../schema/grants';
 import {
   createRoleStatement,
   grantAdminToLogin,
@@ -9,7 +8,7 @@ import {
   roleStatement,
 } from '../../schema/roleAccess';
 import type { RoleAccess } from '../../schema/roleAccess';
-import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 import { existingTables } from '../../schema/lookups';
 import { TENANT_TABLES } from '../../schema/tables';
 
@@ -26,11 +25,17 @@ export const roles: Step = {
     for (const statement of roleStatements(access)) {
       await context.executor.execute(statement);
     }
-    const grants = await wantedGrants(context);
-    await context.executor.transaction({
-      title: `Grant ${APP_ROLE} what the application needs`,
+    const { executor, settings } = context;
+    const role = APP_ROLE;
+    const tables = await existingTables(executor, TENANT_TABLES);
+    await executor.transaction({
+      title: `Grant ${role} what the application needs`,
       locks: 'None that conflicts with reads or writes.',
-      statements: await grantMissing(context, APP_GRANTS, grants),
+      statements: await grantMissing(context, APP_GRANTS, [
+        { kind: 'schema', name: settings.schema, role, privileges: ['usage'] },
+        { kind: 'table', name: 'tenants', role, privileges: ['select'] },
+        ...(await writeGrants(executor, role, tables)),
+      ]),
     });
   },
 
@@ -68,36 +73,4 @@ function roleStatements(access: RoleAccess): string[] {
     statements.push(roleStatement('true', grantAdminToLogin(access)));
   }
   return statements;
-}
-
-async function wantedGrants({
-  executor,
-  settings,
-}: StepContext): Promise<Grant[]> {
-  const role = APP_ROLE;
-  const grants: Grant[] = [
-    { kind: 'schema', name: settings.schema, role, privileges: ['usage'] },
-    { kind: 'table', name: 'tenants', role, privileges: ['select'] },
-  ];
-  const sequences = new Set<string>();
-  for (const table of await existingTables(executor, TENANT_TABLES)) {
-    grants.push({
-      kind: 'table',
-      name: table,
-      role,
-      privileges: [...APP_PRIVILEGES],
-    });
-    (await sequencesOf(executor, table)).forEach(name => sequences.add(name));
-  }
-  return [
-    ...grants,
-    ...[...sequences].map(
-      (name): Grant => ({
-        kind: 'sequence',
-        name,
-        role,
-        privileges: ['usage'],
-      }),
-    ),
-  ];
 }

@@ -1,13 +1,12 @@
 import { bookkeepingTables } from '../../engine/journal';
-import type { Step, StepContext } from '../../engine/Step';
-import { grantMissing, sequencesOf, undoGrants } from '../../schema/grants';
-import type { Grant } from '../../schema/grants';
+import type { Step } from '../../engine/Step';
+import { grantMissing, undoGrants, writeGrants } from '../../schema/grants';
 import {
   grantAdminToApp,
   readRoleAccess,
   roleStatement,
 } from '../../schema/roleAccess';
-import { ADMIN_ROLE, APP_PRIVILEGES, APP_ROLE } from '../../roles';
+import { ADMIN_ROLE, APP_ROLE } from '../../roles';
 
 /** The state key of what was granted. */
 export const ADMIN_GRANTS = 'phase4.grants';
@@ -22,11 +21,16 @@ export const privileges: Step = {
     await executor.transaction({
       title: `Grant ${ADMIN_ROLE} what the owner of the tables needs`,
       locks: 'None that conflicts with reads or writes.',
-      statements: await grantMissing(
-        context,
-        ADMIN_GRANTS,
-        await adminGrants(context),
-      ),
+      statements: await grantMissing(context, ADMIN_GRANTS, [
+        {
+          kind: 'schema',
+          name: settings.schema,
+          role: ADMIN_ROLE,
+          privileges: ['usage', 'create'],
+        },
+        // The migration itself acts as portal_admin.
+        ...(await writeGrants(executor, ADMIN_ROLE, bookkeepingTables)),
+      ]),
     });
     if (settings.adminGrant) {
       const access = await readRoleAccess(context);
@@ -55,31 +59,3 @@ export const privileges: Step = {
     );
   },
 };
-
-async function adminGrants({
-  executor,
-  settings,
-}: StepContext): Promise<Grant[]> {
-  const role = ADMIN_ROLE;
-  const grants: Grant[] = [
-    {
-      kind: 'schema',
-      name: settings.schema,
-      role,
-      privileges: ['usage', 'create'],
-    },
-  ];
-  // The migration itself acts as portal_admin.
-  for (const table of bookkeepingTables) {
-    grants.push({
-      kind: 'table',
-      name: table,
-      role,
-      privileges: [...APP_PRIVILEGES],
-    });
-    for (const name of await sequencesOf(executor, table)) {
-      grants.push({ kind: 'sequence', name, role, privileges: ['usage'] });
-    }
-  }
-  return grants;
-}
