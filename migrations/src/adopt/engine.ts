@@ -142,6 +142,13 @@ export async function requireRegistry({
   }
 }
 
+/** A tenant of the registry. */
+export interface RegisteredTenant {
+  tenantId: string;
+  slug: string;
+  isDeleted: boolean;
+}
+
 /**
  * The tenant by that slug or id, deleted or not.
  *
@@ -150,10 +157,11 @@ export async function requireRegistry({
 export async function requireTenant(
   context: Pick<StepContext, 'executor' | 'settings'>,
   slugOrId: string,
-): Promise<{ tenantId: string; slug: string }> {
+): Promise<RegisteredTenant> {
   await requireRegistry(context);
-  const rows = await context.executor.read<{ tenantId: string; slug: string }>(
-    `select tenant_id::text as "tenantId", tenant_slug as slug from tenants
+  const rows = await context.executor.read<RegisteredTenant>(
+    `select tenant_id::text as "tenantId", tenant_slug as slug, deleted_at is not null as "isDeleted"
+       from tenants
       where tenant_slug = $1 or tenant_id::text = lower($1 collate "C")
       order by tenant_slug <> $1 limit 1`,
     [slugOrId],

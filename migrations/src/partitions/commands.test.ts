@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { CancelledError, ConnectionLostError, EXIT_CODES } from '../errors';
 import { givePartition, takeBackPartition } from './move';
-import { tenantPartition } from './Tenant';
+import { tenantPartition } from './tenantPartition';
 import { contents, describeTenants } from './__testUtils__/tenants';
 
 const databases = createTestDatabases();

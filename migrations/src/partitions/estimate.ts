@@ -5,7 +5,7 @@ import { TENANT_TABLES } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { formatThings } from '../text';
 import type { FoundPartitions } from './partitions';
-import type { Tenant } from './Tenant';
+import type { RegisteredTenant } from '../adopt/engine';
 
 // Measured: 20,240 rows with their indexes and foreign keys moved in 2 to 4 s. PostgreSQL reads
 // the others once, to see that none of the tenant is left.
@@ -26,7 +26,7 @@ const formatDuration = (milliseconds: number) =>
  */
 export async function announceMove(
   { executor, reporter }: StepContext,
-  tenant: Tenant,
+  tenant: RegisteredTenant,
   { own, shared }: FoundPartitions,
   maxBlockMs: number,
 ): Promise<void> {
@@ -66,12 +66,12 @@ export function tookTooLong(maxBlockMs: number): RefusedError {
 async function count(
   executor: Executor,
   partition: string,
-  { id }: Tenant,
+  { tenantId }: RegisteredTenant,
 ): Promise<{ rows: number; all: number }> {
   const [counted] = await executor.read<{ rows: number; all: number }>(
     `select count(*) filter (where tenant_id = $1)::float8 as rows, count(*)::float8 as all
        from ${escapeIdentifier(partition)}`,
-    [id],
+    [tenantId],
   );
   return counted;
 }

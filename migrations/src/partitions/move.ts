@@ -1,15 +1,16 @@
 import { DatabaseError } from 'pg';
+import { requireTenant } from '../adopt/engine';
+import type { RegisteredTenant } from '../adopt/engine';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { isSwapped } from '../schema/partitions';
-import { TENANT_TABLES } from '../schema/tables';
+import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../schema/tables';
 import { announceMove, tookTooLong } from './estimate';
 import { findPartitions, refuseDependents } from './partitions';
 import type { FoundPartitions, Partitions } from './partitions';
 import { giveStatements, takeBackStatements } from './statements';
-import { findTenant, tenantPartition } from './Tenant';
-import type { Tenant } from './Tenant';
+import { tenantPartition } from './tenantPartition';
 
 /** For how long a move may block the application, unless told otherwise. */
 const DEFAULT_MAX_BLOCK_MS = 10_000;
@@ -46,7 +47,7 @@ export async function givePartition(
     return { changed: false, partitions: found.own };
   }
   const own = Object.fromEntries(
-    TENANT_TABLES.map(table => [table, tenantPartition(table, slug)]),
+    TENANT_TABLES.map(table => [table, tenantPartition(table, tenant.slug)]),
   ) as Partitions;
   const { executor } = context;
   await refuseDependents(executor, Object.values(found.shared));
@@ -94,9 +95,10 @@ export async function takeBackPartition(
 }
 
 async function look(
-  { executor }: StepContext,
+  context: StepContext,
   slug: string,
-): Promise<{ tenant: Tenant; found: FoundPartitions }> {
+): Promise<{ tenant: RegisteredTenant; found: FoundPartitions }> {
+  const { executor } = context;
   if (!(await isSwapped(executor))) {
     throw new RefusedError(
       `The partitioned tables are not in use. Run "${operatorCommand(
@@ -104,7 +106,12 @@ async function look(
       )}" first.`,
     );
   }
-  const tenant = await findTenant(executor, slug);
+  const tenant = await requireTenant(context, slug);
+  if (tenant.tenantId === DEFAULT_TENANT_ID) {
+    throw new RefusedError(
+      `The tenant "${slug}" is the default one, whose partition phase 5 creates.`,
+    );
+  }
   return { tenant, found: await findPartitions(executor, tenant) };
 }
 

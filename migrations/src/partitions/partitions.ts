@@ -5,7 +5,7 @@ import { refuseDependentsOf } from '../schema/dependents';
 import { ADMIN_POLICY } from '../schema/policies';
 import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
-import type { Tenant } from './Tenant';
+import type { RegisteredTenant } from '../adopt/engine';
 
 /** The names of partitions, by table. */
 export type Partitions = Record<TenantTable, string>;
@@ -21,7 +21,7 @@ export interface FoundPartitions {
 /** @throws {@link RefusedError} if some of the tables lack a partition that others have */
 export async function findPartitions(
   executor: Executor,
-  { id, slug }: Tenant,
+  { tenantId, slug }: RegisteredTenant,
 ): Promise<FoundPartitions> {
   const rows = await executor.read<{
     table: TenantTable;
@@ -42,7 +42,7 @@ export async function findPartitions(
         .map(({ table, name }) => [table, name]),
     ) as Partitions;
   const shared = select('DEFAULT');
-  const own = select(`FOR VALUES IN ('${id}')`);
+  const own = select(`FOR VALUES IN ('${tenantId}')`);
   const isWhole = (partitions: Partitions) =>
     TENANT_TABLES.every(table => partitions[table]);
   const hasOwn = Object.keys(own).length > 0;

@@ -6,11 +6,11 @@ import { TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import type { Partitions } from './partitions';
-import type { Tenant } from './Tenant';
+import type { RegisteredTenant } from '../adopt/engine';
 
 /** The partitions between which a tenant's rows move. */
 export interface Move {
-  tenant: Tenant;
+  tenant: RegisteredTenant;
   shared: Partitions;
   own: Partitions;
 }
@@ -28,7 +28,7 @@ export async function giveStatements(
   executor: Executor,
   { tenant, shared, own }: Move,
 ): Promise<string[]> {
-  const id = escapeLiteral(tenant.id);
+  const id = escapeLiteral(tenant.tenantId);
   const created: string[] = [];
   const moved: string[] = [];
   const attached: string[] = [];
@@ -113,13 +113,13 @@ async function copyRows(
   table: TenantTable,
   from: string,
   to: string,
-  { id }: Tenant,
+  { tenantId }: RegisteredTenant,
 ): Promise<string> {
   const columns = (await readColumns(executor, table)).join(', ');
   return `insert into ${escapeIdentifier(to)} (${columns})
 select ${columns} from ${escapeIdentifier(
     from,
-  )} where tenant_id = ${escapeLiteral(id)}`;
+  )} where tenant_id = ${escapeLiteral(tenantId)}`;
 }
 
 /** PostgreSQL 14 gives a foreign key another name when its table is detached. */

@@ -5,7 +5,7 @@ import { RefusedError, VerificationError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { notifyRegistryStatement } from '../registryChannel';
 import { takeBackPartition } from '../partitions/move';
-import { tenantPartition } from '../partitions/Tenant';
+import { tenantPartition } from '../partitions/tenantPartition';
 import { dropSchemas } from '../rollback/tenantSchemas';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
