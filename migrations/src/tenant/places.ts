@@ -94,16 +94,12 @@ export async function inSnapshots<T>(
       ? [`set transaction snapshot ${escapeLiteral(snapshot)}`]
       : []),
   ].join(';');
-  try {
-    for (const reader of readers) {
-      await reader.execute(begin);
-    }
-    return await work();
-  } finally {
-    for (const reader of readers) {
-      await reader.execute('rollback').catch(() => undefined);
-    }
-  }
+  return readers.reduceRight<() => Promise<T>>(
+    (inside, { session }) =>
+      () =>
+        session.transaction(begin, inside),
+    work,
+  )();
 }
 
 /** The database of the catalog, and others of the portal on its server. */
