@@ -57,7 +57,7 @@ export function adoptCommand(
   );
 }
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** In lower case, as PostgreSQL writes it. */
 export function parseTenantId(tenantId: string): string {

@@ -4,6 +4,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { finished, pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
+import { UUID } from '../adopt/engine';
 import { RefusedError, UsageError } from '../errors';
 
 // The file of an export: JSON lines in gzip. docs/operators/tenants.md has the format.
@@ -175,7 +176,32 @@ function parseHeader(file: string, line: string): Header {
       `${file} has version ${header.version} of the format, and this command reads version ${FORMAT_VERSION}. Use the version that wrote it.`,
     );
   }
-  return header as Header;
+  if (!isWhole(header)) {
+    throw damaged(file, 'its first line does not say what it has');
+  }
+  return header;
+}
+
+/** An export may come from anybody: the ids and names of it become those of schemas and tables. */
+function isWhole(header: Partial<Header>): header is Header {
+  const { tenant, migrations, sections } = header;
+  return (
+    UUID.test(tenant?.id ?? '') &&
+    typeof tenant?.slug === 'string' &&
+    Object.values(migrations ?? [null]).every(isListOfTexts) &&
+    Array.isArray(sections) &&
+    sections.every(
+      section =>
+        isListOfTexts([section?.part, section?.table]) &&
+        isListOfTexts(section.columns) &&
+        Number.isInteger(section.rows) &&
+        section.rows >= 0,
+    )
+  );
+}
+
+function isListOfTexts(list: unknown): boolean {
+  return Array.isArray(list) && list.every(each => typeof each === 'string');
 }
 
 function parseFooter(file: string, line: string): Footer {

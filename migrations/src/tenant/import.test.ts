@@ -214,6 +214,23 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         ),
       'has version 2 of the format, and this command reads version 1',
     ],
+    ...[
+      ['"id":"', '"id":"../'],
+      ['"sections":[', '"sections":[null,'],
+      ['"rows":', '"rows":-'],
+      ['"columns":[', '"columns":[1,'],
+      ['"migrations":', '"others":'],
+    ].map(([text, other]): [string, string, () => Promise<string>, string] => [
+      `a file with ${other} in its first line`,
+      'new',
+      () =>
+        changed(
+          inLines(([first, ...rows]) =>
+            sealed([first.replace(text, other), ...rows]),
+          ),
+        ),
+      'is damaged: its first line does not say what it has',
+    ]),
     [
       'rows of a table that is not of tenants',
       'new',
