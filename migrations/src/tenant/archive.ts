@@ -41,6 +41,9 @@ export interface Footer {
   sha256: string;
 }
 
+/** About so many characters of rows are in memory at a time, or one row. */
+export const BATCH_LENGTH = 4_000_000;
+
 /** Writes beside the file, which is there when all of it is; each of two that write it at once, by itself. */
 export class ArchiveWriter {
   readonly #gzip = createGzip();
@@ -101,10 +104,12 @@ export async function readArchive(
   let section = -1;
   let left = 0;
   let rows: string[] = [];
+  let length = 0;
   const flush = async () => {
     if (rows.length > 0) {
       const batch = rows;
       rows = [];
+      length = 0;
       await onRows(header!.sections[section], batch, header!);
     }
   };
@@ -122,8 +127,9 @@ export async function readArchive(
         await nextSection();
       } else if (section < header.sections.length) {
         rows.push(line);
+        length += line.length;
         left -= 1;
-        if (rows.length >= batchSize) {
+        if (rows.length >= batchSize || length >= BATCH_LENGTH) {
           await flush();
         }
         await nextSection();

@@ -2,7 +2,13 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { requireTenant } from '../adopt/engine';
 import { escapeIdentifier } from '../sql';
-import { ArchiveWriter, FORMAT, FORMAT_VERSION, type Header } from './archive';
+import {
+  ArchiveWriter,
+  BATCH_LENGTH,
+  FORMAT,
+  FORMAT_VERSION,
+  type Header,
+} from './archive';
 import { inSnapshots, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import {
@@ -28,8 +34,6 @@ export interface ExportReport {
   rows: Record<string, number>;
 }
 
-/** About so many bytes are in memory at a time, or one row. */
-const BATCH_BYTES = 4_000_000;
 const FIRST_BATCH = 10;
 const LARGEST_BATCH = 2000;
 
@@ -199,7 +203,9 @@ export async function* batchesOf(
 }
 
 function batchAfter(rows: string[]): number {
-  const bytes = rows.reduce((total, row) => total + row.length, 0);
-  const fitting = Math.floor((BATCH_BYTES * rows.length) / Math.max(bytes, 1));
+  const length = rows.reduce((total, row) => total + row.length, 0);
+  const fitting = Math.floor(
+    (BATCH_LENGTH * rows.length) / Math.max(length, 1),
+  );
   return Math.min(Math.max(fitting, 1), LARGEST_BATCH);
 }
