@@ -35,7 +35,8 @@ export interface ExportReport {
 }
 
 const FIRST_BATCH = 10;
-const LARGEST_BATCH = 2000;
+// The rows that follow short ones may be long.
+const LARGEST_BATCH = 200;
 
 /**
  * Writes everything of a tenant, deleted or not, to a file. Each database is read in one
