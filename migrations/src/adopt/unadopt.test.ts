@@ -297,7 +297,8 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     await client.query(
       `insert into other_portal.tenants (tenant_id, tenant_slug, tenant_name)
        values ('${ACME}', 'acme', 'ACME');
-       create schema ${engineSchemaOf(ACME)}`,
+       create schema ${engineSchemaOf(ACME)};
+       create table public.tenants (tenant_id int, tenant_slug text)`,
     );
     await catalog.migrate(({ context }) => unadopt(context), {
       settings: { schema: 'other_portal' },

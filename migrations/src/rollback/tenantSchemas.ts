@@ -13,11 +13,13 @@ const OWN = '^tenant_[0-9a-f]{32}(_[A-Za-z][A-Za-z0-9-]*)?$';
 const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
   from pg_namespace where nspname ~ $1 order by 1`;
 
+// Those that the login may not read have schemas that it may not drop.
 const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace and n.nspname <> current_schema()
-  join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_slug' and not a.attisdropped
- where c.relname = 'tenants' and c.relkind = 'r'`;
+  join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and a.atttypid = 'uuid'::regtype
+ where c.relname = 'tenants' and c.relkind = 'r'
+   and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')`;
 
 /** The schemas of tenants in this database, but for those of another registry in it. */
 export async function readTenantSchemas(
