@@ -74,7 +74,7 @@ type Call = (pluginId: string) => Promise<{
   headers: Record<string, string>;
 }>;
 
-/** The rows of the table in docs/integrators/gate.md. */
+/** The callers that docs/integrators/gate.md lists. */
 const CALLERS: Array<{
   name: string;
   call: Call;
