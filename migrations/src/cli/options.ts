@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import type { MigrationSettings } from '../engine/Step';
 import { DEFAULT_TENANT_NAME, DEFAULT_TENANT_SLUG } from '../schema/tables';
 import { DEFAULT_MAX_PAUSE_MS } from '../session/lockRetries';
-import { TO_URL_VARIABLE, URL_VARIABLE } from './connection';
+import { URL_VARIABLE } from './connection';
 
 /** The options of all commands, as commander names them. */
 export interface CommandOptions {
@@ -55,7 +55,8 @@ export function settingsOf(options: CommandOptions): MigrationSettings {
   };
 }
 
-function option<T>(
+/** An option of commands. */
+export function option<T>(
   flags: string,
   description: string,
   parse?: (value: string, previous?: T) => T,
@@ -108,18 +109,6 @@ export const tenantNameOption = option(
   parseTenantName,
 );
 
-export const shardsOption = option(
-  '--shards <number>',
-  'shards of each table, for good (default: citus.shard_count)',
-  // As many as Citus takes.
-  wholeNumber(1, 64_000, 'of shards'),
-);
-
-export const nodeOption = option(
-  '--to <host:port>',
-  'the node, as "status" names it',
-).makeOptionMandatory();
-
 export const tenantOption = option(
   '--tenant <slug>',
   `the tenant whose engine it is (default: "${DEFAULT_TENANT_SLUG}", of the stock catalog)`,
@@ -146,22 +135,10 @@ export const baseUrlOption = option(
   parseBaseUrl,
 );
 
-export const rollbackToOption = option(
-  '--to <phase>',
-  'the phase to go back to, 0 to 5 (default: undo the last phase that has begun)',
-  wholeNumber(0, 5, 'of a phase'),
-);
-
 export const maxBlockOption = option(
   '--max-block <ms>',
   'for how long readers and writers may wait (default: 10000)',
   parseMilliseconds,
-);
-
-export const catalogSchemaOption = option(
-  '--catalog-schema <name>',
-  'the schema of the stock catalog (default: where its tables are found)',
-  parseSchema,
 );
 
 export const yesOption = option(
@@ -169,52 +146,10 @@ export const yesOption = option(
   'do not ask before rows are deleted of which there is no copy',
 );
 
-export const nowOption = option(
-  '--now',
-  'do not wait until entity_ttl_days are over since the deletion',
-);
-
-export const slugOption = option(
-  '--slug <slug>',
-  'the slug of the tenant that is made (default: the one in the file)',
-);
-
-export const replaceOption = option(
-  '--replace',
-  'put what the file has in the place of what the same tenant has now',
-).conflicts('slug');
-
 export const databaseOption = option(
   '--database <name>',
   'another database of the portal on the same server; may be repeated',
   (name, names: string[] = []) => [...names, name],
-);
-
-export const allOption = option(
-  '--all',
-  'all tenants but the default one, to a folder: --to',
-);
-
-export const folderOption = option(
-  '--to <folder>',
-  'the folder, which is made where it is missing',
-);
-
-export const keepOption = option(
-  '--keep <number>',
-  'with --all: how many files of each tenant are kept (default: 7)',
-  wholeNumber(1, 10_000, 'of files'),
-);
-
-export const toUrlOption = option(
-  '--to-url <url>',
-  `the database of the destination; safer in ${TO_URL_VARIABLE}`,
-).conflicts('toConfig');
-
-export const toConfigOption = option(
-  '--to-config <file>',
-  'a configuration file of the destination; may be repeated',
-  (file, files: string[] = []) => [...files, file],
 );
 
 /** An option that goes on where the command would refuse. */
@@ -226,7 +161,7 @@ export function forceOption(consequence: string): Option {
 // given value; the parser's names the expected form.
 
 /** A parser of whole numbers. */
-function wholeNumber(min: number, max: number, what: string) {
+export function wholeNumber(min: number, max: number, what: string) {
   return (value: string): number => {
     const parsed = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
     if (!(parsed >= min && parsed <= max)) {
@@ -243,7 +178,7 @@ function parseMilliseconds(value: string): number {
 }
 
 /** A name of a schema as in pg_namespace, without quotes; PostgreSQL truncates longer ones. */
-function parseSchema(value: string): string {
+export function parseSchema(value: string): string {
   const bytes = Buffer.byteLength(value);
   if (bytes === 0 || bytes > 63 || value.includes('\0')) {
     throw new InvalidArgumentError(

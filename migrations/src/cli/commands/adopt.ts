@@ -11,10 +11,11 @@ import { operatorCommand } from '../../operatorCommand';
 import { DEFAULT_TENANT_SLUG } from '../../schema/tables';
 import { describeNext, readNext } from '../../status/next';
 import {
-  catalogSchemaOption,
   dryRunOption,
   forceOption,
   noAdminGrantOption,
+  option,
+  parseSchema,
   tenantNameOption,
   tenantOption,
   yesOption,
@@ -55,7 +56,11 @@ export const adopt: CommandDefinition = {
   options: [
     dryRunOption,
     tenantOption,
-    catalogSchemaOption,
+    option(
+      '--catalog-schema <name>',
+      'the schema of the stock catalog (default: where its tables are found)',
+      parseSchema,
+    ),
     forceOption(
       'go on although entities of the tenant, which the catalog does not have, will be removed',
     ),

@@ -5,7 +5,7 @@ import {
 import type { Distribution } from '../../sharding/distribute';
 import { moveTenant as move } from '../../sharding/moveTenant';
 import { formatCount } from '../../text';
-import { nodeOption, shardsOption } from '../options';
+import { option, wholeNumber } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const HOW = `
@@ -19,7 +19,14 @@ export const distribute: CommandDefinition = {
     'Spread the tenants over the nodes of Citus, after phase 5 and the cleanup.',
   details: HOW,
   access: 'change',
-  options: [shardsOption],
+  options: [
+    option(
+      '--shards <number>',
+      'shards of each table, for good (default: citus.shard_count)',
+      // As many as Citus takes.
+      wholeNumber(1, 64_000, 'of shards'),
+    ),
+  ],
   async run(invocation) {
     const { migration, options } = invocation;
     const result = await distributeTables(migration, {
@@ -77,7 +84,12 @@ export const moveTenant: CommandDefinition = {
   description:
     'Move the rows of a tenant to another node of Citus, while its writers wait.',
   access: 'change',
-  options: [nodeOption],
+  options: [
+    option(
+      '--to <host:port>',
+      'the node, as "status" names it',
+    ).makeOptionMandatory(),
+  ],
   async run({ migration, args: [slug], options, report }) {
     const result = await move(migration.context, slug, String(options.to));
     report({ ...result });

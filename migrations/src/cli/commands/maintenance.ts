@@ -9,7 +9,8 @@ import { assertVerified, verify as runChecks } from '../../verify/verify';
 import {
   dryRunOption,
   forceOption,
-  rollbackToOption,
+  option,
+  wholeNumber,
   yesOption,
 } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
@@ -72,7 +73,11 @@ export const rollback: CommandDefinition = {
   refusedOnCitus: 'of which the tables of before know nothing',
   options: [
     dryRunOption,
-    rollbackToOption,
+    option(
+      '--to <phase>',
+      'the phase to go back to, 0 to 5 (default: undo the last phase that has begun)',
+      wholeNumber(0, 5, 'of a phase'),
+    ),
     forceOption(
       'go on although the application is connected, or rows of other tenants will be deleted',
     ),

@@ -7,15 +7,19 @@ All rows move in one transaction, for which readers and writers of the tables wa
 would take longer than --max-block is refused. Let no REPEATABLE READ transaction be open
 meanwhile: its snapshot does not show the rows that have moved.`.trim();
 
-/** Gives a tenant partitions of its own. */
-export const partition: CommandDefinition = {
-  name: 'partition',
+const COMMON = {
   arguments: '<slug>',
-  description: 'Give a tenant a partition of its own, after phase 5.',
-  details: HOW,
   access: 'change',
   refusedOnCitus: 'where a shard does what a partition does: see move-tenant',
   options: [dryRunOption, maxBlockOption],
+} satisfies Partial<CommandDefinition>;
+
+/** Gives a tenant partitions of its own. */
+export const partition: CommandDefinition = {
+  ...COMMON,
+  name: 'partition',
+  description: 'Give a tenant a partition of its own, after phase 5.',
+  details: HOW,
   async run(invocation) {
     const { changed, partitions } = await move(invocation, givePartition);
     const names = Object.values(partitions ?? {}).join(', ');
@@ -29,14 +33,11 @@ export const partition: CommandDefinition = {
 
 /** Takes them back. */
 export const unpartition: CommandDefinition = {
+  ...COMMON,
   name: 'unpartition',
-  arguments: '<slug>',
   description:
     'Take the partition of a tenant back: its rows go into the one that tenants share.',
   details: `${HOW}\n\nThe tenant may be deleted.`,
-  access: 'change',
-  refusedOnCitus: 'where a shard does what a partition does: see move-tenant',
-  options: [dryRunOption, maxBlockOption],
   async run(invocation) {
     const { changed } = await move(invocation, takeBackPartition);
     const [slug] = invocation.args;

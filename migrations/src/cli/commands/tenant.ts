@@ -12,19 +12,8 @@ import { operatorCommand } from '../../operatorCommand';
 import { explainConnect } from '../../session/explainConnect';
 import { moveToDeployment } from '../../tenant/move';
 import { withMigration } from '../../withMigration';
-import { resolveDestination } from '../connection';
-import {
-  allOption,
-  databaseOption,
-  folderOption,
-  keepOption,
-  nowOption,
-  replaceOption,
-  slugOption,
-  toConfigOption,
-  toUrlOption,
-  yesOption,
-} from '../options';
+import { resolveDestination, TO_URL_VARIABLE } from '../connection';
+import { databaseOption, option, wholeNumber, yesOption } from '../options';
 import type { CommandDefinition, Invocation } from '../run';
 
 const DATABASES = `
@@ -40,7 +29,16 @@ export const exportCommand: CommandDefinition = {
     'Write everything of a tenant to a file, as it is at one moment, while it is in use.',
   details: `${DATABASES} With --all, run it by a schedule: it exports each\ntenant to a file of its own, and keeps so many of them.`,
   access: 'read',
-  options: [allOption, folderOption, keepOption, databaseOption],
+  options: [
+    option('--all', 'all tenants but the default one, to a folder: --to'),
+    option('--to <folder>', 'the folder, which is made where it is missing'),
+    option(
+      '--keep <number>',
+      'with --all: how many files of each tenant are kept (default: 7)',
+      wholeNumber(1, 10_000, 'of files'),
+    ),
+    databaseOption,
+  ],
   async run(invocation) {
     const { args, options, migration } = invocation;
     const [slug, file] = args;
@@ -91,7 +89,18 @@ export const importCommand: CommandDefinition = {
   details: `${DATABASES} Run it in the repository of the portal, whose packages make the
 tables. Stop the command at any time, and run it again.`,
   access: 'change',
-  options: [slugOption, replaceOption, yesOption, databaseOption],
+  options: [
+    option(
+      '--slug <slug>',
+      'the slug of the tenant that is made (default: the one in the file)',
+    ),
+    option(
+      '--replace',
+      'put what the file has in the place of what the same tenant has now',
+    ).conflicts('slug'),
+    yesOption,
+    databaseOption,
+  ],
   async run(invocation) {
     const { context } = invocation.migration;
     const { tenantId, slug, rows } = await importTenant(context, {
@@ -122,7 +131,18 @@ export const move: CommandDefinition = {
   details: `${DATABASES} Run it in the repository of the destination, whose packages make the
 tables. Stop the command at any time, and run it again.`,
   access: 'change',
-  options: [toUrlOption, toConfigOption, databaseOption],
+  options: [
+    option(
+      '--to-url <url>',
+      `the database of the destination; safer in ${TO_URL_VARIABLE}`,
+    ).conflicts('toConfig'),
+    option(
+      '--to-config <file>',
+      'a configuration file of the destination; may be repeated',
+      (file, files: string[] = []) => [...files, file],
+    ),
+    databaseOption,
+  ],
   async run(invocation) {
     const { migration, settings, options, args, report, reporter } = invocation;
     // It may be named by its id.
@@ -192,7 +212,14 @@ export const purge: CommandDefinition = {
     'Remove everything of a deleted tenant, after its retention, and search all databases for what is left.',
   details: `${DATABASES} The slug stays taken. Stop the command at any time, and run it again.`,
   access: 'change',
-  options: [nowOption, yesOption, databaseOption],
+  options: [
+    option(
+      '--now',
+      'do not wait until entity_ttl_days are over since the deletion',
+    ),
+    yesOption,
+    databaseOption,
+  ],
   async run(invocation) {
     const { migration, options, args, report, confirm } = invocation;
     const [slug] = args;
