@@ -151,41 +151,36 @@ export async function retryAdoptionFaults(
   context: StepContext,
   engine: Engine,
 ): Promise<void> {
-  const faults = await context.executor.read<Fault>(
-    `select source, key, sqlstate from ${faultsOf(engine)}
-      order by first_seen_at, source, key`,
+  const { read } = context.executor;
+  const [{ unknown, edges }] = await read<Record<string, boolean | null>>(
+    `select bool_or(source <> '${EDGES}' and starts_with(key, '${UNKNOWN_KEY}')) as unknown,
+            bool_or(source = '${EDGES}') as edges from ${faultsOf(engine)}`,
   );
-  const ofEntities = faults.filter(({ source }) => source !== EDGES);
-  if (ofEntities.some(({ key }) => key.startsWith(UNKNOWN_KEY))) {
+  if (unknown) {
     await reconcileEntities(context, engine);
   } else {
-    await retryEntities(context, engine, ofEntities);
+    await retryEntities(context, engine);
   }
-  if (ofEntities.length < faults.length) {
+  if (edges) {
     await reconcileParents(context, engine);
   }
 }
 
-interface Fault extends Differing {
-  source: string;
-  sqlstate: string;
-}
-
-/** Those that the tenant has no room for are left out: there may be thousands of them. */
+/** Of those that the tenant had no room for, of which there may be thousands, as many as have it. */
 async function retryEntities(
   context: StepContext,
   engine: Engine,
-  faults: Fault[],
 ): Promise<void> {
-  let room = await readRoom(context, engine);
-  const keys = new Set<string>();
-  for (const { key, sqlstate } of faults) {
-    if (sqlstate !== NO_ROOM || room > 0) {
-      room -= sqlstate === NO_ROOM ? 1 : 0;
-      keys.add(key);
-    }
-  }
-  for (const key of keys) {
+  const faults = await context.executor.read<Differing>(
+    `select key from (
+       select key, sqlstate, row_number() over (
+                partition by sqlstate order by first_seen_at, source, key) as place
+         from ${faultsOf(engine)} and source <> '${EDGES}') each
+      where sqlstate <> '${NO_ROOM}' or $1::int is null or place <= $1
+      group by key order by min(place), key`,
+    [await readRoom(context, engine)],
+  );
+  for (const { key } of faults) {
     await runBriefly(context, engine, {
       title: 'Carry what was kept aside',
       statement: putStatement(engine, key),
@@ -193,21 +188,18 @@ async function retryEntities(
   }
 }
 
-/** How many entities more the tenant may have. */
+/** How many entities more the tenant may have; null where it has no limit. */
 async function readRoom(
   { executor }: StepContext,
   { tenantId }: Engine,
-): Promise<number> {
-  if (tenantId === DEFAULT_TENANT_ID) {
-    return Infinity;
-  }
+): Promise<number | null> {
   const [tenant] = await executor.read<{ room: number | null }>(
     `select max_entities - (select count(*) from entities
                              where tenant_id = $1 and deleted_at is null)::int
             + (select coalesce(sum(copies), 0) from tenant_share_copies
                 where tenant_id = $1)::int as room
-       from tenants where tenant_id = $1`,
+       from tenants where tenant_id = $1 and tenant_id <> '${DEFAULT_TENANT_ID}'`,
     [tenantId],
   );
-  return tenant?.room ?? Infinity;
+  return tenant?.room ?? null;
 }
