@@ -21,10 +21,13 @@ const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
  where c.relname = 'tenants' and c.relkind = 'r'
    and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')`;
 
-/** The schemas of tenants in this database, but for those of another registry in it. */
-export async function readTenantSchemas(
+/**
+ * The tenants of other registries in this database, as the names of schemas have their ids: what
+ * engines and plugins keep for them is not this one's.
+ */
+export async function readTenantsOfOthers(
   context: Pick<StepContext, 'executor'>,
-): Promise<string[]> {
+): Promise<Set<string>> {
   const { executor } = context;
   const others = new Set<string>();
   await asLogin(context, async () => {
@@ -34,9 +37,18 @@ export async function readTenantSchemas(
       (await readTenantIds(executor, tenants)).forEach(id => others.add(id));
     }
   });
-  const rows = await executor.read<{ name: string; id: string }>(SCHEMAS, [
-    OWN,
-  ]);
+  return others;
+}
+
+/** The schemas of tenants in this database. */
+export async function readTenantSchemas(
+  context: Pick<StepContext, 'executor'>,
+): Promise<string[]> {
+  const others = await readTenantsOfOthers(context);
+  const rows = await context.executor.read<{ name: string; id: string }>(
+    SCHEMAS,
+    [OWN],
+  );
   return rows.filter(({ id }) => !others.has(id)).map(({ name }) => name);
 }
 

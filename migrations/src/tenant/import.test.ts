@@ -181,6 +181,24 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     await expect(contents(name)).resolves.toEqual(await contents(template));
   });
 
+  it('leave alone what another registry in the database has of the same tenant', async () => {
+    const name = await clones.clone(template);
+    await purgeTeam(clones, name);
+    await query(
+      name,
+      `create schema other_portal;
+       create table other_portal.tenants (tenant_id uuid, tenant_slug text);
+       insert into other_portal.tenants values ('${TEAM}', 'my-team');
+       create schema tenant_${HEX};
+       create table tenant_${HEX}.theirs ()`,
+    );
+    const { tenantId } = await importFrom(name, file);
+    expect(tenantId).not.toBe(TEAM);
+    await expect(
+      query(name, `select from tenant_${HEX}.theirs`),
+    ).resolves.toEqual([]);
+  });
+
   it.each([
     ['a slug that is taken', undefined, async () => file, 'is taken'],
     ['a slug that is none', 'No slug', async () => file, `can't be one`],

@@ -4,6 +4,7 @@ import { adoptedEngine } from '../adopt/state';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { readTenantsOfOthers } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive } from './archive';
@@ -151,7 +152,7 @@ export const RETIRED_OF_ANOTHER = `select from ${RETIRED_TABLE}
       where tenant_slug = $1 and tenant_digest <> decode($2, 'hex')`;
 
 async function chooseTarget(
-  { executor }: StepContext,
+  context: StepContext,
   { tenant: from }: Header,
   { sha256 }: Footer,
   wanted: string = from.slug,
@@ -161,6 +162,7 @@ async function chooseTarget(
       `The slug "${wanted}" can't be one. Expected 1 to 63 characters of a-z, 0-9 and -, such as "acme".`,
     );
   }
+  const { executor } = context;
   const taken = await executor.read(
     `select from tenants where tenant_slug = $1
       union all
@@ -185,9 +187,13 @@ async function chooseTarget(
       `The purge of the tenant "${from.slug}" is not complete. End it first.`,
     );
   }
+  const others = await readTenantsOfOthers(context);
   return {
     slug: wanted,
-    tenantId: isTaken ? uuidOf(`${sha256} ${wanted}`) : from.id,
+    tenantId:
+      isTaken || others.has(from.id.replaceAll('-', ''))
+        ? uuidOf(`${sha256} ${wanted}`)
+        : from.id,
     from,
   };
 }
