@@ -220,9 +220,9 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect((await backend.bob.get(comments())).body).toEqual([hers]);
     });
 
-    it('are at most 500 on a mockup', async () => {
-      await knex('mockup_comments').insert(
-        Array.from({ length: MOCKUP_LIMITS.comments }, () => ({
+    const addComments = (count: number) =>
+      knex('mockup_comments').insert(
+        Array.from({ length: count }, () => ({
           tenant_id: '00000000-0000-0000-0000-000000000001',
           mockup_id: mockupId,
           text: 'x',
@@ -230,9 +230,32 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
           created_at: '2026-01-01',
         })),
       );
+
+    it('are at most 500 on a mockup', async () => {
+      await addComments(MOCKUP_LIMITS.comments);
       const answer = await backend.bob.post(comments(), { text: 'x' });
       expect(answer.status).toBe(409);
       expect(answer.body.error.message).toContain('Delete some of them first');
+    });
+
+    it('are at most 500 on a mockup, also where several are made at once', async () => {
+      await addComments(MOCKUP_LIMITS.comments - 1);
+      const locked = await knex.transaction();
+      await locked('mockups').where({ id: mockupId }).forUpdate();
+      const answers = [1, 2].map(() =>
+        backend.bob
+          .post(comments(), { text: 'x' })
+          .then(({ status }) => status),
+      );
+      await waitUntil('the comments to wait', async () => {
+        const { rows } = await knex.raw(
+          `select from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return rows.length === answers.length;
+      });
+      await locked.commit();
+      expect((await Promise.all(answers)).sort()).toEqual([201, 409]);
     });
 
     it('come back with their mockup from the trash, and end with it there', async () => {

@@ -80,18 +80,28 @@ export class ReviewStore {
     { text, item }: CreateCommentRequest,
     { author, allowed }: { author: string; allowed: Allowed },
   ): Promise<MockupComment | undefined> {
-    const [row] = await this.#query<CommentRow>(
-      statements.INSERT_COMMENT,
-      {
-        mockupId,
-        text,
-        item: item ?? null,
-        author,
-        most: MOCKUP_LIMITS.comments,
-      },
-      allowed,
-    );
-    return row && toComment(row);
+    if (!isUuid(mockupId)) {
+      return undefined;
+    }
+    const { knex, tenantId } = this.#statements;
+    const mockup = {
+      tenantId,
+      mockupId,
+      allowed: this.#statements.condition(allowed),
+    };
+    return this.#statements.transaction(async ({ query }) => {
+      await query(knex.raw(statements.LOCK_FOR_COMMENT, mockup));
+      const [row] = await query<CommentRow>(
+        knex.raw(statements.INSERT_COMMENT, {
+          ...mockup,
+          text,
+          item: item ?? null,
+          author,
+          most: MOCKUP_LIMITS.comments,
+        }),
+      );
+      return row && toComment(row);
+    });
   }
 
   async resolveComment(
