@@ -50,11 +50,8 @@ export {
   type TenancyConnection,
   type TenancyPoolLimits,
 } from './config/readTenancyConfig';
-export {
-  type KeysOf,
-  type KnownKeys,
-  refuseUnknownKeys,
-} from './config/unknownKeys';
+export { configKeys, parseConfig } from './config/parseConfig';
+export { configInteger } from './config/values';
 export {
   type AdminDatabase,
   type AdminTransaction,

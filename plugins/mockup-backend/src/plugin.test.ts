@@ -57,7 +57,7 @@ describe('mockup plugin', () => {
           ],
         }),
       ).rejects.toThrow(
-        `The configuration mockup.import.maxBytes must be an integer >= 1, got ${maxBytes}`,
+        `The configuration mockup.import.maxBytes is ${maxBytes}. Expected a whole number of 1 or more.`,
       );
     },
   );

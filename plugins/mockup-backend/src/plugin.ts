@@ -3,7 +3,6 @@ import {
   createBackendFeatureLoader,
   createBackendPlugin,
   createServiceFactory,
-  type RootConfigService,
 } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { catalogServiceRef } from '@backstage/plugin-catalog-node';
@@ -19,21 +18,22 @@ import {
   mockupStoreServiceRef,
 } from 'backstage-plugin-mockup-node';
 import {
+  configInteger,
+  configKeys,
   currentTenant,
-  type KeysOf,
+  parseConfig,
   readTenancyConfig,
-  refuseUnknownKeys,
   requestsUnderWayServiceRef,
   tenantGateServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { z } from 'zod';
 import type { Config as Schema } from '../config';
 import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
 import { MockupDecisions } from './authorization/MockupDecisions';
 import { openMockupStores } from './database/openMockupStores';
 import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
-import type { ImportBounds } from './http/request/mockupFile';
 import { AuthorizedPages } from './pages/AuthorizedPages';
 import { applyRetention } from './retention/applyRetention';
 import { readRetention } from './retention/readRetention';
@@ -41,12 +41,18 @@ import { AuthorizedReview } from './review/AuthorizedReview';
 import { createNotifyMentioned } from './review/notifyMentioned';
 import { StoreHandover } from './StoreHandover';
 
-const KNOWN_KEYS = {
-  frames: { hosts: true },
-  import: { maxBytes: true, maxVersions: true },
-  trash: { retention: true },
-  versions: { keep: true },
-} satisfies KeysOf<NonNullable<Schema['mockup']>>;
+// By the pages, and by `readRetention`.
+const elsewhere = z.unknown().optional();
+
+const MOCKUP = configKeys({
+  frames: configKeys({ hosts: elsewhere }).optional(),
+  import: configKeys({
+    maxBytes: configInteger(1).default(32 * 1024 * 1024),
+    maxVersions: configInteger(1).default(50_000),
+  }).prefault({}),
+  trash: configKeys({ retention: elsewhere }).optional(),
+  versions: configKeys({ keep: elsewhere }).optional(),
+} satisfies Record<keyof NonNullable<Schema['mockup']>, z.ZodType>);
 
 /**
  * The mockup backend plugin, with the service that gives other plugins of the backend access to
@@ -111,7 +117,11 @@ function createPlugin(handover: StoreHandover) {
           tenantGate,
           userInfo,
         }) {
-          refuseUnknownKeys(config.getOptional('mockup'), 'mockup', KNOWN_KEYS);
+          const { import: importBounds } = parseConfig(
+            config,
+            'mockup',
+            MOCKUP,
+          );
           tenantGate.declareTenantAware();
           const multiTenant = readTenancyConfig(config).enabled;
           const retention = readRetention(config);
@@ -186,11 +196,7 @@ function createPlugin(handover: StoreHandover) {
               };
             },
           });
-          httpRouter.use(
-            createRouter(operations, {
-              importBounds: readImportBounds(config),
-            }),
-          );
+          httpRouter.use(createRouter(operations, { importBounds }));
 
           const knex = await database.getClient();
           await scheduler.scheduleTask({
@@ -204,24 +210,6 @@ function createPlugin(handover: StoreHandover) {
       });
     },
   });
-}
-
-/** @throws Error if a bound is not a positive integer */
-function readImportBounds(config: RootConfigService): ImportBounds {
-  const read = (name: keyof ImportBounds, byDefault: number) => {
-    const key = `mockup.import.${name}`;
-    const bound = config.getOptionalNumber(key) ?? byDefault;
-    if (!Number.isSafeInteger(bound) || bound < 1) {
-      throw new Error(
-        `The configuration ${key} must be an integer >= 1, got ${bound}`,
-      );
-    }
-    return bound;
-  };
-  return {
-    maxBytes: read('maxBytes', 32 * 1024 * 1024),
-    maxVersions: read('maxVersions', 50_000),
-  };
 }
 
 /**

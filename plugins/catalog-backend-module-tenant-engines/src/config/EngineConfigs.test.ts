@@ -266,7 +266,7 @@ describe('app-config of the engines', () => {
     [
       'a name that is no slug',
       { tenants: { '../x': {} } },
-      'Invalid tenancy.tenants.../x: ',
+      'The configuration tenancy.tenants.../x is not valid. Expected a slug',
     ],
     [
       'the default tenant',
@@ -276,7 +276,7 @@ describe('app-config of the engines', () => {
     [
       'an interval that is none',
       { engines: { processingInterval: 'soon' } },
-      'Invalid tenancy.engines.processingInterval: expected a duration',
+      'The configuration tenancy.engines.processingInterval is "soon". Expected a duration',
     ],
   ])('names the key of %s', (_, tenancy, message) => {
     expect(() => create({ tenancy })).toThrow(message);

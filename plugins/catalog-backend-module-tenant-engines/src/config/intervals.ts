@@ -113,7 +113,7 @@ function checkDuration(
 ): void {
   let duration: number;
   try {
-    duration = durationToMilliseconds(readDuration(value, path));
+    duration = durationToMilliseconds(readDuration(value));
   } catch {
     throw new InputError(
       `${path}: expected a duration such as { "minutes": 15 } or "15m"`,

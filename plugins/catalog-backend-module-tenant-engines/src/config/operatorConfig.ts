@@ -1,15 +1,20 @@
-import { type Config, ConfigReader } from '@backstage/config';
+import {
+  type Config,
+  ConfigReader,
+  readDurationFromConfig,
+} from '@backstage/config';
 import {
   durationToMilliseconds,
   type HumanDuration,
   type JsonObject,
   type JsonValue,
 } from '@backstage/types';
-import { readDurationFromConfig } from '@backstage/config';
 import {
+  configInteger,
+  configKeys,
   DEFAULT_TENANT_SLUG,
-  type KeysOf,
-  refuseUnknownKeys,
+  isTenantSlug,
+  parseConfig,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { z } from 'zod';
 import { checkInherited } from './inherited';
@@ -18,133 +23,118 @@ import { DEFAULT_BOUNDS, type SourceBounds } from '../sources/bounds';
 import type { Config as Schema } from '../../config';
 
 const TENANTS = 'tenancy.tenants';
-const ENGINES = 'tenancy.engines';
-const INSTANCES = 'tenancy.plugins';
-const POOL = `${INSTANCES}.pool`;
 
 type Tenancy = Required<NonNullable<Schema['tenancy']>>;
-
-const ENGINES_KEYS = {
-  processingInterval: true,
-  minProcessingInterval: true,
-  secretsDirectory: true,
-  inherit: true,
-  role: true,
-  keepRunning: true,
-  leaseSeconds: true,
-  allow: true,
-  pool: { max: true },
-  sources: {
-    maxBytes: true,
-    maxArchiveBytes: true,
-    maxEntities: true,
-    maxValues: true,
-    maxDepth: true,
-    timeout: true,
-  },
-} satisfies KeysOf<Tenancy['engines']>;
-
-const INSTANCES_POOL_KEYS = { max: true } satisfies KeysOf<
-  NonNullable<Tenancy['plugins']['pool']>
->;
-
-const TENANT_KEYS = {
-  secrets: true,
-  catalog: {
-    locations: true,
-    providers: true,
-    rules: true,
-    processingInterval: true,
-  },
-  integrations: true,
-} satisfies KeysOf<Tenancy['tenants'][string]>;
 
 /**
  * How often an engine reads each location again. Providers' schedules, refreshes and
  * events do not wait for it; every due entity wakes an idle engine, though.
  */
-const PROCESSING_INTERVAL: HumanDuration = { minutes: 30 };
-const MIN_PROCESSING_INTERVAL: HumanDuration = { minutes: 1 };
+const PROCESSING_INTERVAL = { minutes: 30 };
+const MIN_PROCESSING_INTERVAL = { minutes: 1 };
 
-const LEASE_SECONDS = 15;
+const jsonObject = z.record(
+  z.string(),
+  z.custom<JsonValue>(),
+  'keys and values',
+);
 
-const ENGINE_SESSIONS = 20;
-const INSTANCE_SESSIONS = 10;
-
-const jsonObject = z.record(z.string(), z.custom<JsonValue>());
+const sources = {
+  catalog: configKeys({
+    locations: z.array(jsonObject, 'a list of locations').optional(),
+    providers: jsonObject.optional(),
+    rules: z.array(jsonObject, 'a list of rules').optional(),
+    processingInterval: z.custom<JsonValue>().optional(),
+  }).optional(),
+  integrations: jsonObject.optional(),
+};
 
 /** The sources of a tenant's engine. */
-export const engineSourcesSchema = z.strictObject({
-  catalog: z
-    .strictObject({
-      locations: z.array(jsonObject).optional(),
-      providers: jsonObject.optional(),
-      rules: z.array(jsonObject).optional(),
-      processingInterval: z.custom<JsonValue>().optional(),
-    })
-    .optional(),
-  integrations: jsonObject.optional(),
-});
+const engineSourcesSchema = configKeys(sources);
 
 export type EngineSources = z.infer<typeof engineSourcesSchema>;
 
 /** The configuration of a tenant in the registry, with the part of its plugins' instances. */
-export const tenantConfigSchema = engineSourcesSchema.extend({
-  plugins: z.record(z.string(), jsonObject).optional(),
+export const tenantConfigSchema = configKeys({
+  ...sources,
+  plugins: z.record(z.string(), jsonObject, 'keys and values').optional(),
 });
 
-const tenantSchema = engineSourcesSchema.extend({
-  secrets: z.array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/)).optional(),
-});
+const VARIABLES = 'a list of names of environment variables';
 
-const tenantsSchema = z.record(z.string().regex(/^[a-z0-9-]+$/), tenantSchema);
+const tenantSchema = configKeys({
+  secrets: z
+    .array(
+      z.string(VARIABLES).regex(/^[A-Za-z_][A-Za-z0-9_]*$/, VARIABLES),
+      VARIABLES,
+    )
+    .optional(),
+  ...sources,
+} satisfies Record<keyof Tenancy['tenants'][string], z.ZodType>);
 
-const bound = z.number().int().min(1).optional();
-const poolSchema = z.object({ max: bound }).optional();
+const tenantsSchema = z
+  .record(z.string(), tenantSchema, 'tenants by their slugs')
+  .superRefine((tenants, context) => {
+    const wrong = Object.keys(tenants).find(slug => !isTenantSlug(slug));
+    if (wrong !== undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: [wrong],
+        message: 'a slug of a-z, 0-9 and - as its name',
+      });
+    }
+  });
 
-const enginesSchema = z.object({
-  processingInterval: z.custom<JsonValue>().optional(),
-  minProcessingInterval: z.custom<JsonValue>().optional(),
-  secretsDirectory: z.string().min(1).optional(),
-  inherit: z.array(z.string()).optional(),
-  role: z.enum(['all', 'none']).optional(),
-  keepRunning: z.boolean().optional(),
-  leaseSeconds: z.number().int().min(5).max(300).optional(),
+const duration = z.custom<JsonValue>(value => {
+  try {
+    return Boolean(readDuration(value as JsonValue));
+  } catch {
+    return false;
+  }
+}, "a duration such as { minutes: 15 } or '15m'");
+
+const enginesSchema = configKeys({
+  processingInterval: duration.default(PROCESSING_INTERVAL),
+  minProcessingInterval: duration.default(MIN_PROCESSING_INTERVAL),
+  secretsDirectory: z
+    .string('the path of a folder')
+    .min(1, 'the path of a folder')
+    .optional(),
+  inherit: z.array(z.string(), 'a list of keys').default([]),
+  role: z.enum(['all', 'none'], '"all" or "none"').default('all'),
+  keepRunning: z.boolean('true or false').default(false),
+  leaseSeconds: configInteger(5, 300).default(15),
   allow: z
     .array(
-      z.strictObject({
-        host: z.string().min(1),
-        paths: z.array(z.string()).optional(),
+      configKeys({
+        host: z.string('a host').min(1, 'a host'),
+        paths: z.array(z.string(), 'a list of paths').optional(),
       }),
+      'a list of hosts',
     )
-    .optional(),
-  pool: poolSchema,
-  sources: z
-    .object({
-      maxBytes: bound,
-      maxArchiveBytes: bound,
-      maxEntities: bound,
-      maxValues: bound,
-      maxDepth: bound,
-      timeout: z.custom<JsonValue>().optional(),
-    })
-    .optional(),
-});
+    .default([]),
+  pool: configKeys({ max: configInteger(1).default(20) }).prefault({}),
+  sources: configKeys({
+    maxBytes: configInteger(1).default(DEFAULT_BOUNDS.maxBytes),
+    maxArchiveBytes: configInteger(1).default(DEFAULT_BOUNDS.maxArchiveBytes),
+    maxEntities: configInteger(1).default(DEFAULT_BOUNDS.maxEntities),
+    maxValues: configInteger(1).default(DEFAULT_BOUNDS.maxValues),
+    maxDepth: configInteger(1).default(DEFAULT_BOUNDS.maxDepth),
+    timeout: duration.default({ milliseconds: DEFAULT_BOUNDS.timeoutMs }),
+  }).prefault({}),
+} satisfies Record<keyof Tenancy['engines'], z.ZodType>);
 
-const instancesSchema = z.object({
-  pool: poolSchema,
-  config: z.record(z.string(), jsonObject).optional(),
+const KEY = 'a list of keys such as scaffolder.defaultAuthor';
+
+const instancesSchema = configKeys({
+  // By `readTenancyConfig`.
+  shared: z.unknown().optional(),
+  pool: configKeys({ max: configInteger(1).default(10) }).prefault({}),
+  config: z.record(z.string(), jsonObject, 'keys and values').default({}),
   tenantKeys: z
-    .array(
-      z
-        .string()
-        .regex(
-          /^[A-Za-z][\w-]*(\.[A-Za-z][\w-]*)+$/,
-          'expected a key such as scaffolder.defaultAuthor',
-        ),
-    )
-    .optional(),
-});
+    .array(z.string(KEY).regex(/^[A-Za-z][\w-]*(\.[A-Za-z][\w-]*)+$/, KEY), KEY)
+    .default([]),
+} satisfies Record<keyof Tenancy['plugins'] | 'shared', z.ZodType>);
 
 /** The operator's settings for the tenants' engines in app-config. */
 export interface OperatorConfig {
@@ -180,132 +170,72 @@ export interface OperatorConfig {
 /**
  * Reads `tenancy.tenants`, `tenancy.engines` and `tenancy.plugins`.
  *
- * @throws Error that names the key, and no value
+ * @throws Error that names the key, and no secret
  */
 export function readOperatorConfig(config: Config): OperatorConfig {
-  refuseUnknownKeys(config.getOptional(ENGINES), ENGINES, ENGINES_KEYS);
-  refuseUnknownKeys(config.getOptional(POOL), POOL, INSTANCES_POOL_KEYS);
-  for (const [slug, tenant] of Object.entries(
-    config.getOptional<JsonObject>(TENANTS) ?? {},
-  )) {
-    refuseUnknownKeys(tenant, `${TENANTS}.${slug}`, TENANT_KEYS);
-  }
-  const tenants = parse(tenantsSchema, config.getOptional(TENANTS), TENANTS);
-  const engines = parse(enginesSchema, config.getOptional(ENGINES), ENGINES);
-  const plugins = parse(
-    instancesSchema,
-    config.getOptional(INSTANCES),
-    INSTANCES,
-  );
-  const sources = new Map<string, EngineSources>();
+  const tenants = parseConfig(config, TENANTS, tenantsSchema);
+  const engines = parseConfig(config, 'tenancy.engines', enginesSchema);
+  const plugins = parseConfig(config, 'tenancy.plugins', instancesSchema);
+  const configured = new Map<string, EngineSources>();
   const variables = new Map<string, readonly string[]>();
   for (const [slug, { secrets, ...tenant }] of Object.entries(tenants)) {
     variables.set(slug, secrets ?? []);
     if (tenant.catalog || tenant.integrations) {
-      sources.set(slug, tenant);
+      configured.set(slug, tenant);
     }
   }
-  if (sources.has(DEFAULT_TENANT_SLUG)) {
+  if (configured.has(DEFAULT_TENANT_SLUG)) {
     throw new Error(
       `Invalid ${TENANTS}.${DEFAULT_TENANT_SLUG}: the default tenant is fed by the ` +
         'catalog of the backend; configure it under catalog and integrations',
     );
   }
-  const minimum = engines.minProcessingInterval;
+  const { timeout, ...bounds } = engines.sources;
   return {
-    sources,
+    sources: configured,
     variables,
     secretsDirectory: engines.secretsDirectory,
-    inherit: checkInherited(engines.inherit ?? []),
-    plugins: {
-      config: plugins.config ?? {},
-      tenantKeys: plugins.tenantKeys ?? [],
-    },
-    processingInterval: readInterval(engines.processingInterval),
+    inherit: checkInherited(engines.inherit),
+    plugins: { config: plugins.config, tenantKeys: plugins.tenantKeys },
+    processingInterval: readDuration(engines.processingInterval) as JsonObject,
     minIntervalMs: durationToMilliseconds(
-      minimum === undefined
-        ? MIN_PROCESSING_INTERVAL
-        : readDuration(minimum, `${ENGINES}.minProcessingInterval`),
+      readDuration(engines.minProcessingInterval),
     ),
-    allow: engines.allow ?? [],
-    bounds: readBounds(engines.sources),
-    keepRunning: engines.keepRunning ?? false,
-    sessions: {
-      engines: engines.pool?.max ?? ENGINE_SESSIONS,
-      instances: plugins.pool?.max ?? INSTANCE_SESSIONS,
+    allow: engines.allow,
+    bounds: {
+      ...bounds,
+      timeoutMs: durationToMilliseconds(readDuration(timeout)),
     },
-    leases: {
-      role: engines.role ?? 'all',
-      leaseMs: (engines.leaseSeconds ?? LEASE_SECONDS) * 1000,
-    },
+    keepRunning: engines.keepRunning,
+    sessions: { engines: engines.pool.max, instances: plugins.pool.max },
+    leases: { role: engines.role, leaseMs: engines.leaseSeconds * 1000 },
   };
 }
 
-function readBounds({
-  timeout,
-  ...bounds
-}: NonNullable<z.infer<typeof enginesSchema>['sources']> = {}): SourceBounds {
-  return {
-    ...DEFAULT_BOUNDS,
-    ...Object.fromEntries(
-      Object.entries(bounds).filter(([, value]) => value !== undefined),
-    ),
-    ...(timeout !== undefined && {
-      timeoutMs: durationToMilliseconds(
-        readDuration(timeout, `${ENGINES}.sources.timeout`),
-      ),
-    }),
-  };
-}
-
-function readInterval(value: JsonValue | undefined): JsonValue {
-  if (value === undefined) {
-    return PROCESSING_INTERVAL as JsonObject;
-  }
-  return readDuration(value, `${ENGINES}.processingInterval`) as JsonObject;
-}
-
-/** @throws Error that names the key and the expected form */
-export function readDuration(value: JsonValue, key: string): HumanDuration {
-  try {
-    return readDurationFromConfig(new ConfigReader({ duration: value }), {
-      key: 'duration',
-    });
-  } catch {
-    throw new Error(
-      `Invalid ${key}: expected a duration such as { minutes: 15 } or '15m'`,
-    );
-  }
-}
-
-function parse<T extends z.ZodType>(
-  schema: T,
-  value: unknown,
-  key: string,
-): z.infer<T> {
-  const result = schema.safeParse(value ?? {});
-  if (!result.success) {
-    throw new Error(`Invalid ${describeIssue(result.error, key)}`);
-  }
-  return result.data;
+/** @throws Error unless it is a duration */
+export function readDuration(value: JsonValue): HumanDuration {
+  return readDurationFromConfig(new ConfigReader({ duration: value }), {
+    key: 'duration',
+  });
 }
 
 /** The first error: its place and the expected form. Zod names no values. */
-export function describeIssue(error: z.ZodError, root?: string): string {
+export function describeIssue(error: z.ZodError): string {
   const [issue] = error.issues;
-  const keys = issue.code === 'unrecognized_keys' ? [issue.keys[0]] : [];
-  const path = pathOf([...issue.path, ...keys], root);
   return issue.code === 'unrecognized_keys'
-    ? `${path}: there is no such property here`
-    : `${path}: ${issue.message}`;
+    ? `${pathOf([
+        ...issue.path,
+        issue.keys[0],
+      ])}: there is no such property here`
+    : `${pathOf(issue.path)}: expected ${issue.message}`;
 }
 
 /** As `catalog.locations[0].target`. */
-export function pathOf(steps: readonly PropertyKey[], root = ''): string {
+export function pathOf(steps: readonly PropertyKey[]): string {
   return steps.reduce<string>((path, step) => {
     if (typeof step === 'number') {
       return `${path}[${step}]`;
     }
     return path ? `${path}.${String(step)}` : String(step);
-  }, root);
+  }, '');
 }

@@ -1,6 +1,6 @@
 import type { TenantAuditEvent } from 'backstage-plugin-tenants-common';
 import { configKeys } from './parseConfig';
-import { filledText, integer, oneOf, url } from './values';
+import { filledText, configInteger, oneOf, url } from './values';
 
 /** The severities of Backstage's auditor, the lowest first. */
 const AUDIT_SEVERITIES = ['low', 'medium', 'high', 'critical'] as const;
@@ -32,7 +32,7 @@ export interface AuditConfig {
 }
 
 export const AUDIT = configKeys({
-  keepDays: integer(1, 3_650).default(90),
+  keepDays: configInteger(1, 3_650).default(90),
   minSeverity: oneOf(AUDIT_SEVERITIES).default('medium'),
   webhook: configKeys({ url: url.optional(), secret: filledText.optional() })
     // Placeholders of the environment that were left empty.

@@ -4,11 +4,14 @@ import { z } from 'zod';
 
 // Errors show neither their values nor what is below them.
 const SECRETS =
-  /\.(jwtSecret|password|secret|url|options|ssl|tokenCredential)\b|\.connection$/;
+  /\.(jwtSecret|password|secret|url|options|ssl|tokenCredential)\b|\.connection$|^tenancy\.(tenants|plugins\.config)\b/;
 
 /**
  * A part of the configuration with these keys and no others: Backstage would ignore a misspelt
  * one.
+ *
+ * @param shape - the messages of its errors are what is expected
+ * @public
  */
 export function configKeys<Shape extends z.ZodRawShape>(
   shape: Shape,
@@ -28,6 +31,7 @@ export function configKeys<Shape extends z.ZodRawShape>(
  * @param schema - the messages of its errors are what is expected
  * @throws `InputError` for an invalid value or an unknown key; it names the key and what is
  * expected, and shows no secret
+ * @public
  */
 export function parseConfig<T>(
   config: Config,

@@ -11,7 +11,7 @@ import {
   domains,
   filledText,
   flag,
-  integer,
+  configInteger,
   isTrue,
   identifier,
   oneOf,
@@ -182,7 +182,7 @@ const CONNECTION = connectionOr(
   configKeys({
     type: oneOf(['default', 'azure', 'cloudsql', 'rds']).optional(),
     host: filledText.optional(),
-    port: integer(1, 65_535).optional(),
+    port: configInteger(1, 65_535).optional(),
     user: identifier.optional(),
     password: filledText.optional(),
     database: identifier.optional(),
@@ -220,14 +220,14 @@ const TENANCY = configKeys({
   admins: elsewhere,
   adminsByPermission: elsewhere,
   limits: configKeys({
-    concurrency: integer(1, 10_000).optional(),
-    concurrencyBesideOthers: integer(1, 10_000).optional(),
-    queue: integer(0, 1_000_000).optional(),
-    requestsPerSecond: integer(1, 1_000_000).optional(),
-    burst: integer(1, 1_000_000).optional(),
+    concurrency: configInteger(1, 10_000).optional(),
+    concurrencyBesideOthers: configInteger(1, 10_000).optional(),
+    queue: configInteger(0, 1_000_000).optional(),
+    requestsPerSecond: configInteger(1, 1_000_000).optional(),
+    burst: configInteger(1, 1_000_000).optional(),
   }).prefault({}),
   permissions: configKeys({
-    maxDecisionAgeMs: integer(0, MAX_DECISION_AGE_MS).default(
+    maxDecisionAgeMs: configInteger(0, MAX_DECISION_AGE_MS).default(
       DEFAULT_DECISION_AGE_MS,
     ),
   }).prefault({}),
@@ -235,14 +235,14 @@ const TENANCY = configKeys({
   database: configKeys({
     connection: CONNECTION.default({}),
     pool: configKeys({
-      max: integer(1, 10_000).default(100),
-      idleTimeoutMs: integer(1, LONGEST_TIMER_MS).default(30_000),
-      connectionTimeoutMs: integer(1, LONGEST_TIMER_MS).default(2_000),
-      statementTimeoutMs: integer(1, LONGEST_TIMER_MS).default(30_000),
+      max: configInteger(1, 10_000).default(100),
+      idleTimeoutMs: configInteger(1, LONGEST_TIMER_MS).default(30_000),
+      connectionTimeoutMs: configInteger(1, LONGEST_TIMER_MS).default(2_000),
+      statementTimeoutMs: configInteger(1, LONGEST_TIMER_MS).default(30_000),
     }).prefault({}),
     replica: configKeys({
       connection: CONNECTION.default({}),
-      maxStalenessMs: integer(100, 3_600_000).default(5_000),
+      maxStalenessMs: configInteger(100, 3_600_000).default(5_000),
     }).prefault({}),
   }).prefault({}),
   engines: elsewhere,

@@ -26,9 +26,19 @@ export function oneOf<const Words extends readonly string[]>(words: Words) {
   return z.enum(words, words.map(word => JSON.stringify(word)).join(' or '));
 }
 
-/** Environment variables are texts. */
-export function integer(min: number, max: number) {
-  const expected = `a whole number from ${min} to ${max}`;
+/**
+ * A whole number, also as a text: environment variables are texts.
+ *
+ * @public
+ */
+export function configInteger(
+  min: number,
+  max: number = Number.MAX_SAFE_INTEGER,
+): z.ZodType<number> {
+  const expected =
+    max === Number.MAX_SAFE_INTEGER
+      ? `a whole number of ${min} or more`
+      : `a whole number from ${min} to ${max}`;
   return z
     .union([z.number(), z.string().regex(/^\d+$/, expected)], expected)
     .transform(Number)
