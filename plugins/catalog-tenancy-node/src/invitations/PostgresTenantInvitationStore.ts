@@ -12,7 +12,11 @@ import {
 } from 'backstage-plugin-tenants-common';
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdminDatabase } from '../database/AdminDatabase';
-import { changeMembers, type MemberDatabase } from '../members/changeMembers';
+import {
+  assertStillAdmin,
+  changeMembers,
+  type MemberDatabase,
+} from '../members/changeMembers';
 import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
@@ -89,7 +93,7 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
   async create(
     tenantSlug: string,
     request: CreateInvitation,
-    { by }: { by: string },
+    { by, whileAdmin }: { by: string; whileAdmin?: readonly string[] },
   ): Promise<{
     invitation: TenantInvitation;
     tenantName: string;
@@ -108,6 +112,10 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
         const { tenant_id, tenant_name } = await lockActiveTenant(transaction, {
           tenant_slug: tenantSlug,
         });
+        await assertStillAdmin(
+          { transaction, tenantId: tenant_id },
+          whileAdmin,
+        );
         await transaction.query(
           knex('tenant_invitations')
             .where({ tenant_id })

@@ -25,14 +25,15 @@ export interface TenantInvitationStore {
   /**
    * Invites into an active tenant.
    *
+   * @param options - `by`: who invites; `whileAdmin`: as of `TenantMemberStore.put`
    * @returns the invitation, and the token that accepts it, of which only a hash is stored
    * @throws `InputError` for an invalid invitation; `NotFoundError` as in `list`;
-   * `ConflictError` if the tenant has too many
+   * `ConflictError` if the tenant has too many; `NotAllowedError` by `whileAdmin`
    */
   create(
     tenantSlug: string,
     request: CreateInvitation,
-    options: { by: string },
+    options: { by: string; whileAdmin?: readonly string[] },
   ): Promise<{
     invitation: TenantInvitation;
     tenantName: string;

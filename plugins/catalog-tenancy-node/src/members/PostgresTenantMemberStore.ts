@@ -10,7 +10,11 @@ import type { TenancyPool } from '../pool/TenancyPool';
 import type { TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant } from '../tenants/activeTenant';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
-import { changeMembers, type MemberDatabase } from './changeMembers';
+import {
+  assertStillAdmin,
+  changeMembers,
+  type MemberDatabase,
+} from './changeMembers';
 import { normalizePrincipal, parsePrincipal } from './principals';
 import type {
   Membership,
@@ -106,7 +110,11 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
   async put(
     tenantSlug: string,
     member: { principal: string; role: TenantRole },
-    options: { by: string; keepAdmin?: boolean },
+    options: {
+      by: string;
+      keepAdmin?: boolean;
+      whileAdmin?: readonly string[];
+    },
   ): Promise<{
     member: TenantMember;
     outcome: 'created' | 'changed' | 'unchanged';
@@ -118,6 +126,7 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
       'member',
     );
     return this.#change('put a member', tenantSlug, async change => {
+      await assertStillAdmin(change, options.whileAdmin);
       const { transaction, tenantId } = change;
       const { knex } = transaction;
       const [before] = await transaction.query<MemberRow>(
@@ -154,10 +163,11 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
   async remove(
     tenantSlug: string,
     principal: string,
-    options: { keepAdmin?: boolean } = {},
+    options: { keepAdmin?: boolean; whileAdmin?: readonly string[] } = {},
   ): Promise<void> {
     const parsed = parsePrincipal(principal);
     await this.#change('remove a member', tenantSlug, async change => {
+      await assertStillAdmin(change, options.whileAdmin);
       const { transaction, tenantId } = change;
       const { knex } = transaction;
       const [removed] = await transaction.query<{ role: TenantRole }>(

@@ -79,14 +79,19 @@ export interface TenantMemberStore {
    * Adds a member to an active tenant, or changes the role of one.
    *
    * @param options - `by`: the user or service that makes the change; `keepAdmin`: refuses to
-   * demote the last admin
+   * demote the last admin; `whileAdmin`: the principals of who makes the change as an admin of the
+   * tenant, one of which must still be an admin when it is made
    * @throws `InputError` for an invalid principal or role; `NotFoundError` as in `list`;
-   * `ConflictError` by `keepAdmin`
+   * `ConflictError` by `keepAdmin`; `NotAllowedError` by `whileAdmin`
    */
   put(
     tenantSlug: string,
     member: { principal: string; role: TenantRole },
-    options: { by: string; keepAdmin?: boolean },
+    options: {
+      by: string;
+      keepAdmin?: boolean;
+      whileAdmin?: readonly string[];
+    },
   ): Promise<{
     member: TenantMember;
     outcome: 'created' | 'changed' | 'unchanged';
@@ -95,14 +100,14 @@ export interface TenantMemberStore {
   /**
    * Removes a member of an active tenant, with immediate effect.
    *
-   * @param options - `keepAdmin`: refuses to remove the last admin
+   * @param options - `keepAdmin`: refuses to remove the last admin; `whileAdmin`: as in `put`
    * @throws `InputError` for an invalid principal; `NotFoundError` if it is not a member, or as
-   * in `list`; `ConflictError` by `keepAdmin`
+   * in `list`; `ConflictError` by `keepAdmin`; `NotAllowedError` by `whileAdmin`
    */
   remove(
     tenantSlug: string,
     principal: string,
-    options?: { keepAdmin?: boolean },
+    options?: { keepAdmin?: boolean; whileAdmin?: readonly string[] },
   ): Promise<void>;
 
   /**

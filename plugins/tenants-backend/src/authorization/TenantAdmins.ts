@@ -40,8 +40,9 @@ export class TenantAdmins {
 
   /**
    * @param what - the part of the tenant, for the error
-   * @returns whether the tenant must keep an admin: a tenant's own admins must not lock
-   * themselves out
+   * @returns `keepAdmin`: whether the tenant must keep an admin: a tenant's own admins must not
+   * lock themselves out; `whileAdmin`: the principals of such an admin, who may be removed before
+   * the change is made
    * @throws NotAllowedError if the caller may not, with the same message for an unknown tenant
    */
   async assertMay(
@@ -54,16 +55,14 @@ export class TenantAdmins {
       | 'the engine'
       | 'the shares'
       | 'the use',
-  ): Promise<{ keepAdmin: boolean }> {
+  ): Promise<{ keepAdmin: boolean; whileAdmin?: string[] }> {
     if (isWithinRestrictions(credentials.principal, permission)) {
       if (this.options.administrators.isListed(credentials)) {
         return { keepAdmin: false };
       }
-      if (
-        (await this.#isAdminOf(credentials, tenantSlug)) &&
-        (await this.#isAllowed(credentials, permission))
-      ) {
-        return { keepAdmin: true };
+      const principals = await this.#adminOf(credentials, tenantSlug);
+      if (principals && (await this.#isAllowed(credentials, permission))) {
+        return { keepAdmin: true, whileAdmin: principals };
       }
     }
     throw new NotAllowedError(
@@ -72,16 +71,18 @@ export class TenantAdmins {
     );
   }
 
-  async #isAdminOf(
+  /** The principals of a caller that is an admin of the tenant. */
+  async #adminOf(
     credentials: CallerCredentials,
     tenantSlug: string,
-  ): Promise<boolean> {
+  ): Promise<string[] | undefined> {
     const tenant = await this.options.directory.findActive(tenantSlug);
     if (!tenant) {
-      return false;
+      return undefined;
     }
     const principals = await principalsOf(credentials, this.options);
-    return (await this.options.members.roleOf(tenant, principals)) === 'admin';
+    const role = await this.options.members.roleOf(tenant, principals);
+    return role === 'admin' ? principals : undefined;
   }
 
   async #isAllowed(

@@ -26,7 +26,7 @@ export const tenantAdminAccess =
   ) =>
   (
     permission: BasicPermission,
-  ): Access<{ by: string; keepAdmin: boolean }> => ({
+  ): Access<{ by: string; keepAdmin: boolean; whileAdmin?: string[] }> => ({
     changes: permission.attributes.action !== 'read',
     check: async (credentials, { params }) => ({
       by: nameOf(credentials),

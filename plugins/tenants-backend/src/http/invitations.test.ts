@@ -387,6 +387,47 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     },
   );
 
+  it.each([
+    [
+      'an invitation',
+      () => by(JANE).post('/acme/invitations', { role: 'admin' }),
+    ],
+    [
+      'a member',
+      () =>
+        by(JANE).put(`/acme/members/${encodeURIComponent(JANE)}`, {
+          role: 'admin',
+        }),
+    ],
+  ])('%s is not made by an admin who is being removed', async (_, make) => {
+    await database.fill({ acme: { [JANE]: 'admin' } });
+    await database.client.query('begin');
+    await database.client.query(
+      `select from tenants where tenant_slug = 'acme' for update`,
+    );
+    await database.client.query(
+      'delete from tenant_members where principal = $1',
+      [JANE],
+    );
+    const making = make();
+    await waitUntil('the admin to wait for the tenant', async () => {
+      await database.client.query('select pg_stat_clear_snapshot()');
+      const { rows } = await database.client.query(
+        `select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length > 0;
+    });
+    await database.client.query('commit');
+    const { status, body } = await making;
+    expect([status, body.error?.name]).toEqual([403, 'NotAllowedError']);
+    const { rows } = await database.client.query(
+      `select principal as kept from tenant_members
+        union all select created_by from tenant_invitations`,
+    );
+    expect(rows).toEqual([]);
+  });
+
   it('a service accepts none', async () => {
     const { token } = await invite();
     expect((await accept(backend.service(CI), token)).status).toBe(403);
