@@ -36,6 +36,10 @@ export const SHARE_TIMING: ShareTiming = { lookMs: 5_000, ownMs: 60_000 };
 const MOST_ENTITIES = 10_000;
 /** Receiving tenants that this process feeds at a time. */
 const FEEDS = 2;
+/** For which a round waits for a tenant, such as one whose tables are locked. */
+const PATIENCE_MS = 2_000;
+/** Turns at a time, with those of such tenants: each may wait with a session of the engines. */
+const MOST_TURNS = 8;
 const STOP_MS = 2_000;
 
 interface SharedEntitiesOptions {
@@ -99,6 +103,8 @@ export class SharedEntities {
   readonly #stopping = new AbortController();
   readonly #shared = new Map<string, Shared>();
   readonly #given = new Map<string, Given>();
+  /** Turns of tenants that have not ended, also those that a round has waited for no longer. */
+  readonly #underWay = new Set<string>();
   #hurried = new AbortController();
   #loop: Promise<void> = Promise.resolve();
 
@@ -175,16 +181,36 @@ export class SharedEntities {
             const known = some.filter(({ shareId }) =>
               this.#shared.has(shareId),
             );
-            await this.#feedSafely(receiver, this.#offer(known, offers), {
-              noted: before,
-              unread: some
-                .filter(share => !known.includes(share))
-                .map(({ shareId }) => shareId),
-            });
+            const offer = this.#offer(known, offers);
+            const unread = some
+              .filter(share => !known.includes(share))
+              .map(({ shareId }) => shareId);
+            await this.#patiently(receiver, () =>
+              this.#feedSafely(receiver, offer, { noted: before, unread }),
+            );
           }
         }),
       ),
     );
+  }
+
+  /** Waits for the turn of a tenant as long as it delays the others little. */
+  async #patiently(name: string, turn: () => Promise<void>): Promise<void> {
+    if (this.#underWay.has(name) || this.#underWay.size >= MOST_TURNS) {
+      return;
+    }
+    this.#underWay.add(name);
+    const over = new AbortController();
+    const ended = turn().finally(() => {
+      this.#underWay.delete(name);
+      over.abort();
+    });
+    await Promise.race([
+      ended,
+      delay(PATIENCE_MS, undefined, { ref: false, signal: over.signal }).catch(
+        () => undefined,
+      ),
+    ]);
   }
 
   /** Reads the entities of shares that have changed, or whose source has. */
@@ -200,16 +226,16 @@ export class SharedEntities {
       bySource.set(tenantId, [...(bySource.get(tenantId) ?? []), share]);
     }
     for (const [tenantId, some] of bySource) {
-      try {
-        await this.#readSource(tenantId, some);
-      } catch (error) {
+      await this.#patiently(`source ${tenantId}`, () =>
         // Its receivers keep their copies, and get those of others.
-        this.#options.logger.debug(
-          `What tenant ${tenantId} shares is read again: ${
-            toError(error).message
-          }`,
-        );
-      }
+        this.#readSource(tenantId, some).catch(error => {
+          this.#options.logger.debug(
+            `What tenant ${tenantId} shares is read again: ${
+              toError(error).message
+            }`,
+          );
+        }),
+      );
     }
   }
 
@@ -339,6 +365,9 @@ export class SharedEntities {
       return;
     }
     const { mutations, pool, status } = this.#options;
+    // Left out of the map, and so forgotten, if the tenant's work is given up meanwhile.
+    const feeding: Given = { version: '', lookedAt: -Infinity };
+    this.#given.set(receiver, feeding);
     const own = await readOwn(pool, receiver, [...offer.copies.keys()]);
     // Not from memory: another process may have had the lease meanwhile, and tables of an engine
     // that are gone are made anew.
@@ -362,7 +391,7 @@ export class SharedEntities {
     }
     // The copies of ended shares are deleted, so their notes are too.
     await status.writeCopies(receiver, notes, { keep: unread });
-    this.#given.set(receiver, { version, lookedAt: now });
+    Object.assign(feeding, { version, lookedAt: now });
   }
 
   /** Whether a tenant may have got entities of its own since the last look at them. */

@@ -471,6 +471,48 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     });
   });
 
+  it('follows changes while the tables of other tenants that receive it are locked', async () => {
+    await feed('acme', entity('API', 'a'));
+    await share('acme', 'all', 'kind=api');
+    const others = ['globex', 'initech'];
+    for (const slug of [...others, 'umbrella']) {
+      await eventuallyHas(slug, 'API a of acme');
+    }
+    await client.query('begin');
+    for (const slug of others) {
+      await client.query(
+        `lock table ${engineSchemaOf(
+          tenants.idOf(slug),
+        )}.refresh_state_references in access exclusive mode`,
+      );
+    }
+    await feed('acme', entity('API', 'a'), entity('API', 'b'));
+    await waitUntil('both to be waited for', async () => {
+      await client.query('select pg_stat_clear_snapshot()');
+      const { rows } = await client.query(
+        `select distinct l.relation from pg_locks l
+           join pg_class c on c.oid = l.relation
+          where not l.granted and c.relname = 'refresh_state_references'`,
+      );
+      return rows.length === others.length;
+    });
+    await feed(
+      'acme',
+      entity('API', 'a'),
+      entity('API', 'b'),
+      entity('API', 'c'),
+    );
+    const all = ['API a of acme', 'API b of acme', 'API c of acme'];
+    await eventuallyHas('umbrella', ...all);
+    for (const slug of others) {
+      await expect(namesOf(slug)).resolves.toEqual(['API a of acme']);
+    }
+    await client.query('commit');
+    for (const slug of others) {
+      await eventuallyHas(slug, ...all);
+    }
+  });
+
   it('is at rest what a model says, after random entities, shares, ends and conflicts', async () => {
     let seed = Number(process.env.SHARES_SEED ?? 7);
     const random = (below: number) => {
