@@ -52,14 +52,20 @@ const TIMEOUT_MS = 10_000;
 
 const SOURCE_ERRORS = 20;
 
+/**
+ * The most engines that one statement reads: it locks each of their tables and indexes, for which
+ * the server has room for some thousand.
+ */
+const ENGINES_PER_STATEMENT = 50;
+
 /** Errors are counted by reading all rows of an engine, for a list that must not wait for it. */
 const COUNT_TIMEOUT_MS = 2_000;
 
 /** Only entities that a source still has: others are deleted within a minute. */
 const fromErrorsOf = (schema: string) =>
-  `from ${escapeIdentifier(schema)}.refresh_state s
+  `from ${schema}.refresh_state s
   where errors like '[{%' and exists (
-        select from ${escapeIdentifier(schema)}.refresh_state_references r
+        select from ${schema}.refresh_state_references r
          where r.target_entity_ref = s.entity_ref)`;
 
 interface StoreOptions {
@@ -194,62 +200,60 @@ export class EngineStatusStore {
   async #readDueIn(
     schemas: Map<string, string>,
   ): Promise<Map<string, Date | null>> {
-    if (schemas.size === 0) {
-      return new Map();
-    }
+    const found = new Map<string, Date | null>();
     // Two look-ups in an index for each.
-    const statements = [...schemas.keys()].map(schema => {
+    const statements = statementsFor(schemas, (schema, tenantId) => {
       const first = (table: string, column: string) =>
-        `(select min(${column}) from ${escapeIdentifier(
-          schema,
-        )}.${table} where ${column} <= now())`;
-      return `select ${escapeLiteral(schema)} as schema, least(${first(
+        `(select min(${column}) from ${schema}.${table} where ${column} <= now())`;
+      return `select ${tenantId} as "tenantId", least(${first(
         'refresh_state',
         'next_update_at',
       )}, ${first('stitch_queue', 'next_stitch_at')}) as due`;
     });
-    const { rows } = await this.#pool.query<{
-      schema: string;
-      due: Date | null;
-    }>(statements.join('\nunion all\n'));
-    return new Map(
-      rows.map(({ schema, due }) => [schemas.get(schema) ?? schema, due]),
-    );
+    for (const statement of statements) {
+      const { rows } = await this.#pool.query<{
+        tenantId: string;
+        due: Date | null;
+      }>(statement);
+      rows.forEach(({ tenantId, due }) => found.set(tenantId, due));
+    }
+    return found;
   }
 
   /**
-   * The number of locations and entities with errors, by tenant; empty if counting takes too
-   * long.
+   * The number of locations and entities with errors, by tenant; without those that are not
+   * counted in time.
    */
   async #countErrorsIn(
     schemas: Map<string, string>,
   ): Promise<Map<string, number>> {
-    if (schemas.size === 0) {
-      return new Map();
-    }
-    const statements = [...schemas.keys()].map(
-      schema =>
-        `select ${escapeLiteral(
+    const found = new Map<string, number>();
+    const until = performance.now() + COUNT_TIMEOUT_MS;
+    const statements = statementsFor(
+      schemas,
+      (schema, tenantId) =>
+        `select ${tenantId} as "tenantId", count(*)::int as errors ${fromErrorsOf(
           schema,
-        )} as schema, count(*)::int as errors ${fromErrorsOf(schema)}`,
+        )}`,
     );
     try {
-      const rows = await this.#query<{ schema: string; errors: number }>(
-        `set local statement_timeout = ${COUNT_TIMEOUT_MS}`,
-        statements.join('\nunion all\n'),
-      );
-      return new Map(
-        rows.map(({ schema, errors }) => [
-          schemas.get(schema) ?? schema,
-          errors,
-        ]),
-      );
-    } catch (error) {
-      if (hasCode(error, QUERY_CANCELED)) {
-        return new Map();
+      for (const statement of statements) {
+        const left = Math.ceil(until - performance.now());
+        if (left <= 0) {
+          break;
+        }
+        const rows = await this.#query<{ tenantId: string; errors: number }>(
+          `set local statement_timeout = ${left}`,
+          statement,
+        );
+        rows.forEach(({ tenantId, errors }) => found.set(tenantId, errors));
       }
-      throw error;
+    } catch (error) {
+      if (!hasCode(error, QUERY_CANCELED)) {
+        throw error;
+      }
     }
+    return found;
   }
 
   /** The locations of an engine that could not be read, and the entities that are not valid. */
@@ -273,7 +277,7 @@ export class EngineStatusStore {
          from (select entity_ref as "entityRef", next_update_at as "nextTryAt",
                       ${readable('unprocessed_entity')} as entity,
                       ${readable('errors')} as errors
-                 ${fromErrorsOf(schema)}
+                 ${fromErrorsOf(escapeIdentifier(schema))}
                 order by entity_ref like 'location:%' desc, entity_ref
                 limit ${SOURCE_ERRORS}) f`,
     );
@@ -435,6 +439,24 @@ export class EngineStatusStore {
       // After a failure a statement may be under way, and the role another one.
       client.release(!isDone);
     }
+  }
+}
+
+/**
+ * A few statements that together have a row of each engine.
+ *
+ * @param schemas - the tenants by the schemas of their engines
+ * @param select - makes the part for one, of its schema and its tenant, both quoted
+ */
+function* statementsFor(
+  schemas: Map<string, string>,
+  select: (schema: string, tenantId: string) => string,
+): Generator<string> {
+  const parts = [...schemas].map(([schema, tenantId]) =>
+    select(escapeIdentifier(schema), escapeLiteral(tenantId)),
+  );
+  while (parts.length > 0) {
+    yield parts.splice(0, ENGINES_PER_STATEMENT).join('\nunion all\n');
   }
 }
 

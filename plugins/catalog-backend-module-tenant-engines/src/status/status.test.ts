@@ -28,6 +28,8 @@ import {
 // The plugin itself, by which tenants are paused and looked at.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import tenantsPlugin from 'backstage-plugin-tenants-backend';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { randomUUID } from 'node:crypto';
 import request from 'supertest';
 import { SourceServer } from '../__testUtils__/SourceServer';
 import { TenantSources } from '../__testUtils__/TenantSources';
@@ -341,6 +343,45 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
         ),
       );
     }
+  });
+
+  it('of many engines locks the tables of few at a time', async () => {
+    const ids = Array.from({ length: 120 }, () => randomUUID());
+    const schemas = ids.map(engineSchemaOf);
+    const other = EngineStatusStore.create({
+      connection: tenants.connection,
+      schema: 'tenancy',
+    });
+    await withClient(tenants.connection, async client => {
+      for (const schema of schemas) {
+        await client.query(
+          `create schema ${schema};
+           create table ${schema}.refresh_state (entity_ref text, errors text, next_update_at timestamptz);
+           create table ${schema}.refresh_state_references (target_entity_ref text);
+           create table ${schema}.stitch_queue (next_stitch_at timestamptz)`,
+        );
+      }
+      await client.query(`begin; lock table ${schemas.at(-1)}.refresh_state`);
+      const reports = other.report(ids);
+      const locks = await waitUntil('a statement to wait', async () => {
+        await client.query('select pg_stat_clear_snapshot()');
+        const { rows } = await client.query(
+          `select count(distinct c.relnamespace)::int as engines
+             from pg_locks l join pg_class c on c.oid = l.relation
+            where c.relnamespace = any ($1::regnamespace[]) and l.pid <> pg_backend_pid()
+            group by l.pid having not bool_and(l.granted)`,
+          [schemas],
+        );
+        return rows.length > 0 && rows;
+      });
+      expect(Math.max(...locks.map(({ engines }) => engines))).toBeLessThan(60);
+      await client.query('rollback');
+      const { size } = await reports.finally(() => other.close());
+      expect(size).toBe(ids.length);
+      for (const schema of schemas) {
+        await client.query(`drop schema ${schema} cascade`);
+      }
+    });
   });
 
   it('is counted in metrics, whose number no tenant changes', async () => {

@@ -3,9 +3,6 @@ import type { EnginePool, SchemaDatabase } from './EnginePool';
 import type { BackgroundWork } from './BackgroundWork';
 import { type Due, Hibernation } from './Hibernation';
 
-/** How many engines one statement looks at. */
-const BATCH_SIZE = 50;
-
 /** Are processed within a second or two. */
 const FEW_ITEMS = 100;
 
@@ -88,10 +85,8 @@ export class SleepingEngines {
     const sleeping = [...this.#engines]
       .filter(([, hibernation]) => hibernation.isAsleep)
       .map(([tenantId]) => tenantId);
-    for (let i = 0; i < sleeping.length; i += BATCH_SIZE) {
-      const oldest = await this.#readOldest(sleeping.slice(i, i + BATCH_SIZE));
-      oldest.forEach((since, tenantId) => since && this.wake(tenantId));
-    }
+    const oldest = await this.#readOldest(sleeping);
+    oldest.forEach((since, tenantId) => since && this.wake(tenantId));
   }
 
   async #readDue(tenantId: string): Promise<Due> {

@@ -202,6 +202,8 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await expect(slugsOf('orderBy=name&limit=2&offset=2')).resolves.toEqual(
           [3, 'acme'],
         );
+        // Not of all tenants where a page needs but one.
+        expect(engines.reports.mock.lastCall).toEqual([[acme.tenant_id]]);
       });
     });
 

@@ -45,13 +45,20 @@ export async function listSummaries(
     return { items: await addEntities(stated, from), totalItems };
   }
   // A filter by state, or another order, requires reading all tenants.
-  const stated = await addStates(await listAll(query, from), from);
-  const found = stated
-    .filter(tenant => !state || isIn(state, tenant))
-    .sort(ORDERS[orderBy]);
   const { offset, limit } = page;
+  const pageOf = <T extends Tenant>(tenants: T[]) =>
+    tenants.sort(ORDERS[orderBy]).slice(offset, offset + limit);
+  const all = await listAll(query, from);
+  if (!state) {
+    const stated = await addStates(pageOf(all), from);
+    return {
+      items: await addEntities(stated, from),
+      totalItems: all.length,
+    };
+  }
+  const found = (await addStates(all, from)).filter(each => isIn(state, each));
   return {
-    items: await addEntities(found.slice(offset, offset + limit), from),
+    items: await addEntities(pageOf(found), from),
     totalItems: found.length,
   };
 }
@@ -90,7 +97,6 @@ async function listAll(
   }
 }
 
-/** Adds the states with a constant number of statements. */
 async function addStates(
   tenants: Tenant[],
   { engines, engineStore }: From,
