@@ -42,7 +42,7 @@ export function addInvitationRoutes(
   async function send(
     slug: string,
     tenantName: string,
-    { email, link, role, created_by, expires_at }: CreatedInvitation,
+    { email, link, role, created_by, expires_at, token }: CreatedInvitation,
   ): Promise<boolean> {
     if (!sender || email === null) {
       return false;
@@ -59,8 +59,10 @@ export function addInvitationRoutes(
       });
       return true;
     } catch (error) {
+      // The error may quote what was to be sent.
+      const said = String(error).replaceAll(token, '<token>');
       logger.warn(
-        `An invitation into the tenant '${slug}' could not be sent: ${error}`,
+        `An invitation into the tenant '${slug}' could not be sent: ${said}`,
       );
       return false;
     }

@@ -44,6 +44,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
   const send = jest.fn();
   const audited = jest.fn();
   const asked = jest.fn();
+  const warned = jest.fn();
   const identities = catalogServiceMock({
     entities: [
       user('jane', 'Jane@Example.com'),
@@ -74,6 +75,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
             ),
           }),
         }),
+        mockServices.logger.mock({ warn: warned }).factory,
         mockServices.auditor.mock({
           createEvent: async ({ request: _, ...event }) => {
             audited(event);
@@ -105,6 +107,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
 
   beforeEach(async () => {
     send.mockReset();
+    warned.mockReset();
     audited.mockReset();
     await database.fill();
   });
@@ -244,9 +247,14 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
         },
       ],
     ]);
-    send.mockRejectedValue(new Error('no mail today'));
+    send.mockImplementation(async sending => {
+      throw new Error(`no mail today with ${sending.link}`);
+    });
     const other = await invite(request);
     expect(other.sent).toBe(false);
+    const said = JSON.stringify(warned.mock.calls);
+    expect(said).toContain('no mail today');
+    expect(said).not.toContain(other.token);
     for (const each of [token, other.token]) {
       expect((await accept(by(JANE), each)).status).toBe(201);
     }
@@ -390,11 +398,11 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
   it.each([
     [
       'an invitation',
-      () => by(JANE).post('/acme/invitations', { role: 'admin' }),
+      async () => by(JANE).post('/acme/invitations', { role: 'admin' }),
     ],
     [
       'a member',
-      () =>
+      async () =>
         by(JANE).put(`/acme/members/${encodeURIComponent(JANE)}`, {
           role: 'admin',
         }),
