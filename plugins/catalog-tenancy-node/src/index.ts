@@ -71,8 +71,8 @@ export {
   PreconditionFailedError,
   type TenantEngineChanges,
   type TenantEngineRecord,
-  type TenantEngineStore,
-} from './engines/TenantEngineStore';
+} from './engines/TenantEngineRecord';
+export { type TenantEngineStore } from './engines/TenantEngineStore';
 export {
   type ProvidedEntity,
   type TenantEngines,
@@ -91,7 +91,7 @@ export {
   type TenantInvitationsExtensionPoint,
   tenantInvitationsExtensionPoint,
 } from './invitations/extensionPoint';
-export { type TenantInvitationStore } from './invitations/TenantInvitations';
+export { type TenantInvitationStore } from './invitations/TenantInvitationStore';
 export {
   normalizePrincipal,
   parsePrincipal,
@@ -104,9 +104,9 @@ export {
   type PutMember,
   type TenantMember,
   type TenantMembers,
-  type TenantMemberStore,
   type TenantRole,
 } from './members/TenantMembers';
+export { type TenantMemberStore } from './members/TenantMemberStore';
 export { type TenantOwnership } from './members/TenantOwnership';
 export {
   AdminAccessError,
@@ -133,8 +133,11 @@ export { type OperationCounts } from './pool/TenantConcurrency';
 export { ReadReplica, type ReplicaCounts } from './replica/ReadReplica';
 export { type ReadReplicaOptions } from './replica/ReplicaWatch';
 export * from './services';
-export { type TenantSignInStore } from './signIn/TenantSignIns';
-export { type ActiveShare, type TenantShareStore } from './shares/TenantShares';
+export { type TenantSignInStore } from './signIn/TenantSignInStore';
+export {
+  type ActiveShare,
+  type TenantShareStore,
+} from './shares/TenantShareStore';
 export { type RequestsUnderWay } from './tenants/RequestsUnderWay';
 export { Coalescer, type CoalescedOptions } from './work/Coalescer';
 export { type EventLoopWatch } from './work/EventLoopWatch';

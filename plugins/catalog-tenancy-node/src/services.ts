@@ -17,20 +17,17 @@ import { readTenancyConfig } from './config/readTenancyConfig';
 import type { TenantLimits } from './pool/TenantLimits';
 import { startTenancy, type Tenancy } from './startup/startTenancy';
 import { TenancyHealth } from './startup/TenancyHealth';
-import { PostgresTenantInvitationStore } from './invitations/PostgresTenantInvitationStore';
-import type { TenantInvitationStore } from './invitations/TenantInvitations';
-import { PostgresTenantMemberStore } from './members/PostgresTenantMemberStore';
-import type { TenantMembers, TenantMemberStore } from './members/TenantMembers';
+import { TenantInvitationStore } from './invitations/TenantInvitationStore';
+import { TenantMemberStore } from './members/TenantMemberStore';
+import type { TenantMembers } from './members/TenantMembers';
 import {
   CatalogTenantOwnership,
   type TenantOwnership,
 } from './members/TenantOwnership';
-import { PostgresTenantShareStore } from './shares/PostgresTenantShareStore';
-import type { TenantShareStore } from './shares/TenantShares';
-import { PostgresTenantSignInStore } from './signIn/PostgresTenantSignInStore';
-import type { TenantSignInStore } from './signIn/TenantSignIns';
+import { TenantShareStore } from './shares/TenantShareStore';
+import { TenantSignInStore } from './signIn/TenantSignInStore';
 import { type RegistryChange } from './tenants/ChangeListener';
-import { PostgresTenantStore } from './tenants/PostgresTenantStore';
+import { TenantStore } from './tenants/TenantStore';
 import { RegistrySnapshot } from './tenants/RegistrySnapshot';
 import { RequestsUnderWay } from './tenants/RequestsUnderWay';
 import { EventLoopWatch } from './work/EventLoopWatch';
@@ -41,14 +38,10 @@ import {
   type TenantGate,
   type TenantGates,
 } from './tenants/TenantGate';
-import { type TenantStore } from './tenants/TenantStore';
 import { PostgresTenantUsageStore } from './usage/PostgresTenantUsageStore';
 import type { TenantUsageStore } from './usage/TenantUsageStore';
-import { PostgresTenantEngineStore } from './engines/PostgresTenantEngineStore';
-import type {
-  TenantEngineChanges,
-  TenantEngineStore,
-} from './engines/TenantEngineStore';
+import { TenantEngineStore } from './engines/TenantEngineStore';
+import type { TenantEngineChanges } from './engines/TenantEngineRecord';
 import { NO_TENANT_ENGINES, type TenantEngines } from './engines/TenantEngines';
 import { NO_TENANT_PLUGINS, type TenantPlugins } from './engines/TenantPlugins';
 
@@ -412,7 +405,7 @@ export const tenantMemberStoreServiceRef = pluginService(
   'catalog-tenancy.member-store',
   { ...forChanges, members: tenantMembersServiceRef },
   ({ tenancy: { pool }, admin, members }): TenantMemberStore =>
-    new PostgresTenantMemberStore({ pool, admin, members }),
+    new TenantMemberStore({ pool, admin, members }),
 );
 
 /**
@@ -425,7 +418,7 @@ export const tenantInvitationStoreServiceRef = pluginService(
   'catalog-tenancy.invitation-store',
   { ...forChanges, members: tenantMembersServiceRef },
   ({ tenancy: { pool }, admin, members }): TenantInvitationStore =>
-    new PostgresTenantInvitationStore({ pool, admin, members }),
+    new TenantInvitationStore({ pool, admin, members }),
 );
 
 /**
@@ -438,7 +431,7 @@ export const tenantShareStoreServiceRef = pluginService(
   'catalog-tenancy.share-store',
   forChanges,
   ({ tenancy: { pool }, admin }): TenantShareStore =>
-    new PostgresTenantShareStore({ pool, admin }),
+    new TenantShareStore({ pool, admin }),
 );
 
 /**
@@ -451,7 +444,7 @@ export const tenantSignInStoreServiceRef = pluginService(
   'catalog-tenancy.sign-in-store',
   forChanges,
   ({ tenancy: { pool }, admin }): TenantSignInStore =>
-    new PostgresTenantSignInStore({ pool, admin }),
+    new TenantSignInStore({ pool, admin }),
 );
 
 /**
@@ -507,7 +500,7 @@ export const tenantStoreServiceRef = pluginService(
     directory: tenantDirectoryServiceRef,
   },
   ({ tenancy, admin, database, directory }): TenantStore =>
-    new PostgresTenantStore({
+    new TenantStore({
       pool: tenancy.pool,
       admin,
       database,
@@ -536,7 +529,7 @@ export const tenantEngineStoreServiceRef = pluginService(
   'catalog-tenancy.tenant-engine-store',
   { ...forChanges, changes: tenantEngineChangesServiceRef },
   ({ tenancy: { pool }, admin, changes }): TenantEngineStore =>
-    new PostgresTenantEngineStore({ pool, admin, changes }),
+    new TenantEngineStore({ pool, admin, changes }),
 );
 
 /**

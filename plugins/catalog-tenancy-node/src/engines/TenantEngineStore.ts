@@ -1,80 +1,77 @@
-import { CustomErrorBase } from '@backstage/errors';
+import { ConflictError, InputError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
-import { createHash } from 'node:crypto';
-
-/**
- * The engine of a tenant. Every tenant has one except the default tenant, which the backend's
- * own catalog plugin feeds.
- *
- * @public
- */
-export interface TenantEngineRecord {
-  /** A UUID. */
-  tenantId: string;
-  /** The tenant's slug. */
-  tenantSlug: string;
-  /** Whether the tenant is active; the engine of a deleted one is stopped. */
-  isActive: boolean;
-  /** The configuration from the registry; secrets are references only. */
-  catalogConfig?: JsonObject;
-  /** When the configuration was last written. */
-  configUpdatedAt?: Date;
-  /** The user or service that wrote it. */
-  configUpdatedBy?: string;
-  /** When the engine was paused; absent if it is not. */
-  pausedAt?: Date;
-  /** The user or service that paused it. */
-  pausedBy?: string;
-}
-
-/**
- * A hash of an engine's configuration, which changes only with the content.
- *
- * @public
- */
-export function configRevisionOf({
-  catalogConfig,
-}: Pick<TenantEngineRecord, 'catalogConfig'>): string {
-  // Keys are in the order of jsonb. The time of the last write does not identify a revision:
-  // two writes may fall into the same millisecond.
-  return createHash('sha256')
-    .update(JSON.stringify(catalogConfig ?? null))
-    .digest('base64url');
-}
-
-/**
- * The target of a write has changed since the caller read it. HTTP status 412.
- *
- * @public
- */
-export class PreconditionFailedError extends CustomErrorBase {
-  /** Identifies the error in serialized form. */
-  name = 'PreconditionFailedError' as const;
-  /** The status that Backstage answers with. */
-  readonly statusCode = 412;
-}
+import type { Knex } from 'knex';
+import { isStorable } from '../catalog/conditions';
+import type { AdminDatabase } from '../database/AdminDatabase';
+import type { TenancyPool } from '../pool/TenancyPool';
+import { findActiveTenant } from '../tenants/activeTenant';
+import { changeTenant, type TenantChange } from '../tenants/changeTenant';
+import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
+import {
+  type EngineRow,
+  listEngines,
+  selectEngines,
+  toEngineRecord,
+} from './records';
+import {
+  configRevisionOf,
+  PreconditionFailedError,
+  type TenantEngineChanges,
+  type TenantEngineRecord,
+} from './TenantEngineRecord';
 
 /**
  * The configuration of tenants' catalog engines. It checks no permissions.
  *
  * Changes take the administrator's path.
  *
+ * A change locks the tenant's row until the commit: `changeTenant`.
+ *
  * @public
  */
-export interface TenantEngineStore {
+export class TenantEngineStore {
+  readonly #database: {
+    pool: TenancyPool;
+    admin: AdminDatabase;
+    changes: Pick<TenantEngineChanges, 'changed'>;
+  };
+
+  /**
+   * @param options - `changes`: the listeners of this process, called directly; other processes
+   * are notified by NOTIFY
+   */
+  constructor(options: {
+    pool: TenancyPool;
+    admin: AdminDatabase;
+    changes: Pick<TenantEngineChanges, 'changed'>;
+  }) {
+    this.#database = options;
+  }
+
   /**
    * All records, including deleted tenants, ordered by slug. One statement.
    *
    * @param options - `tenantIds`: only these tenants
    */
-  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]>;
+  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
+    return listEngines(this.#database.pool, options);
+  }
 
   /**
    * The record of an active tenant; undefined for the default tenant.
    *
    * @throws `NotFoundError` if there is no such tenant, or it is deleted
    */
-  get(tenantSlug: string): Promise<TenantEngineRecord | undefined>;
+  async get(tenantSlug: string): Promise<TenantEngineRecord | undefined> {
+    const { pool } = this.#database;
+    const { tenant_id } = await findActiveTenant(pool, {
+      tenant_slug: tenantSlug,
+    });
+    const [row] = await pool.query<EngineRow>(knex =>
+      selectEngines(knex).where('t.tenant_id', tenant_id),
+    );
+    return row && toEngineRecord(row);
+  }
 
   /**
    * Replaces the configuration of an active tenant's engine. Call
@@ -86,11 +83,36 @@ export interface TenantEngineStore {
    * `ConflictError` for the default tenant; `PreconditionFailedError` if the current revision
    * is not in `ifRevisionIn`
    */
-  putConfig(
+  async putConfig(
     tenantSlug: string,
     config: JsonObject,
     options: { by: string; ifRevisionIn?: readonly string[] },
-  ): Promise<TenantEngineRecord>;
+  ): Promise<TenantEngineRecord> {
+    refuseUnstorable(config);
+    return this.#change(
+      'configure the engine of a tenant',
+      tenantSlug,
+      async change => {
+        // Read under the lock, so that two writers cannot both see the same revision.
+        const before = await findEngine(change);
+        if (
+          options.ifRevisionIn?.includes(configRevisionOf(before)) === false
+        ) {
+          throw new PreconditionFailedError(
+            `The configuration of the tenant '${tenantSlug}' was changed by ${
+              before.configUpdatedBy ?? 'somebody else'
+            } since it was read: read it again`,
+          );
+        }
+        await putRow(change, options.by, {
+          catalog_config: JSON.stringify(config),
+          config_updated_at: change.transaction.knex.fn.now(),
+          config_updated_by: options.by,
+        });
+        return findEngine(change);
+      },
+    );
+  }
 
   /**
    * Pauses the engine of an active tenant in every process and across restarts: it ingests
@@ -101,60 +123,110 @@ export interface TenantEngineStore {
    * @returns the record; an existing pause stays unchanged
    * @throws `NotFoundError` and `ConflictError` as in `putConfig`
    */
-  pause(
+  async pause(
     tenantSlug: string,
     options: { by: string },
-  ): Promise<TenantEngineRecord>;
+  ): Promise<TenantEngineRecord> {
+    return this.#setPause('pause the engine of a tenant', tenantSlug, {
+      by: options.by,
+      values: knex => ({ paused_at: knex.fn.now(), paused_by: options.by }),
+    });
+  }
 
   /**
    * Ends the pause of an engine, if there is one.
    *
    * @throws `NotFoundError` and `ConflictError` as in `putConfig`
    */
-  resume(tenantSlug: string): Promise<TenantEngineRecord>;
+  async resume(tenantSlug: string): Promise<TenantEngineRecord> {
+    return this.#setPause('resume the engine of a tenant', tenantSlug, {
+      values: () => ({ paused_at: null, paused_by: null }),
+    });
+  }
+
+  #setPause(
+    reason: string,
+    tenantSlug: string,
+    options: { by?: string; values: (knex: Knex) => object },
+  ): Promise<TenantEngineRecord> {
+    const { by, values } = options;
+    return this.#change(reason, tenantSlug, async change => {
+      const before = await findEngine(change);
+      // It counts as paused while its tenant moves, too.
+      if ((before.pausedBy !== undefined) === (by !== undefined)) {
+        return before;
+      }
+      await putRow(change, by ?? '', values(change.transaction.knex));
+      return findEngine(change);
+    });
+  }
+
+  /** Changes an engine as the administrator, and notifies the engine managers. */
+  #change<T>(
+    reason: string,
+    tenant_slug: string,
+    work: (change: TenantChange) => Promise<T>,
+  ): Promise<T> {
+    return changeTenant(
+      this.#database,
+      reason,
+      { tenant_slug },
+      async change => {
+        if (change.tenantId === DEFAULT_TENANT_ID) {
+          throw new ConflictError(
+            `The tenant '${change.tenantSlug}' has no engine: the catalog plugin of the backend feeds it`,
+          );
+        }
+        return work(change);
+      },
+      {
+        notify: tenantId => ({ engineOf: tenantId }),
+        onChanged: () => this.#database.changes.changed(),
+      },
+    );
+  }
 }
 
-/**
- * Notifies engine managers of changes.
- *
- * @public
- */
-export interface TenantEngineChanges {
-  /** As {@link TenantEngineStore.list}: it needs no rights of the administrator. */
-  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]>;
+async function findEngine({
+  transaction,
+  tenantId,
+}: TenantChange): Promise<TenantEngineRecord> {
+  const [row] = await transaction.query<EngineRow>(
+    selectEngines(transaction.knex).where('t.tenant_id', tenantId),
+  );
+  return toEngineRecord(row);
+}
 
-  /**
-   * Calls a listener whenever the result of {@link TenantEngineChanges.list} may have changed:
-   * after a tenant was created, changed, deleted or restored, and after an engine was
-   * configured, paused or resumed, in any process. The call does not say what has changed, and
-   * may come without a change.
-   *
-   * If this process cannot LISTEN, such as behind a transaction pooler, it polls every few
-   * seconds. In any case it calls once a minute, for changes made by hand.
-   *
-   * @param listener - must not throw
-   * @returns a function that removes the listener
-   */
-  onChange(listener: () => void): () => void;
+/** Locks the engine's row until the commit; the tenant's row is already locked. */
+async function putRow(
+  { transaction, tenantId }: TenantChange,
+  by: string,
+  values: object,
+): Promise<void> {
+  await transaction.query(
+    transaction
+      .knex('tenant_engines')
+      .insert({ tenant_id: tenantId, created_by: by, ...values })
+      .onConflict('tenant_id')
+      .merge(values),
+  );
+}
 
-  /** Calls all listeners of this process. Call it after a change of an engine. */
-  changed(): void;
-
-  /** Whether notifications of other processes are known to arrive. */
-  readonly isListening: boolean;
-
-  /**
-   * Notifies all processes that the engine of a tenant may have work, such as after a request
-   * to an engine whose background work runs in another process.
-   */
-  notifyWork(tenantId: string): Promise<void>;
-
-  /**
-   * Calls a listener with the id of a tenant whose engine may have work, for each notification
-   * that arrives.
-   *
-   * @param listener - must not throw
-   * @returns a function that removes the listener
-   */
-  onWork(listener: (tenantId: string) => void): () => void;
+/** @throws `InputError` that names the first text that PostgreSQL cannot store */
+function refuseUnstorable(value: unknown, path: string = 'catalog_config') {
+  if (typeof value === 'string' && !isStorable(value)) {
+    throw new InputError(
+      `${path} must be a text without NUL characters and lone surrogates`,
+    );
+  }
+  if (typeof value === 'object' && value !== null) {
+    for (const [key, child] of Object.entries(value)) {
+      if (!isStorable(key)) {
+        throw new InputError(
+          `The keys of ${path} must be texts without NUL characters and lone surrogates`,
+        );
+      }
+      refuseUnstorable(child, `${path}.${key}`);
+    }
+  }
 }

@@ -4,7 +4,7 @@ import { mockLogger } from '../__testUtils__/serviceMocks';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { Registry } from '../tenants/__testUtils__/registry';
 import { RegistrySnapshot } from '../tenants/RegistrySnapshot';
-import { PostgresTenantEngineStore } from './PostgresTenantEngineStore';
+import { TenantEngineStore } from './TenantEngineStore';
 
 const databases = createTestDatabases();
 
@@ -15,7 +15,7 @@ const CONFIG: JsonObject = {
 
 describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   let registry: Registry;
-  let store: PostgresTenantEngineStore;
+  let store: TenantEngineStore;
   let otherPool: TenancyPool;
   let acmeId: string;
   const changed = jest.fn();
@@ -24,7 +24,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     registry = await Registry.create(databases, id);
     const { pool } = registry.database;
     otherPool = registry.database.createPool();
-    store = new PostgresTenantEngineStore({
+    store = new TenantEngineStore({
       pool,
       admin: registry.admin,
       changes: { changed },

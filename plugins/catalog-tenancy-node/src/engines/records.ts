@@ -2,7 +2,7 @@ import type { JsonObject } from '@backstage/types';
 import type { Knex } from 'knex';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
-import type { TenantEngineRecord } from './TenantEngineStore';
+import type { TenantEngineRecord } from './TenantEngineRecord';
 
 /** A tenant with its row of `tenant_engines`, if it has one, as the driver returns it. */
 export interface EngineRow {

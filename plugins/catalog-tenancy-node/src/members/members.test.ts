@@ -6,7 +6,7 @@ import { DirectoryUnderTest } from '../tenants/__testUtils__/DirectoryUnderTest'
 import type { RegistrySnapshot } from '../tenants/RegistrySnapshot';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
-import { PostgresTenantMemberStore } from './PostgresTenantMemberStore';
+import { TenantMemberStore } from './TenantMemberStore';
 import type { TenantMembers, TenantRole } from './TenantMembers';
 
 const databases = createTestDatabases();
@@ -31,7 +31,7 @@ class MembersUnderTest extends DirectoryUnderTest {
 
 describe.each(databases.eachSupportedId())('members on %s', id => {
   let registry: Registry;
-  let store: PostgresTenantMemberStore;
+  let store: TenantMemberStore;
   let otherPool: TenancyPool;
   let acme: ActiveTenant;
   let globex: ActiveTenant;
@@ -56,7 +56,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
 
   function storeOn(members: Pick<TenantMembers, 'forget'>) {
     const { pool } = registry.database;
-    return new PostgresTenantMemberStore({
+    return new TenantMemberStore({
       pool,
       admin: new AuditedAdminDatabase({ pool, auditor: registry.auditor }),
       members,
@@ -121,7 +121,7 @@ describe.each(databases.eachSupportedId())('members on %s', id => {
 
   describe('tenantsOf', () => {
     const slugsOf = async (
-      ...options: Parameters<PostgresTenantMemberStore['tenantsOf']>
+      ...options: Parameters<TenantMemberStore['tenantsOf']>
     ) => {
       const { items } = await store.tenantsOf(...options);
       return items.map(({ tenant_slug, role }) => `${tenant_slug}: ${role}`);

@@ -1,17 +1,17 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Registry } from '../tenants/__testUtils__/registry';
-import { PostgresTenantShareStore } from './PostgresTenantShareStore';
+import { TenantShareStore } from './TenantShareStore';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('shares of tenants on %s', id => {
   let registry: Registry;
-  let store: PostgresTenantShareStore;
+  let store: TenantShareStore;
 
   beforeAll(async () => {
     registry = await Registry.create(databases, id);
     const { admin, database } = registry;
-    store = new PostgresTenantShareStore({ admin, pool: database.pool });
+    store = new TenantShareStore({ admin, pool: database.pool });
     await registry.createTenant('acme');
   });
   afterAll(() => registry?.database.close());

@@ -6,7 +6,7 @@ import { listEngines } from '../engines/records';
 import type {
   TenantEngineChanges,
   TenantEngineRecord,
-} from '../engines/TenantEngineStore';
+} from '../engines/TenantEngineRecord';
 import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers, TenantRole } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';

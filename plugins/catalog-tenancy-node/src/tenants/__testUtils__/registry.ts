@@ -10,7 +10,7 @@ import {
 import { AuditedAdminDatabase } from '../../database/AuditedAdminDatabase';
 import { PooledTenantDatabase } from '../../database/PooledTenantDatabase';
 import { type TenancyPool } from '../../pool/TenancyPool';
-import { PostgresTenantStore } from '../PostgresTenantStore';
+import { TenantStore } from '../TenantStore';
 import { DEFAULT_TENANT_ID, type Tenant } from '../Tenant';
 import type { TenantDirectory } from '../TenantDirectory';
 
@@ -19,7 +19,7 @@ export class Registry {
   readonly auditor = mockAuditor();
   readonly forget = jest.fn();
   readonly admin: AuditedAdminDatabase;
-  readonly store: PostgresTenantStore;
+  readonly store: TenantStore;
 
   static async create(
     databases: TestDatabases,
@@ -40,7 +40,7 @@ export class Registry {
     pool: TenancyPool,
     directory: Pick<TenantDirectory, 'forget'> = { forget: this.forget },
   ) {
-    return new PostgresTenantStore({
+    return new TenantStore({
       pool,
       admin: new AuditedAdminDatabase({ pool, auditor: this.auditor }),
       database: new PooledTenantDatabase(pool),

@@ -21,7 +21,6 @@ import type {
   ListMembers,
   TenantMember,
   TenantMembers,
-  TenantMemberStore,
   TenantRole,
 } from './TenantMembers';
 
@@ -52,11 +51,15 @@ function toMember(row: MemberRow): TenantMember {
 }
 
 /**
- * {@link TenantMemberStore} on PostgreSQL.
+ * The members of tenants. It checks no permissions.
+ *
+ * Changes take the administrator's path.
  *
  * A change locks the row of its tenant until the commit (FOR NO KEY UPDATE), and no table.
+ *
+ * @public
  */
-export class PostgresTenantMemberStore implements TenantMemberStore {
+export class TenantMemberStore {
   readonly #database: MemberDatabase;
 
   /**
@@ -71,6 +74,12 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     this.#database = options;
   }
 
+  /**
+   * A page of the members of an active tenant, ordered by principal, and their total number.
+   *
+   * @throws `InputError` for what is out of bounds; `NotFoundError` if there is no such
+   * tenant, or it is deleted
+   */
   async list(
     tenantSlug: string,
     page: ListMembers = {},
@@ -95,6 +104,11 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     return { items: rows.map(toMember), totalItems: Number(count) };
   }
 
+  /**
+   * A member of an active tenant; undefined if the principal is not a member.
+   *
+   * @throws `InputError` for an invalid principal; `NotFoundError` as in `list`
+   */
   async get(
     tenantSlug: string,
     principal: string,
@@ -107,6 +121,15 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     return row && toMember(row);
   }
 
+  /**
+   * Adds a member to an active tenant, or changes the role of one.
+   *
+   * @param options - `by`: the user or service that makes the change; `keepAdmin`: refuses to
+   * demote the last admin; `whileAdmin`: the principals of who makes the change as an admin of the
+   * tenant, one of which must still be an admin when it is made
+   * @throws `InputError` for an invalid principal or role; `NotFoundError` as in `list`;
+   * `ConflictError` by `keepAdmin`; `NotAllowedError` by `whileAdmin`
+   */
   async put(
     tenantSlug: string,
     member: { principal: string; role: TenantRole },
@@ -160,6 +183,13 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     });
   }
 
+  /**
+   * Removes a member of an active tenant, with immediate effect.
+   *
+   * @param options - `keepAdmin`: refuses to remove the last admin; `whileAdmin`: as in `put`
+   * @throws `InputError` for an invalid principal; `NotFoundError` if it is not a member, or as
+   * in `list`; `ConflictError` by `keepAdmin`; `NotAllowedError` by `whileAdmin`
+   */
   async remove(
     tenantSlug: string,
     principal: string,
@@ -192,6 +222,15 @@ export class PostgresTenantMemberStore implements TenantMemberStore {
     });
   }
 
+  /**
+   * A page of the active tenants that a caller may enter, ordered by slug, and their total
+   * number. One statement.
+   *
+   * @param principals - as in {@link TenantMembers.roleOf}
+   * @param options - `beyond`: includes tenants that the caller may enter without membership,
+   * the default tenant or all, with the role `member`
+   * @throws `InputError` for what is out of bounds
+   */
   async tenantsOf(
     principals: readonly string[],
     options: ListMembers & { beyond?: 'default' | 'all' } = {},

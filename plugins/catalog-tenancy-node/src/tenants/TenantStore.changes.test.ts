@@ -1,7 +1,7 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { Registry } from './__testUtils__/registry';
-import type { PostgresTenantStore } from './PostgresTenantStore';
+import type { TenantStore } from './TenantStore';
 
 const databases = createTestDatabases();
 
@@ -10,7 +10,7 @@ describe.each(databases.eachSupportedId())(
   id => {
     let registry: Registry;
     let database: TenancyDatabase;
-    let store: PostgresTenantStore;
+    let store: TenantStore;
 
     beforeAll(async () => {
       registry = await Registry.create(databases, id);

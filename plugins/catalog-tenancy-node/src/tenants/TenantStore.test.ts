@@ -1,14 +1,14 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { Registry } from './__testUtils__/registry';
-import type { PostgresTenantStore } from './PostgresTenantStore';
+import type { TenantStore } from './TenantStore';
 
 const databases = createTestDatabases({ citus: true });
 
 describe.each(databases.eachSupportedId())('the registry on %s', id => {
   let registry: Registry;
   let database: TenancyDatabase;
-  let store: PostgresTenantStore;
+  let store: TenantStore;
 
   beforeAll(async () => {
     registry = await Registry.create(databases, id);

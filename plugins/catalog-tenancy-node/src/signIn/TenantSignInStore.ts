@@ -11,7 +11,6 @@ import { findActiveTenant } from '../tenants/activeTenant';
 import { changeTenant } from '../tenants/changeTenant';
 import { isTenantSlug } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
-import type { TenantSignInStore } from './TenantSignIns';
 
 /** Namespaces of users of other sign-ins: the identity catalog, and guests. */
 const RESERVED = ['default', 'development'];
@@ -24,22 +23,37 @@ interface Row {
 }
 
 /**
- * {@link TenantSignInStore} on PostgreSQL. Without a cache, because signing in and refreshing a
- * session are rare. A change locks the tenant's row: `changeTenant`.
+ * The OpenID providers with which users of tenants sign in. It checks no permissions.
+ *
+ * Without a cache, because signing in and refreshing a session are rare. A change locks the
+ * tenant's row: `changeTenant`.
+ *
+ * @public
  */
-export class PostgresTenantSignInStore implements TenantSignInStore {
+export class TenantSignInStore {
   readonly #database: { pool: TenancyPool; admin: AdminDatabase };
 
   constructor(options: { pool: TenancyPool; admin: AdminDatabase }) {
     this.#database = options;
   }
 
+  /**
+   * The provider of an active tenant; undefined if it has none.
+   *
+   * @throws `NotFoundError` if there is no such tenant, or it is deleted
+   */
   async get(tenantSlug: string): Promise<TenantSignIn | undefined> {
     await findActiveTenant(this.#database.pool, { tenant_slug: tenantSlug });
     const row = await this.#read(tenantSlug);
     return row && toSignIn(row.provider, row);
   }
 
+  /**
+   * The current provider, for a sign-in.
+   *
+   * @param tenantSlug - untrusted input
+   * @returns undefined if the tenant does not exist, is deleted, or has no provider
+   */
   async find(
     tenantSlug: string,
   ): Promise<{ tenant: ActiveTenant; provider: PutTenantSignIn } | undefined> {
@@ -52,6 +66,12 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
       : undefined;
   }
 
+  /**
+   * Sets or replaces the provider of an active tenant.
+   *
+   * @throws `InputError` for an invalid provider; `NotFoundError` as in `get`; `ConflictError`
+   * for a tenant whose slug is a reserved namespace of users
+   */
   async put(
     tenantSlug: string,
     request: PutTenantSignIn,
@@ -86,6 +106,11 @@ export class PostgresTenantSignInStore implements TenantSignInStore {
     );
   }
 
+  /**
+   * Removes the provider: it can neither sign in users nor refresh sessions any more.
+   *
+   * @throws `NotFoundError` if there is none, or as in `get`
+   */
   async remove(tenantSlug: string): Promise<void> {
     await changeTenant(
       this.#database,

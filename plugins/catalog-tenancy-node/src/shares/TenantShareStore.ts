@@ -18,7 +18,26 @@ import type { TenancyPool } from '../pool/TenancyPool';
 import { findActiveTenant } from '../tenants/activeTenant';
 import { changeTenant, type TenantChange } from '../tenants/changeTenant';
 import { DEFAULT_TENANT_ID, isTenantSlug } from '../tenants/Tenant';
-import type { ActiveShare, TenantShareStore } from './TenantShares';
+
+/**
+ * A share of an active tenant, as engines need it.
+ *
+ * @public
+ */
+export interface ActiveShare {
+  /** A UUID. */
+  shareId: string;
+  /** The id and slug of the tenant that shares. */
+  source: { tenantId: string; tenantSlug: string };
+  /** The ids of the receiving tenants; null for all. */
+  targetIds: string[] | null;
+  /** Selects the shared entities of the source. */
+  filter: FilterPredicate;
+  /** As in `TenantShare`. */
+  owner: string | null;
+  /** Changes with the entities that it selects, and with what is written into their copies. */
+  version: string;
+}
 
 const DEFAULT_POSITION = 100;
 
@@ -40,17 +59,24 @@ interface ShareRow {
 }
 
 /**
- * {@link TenantShareStore} on PostgreSQL.
+ * The shares between tenants, in the registry.
  *
  * A change locks the row of the sharing tenant until the commit: `changeTenant`.
+ *
+ * @public
  */
-export class PostgresTenantShareStore implements TenantShareStore {
+export class TenantShareStore {
   readonly #database: { pool: TenancyPool; admin: AdminDatabase };
 
   constructor(options: { pool: TenancyPool; admin: AdminDatabase }) {
     this.#database = options;
   }
 
+  /**
+   * Lists what a tenant shares and receives.
+   *
+   * @throws NotFoundError if there is no such active tenant
+   */
   async list(tenantSlug: string): Promise<TenantShares> {
     const { pool } = this.#database;
     const { tenant_id: tenantId } = await findActiveTenant(pool, {
@@ -70,6 +96,13 @@ export class PostgresTenantShareStore implements TenantShareStore {
     return { shares: shares.map(toShare), received };
   }
 
+  /**
+   * Creates a share.
+   *
+   * @throws InputError for invalid values, and for a target that is not an active tenant, is
+   * the source or the default tenant; NotFoundError if there is no such active tenant;
+   * ConflictError if the tenant has the most shares allowed
+   */
   async create(
     tenantSlug: string,
     share: CreateShare,
@@ -104,6 +137,11 @@ export class PostgresTenantShareStore implements TenantShareStore {
     });
   }
 
+  /**
+   * Changes a share.
+   *
+   * @throws as {@link TenantShareStore.create}; NotFoundError if the tenant has no such share
+   */
   async update(
     tenantSlug: string,
     shareId: string,
@@ -132,6 +170,11 @@ export class PostgresTenantShareStore implements TenantShareStore {
     });
   }
 
+  /**
+   * Ends a share: the engines of the receiving tenants remove its copies.
+   *
+   * @throws NotFoundError if the tenant has no such share
+   */
   async delete(tenantSlug: string, shareId: string): Promise<void> {
     await this.#change('end a share', tenantSlug, async change => {
       const deleted = await change.transaction.query(
@@ -145,6 +188,7 @@ export class PostgresTenantShareStore implements TenantShareStore {
     });
   }
 
+  /** The shares of all active tenants, highest priority first. */
   async listActive(): Promise<ActiveShare[]> {
     const rows = await this.#database.pool.query<
       ShareRow & {

@@ -22,7 +22,6 @@ import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
-import type { TenantInvitationStore } from './TenantInvitations';
 
 const MOST_INVITATIONS = 500;
 const KEPT_DAYS = 90;
@@ -51,12 +50,14 @@ interface FoundInvitation {
 }
 
 /**
- * {@link TenantInvitationStore} on PostgreSQL.
+ * Invitations into tenants. It checks no permissions.
  *
  * Creating, accepting and revoking lock the tenant's row until the commit (FOR NO KEY UPDATE),
  * as changes of members do, so all of these are serialized.
+ *
+ * @public
  */
-export class PostgresTenantInvitationStore implements TenantInvitationStore {
+export class TenantInvitationStore {
   readonly #database: MemberDatabase;
 
   constructor(options: {
@@ -67,6 +68,12 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     this.#database = options;
   }
 
+  /**
+   * A page of the invitations of an active tenant, newest first, and their total number.
+   *
+   * @throws `InputError` for what is out of bounds; `NotFoundError` if there is no such
+   * tenant, or it is deleted
+   */
   async list(
     tenantSlug: string,
     page: ListMembers = {},
@@ -90,6 +97,14 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     return { items: rows.map(toInvitation), totalItems: Number(count) };
   }
 
+  /**
+   * Invites into an active tenant.
+   *
+   * @param options - `by`: who invites; `whileAdmin`: as of `TenantMemberStore.put`
+   * @returns the invitation, and the token that accepts it, of which only a hash is stored
+   * @throws `InputError` for an invalid invitation; `NotFoundError` as in `list`;
+   * `ConflictError` if the tenant has too many; `NotAllowedError` by `whileAdmin`
+   */
   async create(
     tenantSlug: string,
     request: CreateInvitation,
@@ -155,6 +170,11 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     );
   }
 
+  /**
+   * Removes an invitation. A user who has accepted it stays a member.
+   *
+   * @throws `NotFoundError` if there is none, or as in `list`
+   */
   async revoke(tenantSlug: string, id: string): Promise<void> {
     await this.#database.admin.run(
       'revoke an invitation',
@@ -182,6 +202,15 @@ export class PostgresTenantInvitationStore implements TenantInvitationStore {
     );
   }
 
+  /**
+   * Makes a user a member of the token's tenant. Of several concurrent calls for one
+   * invitation, one succeeds. A member with a higher role keeps it.
+   *
+   * @param token - untrusted input
+   * @param person - `email`: the address in the identity catalog
+   * @throws `NotFoundError`, with the same message and after the same single statement, if the
+   * token is unknown, used, expired, revoked, for another address, or of a deleted tenant
+   */
   async accept(
     token: string,
     person: { userRef: string; email: string | undefined },
