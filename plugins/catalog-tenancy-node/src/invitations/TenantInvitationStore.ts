@@ -108,7 +108,7 @@ export class TenantInvitationStore {
   async create(
     tenantSlug: string,
     request: CreateInvitation,
-    { by, whileAdmin }: { by: string; whileAdmin?: readonly string[] },
+    options: { by: string; whileAdmin?: readonly string[] },
   ): Promise<{
     invitation: TenantInvitation;
     tenantName: string;
@@ -129,7 +129,7 @@ export class TenantInvitationStore {
         });
         await assertStillAdmin(
           { transaction, tenantId: tenant_id },
-          whileAdmin,
+          options.whileAdmin,
         );
         await transaction.query(
           knex('tenant_invitations')
@@ -154,7 +154,7 @@ export class TenantInvitationStore {
               token_hash: hashOf(token),
               role,
               email: email && normalizeAddress(email),
-              created_by: normalizePrincipal(by),
+              created_by: normalizePrincipal(options.by),
               expires_at: knex.raw('now() + make_interval(days => ?)', [
                 valid_days,
               ]),
