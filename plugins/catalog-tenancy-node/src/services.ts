@@ -321,11 +321,13 @@ export const tenantOwnershipServiceRef = rootService(
   {
     members: tenantMembersServiceRef,
     database: tenantDatabaseServiceRef,
+    registry: registrySnapshotServiceRef,
   },
-  ({ members, database }): TenantOwnership =>
+  // With a store of its own: gates also decide where that of the catalog does not start.
+  ({ members, ...options }): TenantOwnership =>
     new CatalogTenantOwnership({
       members,
-      store: new PostgresCatalogStore({ database }),
+      store: new PostgresCatalogStore(options),
     }),
 );
 

@@ -1,24 +1,16 @@
 import type { AuditorServiceEvent } from '@backstage/backend-plugin-api';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { LastStatement } from '../pool/TenancyPool';
+import { commonToCopies } from '../tenants/commonToCopies';
 import type {
   TenantAuditRecord,
   TenantAuditStatement,
 } from './TenantAuditTrail';
 
-// A global symbol: the plugin that records events may have its own copy of this package.
-const STATE = Symbol.for(
-  'backstage-plugin-catalog-tenancy-node.audited-changes',
-);
-interface State {
-  records: WeakMap<AuditorServiceEvent, TenantAuditRecord>;
-  changing: AsyncLocalStorage<TenantAuditStatement>;
-}
-const shared = globalThis as { [STATE]?: State };
-const { records, changing } = (shared[STATE] ??= {
-  records: new WeakMap(),
-  changing: new AsyncLocalStorage(),
-});
+const { records, changing } = commonToCopies('audited-changes', () => ({
+  records: new WeakMap<AuditorServiceEvent, TenantAuditRecord>(),
+  changing: new AsyncLocalStorage<TenantAuditStatement>(),
+}));
 
 /**
  * Links an audit event to its record in the audit trail. The auditor that writes records calls

@@ -1,12 +1,11 @@
 import type { AuditorService } from '@backstage/backend-plugin-api';
+import { commonToCopies } from '../tenants/commonToCopies';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 
-// A global symbol: the plugin that records events may have its own copy of this package.
-const TENANTS = Symbol.for(
-  'backstage-plugin-catalog-tenancy-node.audited-tenants',
+const tenants = commonToCopies(
+  'audited-tenants',
+  () => new WeakMap<object, ActiveTenant>(),
 );
-const shared = globalThis as { [TENANTS]?: WeakMap<object, ActiveTenant> };
-const tenants = (shared[TENANTS] ??= new WeakMap());
 
 /**
  * Names the tenant of an audit event that belongs to no request.

@@ -1,5 +1,6 @@
 import type { HttpRouterService } from '@backstage/backend-plugin-api';
 import type { Request } from 'express';
+import { commonToCopies } from './commonToCopies';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 import type { ActiveTenant } from './TenantDirectory';
 
@@ -75,18 +76,15 @@ const DEFAULT_TENANT: ActiveTenant = {
   tenantSlug: DEFAULT_TENANT_SLUG,
 };
 
-// Not a property of the request, which any middleware could set. A global symbol, because the
-// gate and a plugin may have separate copies of this package.
-const TENANTS = Symbol.for('backstage-plugin-catalog-tenancy-node.tenants');
-const SOURCES = Symbol.for(
-  'backstage-plugin-catalog-tenancy-node.tenant-sources',
+// Not a property of the request, which any middleware could set.
+const tenants = commonToCopies(
+  'tenants',
+  () => new WeakMap<object, ActiveTenant>(),
 );
-const shared = globalThis as {
-  [TENANTS]?: WeakMap<object, ActiveTenant>;
-  [SOURCES]?: WeakMap<object, TenantSource>;
-};
-const tenants = (shared[TENANTS] ??= new WeakMap());
-const sources = (shared[SOURCES] ??= new WeakMap());
+const sources = commonToCopies(
+  'tenant-sources',
+  () => new WeakMap<object, TenantSource>(),
+);
 
 /**
  * The tenant of a request; with the flag off, the default tenant.

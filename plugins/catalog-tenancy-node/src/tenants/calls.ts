@@ -2,25 +2,16 @@ import type { BackstageCredentials } from '@backstage/backend-plugin-api';
 import type { Request } from 'express';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { TenantRole } from '../members/TenantMembers';
+import { commonToCopies } from './commonToCopies';
 import { DEFAULT_TENANT_ID, DEFAULT_TENANT_SLUG } from './Tenant';
 import type { ActiveTenant } from './TenantDirectory';
 import { tenantOf } from './TenantGate';
 
-// A global symbol, because the gate and a plugin may have separate copies of this package.
-const STATE = Symbol.for('backstage-plugin-catalog-tenancy-node.calls');
-const ROLES = Symbol.for('backstage-plugin-catalog-tenancy-node.roles');
-const shared = globalThis as {
-  [STATE]?: {
-    carried: WeakMap<object, ActiveTenant>;
-    handling: AsyncLocalStorage<ActiveTenant>;
-  };
-  [ROLES]?: WeakMap<object, FindRole>;
-};
-const { carried, handling } = (shared[STATE] ??= {
-  carried: new WeakMap(),
-  handling: new AsyncLocalStorage(),
-});
-const roles = (shared[ROLES] ??= new WeakMap());
+const { carried, handling } = commonToCopies('calls', () => ({
+  carried: new WeakMap<object, ActiveTenant>(),
+  handling: new AsyncLocalStorage<ActiveTenant>(),
+}));
+const roles = commonToCopies('roles', () => new WeakMap<object, FindRole>());
 
 /** Finds the role of a caller in the tenant of its credentials. */
 type FindRole = () => Promise<TenantRole | undefined>;
