@@ -109,7 +109,8 @@ async function pidAt(sql: string): Promise<number> {
   return waitUntil(`the statement ${sql}`, async () => {
     const { rows } = await client.query(
       `select pid from pg_stat_activity
-        where state = 'active' and pid <> pg_backend_pid() and strpos(query, $1) > 0`,
+        where datname = current_database() and state = 'active'
+          and pid <> pg_backend_pid() and strpos(query, $1) > 0`,
       [sql],
     );
     return rows[0]?.pid;
