@@ -1,3 +1,4 @@
+import { NotFoundErrorPage } from '@backstage/frontend-plugin-api';
 import { Route, Routes } from 'react-router-dom';
 import { EditorPage } from './editor/EditorPage';
 import { ComparePage } from './history/ComparePage';
@@ -21,6 +22,7 @@ export function MockupsPage() {
         path="/:id/versions/:versionId/compare/:otherId"
         element={<ComparePage />}
       />
+      <Route path="*" element={<NotFoundErrorPage />} />
     </Routes>
   );
 }

@@ -42,7 +42,7 @@ const kpi = MockupComponentBlueprint.make({
     }),
 });
 
-const render = (...extensions: (typeof kpi)[]) => {
+const renderAt = (address: string, ...extensions: (typeof kpi)[]) => {
   const api = mockApi(mockupOf('Start'));
   const getVersion = async () => ({
     ...(await api.getMockup('id-of-Start'))!.mockup.latestVersion!,
@@ -57,13 +57,25 @@ const render = (...extensions: (typeof kpi)[]) => {
       createFrontendModule({ pluginId: 'app', extensions }),
     ],
     apis: [[mockupApiRef, { ...api, getVersion } as unknown as MockupApi]],
-    initialRouteEntries: ['/mockups/id-of-Start/versions/1'],
+    initialRouteEntries: [address],
   });
 };
 
+const VERSION = '/mockups/id-of-Start/versions/1';
+
+describe('the pages of the plugin', () => {
+  it.each(['/mockups/id-of-Start/nothing', '/pages/start/nothing'])(
+    'have nothing at %s, and say so',
+    async address => {
+      renderAt(address);
+      expect(await screen.findByText(/not found/i)).toBeVisible();
+    },
+  );
+});
+
 describe('a component that an app adds by an extension', () => {
   it('is drawn beside the stock ones', async () => {
-    render(kpi);
+    renderAt(VERSION, kpi);
     expect(await screen.findByText('12 a day')).toBeVisible();
     expect(
       await screen.findByRole('heading', { name: 'Beside it' }),
@@ -71,7 +83,7 @@ describe('a component that an app adds by an extension', () => {
   });
 
   it('is a box with its name where the app no longer has it', async () => {
-    render();
+    renderAt(VERSION);
     expect(await screen.findByText('acme-kpi')).toBeVisible();
   });
 });

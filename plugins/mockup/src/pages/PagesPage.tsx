@@ -1,4 +1,5 @@
 import {
+  NotFoundErrorPage,
   useApi,
   useRouteRef,
   useTranslationRef,
@@ -26,6 +27,7 @@ export function PagesPage() {
       <Route path="/" element={<PageList />} />
       <Route path="/:path" element={<PublishedPage />} />
       <Route path="/:path/:kind/:namespace/:name" element={<PublishedPage />} />
+      <Route path="*" element={<NotFoundErrorPage />} />
     </Routes>
   );
 }

@@ -47,6 +47,11 @@ describe('the page of a tenant', () => {
     choose.mockRestore();
   });
 
+  it('has no tab that it does not name, and says so', async () => {
+    await renderPages(mockRegistry(), '/acme/nothing');
+    expect(await screen.findByText(/not found/i)).toBeVisible();
+  });
+
   afterEach(() => jest.useRealTimers());
 
   it('says what the engine does, and how full the tenant is', async () => {

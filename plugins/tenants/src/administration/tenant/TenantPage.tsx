@@ -1,5 +1,6 @@
 import {
   BreadcrumbEntry,
+  NotFoundErrorPage,
   useApi,
   useRouteRef,
   useTranslationRef,
@@ -176,6 +177,7 @@ function ActiveTenant(props: {
           />
           <Route path="/shares/*" element={<SharesTab slug={slug} />} />
           <Route path="/activity/*" element={<ActivityTab slug={slug} />} />
+          <Route path="*" element={<NotFoundErrorPage />} />
         </Routes>
       </Container>
     </>
