@@ -1,19 +1,24 @@
 import { repositoryFiles } from '@internal/postgres/testUtils';
 import { existsSync, readFileSync } from 'fs';
-import { basename, dirname, join, normalize } from 'path';
+import { dirname, join, normalize } from 'path';
 import { targetPaths } from '@backstage/cli-common';
+import { parse } from 'yaml';
 
 // That documents lead somewhere: a link to a file and a heading that are there, and no name of a
-// source file that was renamed or deleted since.
+// source file that was renamed or deleted since. And that their YAML can be read.
 
 const FILES = repositoryFiles(targetPaths.rootDir);
 const DOCUMENTS = FILES.filter(file => file.endsWith('.md'));
-const NAMES = new Set(FILES.map(file => basename(file)));
+
+const textOf = (file: string) =>
+  readFileSync(targetPaths.resolveRoot(file), 'utf8');
 
 const proseOf = (file: string) =>
-  readFileSync(targetPaths.resolveRoot(file), 'utf8').replace(
-    /^ *```.*?^ *```/gms,
-    '',
+  textOf(file).replace(/^ *```.*?^ *```/gms, '');
+
+const yamlOf = (file: string) =>
+  [...textOf(file).matchAll(/^( *)```yaml$(.*?)^\1```$/gms)].map(
+    ([, , block]) => block,
   );
 
 /** The anchors of a document's headings, as GitHub makes them. */
@@ -50,9 +55,20 @@ it.each(DOCUMENTS)('%s links to files and headings that are there', file => {
   expect(links.filter(link => isDead(link, file))).toEqual([]);
 });
 
+it.each(DOCUMENTS.filter(file => yamlOf(file).length > 0))(
+  '%s has YAML that can be read',
+  file => {
+    for (const block of yamlOf(file)) {
+      expect(() => parse(block)).not.toThrow();
+    }
+  },
+);
+
 it('docs/integrators/threat-model.md names code and tests that are there', () => {
   const named = proseOf('docs/integrators/threat-model.md').match(
-    /[\w.-]+\.(?:tsx?|sql)\b/g,
+    /[\w./-]+\.(?:tsx?|sql)\b/g,
   );
-  expect(named!.filter(name => !NAMES.has(name))).toEqual([]);
+  expect(
+    named!.filter(name => !FILES.some(file => `/${file}`.endsWith(`/${name}`))),
+  ).toEqual([]);
 });
