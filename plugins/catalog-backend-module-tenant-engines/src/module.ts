@@ -253,14 +253,14 @@ export const catalogModuleTenantEngines = (
             tables,
             tenants,
           });
-          const pool = EnginePool.create({
+          const pool = new EnginePool({
             applicationName: engines.leases.applicationName,
             connection,
             max: engines.configs.sessions.engines,
             logger,
             onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });
-          const statusStore = EngineStatusStore.create({ connection, schema });
+          const statusStore = new EngineStatusStore({ connection, schema });
           const status = new EngineStatusRecorder({
             leases: engines.leases,
             logger,
@@ -287,7 +287,7 @@ export const catalogModuleTenantEngines = (
               .map(({ tenantId }) => tenantId),
           );
           const { processId } = engines.leases;
-          const leaseStore = LeaseStore.create({
+          const leaseStore = new LeaseStore({
             connection,
             schema,
             processId,

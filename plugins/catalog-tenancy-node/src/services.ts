@@ -198,7 +198,7 @@ const registrySnapshotServiceRef = rootService(
     logger,
     lifecycle,
   }): Promise<RegistrySnapshot> => {
-    const snapshot = RegistrySnapshot.create({ pool, logger });
+    const snapshot = new RegistrySnapshot({ pool, logger });
     if (!config.enabled) {
       await snapshot.stopListening();
     }

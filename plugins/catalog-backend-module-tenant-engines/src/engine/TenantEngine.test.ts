@@ -40,7 +40,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     client = new Client(connection);
     await client.connect();
     const logger = mockServices.logger.mock();
-    pool = EnginePool.create({
+    pool = new EnginePool({
       applicationName: 'engines',
       connection,
       max: 5,

@@ -89,11 +89,7 @@ export class LeaseStore {
   readonly #tenants: string;
 
   /** Connects at the first call. */
-  static create(options: LeaseStoreOptions): LeaseStore {
-    return new LeaseStore(options);
-  }
-
-  private constructor(options: LeaseStoreOptions) {
+  constructor(options: LeaseStoreOptions) {
     this.#options = options;
     const { connection, leaseMs, processId, schema } = options;
     this.#timeoutMs = Math.max(leaseMs / 3, SHORTEST_TIMEOUT_MS);

@@ -59,7 +59,7 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
     processId = randomUUID() as string,
     leaseMs = MINUTE_MS,
   ): LeaseStore {
-    return LeaseStore.create({
+    return new LeaseStore({
       connection: database.login,
       schema: 'tenancy',
       processId,

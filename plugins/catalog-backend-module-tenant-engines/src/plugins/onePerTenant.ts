@@ -244,7 +244,7 @@ function instancesModule(
             taskId: `tenancy-purge-${pluginId}-tables`,
             tenants,
           });
-          const pool = EnginePool.create({
+          const pool = new EnginePool({
             // Cut to the length that PostgreSQL allows.
             applicationName:
               `${engines.leases.applicationName} ${pluginId}`.slice(0, 63),

@@ -28,7 +28,7 @@ describe.each(databases.eachSupportedId())(
       ]) {
         await knex.raw(`create table ??.?? (${columns})`, [schema, table]);
       }
-      pool = EnginePool.create({
+      pool = new EnginePool({
         connection: knex.client.config.connection,
         max: 5,
         logger: mockServices.logger.mock(),

@@ -33,7 +33,7 @@ describe.each(databases.eachSupportedId())(
       connection = await createTenancyDatabase(databases, id);
       client = new Client(connection);
       await client.connect();
-      status = EngineStatusStore.create({ connection, schema: 'tenancy' });
+      status = new EngineStatusStore({ connection, schema: 'tenancy' });
       source = await new SourceServer().listen();
       baseUrl = `http://127.0.0.1:${await freePort()}`;
       for (const slug of TENANTS) {

@@ -106,11 +106,7 @@ export class EngineStatusStore {
   readonly #name: (table: string) => string;
 
   /** It connects at the first call. */
-  static create(options: StoreOptions): EngineStatusStore {
-    return new EngineStatusStore(options);
-  }
-
-  private constructor({ connection, schema }: StoreOptions) {
+  constructor({ connection, schema }: StoreOptions) {
     this.#name = table => `${escapeIdentifier(schema)}.${table}`;
     this.#pool = new Pool({
       ...connection,

@@ -310,7 +310,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
            values ('${tenant_id}', '${OTHER_PROCESS}')`,
         ),
       );
-    const other = EngineStatusStore.create({
+    const other = new EngineStatusStore({
       connection: tenants.connection,
       schema: 'tenancy',
     });
@@ -348,7 +348,7 @@ describe.each(databases.eachSupportedId())('the status on %s', id => {
   it('of many engines locks the tables of few at a time', async () => {
     const ids = Array.from({ length: 120 }, () => randomUUID());
     const schemas = ids.map(engineSchemaOf);
-    const other = EngineStatusStore.create({
+    const other = new EngineStatusStore({
       connection: tenants.connection,
       schema: 'tenancy',
     });

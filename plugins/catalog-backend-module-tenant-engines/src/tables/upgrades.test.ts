@@ -290,12 +290,12 @@ describe.each(databases.eachSupportedId())(
           },
         }),
       );
-      const status = EngineStatusStore.create({
+      const status = new EngineStatusStore({
         connection,
         schema: 'tenancy',
       });
       const ids = [upgraded, other].map(({ tenantId }) => tenantId);
-      const engines = EnginePool.create({ connection, max: 4, logger });
+      const engines = new EnginePool({ connection, max: 4, logger });
       const sleeping = new SleepingEngines(engines, each =>
         status.readDue(each),
       );

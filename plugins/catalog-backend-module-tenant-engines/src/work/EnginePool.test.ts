@@ -53,9 +53,9 @@ afterEach(async () => {
 });
 
 function createPool(
-  options: Partial<Parameters<typeof EnginePool.create>[0]> = {},
+  options: Partial<ConstructorParameters<typeof EnginePool>[0]> = {},
 ) {
-  const pool = EnginePool.create({
+  const pool = new EnginePool({
     connection,
     max: 2,
     logger: mockServices.logger.mock(),

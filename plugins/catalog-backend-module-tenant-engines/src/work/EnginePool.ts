@@ -64,11 +64,7 @@ export class EnginePool {
   readonly #sessions: SessionPool;
 
   /** Connects at the first statement. */
-  static create(options: EnginePoolOptions): EnginePool {
-    return new EnginePool(options);
-  }
-
-  private constructor(options: EnginePoolOptions) {
+  constructor(options: EnginePoolOptions) {
     const { applicationName = 'backstage catalog engines' } = options;
     this.#logger = options.logger;
     this.#onWork = options.onWork;

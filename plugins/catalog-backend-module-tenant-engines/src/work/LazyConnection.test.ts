@@ -66,7 +66,7 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
 
   beforeEach(async () => {
     await client.query('truncate acme.polled, acme.notes');
-    pool = EnginePool.create({
+    pool = new EnginePool({
       applicationName: 'engines',
       connection,
       max: 2,
@@ -240,7 +240,7 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
     });
 
     it('loses all of it where its first statement got no session', async () => {
-      const refusing = EnginePool.create({
+      const refusing = new EnginePool({
         applicationName: 'engines',
         connection: { ...connection, port: 1 },
         max: 1,
@@ -324,7 +324,7 @@ describe.each(databases.eachSupportedId())('a connection on %s', id => {
     }).listen(0, '127.0.0.1');
     await once(proxy, 'listening');
     const { port } = proxy.address() as AddressInfo;
-    const other = EnginePool.create({
+    const other = new EnginePool({
       connection: { ...connection, host: '127.0.0.1', port },
       max: 1,
       logger: mockServices.logger.mock(),

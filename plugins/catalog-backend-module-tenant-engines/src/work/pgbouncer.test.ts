@@ -65,7 +65,7 @@ describeWithPgBouncer('Behind PgBouncer,', () => {
         },
       );
       bouncers.push(bouncer);
-      const pool = EnginePool.create({
+      const pool = new EnginePool({
         connection: bouncer.connection,
         max,
         limits: { keepMs: 0 },

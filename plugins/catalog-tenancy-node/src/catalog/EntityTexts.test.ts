@@ -192,7 +192,7 @@ describe('the kept texts of entities', () => {
     });
 
     it('are dropped after a change of a tenant', async () => {
-      const registry = RegistrySnapshot.create({
+      const registry = new RegistrySnapshot({
         pool: catalog.pool,
         logger: mockLogger(),
       });

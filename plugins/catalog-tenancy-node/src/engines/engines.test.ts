@@ -44,7 +44,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
   function open(
     timing: { pollMs?: number; pollWithoutListeningMs?: number } = {},
   ) {
-    const engines = RegistrySnapshot.create({
+    const engines = new RegistrySnapshot({
       pool: otherPool,
       logger: mockLogger(),
       timing,

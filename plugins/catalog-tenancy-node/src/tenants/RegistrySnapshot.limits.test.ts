@@ -34,7 +34,7 @@ describe.each(databases.eachSupportedId())(
     function start(options: { deaf?: boolean; pool?: TenancyPool } = {}) {
       const { deaf, pool = registry.database.pool } = options;
       const logger = mockLogger();
-      const snapshot = RegistrySnapshot.create({
+      const snapshot = new RegistrySnapshot({
         pool,
         logger,
         timing: {

@@ -55,7 +55,7 @@ const TIMING: RegistryTiming = {
 };
 
 /**
- * Options of {@link RegistrySnapshot.create}.
+ * Options of {@link RegistrySnapshot}.
  */
 export interface RegistrySnapshotOptions {
   /**
@@ -155,11 +155,7 @@ export class RegistrySnapshot
   #isClosed = false;
 
   /** Connects on first use. */
-  static create(options: RegistrySnapshotOptions): RegistrySnapshot {
-    return new RegistrySnapshot(options);
-  }
-
-  private constructor({ pool, logger, timing }: RegistrySnapshotOptions) {
+  constructor({ pool, logger, timing }: RegistrySnapshotOptions) {
     this.#pool = pool;
     this.#logger = logger;
     this.#timing = { ...TIMING, ...timing };

@@ -31,7 +31,7 @@ export class DirectoryUnderTest {
       warn: () => this.#events.emit('deaf'),
     });
     const schema = options.schema ?? pool.schema;
-    this.directory = RegistrySnapshot.create({
+    this.directory = new RegistrySnapshot({
       pool: {
         connection: options.connection ?? pool.connection,
         schema,
