@@ -1,10 +1,6 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
-const {
-  MOCKUP_COLUMNS,
-  putToTrash,
-  VERSION_COLUMNS,
-} = require('./support/toTrash');
+const { putToTrash, VERSION_COLUMNS } = require('./support/toTrash');
 
 /**
  * Says of a version what has changed in it.
@@ -17,7 +13,6 @@ const {
  */
 exports.config = { transaction: false };
 
-const MOCKUP = `${MOCKUP_COLUMNS}, readers, writers`;
 const CHECK = 'mockup_versions_message_check';
 
 /**
@@ -39,10 +34,7 @@ exports.up = async function up(knex) {
     await transaction.raw(`
       alter table mockup_versions add constraint ${CHECK}
         check (char_length(message) <= 1000) not valid`);
-    await putToTrash(transaction, {
-      mockup: MOCKUP,
-      version: `${VERSION_COLUMNS}, message`,
-    });
+    await putToTrash(transaction, `${VERSION_COLUMNS}, message`);
   });
   await knex.raw(`alter table mockup_versions validate constraint ${CHECK}`);
 };
@@ -55,7 +47,7 @@ exports.up = async function up(knex) {
  */
 exports.down = async function down(knex) {
   await briefly(knex, async transaction => {
-    await putToTrash(transaction, { mockup: MOCKUP });
+    await putToTrash(transaction);
     for (const table of ['mockup_versions', 'mockup_trash_versions']) {
       await transaction.raw(
         `alter table ${table} drop column if exists message`,

@@ -1,6 +1,6 @@
 // @ts-check
 const { briefly } = require('./support/briefly');
-const { createTenantPolicy, forceAsOthers } = require('./support/tenantPolicy');
+const { createTenantTable } = require('./support/tenantTable');
 
 /**
  * Keeps what people say of mockups, which versions a reviewer has marked as ready, whether a tenant
@@ -110,28 +110,18 @@ const TABLES = {
  */
 exports.up = async function up(knex) {
   await briefly(knex, async transaction => {
-    for (const [table, { create, comment, columns }] of Object.entries(
-      TABLES,
-    )) {
-      await transaction.raw(`create table ${table} ${create}`);
-      await transaction.raw(`comment on table ${table} is '${comment}'`);
-      for (const [column, text] of Object.entries(columns)) {
-        await transaction.raw(
-          `comment on column ${table}.${column} is '${text}'`,
-        );
-      }
-      await createTenantPolicy(transaction, table);
-      await forceAsOthers(transaction, table);
+    for (const [table, options] of Object.entries(TABLES)) {
+      await createTenantTable(transaction, table, options);
     }
     await transaction.raw(
-      'create index mockup_comments_mockup_idx on mockup_comments (tenant_id, mockup_id, created_at)',
+      'create index if not exists mockup_comments_mockup_idx on mockup_comments (tenant_id, mockup_id, created_at)',
     );
     const { rows } = await transaction.raw(
       'select quote_ident(current_schema()) as schema',
     );
     // After the statement: one that restores a mockup has made its row by then.
     await transaction.raw(`
-      create function mockup_comments_of_purged() returns trigger language plpgsql
+      create or replace function mockup_comments_of_purged() returns trigger language plpgsql
         set search_path = ${rows[0].schema}, pg_temp as $$
       begin
         delete from mockup_comments
@@ -141,6 +131,9 @@ exports.up = async function up(knex) {
         return null;
       end
       $$`);
+    await transaction.raw(
+      'drop trigger if exists mockup_comments_of_purged on mockup_trash',
+    );
     await transaction.raw(`
       create trigger mockup_comments_of_purged after delete on mockup_trash
         for each row execute function mockup_comments_of_purged()`);

@@ -17,7 +17,7 @@ exports.config = { transaction: false };
 exports.up = async function up(knex) {
   await briefly(knex, async transaction => {
     await transaction.raw(
-      'alter table mockup_pages add column is_template boolean not null default false',
+      'alter table mockup_pages add column if not exists is_template boolean not null default false',
     );
     await transaction.raw(
       "comment on column mockup_pages.is_template is 'Whether mockups may begin with its layout'",
@@ -33,6 +33,6 @@ exports.up = async function up(knex) {
  */
 exports.down = async function down(knex) {
   await briefly(knex, transaction =>
-    transaction.raw('alter table mockup_pages drop column is_template'),
+    transaction.raw('alter table mockup_pages drop column if exists is_template'),
   );
 };

@@ -1,11 +1,12 @@
 // @ts-check
 
-const MOCKUP_COLUMNS =
-  'tenant_id, id, name, description, owner, created_at, updated_at';
+const MOCKUP_COLUMNS = [
+  ...['tenant_id', 'id', 'name', 'description', 'owner'],
+  ...['created_at', 'updated_at', 'readers', 'writers'],
+];
 const VERSION_COLUMNS =
   'tenant_id, mockup_id, id, version_tag, layout_data, created_by, created_at, restored_from';
 
-exports.MOCKUP_COLUMNS = MOCKUP_COLUMNS;
 exports.VERSION_COLUMNS = VERSION_COLUMNS;
 
 /**
@@ -18,10 +19,12 @@ exports.VERSION_COLUMNS = VERSION_COLUMNS;
  * The temporary schema comes last, where no caller can put tables of these names before.
  *
  * @param {import('knex').Knex} knex
- * @param {{ mockup?: string, version?: string }} columns those that go to the trash
+ * @param {string} [version] the columns of versions that go to the trash
  */
-exports.putToTrash = async function putToTrash(knex, columns) {
-  const { mockup = MOCKUP_COLUMNS, version = VERSION_COLUMNS } = columns;
+exports.putToTrash = async function putToTrash(
+  knex,
+  version = VERSION_COLUMNS,
+) {
   const { rows } = await knex.raw(
     'select quote_ident(current_schema()) as schema',
   );
@@ -29,12 +32,11 @@ exports.putToTrash = async function putToTrash(knex, columns) {
     create or replace function mockup_to_trash() returns trigger language plpgsql
       security definer set search_path = ${rows[0].schema}, pg_temp as $$
     begin
-      insert into mockup_trash (${mockup}, deleted_at, deleted_by)
+      insert into mockup_trash (${MOCKUP_COLUMNS.join(
+        ', ',
+      )}, deleted_at, deleted_by)
       values (
-        ${mockup
-          .split(', ')
-          .map(column => `old.${column}`)
-          .join(', ')},
+        ${MOCKUP_COLUMNS.map(column => `old.${column}`).join(', ')},
         clock_timestamp() at time zone 'utc',
         nullif(current_setting('mockup.deleted_by', true), ''));
       insert into mockup_trash_versions (${version})

@@ -4,6 +4,7 @@ import {
   withDeadline,
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { storesOpener } from '../__testUtils__/mockupStores';
 
@@ -150,12 +151,10 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
     });
   });
 
-  describe('of tenants', () => {
-    const DEFAULT_TENANT = '00000000-0000-0000-0000-000000000001';
-    const ACME = '00000000-0000-4000-8000-00000000000a';
-    const { up, down } = require('../../migrations/20261122000000_tenants.js');
+  describe('of a live database', () => {
+    const { up } = require('../../migrations/20261127010000_message.js');
 
-    /** A database as it was before, with a mockup and its version. */
+    /** A database as f344899 left it, with a mockup and its version. */
     async function before() {
       const other = await databases.init(id);
       await other.migrate.up({ directory });
@@ -168,89 +167,60 @@ describe.each(databases.eachSupportedId())('migrations on %s', id => {
         created_by: OWNER,
         created_at: '2026-01-01',
       });
+      await other('knex_migrations').insert(
+        ['tenants', 'restored_from', 'trash', 'shares'].map(name => ({
+          name: readdirSync(directory).find(file =>
+            file.endsWith(`_${name}.js`),
+          ),
+          batch: 1,
+          migration_time: new Date(),
+        })),
+      );
       return other;
     }
 
-    const dump = async (other: Knex) =>
-      (
-        await other.raw(`
-          select relname as name,
-                 coalesce(pg_get_indexdef(oid), '') as index,
-                 (select json_agg(pg_get_constraintdef(c.oid) || c.convalidated
-                                  order by conname)
-                    from pg_constraint c where conrelid = pg_class.oid) as constraints,
-                 (select json_agg(polname::text || pg_get_expr(polqual, polrelid)
-                                  order by polname)
-                    from pg_policy where polrelid = pg_class.oid) as policies,
-                 (select json_agg(attname order by attname) from pg_attribute
-                   where attrelid = pg_class.oid and attnum > 0
-                     and not attisdropped) as columns
-            from pg_class
-           where relnamespace = 'public'::regnamespace and relname like 'mockup%'
-           order by relname`)
-      ).rows;
-
-    it('make all that was there the default tenant’s', async () => {
+    it('bring along what f344899 has kept', async () => {
       const other = await before();
       await other.migrate.latest({ directory });
       const stores = await open(other);
-      const { items } = await stores
-        .forDefaultTenant()
-        .list({ search: 'chec' });
+      const store = stores.forDefaultTenant();
+      const { items } = await store.list({ search: 'chec' });
       expect(items).toMatchObject([{ name: 'Checkout' }]);
-      await expect(
-        stores.forDefaultTenant().getLatestVersion(items[0].id),
-      ).resolves.toBeDefined();
-      await expect(stores.forTenant(ACME).list()).resolves.toMatchObject({
-        totalItems: 0,
-      });
-      for (const table of ['mockups', 'mockup_versions', 'mockup_search']) {
-        await expect(other(table).distinct('tenant_id')).resolves.toEqual([
-          { tenant_id: DEFAULT_TENANT },
-        ]);
-      }
-    });
-
-    it('refuse to give the mockups of a tenant to the default one', async () => {
-      const other = await before();
-      await other.migrate.latest({ directory });
-      await other('mockups').insert({
-        tenant_id: ACME,
-        name: 'x',
-        owner: OWNER,
-      });
-      const migrated = await dump(other);
-      await expect(down(other)).rejects.toThrow(`${ACME} (1)`);
-      await expect(dump(other)).resolves.toEqual(migrated);
+      await expect(store.getLatestVersion(items[0].id)).resolves.toBeDefined();
+      await expect(store.delete(items[0].id)).resolves.toBe(true);
+      await expect(store.listTrash()).resolves.toMatchObject({ totalItems: 1 });
     });
 
     it('keep no reader and no writer waiting, nor do those who stay long end them', async () => {
       const other = await before();
       const reader = await other.transaction();
-      await reader.raw('select * from mockups');
+      await reader.raw('select * from mockup_versions');
       let isOver = false;
       const running = up(other).finally(() => {
         isOver = true;
       });
       await waitUntil('the migration to ask for its lock', async () => {
         const { rows } = await other.raw(
-          "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'mockups'::regclass and not granted",
+          "select 1 from pg_locks where mode = 'AccessExclusiveLock' and relation = 'mockup_versions'::regclass and not granted",
         );
         return rows.length > 0;
       });
-      for (const name of ['one', 'two', 'three']) {
+      for (const tag of ['one', 'two', 'three']) {
         await withDeadline(
           'a write beside the migration',
-          other('mockups').insert({ name, owner: OWNER }),
+          other('mockup_versions').update({ version_tag: tag }),
         );
-        await withDeadline('a read beside it', other('mockups').select());
+        await withDeadline(
+          'a read beside it',
+          other('mockup_versions').select(),
+        );
       }
       expect(isOver).toBe(false);
       await reader.commit();
       await withDeadline('the migration', running);
-      await expect(other('mockups').distinct('tenant_id')).resolves.toEqual([
-        { tenant_id: DEFAULT_TENANT },
-      ]);
+      await expect(
+        other('mockup_versions').select('version_tag', 'message'),
+      ).resolves.toEqual([{ version_tag: 'three', message: null }]);
     });
   });
 
