@@ -38,6 +38,27 @@ export class TenantStatements {
     return this.run(knex.raw(sql, { ...bindings, tenantId }));
   }
 
+  /**
+   * Runs SQL as `query` does, when no other that names the same lock runs. It waits in a statement
+   * of its own, so that it sees what the one before it has committed. The advisory lock is held
+   * until the end of the transaction, which has no third statement; nothing else takes it.
+   */
+  queryInTurn<TRow extends object>(
+    lock: string,
+    sql: string,
+    bindings: Knex.ValueDict,
+  ): Promise<TRow[]> {
+    const { tenantId } = this;
+    return this.transaction(async transaction => {
+      await transaction.query(
+        knex.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
+          `${lock} ${tenantId}`,
+        ]),
+      );
+      return transaction.query<TRow>(knex.raw(sql, { ...bindings, tenantId }));
+    });
+  }
+
   /** A condition on mockups; see {@link conditionOf}. */
   condition(filter: MockupFilter | undefined): Knex.Raw {
     return conditionOf(knex, filter);

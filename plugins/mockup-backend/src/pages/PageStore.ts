@@ -118,30 +118,25 @@ export class PageStore {
       mayChooseHome: boolean;
     },
   ): Promise<PublishedPage | undefined> {
-    const { tenantId } = this.#statements;
     const { title, audience, home, template } = request;
-    const [row] = await this.#statements.transaction(async transaction => {
-      const { knex } = transaction;
-      await transaction.query(
-        knex.raw(statements.LOCK_PUBLICATION, { tenantId }),
-      );
-      return transaction.query<PageRow>(
-        knex.raw(statements.PUBLISH_PAGE, {
-          tenantId,
-          path,
-          title: title ?? null,
-          mockupId: request.mockupId,
-          versionId: request.versionId,
-          audience: audience ?? null,
-          home: home ?? null,
-          template: template ?? null,
-          user: options.user,
-          mayChooseHome: options.mayChooseHome,
-          allowed: this.#statements.condition(options.allowed),
-          most: MOCKUP_LIMITS.pages,
-        }),
-      );
-    });
+    const [row] = await this.#statements.queryInTurn<PageRow>(
+      // Publications of a tenant count the same pages, and change the same home page.
+      'mockup pages',
+      statements.PUBLISH_PAGE,
+      {
+        path,
+        title: title ?? null,
+        mockupId: request.mockupId,
+        versionId: request.versionId,
+        audience: audience ?? null,
+        home: home ?? null,
+        template: template ?? null,
+        user: options.user,
+        mayChooseHome: options.mayChooseHome,
+        allowed: this.#statements.condition(options.allowed),
+        most: MOCKUP_LIMITS.pages,
+      },
+    );
     return row && toPage(row);
   }
 

@@ -84,13 +84,6 @@ export const SELECT_MOCKUP_AT = `
    where mockup_pages.tenant_id = :tenantId and mockup_pages.path = :path`;
 
 /**
- * Lets other publications of the tenant wait until the end of the transaction, which has one more
- * statement: they count the same pages, and change the same home page. Bindings: `tenantId`.
- */
-export const LOCK_PUBLICATION = `
-  select pg_advisory_xact_lock(hashtextextended('mockup pages ' || :tenantId, 0))`;
-
-/**
  * Publishes a version at a path that is free or has a page of the same mockup; what is null stays as
  * the page has it. Locks the mockup and the version against deletion (FOR KEY SHARE), and then the
  * page, and the previous home page of the audience. Bindings: `tenantId`, `path`, `title` (of a new

@@ -83,25 +83,20 @@ export class ReviewStore {
     if (!isUuid(mockupId)) {
       return undefined;
     }
-    const { knex, tenantId } = this.#statements;
-    const mockup = {
-      tenantId,
-      mockupId,
-      allowed: this.#statements.condition(allowed),
-    };
-    return this.#statements.transaction(async ({ query }) => {
-      await query(knex.raw(statements.LOCK_FOR_COMMENT, mockup));
-      const [row] = await query<CommentRow>(
-        knex.raw(statements.INSERT_COMMENT, {
-          ...mockup,
-          text,
-          item: item ?? null,
-          author,
-          most: MOCKUP_LIMITS.comments,
-        }),
-      );
-      return row && toComment(row);
-    });
+    const [row] = await this.#statements.queryInTurn<CommentRow>(
+      // Otherwise comments that are made at once would count the same others.
+      `mockup comments ${mockupId.toLowerCase()}`,
+      statements.INSERT_COMMENT,
+      {
+        mockupId,
+        text,
+        item: item ?? null,
+        author,
+        most: MOCKUP_LIMITS.comments,
+        allowed: this.#statements.condition(allowed),
+      },
+    );
+    return row && toComment(row);
   }
 
   async resolveComment(

@@ -30,25 +30,20 @@ export const SELECT_COMMENTS = `
    order by mockup_comments.created_at, mockup_comments.id`;
 
 /**
- * Locks the mockup until the end of the transaction, for {@link INSERT_COMMENT} (FOR NO KEY
- * UPDATE): other comments on it, changes of it and its deletion wait for these two statements.
- * Bindings: those of a mockup.
- */
-export const LOCK_FOR_COMMENT = `
-  select from mockups where ${OF_MOCKUP} for no key update`;
-
-/**
- * Adds a comment to a mockup with fewer than `most` comments. It counts those of transactions
- * that had the lock before, which one statement that waits for the lock would not see. Bindings:
- * those of a mockup, `item`, `text`, `author`, `most`.
+ * Adds a comment to a mockup with fewer than `most` comments. Locks the mockup against deletion
+ * (FOR KEY SHARE), so that no comment is added to a deleted mockup. Bindings: those of a
+ * mockup, `item`, `text`, `author`, `most`.
  */
 export const INSERT_COMMENT = `
+  with mockup as (
+    select mockups.tenant_id, mockups.id from mockups where ${OF_MOCKUP}
+       for key share
+  )
   insert into mockup_comments
     (tenant_id, mockup_id, item, text, author, created_at)
-  select mockups.tenant_id, mockups.id, :item, :text, :author, ${NOW}
-    from mockups
-   where ${OF_MOCKUP}
-     and (select count(*) from mockup_comments
+  select mockup.tenant_id, mockup.id, :item, :text, :author, ${NOW}
+    from mockup
+   where (select count(*) from mockup_comments
            where mockup_comments.tenant_id = :tenantId
              and mockup_comments.mockup_id = :mockupId) < :most
   returning ${COMMENT_COLUMNS}`;
