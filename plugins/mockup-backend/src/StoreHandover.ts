@@ -44,29 +44,16 @@ export class StoreHandover {
 
   #waiting(choose: (stores: MockupStores) => MockupStore): MockupStore {
     const opened = async () => choose(await this.#untilOpen());
-    return {
-      list: async (...args) => (await opened()).list(...args),
-      get: async (...args) => (await opened()).get(...args),
-      create: async (...args) => (await opened()).create(...args),
-      duplicate: async (...args) => (await opened()).duplicate(...args),
-      update: async (...args) => (await opened()).update(...args),
-      share: async (...args) => (await opened()).share(...args),
-      delete: async (...args) => (await opened()).delete(...args),
-      listTrash: async (...args) => (await opened()).listTrash(...args),
-      restore: async (...args) => (await opened()).restore(...args),
-      purge: async (...args) => (await opened()).purge(...args),
-      saveVersion: async (...args) => (await opened()).saveVersion(...args),
-      restoreVersion: async (...args) =>
-        (await opened()).restoreVersion(...args),
-      updateVersion: async (...args) => (await opened()).updateVersion(...args),
-      listVersions: async (...args) => (await opened()).listVersions(...args),
-      getVersion: async (...args) => (await opened()).getVersion(...args),
-      getLatestVersion: async (...args) =>
-        (await opened()).getLatestVersion(...args),
-      compareVersions: async (...args) =>
-        (await opened()).compareVersions(...args),
-      importMockups: async (...args) => (await opened()).importMockups(...args),
-    };
+    return new Proxy({} as MockupStore, {
+      get: (_target, name) =>
+        // A store that is awaited is no promise.
+        name === 'then'
+          ? undefined
+          : async (...args: unknown[]) => {
+              const store = await opened();
+              return Reflect.apply(Reflect.get(store, name), store, args);
+            },
+    });
   }
 
   async #untilOpen(): Promise<MockupStores> {
