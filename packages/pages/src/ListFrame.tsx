@@ -10,6 +10,11 @@ import { pagesTranslationRef } from './translation';
 
 const DEBOUNCE_MS = 300;
 
+type OnQuery = (
+  changes: { search?: string; page?: number },
+  how?: 'push' | 'replace',
+) => void;
+
 /** A page of a list, in whatever state it is: loading, failed, empty, or there. */
 export function ListFrame<TItem>(props: {
   state: {
@@ -19,12 +24,13 @@ export function ListFrame<TItem>(props: {
     retry: () => void;
   };
   query: { search: string; page: number };
-  onQuery: (changes: { search?: string; page?: number }) => void;
+  onQuery: OnQuery;
   pageSize: number;
   texts: {
     failed: string;
     found: (count: number) => string;
-    noMatch: (search: string) => string;
+    /** Where the list can be searched. */
+    noMatch?: (search: string) => string;
     /** Where there is nothing to find. */
     none: string;
   };
@@ -35,6 +41,16 @@ export function ListFrame<TItem>(props: {
   const { state, query, onQuery, pageSize, texts, children } = props;
   const { value: found, error, loading, retry } = state;
   const isThere = found && !error;
+  const last = Math.max(1, Math.ceil((found?.totalItems ?? 0) / pageSize));
+  const isBeyond =
+    isThere && !loading && found.items.length === 0 && query.page > last;
+  // All that the page had are gone, or its address is of another time.
+  useEffect(() => {
+    if (isBeyond) {
+      onQuery({ page: last }, 'replace');
+    }
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [isBeyond, last]);
   return (
     <>
       <VisuallyHidden role="status">
@@ -43,7 +59,7 @@ export function ListFrame<TItem>(props: {
       {error && !loading && (
         <Failure title={texts.failed} error={error} onRetry={retry} />
       )}
-      {loading && !isThere && <Loading />}
+      {(isBeyond || (loading && !isThere)) && <Loading />}
       {isThere && found.items.length > 0 && (
         <>
           <div aria-busy={loading}>{children(found.items, loading)}</div>
@@ -55,10 +71,9 @@ export function ListFrame<TItem>(props: {
           />
         </>
       )}
-      {isThere && found.items.length === 0 && (
+      {isThere && found.items.length === 0 && !isBeyond && (
         <Nothing
           search={query.search}
-          isBeyond={found.totalItems > 0}
           onQuery={onQuery}
           texts={texts}
           noneAction={props.noneAction}
@@ -156,26 +171,13 @@ export function Pages(props: {
 
 function Nothing(props: {
   search: string;
-  isBeyond: boolean;
-  onQuery: (changes: { search?: string; page?: number }) => void;
-  texts: { noMatch: (search: string) => string; none: string };
+  onQuery: OnQuery;
+  texts: { noMatch?: (search: string) => string; none: string };
   noneAction: ReactNode;
 }) {
-  const { search, isBeyond, onQuery, texts } = props;
+  const { search, onQuery, texts } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
-  if (isBeyond) {
-    return (
-      <EmptyState
-        text={t('list.beyond')}
-        action={
-          <Button variant="secondary" onPress={() => onQuery({ page: 1 })}>
-            {t('list.first')}
-          </Button>
-        }
-      />
-    );
-  }
-  if (search) {
+  if (search && texts.noMatch) {
     return (
       <EmptyState
         text={texts.noMatch(search)}

@@ -46,8 +46,8 @@ export function SelectedActions<TItem>(props: {
   selection: Pick<ReturnType<typeof useSelection<TItem>>, 'chosen' | 'choose'>;
   nameOf: (item: TItem) => string;
   actions: SelectedAction<TItem>[];
-  /** After it was tried with all, with how many it was done. Where it has failed stays chosen. */
-  onDone: (done: number) => void;
+  /** After it was tried with all. Where it has failed stays chosen. */
+  onDone: () => void;
 }) {
   const { selection, nameOf, actions, onDone } = props;
   const { chosen, choose } = selection;
@@ -67,7 +67,7 @@ export function SelectedActions<TItem>(props: {
       }
     }
     choose(left);
-    onDone(chosen.length - left.length);
+    onDone();
     if (problems.length > 0) {
       throw new Error(problems.join('\n'));
     }

@@ -10,7 +10,7 @@ export { CopyButton } from './CopyButton';
 export { EmptyState } from './EmptyState';
 export { Failure, messageOf, statusOf, useFailureText } from './Failure';
 export { LeaveDialog } from './LeaveDialog';
-export { ListFrame, Pages, SearchInput } from './ListFrame';
+export { ListFrame, SearchInput } from './ListFrame';
 export { Loaded } from './Loaded';
 export { Loading } from './Loading';
 export { Moment, useDay, useExactTime, useNumber } from './Moment';

@@ -35,8 +35,6 @@ export const pagesTranslationRef = createTranslationRef({
     list: {
       search: 'Search',
       clear: 'Clear the search',
-      beyond: 'The list ends before this page.',
-      first: 'First page',
       page: {
         label: 'Pages',
         shown: '{{from}} to {{to}} of {{total}}',

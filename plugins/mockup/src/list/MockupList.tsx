@@ -45,12 +45,6 @@ import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
 import { ORDERS, PAGE_SIZE, useMockupQuery, useMockups } from './useMockups';
 
-interface Attempt {
-  /** What is said where it fails. */
-  failed: string;
-  does: () => Promise<void>;
-}
-
 /** The mockups that the user may see. */
 export function MockupList() {
   const { t } = useTranslationRef(mockupTranslationRef);
@@ -64,8 +58,7 @@ export function MockupList() {
   >();
   const close = () => setAsked(undefined);
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
-  const { failure, run } = useTask();
-  const [tried, setTried] = useState<Attempt>();
+  const { failure, retry, run } = useTask();
   const trashHref = useRouteRef(trashRouteRef)?.();
   const creating = usePermission({ permission: mockupCreatePermission });
   const createButton = (
@@ -78,49 +71,29 @@ export function MockupList() {
   const selection = useSelection(mockups.value?.items ?? [], ({ id }) => id);
   const chosen = selection.chosen.length;
 
-  /** After some are gone: all that the last page had, maybe. */
-  function refresh(gone: number) {
-    if (query.page > 1 && mockups.value?.items.length === gone) {
-      setQuery({ page: query.page - 1 }, 'replace');
-    } else {
-      mockups.retry();
-    }
-  }
-
-  /** Does something, and offers to try it again where it fails. */
-  function attempt(what: Attempt) {
+  function attempt(failed: string, work: () => Promise<void>) {
     setNotice(undefined);
-    setTried(what);
-    return run(what.failed, what.does);
+    return run(failed, work);
   }
 
   function trash({ id, name }: Mockup) {
-    return attempt({
-      failed: t('list.failedTo.trash', { name }),
-      does: async () => {
-        await mockupApi.deleteMockup(id);
-        refresh(1);
-        setNotice({
-          text: t('list.done.trashed', { name }),
-          undo: () =>
-            attempt({
-              failed: t('list.failedTo.undo', { name }),
-              does: async () => {
-                await mockupApi.restoreMockup(id);
-                mockups.retry();
-                setNotice({ text: t('list.done.restored', { name }) });
-              },
-            }),
-        });
-      },
+    const undo = () =>
+      attempt(t('list.failedTo.undo', { name }), async () => {
+        await mockupApi.restoreMockup(id);
+        mockups.retry();
+        setNotice({ text: t('list.done.restored', { name }) });
+      });
+    return attempt(t('list.failedTo.trash', { name }), async () => {
+      await mockupApi.deleteMockup(id);
+      mockups.retry();
+      setNotice({ text: t('list.done.trashed', { name }), undo });
     });
   }
 
   function save(file: () => Promise<Response>, fileName: string) {
-    return attempt({
-      failed: t('list.failedTo.export'),
-      does: async () => download(await file(), fileName),
-    });
+    return attempt(t('list.failedTo.export'), async () =>
+      download(await file(), fileName),
+    );
   }
 
   function act(action: MockupAction, mockup: Mockup) {
@@ -196,13 +169,11 @@ export function MockupList() {
             />
           </Flex>
           <div role="status">{notice && <Notice {...notice} />}</div>
-          {failure && tried && (
-            <Failure {...failure} onRetry={() => attempt(tried)} />
-          )}
+          {failure && <Failure {...failure} onRetry={retry} />}
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}
-            onDone={refresh}
+            onDone={mockups.retry}
             actions={[
               {
                 open: t('list.actions.trash'),

@@ -57,29 +57,17 @@ export function TrashPage() {
   );
   const [purging, setPurging] = useState<TrashedMockup>();
   const [notice, setNotice] = useState('');
-  const { failure, run } = useTask();
-  const [tried, setTried] = useState<TrashedMockup>();
+  const { failure, retry, run } = useTask();
 
   const selection = useSelection(trash.value?.items ?? [], ({ id }) => id);
   const chosen = selection.chosen.length;
 
-  /** Shows what is left, which may be nothing of the last page. */
-  function refresh(gone = 1) {
-    if (page > 1 && trash.value?.items.length === gone) {
-      setQuery({ page: page - 1 }, 'replace');
-    } else {
-      trash.retry();
-    }
-  }
-
-  function restore(mockup: TrashedMockup) {
-    const { id, name } = mockup;
+  function restore({ id, name }: TrashedMockup) {
     setNotice('');
-    setTried(mockup);
     return run(t('list.trash.restoreFailed', { name }), async () => {
       await mockupApi.restoreMockup(id);
       setNotice(t('list.done.restored', { name }));
-      refresh();
+      trash.retry();
     });
   }
 
@@ -107,13 +95,11 @@ export function TrashPage() {
           <div role="status">
             {notice && <Alert status="success" icon title={notice} />}
           </div>
-          {failure && tried && (
-            <Failure {...failure} onRetry={() => restore(tried)} />
-          )}
+          {failure && <Failure {...failure} onRetry={retry} />}
           <SelectedActions
             selection={selection}
             nameOf={({ name }) => name}
-            onDone={refresh}
+            onDone={trash.retry}
             actions={[
               {
                 open: t('list.trash.restore'),
@@ -175,7 +161,7 @@ export function TrashPage() {
           onSubmit={async () => {
             await mockupApi.purgeMockup(purging.id);
             setNotice(t('list.done.purged', { name: purging.name }));
-            refresh();
+            trash.retry();
           }}
         />
       )}

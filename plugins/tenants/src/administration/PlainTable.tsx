@@ -4,14 +4,13 @@ import styles from './administration.module.css';
 /** A table without sorting and pages. */
 export function PlainTable(props: {
   columns: string[];
-  isBusy?: boolean;
   className?: string;
   /** The rows. */
   children: ReactNode;
 }) {
-  const { columns, isBusy, className, children } = props;
+  const { columns, className, children } = props;
   return (
-    <table className={`${styles.table} ${className ?? ''}`} aria-busy={isBusy}>
+    <table className={`${styles.table} ${className ?? ''}`}>
       <thead>
         <tr>
           {columns.map(column => (

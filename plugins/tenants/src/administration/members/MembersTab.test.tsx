@@ -301,7 +301,7 @@ describe('useMembers', () => {
         })),
       ),
     );
-    const { result } = renderHook(() => useMembers('acme', 0, () => {}), {
+    const { result } = renderHook(() => useMembers('acme', 1), {
       wrapper: ({ children }: { children: ReactNode }) => (
         <TestApiProvider apis={[[tenantsApiRef, api as unknown as TenantsApi]]}>
           {children}

@@ -6,11 +6,10 @@ import {
 import { Button, Flex, Text } from '@backstage/ui';
 import {
   ActionDialog,
-  EmptyState,
   Failure,
-  Loading,
-  Pages,
+  ListFrame,
   statusOf,
+  useListQuery,
   useTask,
 } from '@internal/pages';
 import type { TenantMember, TenantRole } from 'backstage-plugin-tenants-common';
@@ -38,12 +37,9 @@ export function MembersTab({ slug }: { slug: string }) {
   const tenantsApi = useApi(tenantsApiRef);
   const identityApi = useApi(identityApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const [offset, setOffset] = useState(0);
-  const { value, error, loading, retry, nameOf } = useMembers(
-    slug,
-    offset,
-    setOffset,
-  );
+  const [query, setQuery] = useListQuery({});
+  const { nameOf, ...members } = useMembers(slug, query.page);
+  const { retry } = members;
   const { value: identity } = useAsync(
     () => identityApi.getBackstageIdentity(),
     [identityApi],
@@ -97,9 +93,7 @@ export function MembersTab({ slug }: { slug: string }) {
     retry();
   };
 
-  const items = value?.items ?? [];
-  const total = value?.totalItems ?? 0;
-  const isRefused = [403, 404].includes(statusOf(error) ?? 0);
+  const isRefused = [403, 404].includes(statusOf(members.error) ?? 0);
   return (
     <Flex direction="column" gap="8" pb="6">
       <Part
@@ -112,7 +106,7 @@ export function MembersTab({ slug }: { slug: string }) {
             <AddMember
               slug={slug}
               onAdded={(member, picked) => {
-                const known = items.some(
+                const known = members.value?.items.some(
                   each => each.principal === member.principal,
                 );
                 setAnnouncement(
@@ -130,55 +124,49 @@ export function MembersTab({ slug }: { slug: string }) {
           {announcement && <Text color="secondary">{announcement}</Text>}
         </div>
         {failure && <Failure {...failure} />}
-        {!failure && error && (
-          <Failure title={t('members.failed')} error={error} onRetry={retry} />
-        )}
-        {!value && loading && <Loading label={t('members.loading')} />}
-        {value && total === 0 && (
-          <EmptyState
-            text={t('members.none')}
-            action={
-              <Button
-                variant="secondary"
-                onPress={() => adding.current?.querySelector('input')?.focus()}
-              >
-                {t('members.add.title')}
-              </Button>
-            }
-          />
-        )}
-        {items.length > 0 && (
-          <PlainTable
-            className={styles.table}
-            isBusy={loading}
-            columns={[
-              t('members.columns.member'),
-              t('members.columns.role'),
-              t('members.columns.added'),
-              t('members.columns.actions'),
-            ]}
-          >
-            {items.map(member => (
-              <MemberRow
-                key={member.principal}
-                member={member}
-                name={nameOf(member.principal)}
-                own={ownOf(member)}
-                isPending={pending === member.principal}
-                onRole={role => changeRole(member, role)}
-                onRemove={() => setQuestion({ about: 'removal', member })}
-              />
-            ))}
-          </PlainTable>
-        )}
-        {total > PAGE_SIZE && (
-          <Pages
-            page={offset / PAGE_SIZE + 1}
-            pageSize={PAGE_SIZE}
-            totalItems={total}
-            onPage={page => setOffset((page - 1) * PAGE_SIZE)}
-          />
-        )}
+        <ListFrame
+          state={members}
+          query={query}
+          onQuery={setQuery}
+          pageSize={PAGE_SIZE}
+          texts={{
+            failed: t('members.failed'),
+            found: count => t('members.found', { count }),
+            none: t('members.none'),
+          }}
+          noneAction={
+            <Button
+              variant="secondary"
+              onPress={() => adding.current?.querySelector('input')?.focus()}
+            >
+              {t('members.add.title')}
+            </Button>
+          }
+        >
+          {items => (
+            <PlainTable
+              className={styles.table}
+              columns={[
+                t('members.columns.member'),
+                t('members.columns.role'),
+                t('members.columns.added'),
+                t('members.columns.actions'),
+              ]}
+            >
+              {items.map(member => (
+                <MemberRow
+                  key={member.principal}
+                  member={member}
+                  name={nameOf(member.principal)}
+                  own={ownOf(member)}
+                  isPending={pending === member.principal}
+                  onRole={role => changeRole(member, role)}
+                  onRemove={() => setQuestion({ about: 'removal', member })}
+                />
+              ))}
+            </PlainTable>
+          )}
+        </ListFrame>
         {question && renderQuestion(question)}
       </Part>
       {!isRefused && <Invitations slug={slug} />}

@@ -3,7 +3,8 @@ export const membersMessages = {
   title: 'Members',
   explanation:
     'A viewer reads. A member also creates and changes things. An admin also changes the members and the sources of the catalog.',
-  loading: 'Loading the members',
+  found_one: '{{count}} member',
+  found_other: '{{count}} members',
   failed: 'The members could not be loaded',
   none: 'Nobody is a member yet. Until you add somebody, only those whom the operator lists in tenancy.admins may enter this tenant.',
   columns: {

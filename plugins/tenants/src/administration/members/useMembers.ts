@@ -4,7 +4,6 @@ import type {
   CatalogPrincipal,
   TenantMember,
 } from 'backstage-plugin-tenants-common';
-import { useEffect } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 
@@ -15,26 +14,13 @@ export const PAGE_SIZE = 100;
 const NAMED_AT_ONCE = 50;
 
 /** One page of the members of a tenant, and what the identity catalog calls them. */
-export function useMembers(
-  slug: string,
-  offset: number,
-  onBeyondTheEnd: (lastOffset: number) => void,
-) {
+export function useMembers(slug: string, page: number) {
   const tenantsApi = useApi(tenantsApiRef);
-  const page = useRead(
-    () => tenantsApi.listMembers(slug, { limit: PAGE_SIZE, offset }),
-    [tenantsApi, slug, offset],
-  );
-  const { items, totalItems } = page.value ?? {};
-  const isBeyond = offset > 0 && items?.length === 0;
-  useEffect(() => {
-    if (isBeyond && totalItems !== undefined) {
-      // Somebody has removed what was there.
-      onBeyondTheEnd(
-        Math.max(0, Math.ceil(totalItems / PAGE_SIZE) - 1) * PAGE_SIZE,
-      );
-    }
-  }, [isBeyond, totalItems, onBeyondTheEnd]);
+  const read = useRead(() => {
+    const offset = (page - 1) * PAGE_SIZE;
+    return tenantsApi.listMembers(slug, { limit: PAGE_SIZE, offset });
+  }, [tenantsApi, slug, page]);
+  const items = read.value?.items;
 
   const { value: known } = useAsync(
     async () => new Map(await findNames(items ?? [])),
@@ -67,7 +53,7 @@ export function useMembers(
   }
 
   return {
-    ...page,
+    ...read,
     nameOf: (principal: string) =>
       known?.get(principal)?.display_name ?? principal,
   };
