@@ -5,7 +5,8 @@ import {
   Text,
   VisuallyHidden,
 } from '@backstage/ui';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
+import { useSearch } from './useSearch';
 
 /** What the user has picked or typed. */
 export interface Picked {
@@ -16,6 +17,11 @@ export interface Picked {
 }
 
 export const NOTHING_PICKED: Picked = { text: '' };
+
+/** What was found first, each with what the field shows of it; or why nothing can be. */
+export type Found =
+  | { options: (IdentifiedOption & { text: string })[]; totalItems: number }
+  | { problem: string };
 
 // No id has a NUL character in it.
 const AS_TYPED = '\0typed';
@@ -30,24 +36,52 @@ export function Picker(props: {
   onChange: (value: Picked) => void;
   /** What is wrong with the value. */
   error?: string;
-  isDisabled?: boolean;
   menuTrigger?: ComboboxProps['menuTrigger'];
-  /** What was found, each with what the field shows of it. */
-  options: (IdentifiedOption & { text: string })[];
-  isSearching: boolean;
-  /** What takes the text as it is, after what was found. */
-  asTyped?: Picked & { id: string; label: string };
-  /** Below what was found. */
-  note?: string;
-  /** What was found, for those who do not see it. */
-  found?: string;
-  /** Why nothing can be found. */
-  problem?: string;
-  onOpenChange: (isOpen: boolean) => void;
+  /** Finds a text; never rejects. Another function searches again. */
+  find: (text: string) => Promise<Found>;
+  /** What takes a text as it is, after what was found; nothing where that can't be. */
+  asTyped: (text: string) => (Required<Picked> & { label: string }) | undefined;
+  texts: {
+    nothing: string;
+    /** Where more was found than is shown. */
+    more: (numbers: { shown: string; total: string }) => string;
+    /** For those who do not see the list. */
+    found: (count: number) => string;
+  };
 }) {
   const { label, description, placeholder, value, onChange, error } = props;
-  const { options, isSearching, asTyped, note, found, problem } = props;
+  const { find, texts } = props;
   const [isOpen, setOpen] = useState(false);
+  const typed = value.text.trim();
+  const search = useSearch(
+    find,
+    isOpen && value.id === undefined ? typed : undefined,
+  );
+  const answer = search.state === 'done' ? search.answer : undefined;
+  const found = answer && 'options' in answer ? answer : undefined;
+  // It is not said again with each letter that is typed.
+  const problem = useRef<string>();
+  if (answer) {
+    problem.current = 'problem' in answer ? answer.problem : undefined;
+  }
+
+  const options = found?.options ?? [];
+  const taken = search.state === 'idle' ? undefined : props.asTyped(typed);
+  const asTyped = options.some(({ id }) => id === taken?.id)
+    ? undefined
+    : taken;
+  const noteOf = ({ totalItems }: NonNullable<typeof found>) => {
+    if (options.length === 0) {
+      return texts.nothing;
+    }
+    return options.length < totalItems
+      ? texts.more({
+          shown: String(options.length),
+          total: String(totalItems),
+        })
+      : undefined;
+  };
+  const note = found && noteOf(found);
 
   const pick = (picked: unknown) => {
     const { text, id } =
@@ -80,26 +114,26 @@ export function Picker(props: {
           inputValue: value.text,
           onInputChange: text => onChange({ text }),
         }}
-        loading={{ state: isSearching ? 'filtering' : 'idle' }}
+        loading={{
+          state: search.state === 'searching' ? 'filtering' : 'idle',
+        }}
         value={value.id ?? null}
         onChange={pick}
-        onOpenChange={opened => {
-          setOpen(opened);
-          props.onOpenChange(opened);
-        }}
+        onOpenChange={setOpen}
         menuTrigger={props.menuTrigger}
         allowsCustomValue
-        isDisabled={props.isDisabled}
         validationBehavior="aria"
         validate={() => error ?? null}
       />
       <div role="status">
-        {problem && (
+        {problem.current && (
           <Text as="p" variant="body-small" color="warning">
-            {problem}
+            {problem.current}
           </Text>
         )}
-        {isOpen && found && <VisuallyHidden>{found}</VisuallyHidden>}
+        {isOpen && found && (
+          <VisuallyHidden>{texts.found(options.length)}</VisuallyHidden>
+        )}
       </div>
     </>
   );

@@ -15,7 +15,7 @@ export { Loaded } from './Loaded';
 export { Loading } from './Loading';
 export { Moment, useDay, useExactTime, useNumber } from './Moment';
 export { PageHeader } from './PageHeader';
-export { NOTHING_PICKED, type Picked, Picker } from './Picker';
+export { type Found, NOTHING_PICKED, type Picked, Picker } from './Picker';
 export { slugOf } from './slugOf';
 export { TextLink } from './TextLink';
 export { pagesTranslationRef } from './translation';
@@ -29,5 +29,4 @@ export {
 export { Skeleton } from './Skeleton';
 export { UnreadPage } from './UnreadPage';
 export { useRead } from './useRead';
-export { type Search, useSearch } from './useSearch';
 export { useTask } from './useTask';

@@ -1,10 +1,31 @@
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { type Picked, Picker } from '@internal/pages';
+import {
+  DEFAULT_NAMESPACE,
+  type Entity,
+  stringifyEntityRef,
+} from '@backstage/catalog-model';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { catalogApiRef } from '@backstage/plugin-catalog-react';
+import { type Found, type Picked, Picker } from '@internal/pages';
 import { RiGroupLine } from '@remixicon/react';
-import { useState } from 'react';
+import { useCallback } from 'react';
 import { mockupTranslationRef } from '../translation';
-import { parseGroup } from './groups';
-import { useGroupSearch } from './useGroupSearch';
+import { parseGroup, shortName } from './groups';
+
+/** How many groups are offered at once. */
+const MOST = 20;
+
+const SEARCHED_FIELDS = [
+  'metadata.name',
+  'metadata.title',
+  'spec.profile.displayname',
+];
+const FIELDS = [
+  'kind',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.title',
+  'spec.profile.displayName',
+];
 
 /** A field that finds groups of the catalog, and takes any reference of a group that is typed. */
 export function GroupPicker(props: {
@@ -17,29 +38,26 @@ export function GroupPicker(props: {
 }) {
   const { value, onChange, onSubmit, problem } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [isOpen, setOpen] = useState(false);
-  const search = useGroupSearch(
-    isOpen && value.id === undefined ? value.text : undefined,
+  const catalogApi = useApi(catalogApiRef);
+  const find = useCallback(
+    async (text: string): Promise<Found> => {
+      try {
+        const { items, totalItems } = await catalogApi.queryEntities({
+          filter: { kind: 'group' },
+          fields: FIELDS,
+          orderFields: { field: 'metadata.name', order: 'asc' },
+          limit: MOST,
+          ...(text && {
+            fullTextFilter: { term: text, fields: SEARCHED_FIELDS },
+          }),
+        });
+        return { options: items.map(toOption), totalItems };
+      } catch {
+        return { problem: t('sharing.add.unavailable') };
+      }
+    },
+    [catalogApi, t],
   );
-  const found = search.state === 'found' ? search : undefined;
-  const groups = found?.groups ?? [];
-  const typed = parseGroup(value.text);
-  const isNew =
-    'group' in typed &&
-    (found || search.state === 'failed') &&
-    !groups.some(({ group }) => group === typed.group);
-
-  const noteOf = ({ totalItems }: NonNullable<typeof found>) => {
-    if (groups.length === 0) {
-      return t('sharing.add.nobody');
-    }
-    return groups.length < totalItems
-      ? t('sharing.add.more', {
-          shown: String(groups.length),
-          total: String(totalItems),
-        })
-      : undefined;
-  };
 
   return (
     // Enter in the field is no submit of the form around it.
@@ -47,7 +65,6 @@ export function GroupPicker(props: {
     <div
       onKeyDownCapture={event => {
         const isOnOption =
-          isOpen &&
           event.target instanceof Element &&
           event.target.hasAttribute('aria-activedescendant');
         if (event.key === 'Enter' && !isOnOption) {
@@ -64,30 +81,48 @@ export function GroupPicker(props: {
         error={problem}
         // The list would lie over the groups as soon as the dialog is open.
         menuTrigger="input"
-        options={groups.map(({ group, title }) => ({
-          id: group,
-          label: title,
-          text: `${title} (${group})`,
-          description: group,
-          leadingIcon: <RiGroupLine aria-hidden />,
-        }))}
-        isSearching={search.state === 'searching'}
-        asTyped={
-          isNew
+        find={find}
+        asTyped={text => {
+          const typed = parseGroup(text);
+          return 'group' in typed
             ? {
                 id: typed.group,
                 text: typed.group,
-                label: t('sharing.add.typed', { group: typed.group }),
+                label: t('sharing.add.typed', typed),
               }
-            : undefined
-        }
-        note={found && noteOf(found)}
-        found={found && t('sharing.add.found', { count: groups.length })}
-        problem={
-          search.state === 'failed' ? t('sharing.add.unavailable') : undefined
-        }
-        onOpenChange={setOpen}
+            : undefined;
+        }}
+        texts={{
+          nothing: t('sharing.add.nobody'),
+          more: numbers => t('sharing.add.more', numbers),
+          found: count => t('sharing.add.found', { count }),
+        }}
       />
     </div>
   );
+}
+
+function toOption(entity: Entity) {
+  const group = stringifyEntityRef(entity);
+  const title = titleOf(entity);
+  return {
+    id: group,
+    label: title,
+    text: `${title} (${group})`,
+    description: group,
+    leadingIcon: <RiGroupLine aria-hidden />,
+  };
+}
+
+function titleOf({ metadata, spec }: Entity): string {
+  const { name, title, namespace = DEFAULT_NAMESPACE } = metadata;
+  const profile = spec?.profile;
+  const displayName =
+    typeof profile === 'object' && profile !== null && 'displayName' in profile
+      ? profile.displayName
+      : undefined;
+  if (typeof displayName === 'string' && displayName) {
+    return displayName;
+  }
+  return title ?? shortName(`group:${namespace}/${name}`);
 }

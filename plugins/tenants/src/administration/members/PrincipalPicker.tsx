@@ -1,11 +1,15 @@
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { type Picked, Picker } from '@internal/pages';
+import { isError } from '@backstage/errors';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
+import { type Found, type Picked, Picker } from '@internal/pages';
 import { RiGroupLine, RiUserLine } from '@remixicon/react';
 import type { CatalogPrincipal } from 'backstage-plugin-tenants-common';
-import { useState } from 'react';
+import { useCallback, useRef } from 'react';
+import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { isPlainSubject } from './useMembers';
-import { type PrincipalSearch, usePrincipalSearch } from './usePrincipalSearch';
+
+/** The longest text for which the backend searches. */
+const LONGEST_SEARCH = 100;
 
 /**
  * A field that finds people and groups of the identity catalog, and takes any principal that
@@ -20,29 +24,34 @@ export function PrincipalPicker(props: {
 }) {
   const { slug, value, onChange, error } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const [isOpen, setOpen] = useState(false);
-  const search = usePrincipalSearch(
-    slug,
-    isOpen && value.id === undefined ? value.text : undefined,
+  const tenantsApi = useApi(tenantsApiRef);
+  const isRefused = useRef(false);
+  const find = useCallback(
+    async (text: string): Promise<Found> => {
+      // A refusal would be the same for any text.
+      if (isRefused.current) {
+        return { problem: t('members.add.refused') };
+      }
+      try {
+        const search = text.slice(0, LONGEST_SEARCH);
+        const { items, totalItems } = await tenantsApi.findPrincipals(
+          slug,
+          search ? { search } : {},
+        );
+        return { options: items.map(toOption), totalItems };
+      } catch (thrown) {
+        isRefused.current = isRefusal(thrown);
+        return {
+          problem: t(
+            isRefused.current
+              ? 'members.add.refused'
+              : 'members.add.unavailable',
+          ),
+        };
+      }
+    },
+    [slug, tenantsApi, t],
   );
-  const found = search.state === 'found' ? search : undefined;
-  const typed = value.text.trim();
-  const problems: Partial<Record<PrincipalSearch['state'], string>> = {
-    refused: t('members.add.refused'),
-    failed: t('members.add.unavailable'),
-  };
-
-  const noteOf = ({ items, totalItems }: NonNullable<typeof found>) => {
-    if (items.length === 0) {
-      return t('members.add.nobody');
-    }
-    return items.length < totalItems
-      ? t('members.add.more', {
-          shown: String(items.length),
-          total: String(totalItems),
-        })
-      : undefined;
-  };
 
   return (
     <Picker
@@ -52,26 +61,26 @@ export function PrincipalPicker(props: {
       value={value}
       onChange={onChange}
       error={error}
-      options={found ? found.items.map(toOption) : []}
-      isSearching={search.state === 'searching'}
-      asTyped={
-        typed && search.state !== 'idle'
+      find={find}
+      asTyped={text =>
+        text
           ? {
-              id: typed,
-              text: typed,
+              id: text,
+              text,
               label: t(
-                isPlainSubject(typed)
+                isPlainSubject(text)
                   ? 'members.add.asService'
                   : 'members.add.asTyped',
-                { text: typed },
+                { text },
               ),
             }
           : undefined
       }
-      note={found && noteOf(found)}
-      found={found && t('members.add.found', { count: found.items.length })}
-      problem={problems[search.state]}
-      onOpenChange={setOpen}
+      texts={{
+        nothing: t('members.add.nobody'),
+        more: numbers => t('members.add.more', numbers),
+        found: count => t('members.add.found', { count }),
+      }}
     />
   );
 }
@@ -89,4 +98,13 @@ function toOption({ principal, kind, display_name: name }: CatalogPrincipal) {
         <RiUserLine aria-hidden />
       ),
   };
+}
+
+/** Whether the caller may change members, but may not read the catalog of identities. */
+function isRefusal(error: unknown): boolean {
+  return (
+    isError(error) &&
+    isError(error.cause) &&
+    error.cause.name === 'IdentityCatalogNotAllowedError'
+  );
 }
