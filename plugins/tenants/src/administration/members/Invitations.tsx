@@ -19,10 +19,10 @@ import type {
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import { Part } from '../Part';
 import { PlainTable } from '../PlainTable';
 import { useFocusableHeading } from '../tenant/Section';
 import styles from './members.module.css';
-import { Part } from './Part';
 import { RoleSelect } from './RoleSelect';
 
 const SHOWN = 100;

@@ -17,13 +17,13 @@ import { useCallback, useRef, useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import { Part } from '../Part';
 import { PlainTable } from '../PlainTable';
 import { useFocusableHeading } from '../tenant/Section';
 import { AddMember } from './AddMember';
 import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
 import styles from './members.module.css';
-import { Part } from './Part';
 import { SignIn } from './signIn/SignIn';
 import { kindOf, PAGE_SIZE, useMembers } from './useMembers';
 

@@ -1,5 +1,5 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonIcon, Flex, Text, TextField } from '@backstage/ui';
+import { Box, ButtonIcon, Text, TextField } from '@backstage/ui';
 import {
   ActionButton,
   ActionDialog,
@@ -17,6 +17,7 @@ import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
 import { tenantsTranslationRef } from '../../translation';
+import { Part } from '../Part';
 import { PlainTable } from '../PlainTable';
 import { useFocusableHeading } from '../tenant/Section';
 import styles from './shares.module.css';
@@ -41,41 +42,39 @@ export function SharesTab({ slug }: { slug: string }) {
   const [heading, focusHeading] = useFocusableHeading();
   const read = useRead(() => tenantsApi.listShares(slug), [tenantsApi, slug]);
   return (
-    <Flex direction="column" gap="4" pb="6">
-      <div>
-        <h2 ref={heading} tabIndex={-1} className={styles.heading}>
-          {t('shares.title')}
-        </h2>
-        <Text as="p" color="secondary">
-          {t('shares.explanation')}
-        </Text>
-      </div>
-      {mayShare && <CreateShare slug={slug} onCreated={read.retry} />}
-      <Loaded state={read} failed={t('shares.failed')} height={160}>
-        {({ shares, received }) => (
-          <>
-            <Given shares={shares} onEnd={mayShare ? setEnded : undefined} />
-            <Received received={received} />
-          </>
+    <Box pb="6">
+      <Part
+        ref={heading}
+        title={t('shares.title')}
+        explanation={t('shares.explanation')}
+      >
+        {mayShare && <CreateShare slug={slug} onCreated={read.retry} />}
+        <Loaded state={read} failed={t('shares.failed')} height={160}>
+          {({ shares, received }) => (
+            <>
+              <Given shares={shares} onEnd={mayShare ? setEnded : undefined} />
+              <Received received={received} />
+            </>
+          )}
+        </Loaded>
+        {ended && (
+          <ActionDialog
+            title={t('shares.end.title')}
+            texts={[t('shares.end.text', { filter: textOf(ended) })]}
+            destructive
+            submit={t('shares.end.submit')}
+            failed={t('shares.end.failed')}
+            onSubmit={async () => {
+              await tenantsApi.deleteShare(slug, ended.share_id);
+              read.retry();
+            }}
+            // The button that asked for it goes with its row.
+            onDone={focusHeading}
+            onClose={() => setEnded(undefined)}
+          />
         )}
-      </Loaded>
-      {ended && (
-        <ActionDialog
-          title={t('shares.end.title')}
-          texts={[t('shares.end.text', { filter: textOf(ended) })]}
-          destructive
-          submit={t('shares.end.submit')}
-          failed={t('shares.end.failed')}
-          onSubmit={async () => {
-            await tenantsApi.deleteShare(slug, ended.share_id);
-            read.retry();
-          }}
-          // The button that asked for it goes with its row.
-          onDone={focusHeading}
-          onClose={() => setEnded(undefined)}
-        />
-      )}
-    </Flex>
+      </Part>
+    </Box>
   );
 }
 
@@ -126,8 +125,7 @@ function Given(props: {
   const { shares, onEnd } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
-    <section>
-      <h3 className={styles.heading}>{t('shares.given.title')}</h3>
+    <Part level={3} title={t('shares.given.title')}>
       {shares.length === 0 && <EmptyState text={t('shares.given.none')} />}
       {shares.length > 0 && (
         <PlainTable
@@ -170,15 +168,14 @@ function Given(props: {
           ))}
         </PlainTable>
       )}
-    </section>
+    </Part>
   );
 }
 
 function Received({ received }: { received: ReceivedShare[] }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   return (
-    <section>
-      <h3 className={styles.heading}>{t('shares.received.title')}</h3>
+    <Part level={3} title={t('shares.received.title')}>
       {received.length === 0 && <EmptyState text={t('shares.received.none')} />}
       {received.length > 0 && (
         <PlainTable
@@ -198,7 +195,7 @@ function Received({ received }: { received: ReceivedShare[] }) {
           ))}
         </PlainTable>
       )}
-    </section>
+    </Part>
   );
 }
 

@@ -16,7 +16,7 @@ import type {
 import { type SetStateAction, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import shared from '../administration.module.css';
+import { Part } from '../Part';
 import {
   addLocation,
   locationIn,
@@ -111,85 +111,80 @@ export function ConfigEditor(props: {
 
   return (
     <Flex direction="column" gap="4">
-      <section className={shared.section}>
-        <Flex direction="column" gap="3">
-          <h3 ref={heading} tabIndex={-1} className={styles.heading}>
-            {t('sources.locations.title')}
-          </h3>
-          <Text as="p" color="secondary">
-            {t('sources.locations.explanation')}
-          </Text>
-          {parsed.config ? (
-            <LocationsForm
-              slug={slug}
-              locations={locationsOf(parsed.config)}
-              errors={props.errors}
-              refusal={
-                refusal !== undefined && refusedLocation !== undefined
-                  ? { index: refusedLocation, message: refusal }
-                  : undefined
-              }
-              isReadOnly={isReadOnly}
-              onTyping={setTyping}
-              onAdd={(location, entities) =>
-                edit(
-                  // It was tried meanwhile, and the text may be another one.
-                  current => addLocation(current, location),
-                  entities === undefined
-                    ? t('sources.locations.added', location)
-                    : t('sources.locations.addedWith', {
-                        ...location,
-                        count: entities,
-                      }),
-                )
-              }
-              onRemove={index => {
-                edit(
-                  removeLocation(text, index),
-                  t('sources.locations.removed', {
-                    target: locationsOf(parsed.config)[index].target,
-                  }),
-                );
-                // The button goes with its location.
-                heading.current?.focus();
-              }}
-            />
-          ) : (
-            <Alert
-              status="warning"
-              icon
-              description={t('sources.locations.unreadable')}
-            />
-          )}
-        </Flex>
-      </section>
-      <section className={shared.section}>
-        <Flex direction="column" gap="3">
-          <h3 className={styles.heading}>{t('sources.yaml.title')}</h3>
-          <TextAreaField
-            className={styles.yaml}
-            label={t('sources.yaml.label')}
-            description={t('sources.yaml.description')}
-            rows={Math.min(
-              MOST_ROWS,
-              Math.max(FEWEST_ROWS, text.split('\n').length),
-            )}
-            value={text}
-            onChange={next => edit(next)}
-            isReadOnly={isReadOnly}
-            spellCheck="false"
-            validationBehavior="aria"
-            validate={() =>
-              parsed.problem
-                ? t('sources.yaml.invalid', {
-                    line: String(parsed.problem.line),
-                    message: parsed.problem.message,
-                  })
-                : refusal ?? null
+      <Part
+        ref={heading}
+        title={t('sources.locations.title')}
+        explanation={t('sources.locations.explanation')}
+        level={3}
+        isBoxed
+      >
+        {parsed.config ? (
+          <LocationsForm
+            slug={slug}
+            locations={locationsOf(parsed.config)}
+            errors={props.errors}
+            refusal={
+              refusal !== undefined && refusedLocation !== undefined
+                ? { index: refusedLocation, message: refusal }
+                : undefined
             }
+            isReadOnly={isReadOnly}
+            onTyping={setTyping}
+            onAdd={(location, entities) =>
+              edit(
+                // It was tried meanwhile, and the text may be another one.
+                current => addLocation(current, location),
+                entities === undefined
+                  ? t('sources.locations.added', location)
+                  : t('sources.locations.addedWith', {
+                      ...location,
+                      count: entities,
+                    }),
+              )
+            }
+            onRemove={index => {
+              edit(
+                removeLocation(text, index),
+                t('sources.locations.removed', {
+                  target: locationsOf(parsed.config)[index].target,
+                }),
+              );
+              // The button goes with its location.
+              heading.current?.focus();
+            }}
           />
-        </Flex>
-      </section>
+        ) : (
+          <Alert
+            status="warning"
+            icon
+            description={t('sources.locations.unreadable')}
+          />
+        )}
+      </Part>
+      <Part title={t('sources.yaml.title')} level={3} isBoxed>
+        <TextAreaField
+          className={styles.yaml}
+          label={t('sources.yaml.label')}
+          description={t('sources.yaml.description')}
+          rows={Math.min(
+            MOST_ROWS,
+            Math.max(FEWEST_ROWS, text.split('\n').length),
+          )}
+          value={text}
+          onChange={next => edit(next)}
+          isReadOnly={isReadOnly}
+          spellCheck="false"
+          validationBehavior="aria"
+          validate={() =>
+            parsed.problem
+              ? t('sources.yaml.invalid', {
+                  line: String(parsed.problem.line),
+                  message: parsed.problem.message,
+                })
+              : refusal ?? null
+          }
+        />
+      </Part>
       {theirs && (
         <Conflict
           base={base}

@@ -1,5 +1,5 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonIcon, Flex, Text } from '@backstage/ui';
+import { ButtonIcon, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import {
   Alert,
@@ -15,7 +15,7 @@ import type { SourceError } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
-import shared from '../administration.module.css';
+import { Part } from '../Part';
 import { useFocusableHeading } from '../tenant/Section';
 import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
@@ -67,49 +67,47 @@ export function RegisteredLocations(props: {
 
   return (
     <>
-      <section className={shared.section}>
-        <Flex direction="column" gap="3">
-          <h3 ref={heading} tabIndex={-1} className={styles.heading}>
-            {t('sources.registered.title')}
-          </h3>
-          <Text as="p" color="secondary">
-            {t('sources.registered.explanation')}
-          </Text>
-          {loading && !value && (
-            <Loading label={t('sources.registered.loading')} height={60} />
-          )}
-          {error && renderFailure(error)}
-          {!error && value?.length === 0 && (
-            <EmptyState text={t('sources.registered.none')} />
-          )}
-          {value && value.length > 0 && (
-            <ul className={styles.list}>
-              {value.map(location => (
-                <li key={location.id}>
-                  <div className={styles.target}>
-                    {location.target}
-                    <SourceErrors
-                      slug={slug}
-                      errors={errors.filter(
-                        each => each.location === location.target,
-                      )}
-                    />
-                  </div>
-                  <ButtonIcon
-                    variant="tertiary"
-                    icon={<RiDeleteBinLine />}
-                    aria-label={t('sources.registered.remove', location)}
-                    onPress={() => setRemoving(location)}
+      <Part
+        ref={heading}
+        title={t('sources.registered.title')}
+        explanation={t('sources.registered.explanation')}
+        level={3}
+        isBoxed
+      >
+        {loading && !value && (
+          <Loading label={t('sources.registered.loading')} height={60} />
+        )}
+        {error && renderFailure(error)}
+        {!error && value?.length === 0 && (
+          <EmptyState text={t('sources.registered.none')} />
+        )}
+        {value && value.length > 0 && (
+          <ul className={styles.list}>
+            {value.map(location => (
+              <li key={location.id}>
+                <div className={styles.target}>
+                  {location.target}
+                  <SourceErrors
+                    slug={slug}
+                    errors={errors.filter(
+                      each => each.location === location.target,
+                    )}
                   />
-                </li>
-              ))}
-            </ul>
-          )}
-          <div role="status">
-            {announcement && <Text color="secondary">{announcement}</Text>}
-          </div>
-        </Flex>
-      </section>
+                </div>
+                <ButtonIcon
+                  variant="tertiary"
+                  icon={<RiDeleteBinLine />}
+                  aria-label={t('sources.registered.remove', location)}
+                  onPress={() => setRemoving(location)}
+                />
+              </li>
+            ))}
+          </ul>
+        )}
+        <div role="status">
+          {announcement && <Text color="secondary">{announcement}</Text>}
+        </div>
+      </Part>
       {removing && (
         <ActionDialog
           title={t('sources.registered.question')}

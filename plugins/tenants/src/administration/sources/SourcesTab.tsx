@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Flex, Text } from '@backstage/ui';
-import { Alert, Failure, Loaded, Loading, useRead } from '@internal/pages';
+import { Box } from '@backstage/ui';
+import { Alert, Loaded, useRead } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   SourceError,
@@ -9,6 +9,7 @@ import type {
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import { Part } from '../Part';
 import type { Polled } from '../tenant/usePolled';
 import type { TenantState } from '../tenant/useTenant';
 import { ConfigEditor } from './ConfigEditor';
@@ -16,7 +17,6 @@ import { locationsOf } from './configText';
 import { EngineState } from './EngineState';
 import { RegisteredLocations, useRegistered } from './RegisteredLocations';
 import { SourceErrors } from './SourceErrors';
-import styles from './sources.module.css';
 
 /** What feeds a tenant's catalog. */
 export function SourcesTab(props: {
@@ -28,25 +28,21 @@ export function SourcesTab(props: {
   const { t } = useTranslationRef(tenantsTranslationRef);
 
   return (
-    <Flex direction="column" gap="4" pb="6">
-      <div>
-        <h2 className={styles.title}>{t('sources.title')}</h2>
-        <Text as="p" color="secondary">
-          {t('sources.explanation')}
-        </Text>
-      </div>
-      {state.value && renderSources(state.value.status)}
-      {!state.value && state.loading && (
-        <Loading label={t('sources.loading')} />
-      )}
-      {!state.value && state.error && (
-        <Failure
-          title={t('sources.failed')}
-          error={state.error}
-          onRetry={state.retry}
-        />
-      )}
-    </Flex>
+    <Box pb="6">
+      <Part title={t('sources.title')} explanation={t('sources.explanation')}>
+        {state.value ? (
+          renderSources(state.value.status)
+        ) : (
+          <Loaded
+            state={state}
+            failed={t('sources.failed')}
+            label={t('sources.loading')}
+          >
+            {() => null}
+          </Loaded>
+        )}
+      </Part>
+    </Box>
   );
 
   function renderSources(current: TenantStatus) {

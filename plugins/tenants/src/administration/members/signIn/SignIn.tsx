@@ -11,8 +11,8 @@ import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../../api';
 import { tenantsTranslationRef } from '../../../translation';
+import { Part } from '../../Part';
 import { Facts, useFocusableHeading } from '../../tenant/Section';
-import { Part } from '../Part';
 import { SignInDialog } from './SignInDialog';
 import { secretText, TEXT_FIELDS, toTexts } from './signInTexts';
 

@@ -1,0 +1,47 @@
+import { Flex, Text } from '@backstage/ui';
+import { forwardRef, type ReactNode, useId } from 'react';
+import styles from './administration.module.css';
+
+/**
+ * A part of a page, or in a box one of a part. Its heading takes the focus where the button that
+ * had it is gone.
+ */
+export const Part = forwardRef<
+  HTMLHeadingElement,
+  {
+    title: string;
+    explanation?: string;
+    level?: 2 | 3;
+    isBoxed?: boolean;
+    children: ReactNode;
+  }
+>(({ title, explanation, level = 2, isBoxed, children }, heading) => {
+  const id = useId();
+  const Heading = `h${level}` as const;
+  return (
+    <section
+      aria-labelledby={id}
+      className={isBoxed ? styles.section : undefined}
+    >
+      <Flex direction="column" gap={level === 2 ? '4' : '3'}>
+        <div>
+          <Heading
+            id={id}
+            ref={heading}
+            tabIndex={-1}
+            className={styles.heading}
+          >
+            {title}
+          </Heading>
+          {explanation && (
+            <Text as="p" color="secondary">
+              {explanation}
+            </Text>
+          )}
+        </div>
+        {children}
+      </Flex>
+    </section>
+  );
+});
+Part.displayName = 'Part';
