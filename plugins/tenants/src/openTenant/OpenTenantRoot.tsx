@@ -39,8 +39,7 @@ import {
   whenPageHasAnswers,
 } from './rememberedTenant';
 import { tenantAddress } from './tenantAddress';
-import { TenantIdentity } from './TenantIdentity';
-import { TenantOrganization } from './TenantOrganization';
+import { TenantApis } from './TenantApis';
 import { TenantGone } from './TenantGone';
 import { TenantMenu } from './TenantMenu';
 
@@ -189,9 +188,7 @@ function Opened(props: { tenant: OpenTenant; children: ReactNode }) {
       {isRefused && (
         <TenantGone tenant={tenant} onBack={() => setRefused(false)} />
       )}
-      <TenantOrganization tenant={tenant}>
-        <TenantIdentity tenant={tenant}>{children}</TenantIdentity>
-      </TenantOrganization>
+      <TenantApis tenant={tenant}>{children}</TenantApis>
     </OpenTenantContext.Provider>
   );
 }

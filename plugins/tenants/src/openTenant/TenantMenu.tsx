@@ -5,20 +5,15 @@ import {
   MenuListBoxItem,
   MenuTrigger,
 } from '@backstage/ui';
-import type {
-  Membership,
-  OpenTenant,
-  TenantsApi,
-} from 'backstage-plugin-tenants-common';
+import type { Membership, OpenTenant } from 'backstage-plugin-tenants-common';
 import { type ReactElement, useCallback, useEffect, useState } from 'react';
 import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { useOpenOther } from './OpenTenantContext';
+import { ownTenants } from './ownTenants';
 
 /** What the list shows at once without a virtual one. */
 const FEW = 100;
-/** The most that the backend gives at once. */
-const MOST = 500;
 
 const POPOVER = 'tenants-menu-popover';
 
@@ -143,7 +138,7 @@ function useOwnTenants({ own_tenants }: OpenTenant) {
 
   const load = useCallback(async () => {
     try {
-      for await (const page of pagesOf(tenantsApi)) {
+      for await (const page of ownTenants(tenantsApi)) {
         setState({ ...page, failed: false });
       }
     } catch {
@@ -152,20 +147,4 @@ function useOwnTenants({ own_tenants }: OpenTenant) {
   }, [tenantsApi]);
 
   return { ...state, load };
-}
-
-/** All pages so far, after each. */
-async function* pagesOf(tenantsApi: TenantsApi) {
-  let tenants: Membership[] = [];
-  for (;;) {
-    const { items, totalItems } = await tenantsApi.listOwnTenants({
-      limit: MOST,
-      offset: tenants.length,
-    });
-    tenants = [...tenants, ...items];
-    yield { tenants, totalItems };
-    if (items.length === 0 || tenants.length >= totalItems) {
-      return;
-    }
-  }
 }

@@ -7,6 +7,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from '../../api';
 import { useOpenTenant } from '../../openTenant/OpenTenantContext';
+import { ownTenants } from '../../openTenant/ownTenants';
 
 /** How many tenants a page of the list has. */
 export const PAGE_SIZE = 20;
@@ -82,15 +83,9 @@ async function loadOwnRows(
 
 /** The tenants that the user is an admin of. */
 export async function listOwn(tenantsApi: TenantsApi): Promise<Membership[]> {
-  const limit = 500;
-  const all: Membership[] = [];
-  for (let isEnd = false; !isEnd; ) {
-    const { items } = await tenantsApi.listOwnTenants({
-      limit,
-      offset: all.length,
-    });
-    all.push(...items);
-    isEnd = items.length < limit;
+  let all: Membership[] = [];
+  for await (const { tenants } of ownTenants(tenantsApi)) {
+    all = tenants;
   }
   return all.filter(({ role }) => role === 'admin');
 }

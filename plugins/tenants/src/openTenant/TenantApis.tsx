@@ -1,9 +1,11 @@
 import type { CatalogApi } from '@backstage/catalog-client';
 import { parseEntityRef, stringifyEntityRef } from '@backstage/catalog-model';
-import { ApiProvider } from '@backstage/core-app-api';
+import { ApiProvider, ConfigReader } from '@backstage/core-app-api';
 import {
   type ApiHolder,
   type ApiRef,
+  type ConfigApi,
+  configApiRef,
   type IdentityApi,
   identityApiRef,
   useApi,
@@ -16,47 +18,57 @@ import { type ReactNode, useMemo } from 'react';
 const NOTHING: ApiHolder = { get: () => undefined };
 
 /**
- * Has all parts of a page learn what the user owns in the open tenant, and whether the user is in
- * its catalog. What the sign-in says of groups is of the default tenant.
+ * Has all parts of a page call the organization by the name of the open tenant, and learn what the
+ * user owns there, and whether the user is in its catalog. What the sign-in says of groups is of the
+ * default tenant.
  */
-export function TenantIdentity(props: {
+export function TenantApis(props: {
   tenant: OpenTenant;
   children: ReactNode;
 }) {
   const { tenant, children } = props;
+  const configApi = useApi(configApiRef);
   const identityApi = useApi(identityApiRef);
   const parent = useApiHolder();
   const apis = useMemo(
     () =>
       tenant.enabled && tenant.tenant_slug !== 'default'
-        ? apisIn(tenant, { identityApi, parent })
+        ? apisIn(tenant, { configApi, identityApi, parent })
         : NOTHING,
-    [tenant, identityApi, parent],
+    [tenant, configApi, identityApi, parent],
   );
   return <ApiProvider apis={apis}>{children}</ApiProvider>;
 }
 
 function apisIn(
   tenant: OpenTenant,
-  options: { identityApi: IdentityApi; parent: ApiHolder },
+  options: {
+    configApi: ConfigApi;
+    identityApi: IdentityApi;
+    parent: ApiHolder;
+  },
 ): ApiHolder {
-  const { identityApi, parent } = options;
-  const ofTenant = identityIn(tenant, identityApi);
+  const { configApi, identityApi, parent } = options;
   // An app need not have a catalog.
   const catalogApi = parent.get(catalogApiRef);
-  const catalog = catalogApi && catalogFor(identityApi, catalogApi);
+  const apis = new Map<string, unknown>([
+    [configApiRef.id, configIn(tenant, configApi)],
+    [identityApiRef.id, identityIn(tenant, identityApi)],
+    [catalogApiRef.id, catalogApi && catalogFor(identityApi, catalogApi)],
+  ]);
   return {
-    get: <T,>({ id }: ApiRef<T>) => {
-      switch (id) {
-        case identityApiRef.id:
-          return ofTenant as T;
-        case catalogApiRef.id:
-          return catalog as T | undefined;
-        default:
-          return undefined;
-      }
-    },
+    get: <T,>({ id }: ApiRef<T>) => apis.get(id) as T | undefined,
   };
+}
+
+function configIn(tenant: OpenTenant, configApi: ConfigApi): ConfigApi {
+  return ConfigReader.fromConfigs([
+    { context: 'app', data: configApi.get() },
+    {
+      context: 'tenant',
+      data: { organization: { name: tenant.tenant_name } },
+    },
+  ]);
 }
 
 function identityIn(tenant: OpenTenant, identityApi: IdentityApi): IdentityApi {
