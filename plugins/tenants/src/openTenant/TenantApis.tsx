@@ -22,10 +22,7 @@ const NOTHING: ApiHolder = { get: () => undefined };
  * user owns there, and whether the user is in its catalog. What the sign-in says of groups is of the
  * default tenant.
  */
-export function TenantApis(props: {
-  tenant: OpenTenant;
-  children: ReactNode;
-}) {
+export function TenantApis(props: { tenant: OpenTenant; children: ReactNode }) {
   const { tenant, children } = props;
   const configApi = useApi(configApiRef);
   const identityApi = useApi(identityApiRef);
