@@ -27,6 +27,7 @@ export {
   useSelection,
 } from './Selection';
 export { Skeleton } from './Skeleton';
+export { usePages } from './usePages';
 export { UnreadPage } from './UnreadPage';
 export { useRead } from './useRead';
 export { useTask } from './useTask';

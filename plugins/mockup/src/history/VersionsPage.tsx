@@ -1,4 +1,8 @@
-import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
+import {
+  useApi,
+  useRouteRef,
+  useTranslationRef,
+} from '@backstage/frontend-plugin-api';
 import {
   Badge,
   Button,
@@ -16,10 +20,12 @@ import {
   Moment,
   PageHeader,
   TextLink,
+  usePages,
 } from '@internal/pages';
-import type { Version } from 'backstage-plugin-mockup-common';
+import type { Page, Version } from 'backstage-plugin-mockup-common';
 import { type ReactNode, useState } from 'react';
 import { useNavigate, useParams, useSearchParams } from 'react-router-dom';
+import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { Person } from '../components/Person';
 import { usePublishing } from '../pages/usePublishing';
@@ -35,8 +41,10 @@ import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
 import { RestoreDialog } from './RestoreDialog';
 import { TagEditor } from './TagEditor';
-import { useVersions } from './useVersions';
 import { useVersionTitle } from './useVersionTitle';
+
+// A page of versions carries their layouts.
+const PAGE_SIZE = 20;
 
 const NOTHING_ELSE = async () => true;
 
@@ -56,15 +64,22 @@ function Versions(props: { read: ReadMockup }) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
   const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
-  const loaded = useVersions(mockup.id);
-  const { versions, failure, isLoading, replace } = loaded;
+  const api = useApi(mockupApiRef);
+  const versions = usePages(
+    (cursor): Promise<Page<Version>> =>
+      api.listVersions(mockup.id, {
+        limit: PAGE_SIZE,
+        ...(cursor !== undefined && { cursor }),
+      }),
+    [api, mockup.id],
+  );
+  const { pages, items, failure, loading, readMore } = versions;
   // In the address, so that it is still chosen on the way back from the comparison.
   const [params, setParams] = useSearchParams();
   const setChosen = (ids: string[]) =>
     setParams(ids.length > 0 ? { chosen: ids.join() } : {}, { replace: true });
   const [asked, setAsked] = useState<Version>();
   const [said, setSaid] = useState('');
-  const items = versions?.items ?? [];
   // Others are gone, or among older versions, where nobody could choose another instead.
   const chosen = (params.get('chosen')?.split(',') ?? []).filter(id =>
     items.some(each => each.id === id),
@@ -75,7 +90,7 @@ function Versions(props: { read: ReadMockup }) {
 
   const take = (changed: ReadMockup) => {
     setRead(changed);
-    loaded.reload();
+    versions.reload();
   };
 
   return (
@@ -109,7 +124,8 @@ function Versions(props: { read: ReadMockup }) {
                   version={version}
                   from={items.find(({ id }) => id === version.restoredFrom)}
                   isNewest={index === 0}
-                  number={(versions?.newestNumber ?? 0) - index}
+                  // Others may have saved since the first page.
+                  number={pages[0].totalItems - index}
                   choice={
                     items.length > 1 && (
                       <Checkbox
@@ -139,7 +155,9 @@ function Versions(props: { read: ReadMockup }) {
                   }
                   onConflict={take}
                   onRenamed={(saved, changed) => {
-                    replace(saved);
+                    versions.replace(each =>
+                      each.id === saved.id ? saved : each,
+                    );
                     setRead(changed);
                     setSaid(
                       t(
@@ -162,8 +180,8 @@ function Versions(props: { read: ReadMockup }) {
               onRetry={failure.retry}
             />
           )}
-          {isLoading && items.length === 0 && <Loading />}
-          {versions && !isLoading && items.length === 0 && (
+          {loading && items.length === 0 && <Loading />}
+          {pages.length > 0 && !loading && items.length === 0 && (
             <EmptyState
               text={t('history.none')}
               action={
@@ -173,13 +191,12 @@ function Versions(props: { read: ReadMockup }) {
               }
             />
           )}
-          {versions && items.length > 0 && !failure && (
+          {items.length > 0 && !failure && (
             <More
               shown={items.length}
-              total={versions.totalItems}
-              hasMore={versions.nextCursor !== undefined}
-              isLoading={isLoading}
-              onMore={loaded.readMore}
+              total={pages[pages.length - 1].totalItems}
+              isLoading={loading}
+              onMore={readMore}
             />
           )}
         </Flex>
@@ -322,18 +339,17 @@ function Row(props: {
 function More(props: {
   shown: number;
   total: number;
-  hasMore: boolean;
   isLoading: boolean;
-  onMore: () => void;
+  onMore: (() => void) | undefined;
 }) {
-  const { shown, total, hasMore, isLoading, onMore } = props;
+  const { shown, total, isLoading, onMore } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
       <Text role="status" color="secondary">
         {t('history.shown', { shown: String(shown), total: String(total) })}
       </Text>
-      {hasMore && (
+      {onMore && (
         <Button variant="secondary" isPending={isLoading} onPress={onMore}>
           {t('history.more')}
         </Button>

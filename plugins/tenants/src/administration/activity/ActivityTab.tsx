@@ -1,15 +1,26 @@
-import { useTranslationRef } from '@backstage/frontend-plugin-api';
+import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Select, Text, TextField } from '@backstage/ui';
-import { EmptyState, Failure, Loading, Moment } from '@internal/pages';
+import {
+  EmptyState,
+  Failure,
+  Loading,
+  Moment,
+  usePages,
+} from '@internal/pages';
 import type {
+  ListTenantAudit,
   TenantAuditEvent,
   TenantAuditOutcome,
 } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
+import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Facts } from '../tenant/Section';
 import styles from './activity.module.css';
-import { type Search, useActivity } from './useActivity';
+
+type Search = Pick<ListTenantAudit, 'actor' | 'event' | 'outcome'>;
+
+const PAGE_SIZE = 50;
 
 const OUTCOMES = ['all', 'succeeded', 'failed', 'unknown'] as const;
 
@@ -17,7 +28,19 @@ const OUTCOMES = ['all', 'succeeded', 'failed', 'unknown'] as const;
 export function ActivityTab({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [search, setSearch] = useState<Search>({});
-  const { events, error, loading, retry, showMore } = useActivity(slug, search);
+  const tenantsApi = useApi(tenantsApiRef);
+  const { pages, items, failure, loading, readMore } = usePages(
+    async cursor => {
+      const { items: events, next_cursor: nextCursor } =
+        await tenantsApi.listAudit(slug, {
+          ...search,
+          limit: PAGE_SIZE,
+          ...(cursor !== undefined && { cursor }),
+        });
+      return { items: events, nextCursor };
+    },
+    [tenantsApi, slug, search],
+  );
   const isSearch = Object.keys(search).length > 0;
   return (
     <Flex direction="column" gap="4" pb="6">
@@ -25,26 +48,30 @@ export function ActivityTab({ slug }: { slug: string }) {
         {t('activity.explanation')}
       </Text>
       <SearchForm onSearch={setSearch} />
-      {error && !loading && (
-        <Failure title={t('activity.failed')} error={error} onRetry={retry} />
+      {failure && (
+        <Failure
+          title={t('activity.failed')}
+          error={failure.error}
+          onRetry={failure.retry}
+        />
       )}
-      {loading && !events && <Loading height={160} />}
-      {events?.length === 0 && (
+      {loading && pages.length === 0 && <Loading height={160} />}
+      {pages.length > 0 && items.length === 0 && (
         <EmptyState text={t(isSearch ? 'activity.noMatch' : 'activity.none')} />
       )}
-      {events && events.length > 0 && (
+      {items.length > 0 && (
         <ol className={styles.list} aria-busy={loading}>
-          {events.map(event => (
+          {items.map(event => (
             <Event key={event.id} event={event} />
           ))}
         </ol>
       )}
-      {events && showMore && (
+      {readMore && (
         <Button
           variant="secondary"
           style={{ alignSelf: 'start' }}
           isPending={loading}
-          onPress={showMore}
+          onPress={readMore}
         >
           {t('activity.more')}
         </Button>

@@ -1,0 +1,69 @@
+import { type DependencyList, useEffect, useRef, useState } from 'react';
+
+/**
+ * Reads a list page after page. Only the answer to the last request counts.
+ *
+ * @param read - the page behind a cursor, the first one without
+ * @param dependencies - what makes the list another one
+ */
+export function usePages<
+  TItem,
+  TPage extends { items: TItem[]; nextCursor?: string | null },
+>(
+  read: (cursor: string | undefined) => Promise<TPage>,
+  dependencies: DependencyList,
+) {
+  const [pages, setPages] = useState<TPage[]>([]);
+  const [loading, setLoading] = useState(true);
+  const [failure, setFailure] = useState<{
+    error: unknown;
+    retry: () => void;
+  }>();
+  const lastRead = useRef(0);
+
+  async function readBehind(known: TPage[]): Promise<void> {
+    lastRead.current += 1;
+    const own = lastRead.current;
+    setLoading(true);
+    setFailure(undefined);
+    try {
+      const page = await read(known.at(-1)?.nextCursor ?? undefined);
+      if (own === lastRead.current) {
+        setPages([...known, page]);
+        setLoading(false);
+      }
+    } catch (error) {
+      if (own === lastRead.current) {
+        setFailure({ error, retry: () => readBehind(known) });
+        setLoading(false);
+      }
+    }
+  }
+
+  useEffect(() => {
+    setPages([]);
+    readBehind([]);
+    return () => {
+      lastRead.current += 1;
+    };
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, dependencies);
+
+  return {
+    /** Those that were read; none yet while the first one is. */
+    pages,
+    items: pages.flatMap(({ items }) => items),
+    loading,
+    /** How reading has failed last, and what reads the same again. */
+    failure,
+    /** Reads the first page again. */
+    reload: () => readBehind([]),
+    /** Reads the next page; nothing where there is none. */
+    readMore: pages.at(-1)?.nextCursor ? () => readBehind(pages) : undefined,
+    /** Takes what has become of items. */
+    replace: (change: (item: TItem) => TItem) =>
+      setPages(before =>
+        before.map(page => ({ ...page, items: page.items.map(change) })),
+      ),
+  };
+}
