@@ -7,12 +7,12 @@ import { type DependencyList, useEffect, useRef, useState } from 'react';
  * @param dependencies - what makes the list another one
  */
 export function usePages<
-  TItem,
-  TPage extends { items: TItem[]; nextCursor?: string | null },
+  TPage extends { items: unknown[]; nextCursor?: string | null },
 >(
   read: (cursor: string | undefined) => Promise<TPage>,
   dependencies: DependencyList,
 ) {
+  type Item = TPage['items'][number];
   const [pages, setPages] = useState<TPage[]>([]);
   const [loading, setLoading] = useState(true);
   const [failure, setFailure] = useState<{
@@ -52,7 +52,7 @@ export function usePages<
   return {
     /** Those that were read; none yet while the first one is. */
     pages,
-    items: pages.flatMap(({ items }) => items),
+    items: pages.flatMap(({ items }): Item[] => items),
     loading,
     /** How reading has failed last, and what reads the same again. */
     failure,
@@ -61,7 +61,7 @@ export function usePages<
     /** Reads the next page; nothing where there is none. */
     readMore: pages.at(-1)?.nextCursor ? () => readBehind(pages) : undefined,
     /** Takes what has become of items. */
-    replace: (change: (item: TItem) => TItem) =>
+    replace: (change: (item: Item) => Item) =>
       setPages(before =>
         before.map(page => ({ ...page, items: page.items.map(change) })),
       ),

@@ -22,7 +22,7 @@ export const TAG = { most: MOCKUP_LIMITS.versionTag };
  * Asks, and saves an older version as a new one. If another user has saved since the page was
  * read, it says who, and asks once more.
  */
-export function RestoreDialog(props: {
+function RestoreDialog(props: {
   version: Version;
   read: ReadMockup;
   /** Called with the mockup as it is then. */
@@ -113,8 +113,12 @@ export function RestoreDialog(props: {
   );
 }
 
-/** Restores versions from a page that shows some of them. */
-export function useRestoring(opened: ReadMockup) {
+/**
+ * Restores versions from a page that shows some of them.
+ *
+ * @param onChanged - called once the mockup has other versions
+ */
+export function useRestoring(opened: ReadMockup, onChanged?: () => void) {
   const [read, setRead] = useState(opened);
   const [asked, setAsked] = useState<Version>();
   const [restored, setRestored] = useState<Version>();
@@ -122,7 +126,16 @@ export function useRestoring(opened: ReadMockup) {
   const titleOf = useVersionTitle();
   const editorHref =
     useRouteRef(mockupRouteRef)?.({ id: opened.mockup.id }) ?? '';
+  const take = (changed: ReadMockup) => {
+    setRead(changed);
+    onChanged?.();
+  };
   return {
+    /** The mockup as it is now. */
+    read,
+    setRead,
+    /** Goes on with the mockup after another user has changed it. */
+    take,
     newest: read.mockup.latestVersion,
     isRestored: restored !== undefined,
     ask: setAsked,
@@ -144,10 +157,10 @@ export function useRestoring(opened: ReadMockup) {
         version={asked}
         read={read}
         onRestored={made => {
-          setRead(made);
+          take(made);
           setRestored(asked);
         }}
-        onConflict={setRead}
+        onConflict={take}
         onClose={() => setAsked(undefined)}
       />
     ),

@@ -39,7 +39,7 @@ import {
 import { mockupTranslationRef } from '../translation';
 import { HistoryFrame, type ReadMockup } from './HistoryFrame';
 import styles from './history.module.css';
-import { RestoreDialog } from './RestoreDialog';
+import { useRestoring } from './RestoreDialog';
 import { TagEditor } from './TagEditor';
 import { useVersionTitle } from './useVersionTitle';
 
@@ -59,8 +59,7 @@ export function VersionsPage() {
 }
 
 function Versions(props: { read: ReadMockup }) {
-  const [read, setRead] = useState(props.read);
-  const { mockup } = read;
+  const { mockup } = props.read;
   const { t } = useTranslationRef(mockupTranslationRef);
   const titleOf = useVersionTitle();
   const mockupHref = useRouteRef(mockupRouteRef)?.({ id: mockup.id }) ?? '';
@@ -74,11 +73,11 @@ function Versions(props: { read: ReadMockup }) {
     [api, mockup.id],
   );
   const { pages, items, failure, loading, readMore } = versions;
+  const restoring = useRestoring(props.read, versions.reload);
   // In the address, so that it is still chosen on the way back from the comparison.
   const [params, setParams] = useSearchParams();
   const setChosen = (ids: string[]) =>
     setParams(ids.length > 0 ? { chosen: ids.join() } : {}, { replace: true });
-  const [asked, setAsked] = useState<Version>();
   const [said, setSaid] = useState('');
   // Others are gone, or among older versions, where nobody could choose another instead.
   const chosen = (params.get('chosen')?.split(',') ?? []).filter(id =>
@@ -88,15 +87,10 @@ function Versions(props: { read: ReadMockup }) {
   const review = useReview(mockup.id, setSaid);
   const commentsHref = useRouteRef(commentsRouteRef)?.({ id: mockup.id }) ?? '';
 
-  const take = (changed: ReadMockup) => {
-    setRead(changed);
-    versions.reload();
-  };
-
   return (
     <>
       <PageHeader
-        title={t('history.title', { name: mockup.name })}
+        title={t('history.title', { name: restoring.read.mockup.name })}
         customActions={
           <Flex gap="2" style={{ flexWrap: 'wrap' }}>
             <ButtonLink variant="secondary" href={commentsHref}>
@@ -110,7 +104,10 @@ function Versions(props: { read: ReadMockup }) {
       />
       <Container>
         <Flex direction="column" gap="4" mb="6">
-          <div role="status">{said && <Text as="p">{said}</Text>}</div>
+          <div role="status">
+            {restoring.notice}
+            {said && <Text as="p">{said}</Text>}
+          </div>
           {review.notice}
           {publishing.overview}
           {items.length > 1 && (
@@ -146,19 +143,19 @@ function Versions(props: { read: ReadMockup }) {
                       />
                     )
                   }
-                  read={read}
+                  read={restoring.read}
                   publishing={
                     <>
                       {review.actionOf(version)}
                       {publishing.actionOf(version)}
                     </>
                   }
-                  onConflict={take}
+                  onConflict={restoring.take}
                   onRenamed={(saved, changed) => {
                     versions.replace(each =>
                       each.id === saved.id ? saved : each,
                     );
-                    setRead(changed);
+                    restoring.setRead(changed);
                     setSaid(
                       t(
                         saved.versionTag
@@ -168,7 +165,7 @@ function Versions(props: { read: ReadMockup }) {
                       ),
                     );
                   }}
-                  onRestore={() => setAsked(version)}
+                  onRestore={() => restoring.ask(version)}
                 />
               ))}
             </ol>
@@ -201,18 +198,7 @@ function Versions(props: { read: ReadMockup }) {
           )}
         </Flex>
       </Container>
-      {asked && (
-        <RestoreDialog
-          version={asked}
-          read={read}
-          onRestored={restored => {
-            setSaid(t('history.restore.done', { title: titleOf(asked) }));
-            take(restored);
-          }}
-          onConflict={take}
-          onClose={() => setAsked(undefined)}
-        />
-      )}
+      {restoring.dialog}
       {publishing.dialog}
     </>
   );
