@@ -90,6 +90,11 @@ class Backend {
     return version;
   }
 
+  rename(name: string, description?: string) {
+    this.revision += 1;
+    this.mockup = { ...this.mockup, name, description };
+  }
+
   share(shares: MockupShare[]) {
     this.revision += 1;
     this.mockup = { ...this.mockup, shares };
@@ -110,12 +115,7 @@ class Backend {
       'updateMockup',
       async (_, { name, description }, options) => {
         await this.expect(options?.ifMatch);
-        this.revision += 1;
-        this.mockup = {
-          ...this.mockup,
-          ...(name !== undefined && { name }),
-          description: description ?? undefined,
-        };
+        this.rename(name ?? this.mockup.name, description ?? undefined);
         return { mockup: this.mockup, etag: this.etag };
       },
     ),
@@ -627,6 +627,27 @@ describe('saving', () => {
     expect(backend.revision).toBe(3);
   });
 
+  it('saves the rest where the answer to the first half was lost', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    await userEvent.click(button('Name and description'));
+    await userEvent.type(
+      screen.getByRole('textbox', { name: /^Name/ }),
+      ' of us',
+    );
+    await userEvent.click(button('Done'));
+    backend.api.updateMockup.mockImplementationOnce(async () => {
+      backend.rename('Start page of us');
+      throw new TypeError('Failed to fetch');
+    });
+    await userEvent.click(button('Save'));
+    await screen.findByRole('alert');
+    await userEvent.click(button('Try again'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.saved).toMatchObject([{ layoutData: [{ x: 1 }] }]);
+  });
+
   it('saves a copy where the original may not be changed', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend, { mayUpdate: false });
@@ -827,6 +848,21 @@ describe('a draft', () => {
     await userEvent.click(button('Save'));
     await screen.findByText('All changes are saved.');
     await waitFor(() => expect(draftIn(storage)).toBeUndefined());
+  });
+
+  it('is said not to be kept where another tab has one, and is kept once that has none', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { storage } = await open(backend);
+    focus(option(/Hello/));
+    await press(' {ArrowRight}');
+    await screen.findByText('Not saved yet. This browser keeps a draft.');
+    const otherTab = new DraftStore(storage, 'user:default/test');
+    const theirs = { ...draftIn(storage)!, at: '2026-11-20T12:00:00.000Z' };
+    await act(() => otherTab.write(mockupId, theirs));
+    await screen.findByText(/this browser keeps no draft/);
+    await act(() => otherTab.remove(mockupId));
+    await screen.findByText('Not saved yet. This browser keeps a draft.');
+    expect(draftIn(storage)?.content.items[0].x).toBe(1);
   });
 
   it('of an older version shows what others have saved since, before it is saved', async () => {

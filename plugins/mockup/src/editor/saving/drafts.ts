@@ -39,6 +39,20 @@ export class DraftStore {
   async remove(mockupId: string): Promise<void> {
     await this.#storage.remove(mockupId);
   }
+
+  /**
+   * Calls the listener with when the draft was made that is kept from then on, or with nothing where
+   * none is, until the returned function is called. Another tab may have written or removed it.
+   */
+  observe(
+    mockupId: string,
+    listener: (at: string | undefined) => void,
+  ): () => void {
+    const subscription = this.#storage
+      .observe$<{ at?: string }>(mockupId)
+      .subscribe(({ value }) => listener(value?.at));
+    return () => subscription.unsubscribe();
+  }
 }
 
 /** The storage is the browser's: anything may have written to it. */

@@ -7,7 +7,8 @@ import type { DraftStore } from './drafts';
 const DELAY_MS = 300;
 
 /**
- * Keeps a draft of what is not saved yet, and none once it is.
+ * Keeps a draft of what is not saved yet, and none once it is. Tabs that edit the same mockup share
+ * one: it is that of the last change, and the others say that theirs is not kept.
  *
  * @returns whether the browser keeps it; nothing until that is known
  */
@@ -25,6 +26,8 @@ export function useDraft(options: {
   const latest = useRef(options);
   latest.current = options;
   const isPending = useRef(false);
+  /** When the draft was made that this tab has written last. */
+  const own = useRef<string>();
 
   const flush = useCallback(async () => {
     if (!isPending.current) {
@@ -33,7 +36,8 @@ export function useDraft(options: {
     isPending.current = false;
     const now = latest.current;
     try {
-      if (now.isChanged) {
+      own.current = now.isChanged ? new Date().toISOString() : undefined;
+      if (own.current !== undefined) {
         await now.drafts.write(now.mockupId, {
           content: now.content,
           etag: now.saved.etag,
@@ -42,7 +46,7 @@ export function useDraft(options: {
             name: now.saved.content.name,
             description: now.saved.content.description,
           },
-          at: new Date().toISOString(),
+          at: own.current,
         });
         setKept(true);
       } else {
@@ -59,6 +63,24 @@ export function useDraft(options: {
     const timer = setTimeout(flush, DELAY_MS);
     return () => clearTimeout(timer);
   }, [drafts, mockupId, content, saved, isChanged, isPaused, flush]);
+
+  useEffect(
+    () =>
+      drafts.observe(mockupId, at => {
+        const { isChanged: hasDraft, isPaused: isOffered } = latest.current;
+        if (!hasDraft || isOffered || at === own.current) {
+          return;
+        }
+        if (at === undefined) {
+          // Another tab has saved what it had, or thrown it away.
+          isPending.current = true;
+          flush();
+        } else {
+          setKept(false);
+        }
+      }),
+    [drafts, mockupId, flush],
+  );
 
   useEffect(() => {
     // The last chances of a page that is left, or that a phone puts aside.

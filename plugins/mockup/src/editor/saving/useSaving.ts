@@ -110,11 +110,14 @@ export function useSaving(mockupId: string, opened: Saved) {
       setSaved(theirs);
       return 'saved';
     }
+    const isUntouched = (field: 'name' | 'description') =>
+      [over.content[field], content[field]].includes(theirs.content[field]);
     if (
       theirs.versionId === over.versionId &&
-      isSameContent(theirs.content, over.content)
+      isUntouched('name') &&
+      isUntouched('description')
     ) {
-      // It was shared meanwhile, or a version has got a tag.
+      // It was shared meanwhile, a version has got a tag, or the answer to the first half was lost.
       return theirs;
     }
     setConflict({ theirs, note });
