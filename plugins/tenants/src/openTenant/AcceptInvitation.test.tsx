@@ -1,7 +1,7 @@
-import { ResponseError } from '@backstage/errors';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { screen } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
+import { refusal } from '@internal/pages/testUtils';
 import axe from 'axe-core';
 import type { TenantsApi } from 'backstage-plugin-tenants-common';
 import { tenantsApiRef } from '../api';
@@ -69,15 +69,7 @@ describe('the page of an invitation', () => {
 
   it('says what the portal says of one that can’t be accepted', async () => {
     api.acceptInvitation.mockRejectedValue(
-      await ResponseError.fromResponse(
-        new Response(
-          JSON.stringify({
-            error: { name: 'NotFoundError', message: 'Ask for a new one' },
-            response: { statusCode: 404 },
-          }),
-          { status: 404, headers: { 'Content-Type': 'application/json' } },
-        ),
-      ),
+      await refusal(404, 'NotFoundError', 'Ask for a new one'),
     );
     await render();
     await accept();

@@ -1,6 +1,4 @@
-import { ResponseError } from '@backstage/errors';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
-import axe from 'axe-core';
 import type {
   OpenTenant,
   Tenant,
@@ -99,22 +97,7 @@ export const openTenantOf = (
   ...more,
 });
 
-/** What a request rejects with, as the client has it. */
-export function refusal(
-  status: number,
-  name: string,
-  message: string,
-): Promise<ResponseError> {
-  return ResponseError.fromResponse(
-    new Response(
-      JSON.stringify({
-        error: { name, message },
-        response: { statusCode: status },
-      }),
-      { status, headers: { 'Content-Type': 'application/json' } },
-    ),
-  );
-}
+export { refusal, seriousProblems } from '@internal/pages/testUtils';
 
 /** One method of the registry. */
 export function mock<TName extends keyof TenantsApi>(
@@ -172,21 +155,4 @@ export function renderPages(
       initialRouteEntries: [at],
     },
   );
-}
-
-/** What axe calls serious, other than colors, which need a browser. */
-export async function seriousProblems() {
-  const { violations } = await axe.run(
-    // What React Aria says of a button is kept there for a moment after the button is gone.
-    { include: [document.body], exclude: ['[data-live-announcer]'] },
-    {
-      rules: {
-        'color-contrast': { enabled: false },
-        region: { enabled: false },
-      },
-    },
-  );
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
 }
