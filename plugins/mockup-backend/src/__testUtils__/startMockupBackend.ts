@@ -11,6 +11,10 @@ import {
 } from '@backstage/backend-test-utils';
 import { callersOf } from '@internal/catalog-testing/caller';
 import { MockupClient } from 'backstage-plugin-mockup-common';
+import type {
+  TestDatabaseId,
+  TestDatabases,
+} from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
 import mockupPlugin from '..';
 
@@ -18,16 +22,18 @@ export const ALICE = 'user:default/alice';
 export const BOB = 'user:default/bob';
 export const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 
+interface Options {
+  permissions?: Partial<PermissionsService>;
+  features?: (BackendFeature | Promise<{ default: BackendFeature }>)[];
+}
+
 /**
  * Starts a backend with the mockup plugin on the given database, with the real
  * routing, authentication barrier and error middleware of Backstage.
  */
-export async function startMockupBackend(options: {
-  knex: Knex;
-  migrations?: { skip?: boolean };
-  permissions?: Partial<PermissionsService>;
-  features?: (BackendFeature | Promise<{ default: BackendFeature }>)[];
-}) {
+export async function startMockupBackend(
+  options: Options & { knex: Knex; migrations?: { skip?: boolean } },
+) {
   const { knex, migrations, permissions, features = [] } = options;
   const { server } = await startTestBackend({
     features: [
@@ -47,6 +53,7 @@ export async function startMockupBackend(options: {
   const as = callersOf(server, '/api/mockup');
 
   return {
+    knex,
     server,
     alice: as(mockCredentials.user.header(ALICE)),
     bob: as(mockCredentials.user.header(BOB)),
@@ -63,6 +70,20 @@ export async function startMockupBackend(options: {
 }
 
 export type MockupBackend = Awaited<ReturnType<typeof startMockupBackend>>;
+
+/** A backend on an empty database, which is there from the first test of the block on. */
+export function testBackend(
+  databases: TestDatabases,
+  id: TestDatabaseId,
+  options: Options = {},
+): MockupBackend {
+  const backend = {} as MockupBackend;
+  beforeAll(async () => {
+    const knex = await databases.init(id);
+    Object.assign(backend, await startMockupBackend({ ...options, knex }));
+  });
+  return backend;
+}
 
 /** A layout item, valid unless what is given makes it otherwise. */
 export function item(overrides: Record<string, unknown> = {}) {

@@ -12,19 +12,11 @@ import {
   mockupConditions,
   mockupPermissionRules,
 } from 'backstage-plugin-mockup-node';
-import type { Knex } from 'knex';
-import {
-  ALICE,
-  BOB,
-  type MockupBackend,
-  startMockupBackend,
-} from '../__testUtils__/startMockupBackend';
+import { ALICE, BOB, testBackend } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('permissions on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let hers: string;
   let his: string;
   let herVersion: string;
@@ -63,14 +55,11 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
     );
   }
 
-  beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({ knex, permissions });
-  });
+  const backend = testBackend(databases, id, { permissions });
 
   beforeEach(async () => {
     decisions = {};
-    await knex('mockups').delete();
+    await backend.knex('mockups').delete();
     hers = (await backend.alice.post('/mockups', { name: 'hers' })).body.id;
     his = (await backend.bob.post('/mockups', { name: 'his' })).body.id;
     [herVersion, hisVersion] = await Promise.all(
@@ -119,7 +108,7 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
 
   describe('the trash', () => {
     beforeEach(async () => {
-      await knex('mockup_trash').delete();
+      await backend.knex('mockup_trash').delete();
       for (const mockupId of [hers, his]) {
         await backend.alice.delete(`/mockups/${mockupId}`);
       }
@@ -246,7 +235,7 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
 
     it('denied still answers 404 to a mockup that does not exist', async () => {
       decisions[name] = DENY;
-      await knex('mockups').where({ id: hers }).delete();
+      await backend.knex('mockups').where({ id: hers }).delete();
       for (const write of governed(hers)) {
         expect((await write()).status).toBe(404);
       }

@@ -11,7 +11,6 @@ import {
 } from '@internal/postgres/testUtils';
 import { MockupClient } from 'backstage-plugin-mockup-common';
 import fc from 'fast-check';
-import type { Knex } from 'knex';
 import type { Response } from 'supertest';
 import assert from 'node:assert';
 import { once } from 'node:events';
@@ -23,8 +22,8 @@ import {
   ALICE,
   BOB,
   item,
-  type MockupBackend,
   startMockupBackend,
+  testBackend,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -67,37 +66,34 @@ function file(...mockups: object[]) {
 }
 
 describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let client: MockupClient;
   const loggedErrors: string[] = [];
 
   const alice = { token: mockCredentials.user.token(ALICE) };
 
-  beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({
-      knex,
-      features: [
-        mockServices.rootConfig.factory({
-          data: {
-            mockup: {
-              import: { maxBytes: MAX_BYTES, maxVersions: MAX_VERSIONS },
-            },
+  const backend = testBackend(databases, id, {
+    features: [
+      mockServices.rootConfig.factory({
+        data: {
+          mockup: {
+            import: { maxBytes: MAX_BYTES, maxVersions: MAX_VERSIONS },
           },
-        }),
-        createServiceFactory({
-          service: coreServices.rootLogger,
-          deps: {},
-          factory: () => loggerOfErrors(loggedErrors),
-        }),
-      ],
-    });
+        },
+      }),
+      createServiceFactory({
+        service: coreServices.rootLogger,
+        deps: {},
+        factory: () => loggerOfErrors(loggedErrors),
+      }),
+    ],
+  });
+
+  beforeAll(async () => {
     ({ client } = backend);
   });
 
   beforeEach(async () => {
-    await knex('mockups').delete();
+    await backend.knex('mockups').delete();
   });
 
   /** Parses here, because objects of another realm are deep-equal to none. */
@@ -164,9 +160,11 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   });
 
   it('go on beyond a page of mockups and of versions', async () => {
-    await knex('mockups').insert(
-      Array.from({ length: 203 }, (_, n) => ({ name: `${n}`, owner: ALICE })),
-    );
+    await backend
+      .knex('mockups')
+      .insert(
+        Array.from({ length: 203 }, (_, n) => ({ name: `${n}`, owner: ALICE })),
+      );
     const { body } = await backend.alice.post('/mockups', { name: 'last' });
     const large = [item({ props: { text: 'x'.repeat(900_000) } })];
     for (let n = 0; n < 6; n += 1) {
@@ -187,7 +185,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   /** More than lies between a backend and a caller who does not read. */
   const createLargeMockup = async () => {
     const { body } = await backend.alice.post('/mockups', { name: 'large' });
-    await knex.raw(
+    await backend.knex.raw(
       `insert into mockup_versions (mockup_id, layout_data, created_by, created_at)
        select :id, jsonb_set(:layout, '{0,props,text}', to_jsonb(repeat('x', :length))),
               :user, timestamptz '2026-01-31' + n * interval '1 second'
@@ -218,7 +216,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   it('are read as fast as their reader takes them', async () => {
     const large = await createLargeMockup();
     const response = await beginExport(large);
-    await knex('mockups').delete();
+    await backend.knex('mockups').delete();
     const { mockups } = JSON.parse(await textOf(response));
     // All of them, had the backend read them before the caller did.
     expect(mockups[0].versions.length).toBeLessThan(LARGE_VERSIONS);
@@ -380,7 +378,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     let versions = 0;
     await fc.assert(
       fc.asyncProperty(files, async given => {
-        await knex('mockups').delete();
+        await backend.knex('mockups').delete();
         const imported = await client.importMockups(
           JSON.stringify(given),
           alice,
@@ -437,7 +435,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       const response = await send(JSON.stringify(body));
       expect(response.status).toBe(400);
       expect(response.body.error.message).toContain(`Invalid file: ${message}`);
-      expect(await knex('mockups')).toEqual([]);
+      expect(await backend.knex('mockups')).toEqual([]);
     },
   );
 
@@ -458,13 +456,14 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     expect(response.body.error.message).toBe(
       `Invalid file: it must have at most ${MAX_VERSIONS} versions (mockup.import.maxVersions)`,
     );
-    expect(await knex('mockups')).toEqual([]);
+    expect(await backend.knex('mockups')).toEqual([]);
   });
 
   it('keep the order of versions, of which the file has one time, over several statements', async () => {
     const response = await send(many(MAX_VERSIONS));
     expect(response.status).toBe(201);
-    const tags = await knex('mockup_versions')
+    const tags = await backend
+      .knex('mockup_versions')
       .orderBy('created_at')
       .pluck('version_tag');
     expect(tags).toEqual(
@@ -474,14 +473,14 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
 
   /** While nothing can be inserted. */
   async function whileImporting(work: () => Promise<void>): Promise<void> {
-    await knex.transaction(async held => {
+    await backend.knex.transaction(async held => {
       await held.raw('lock table mockup_versions in share mode');
       await work();
     });
   }
   const waiting = () =>
     waitUntil('the import to wait for the lock', async () => {
-      const { rows } = await knex.raw(
+      const { rows } = await backend.knex.raw(
         `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()
             and query ilike '%insert into mockup_versions%'`,
       );
@@ -559,7 +558,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     await eventually(async () => {
       await expect(send(many(1))).resolves.toMatchObject({ status: 201 });
     });
-    await expect(knex('mockup_versions')).resolves.toHaveLength(1);
+    await expect(backend.knex('mockup_versions')).resolves.toHaveLength(1);
   });
 
   it('that the database refuses in the middle create nothing', async () => {
@@ -577,8 +576,8 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     );
     expect(response.status).toBe(400);
     expect(response.body.error.message).toContain('layout_size');
-    expect(await knex('mockups')).toEqual([]);
-    expect(await knex('mockup_versions')).toEqual([]);
+    expect(await backend.knex('mockups')).toEqual([]);
+    expect(await backend.knex('mockup_versions')).toEqual([]);
   });
 
   it('beyond the configured size are refused with 413 where their size is not told before', async () => {

@@ -7,8 +7,7 @@ import {
   BOB,
   createMockup,
   item,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -16,15 +15,12 @@ const databases = createTestDatabases({ versions: 'newest' });
 describe.each(databases.eachSupportedId())(
   'the history of a mockup on %s',
   id => {
-    let backend: MockupBackend;
     let mockup: string;
     let version: string;
     let versionId: string;
     let etag: string;
 
-    beforeAll(async () => {
-      backend = await startMockupBackend({ knex: await databases.init(id) });
-    });
+    const backend = testBackend(databases, id);
 
     beforeEach(async () => {
       const created = await createMockup(backend);

@@ -1,24 +1,16 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { Knex } from 'knex';
 import {
   createMockup,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('If-Match on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
+  const backend = testBackend(databases, id);
 
-  beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({ knex });
-  });
-
-  beforeEach(() => knex('mockups').delete());
+  beforeEach(() => backend.knex('mockups').delete());
 
   it('lets a write through while the entity tag holds', async () => {
     const created = await createMockup(backend);

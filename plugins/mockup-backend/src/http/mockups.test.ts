@@ -1,29 +1,21 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { TenancyPool } from 'backstage-plugin-catalog-tenancy-node';
 import { mockupSchema } from 'backstage-plugin-mockup-common';
-import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
   createMockup,
   item,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
+  const backend = testBackend(databases, id);
 
-  beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({ knex });
-  });
-
-  beforeEach(() => knex('mockups').delete());
+  beforeEach(() => backend.knex('mockups').delete());
 
   describe('POST /mockups', () => {
     it('answers 201 with the mockup, its address and its entity tag', async () => {
@@ -70,15 +62,20 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       expect(response.status).toBe(400);
       expect(response.body.error.name).toBe('InputError');
       expect(response.body.error.message).toContain(message);
-      await expect(knex('mockups')).resolves.toEqual([]);
+      await expect(backend.knex('mockups')).resolves.toEqual([]);
     });
   });
 
   describe('GET /mockups', () => {
     it('returns 100 mockups unless asked for another number', async () => {
-      await knex('mockups').insert(
-        Array.from({ length: 501 }, (_, n) => ({ name: `${n}`, owner: ALICE })),
-      );
+      await backend
+        .knex('mockups')
+        .insert(
+          Array.from({ length: 501 }, (_, n) => ({
+            name: `${n}`,
+            owner: ALICE,
+          })),
+        );
       const byDefault = await backend.alice.get('/mockups');
       expect(byDefault.body).toHaveLength(100);
       const most = await backend.alice.get('/mockups?limit=500');
@@ -156,7 +153,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       expect(response.text).toBe('');
       expect((await backend.alice.delete(path)).status).toBe(404);
       expect((await backend.alice.get(`${path}/versions`)).status).toBe(404);
-      await expect(knex('mockup_versions')).resolves.toEqual([]);
+      await expect(backend.knex('mockup_versions')).resolves.toEqual([]);
     });
   });
 
@@ -179,7 +176,7 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
   it('keeps the order of two changes within one tick of the clock', async () => {
     const { body: mockup } = await createMockup(backend);
     // A clock that stands still, or was set back, must not repeat a state.
-    await knex('mockups').update({ updated_at: '2099-01-01 00:00:00' });
+    await backend.knex('mockups').update({ updated_at: '2099-01-01 00:00:00' });
     const path = `/mockups/${mockup.id}`;
     const first = await backend.alice.patch(path, { name: 'one' });
     const second = await backend.alice.patch(path, { name: 'two' });

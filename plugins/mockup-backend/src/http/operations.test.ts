@@ -2,39 +2,30 @@ import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { metricsServiceRef } from '@backstage/backend-plugin-api/alpha';
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import {
-  type MockupBackend,
-  startMockupBackend,
-  UNKNOWN_ID,
-} from '../__testUtils__/startMockupBackend';
+import { testBackend, UNKNOWN_ID } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('operations on %s', id => {
-  let backend: MockupBackend;
-
   const auditor = mockServices.auditor.mock();
   const count = { add: jest.fn() };
   const duration = { record: jest.fn() };
   const success = jest.fn();
   const fail = jest.fn();
 
-  beforeAll(async () => {
-    backend = await startMockupBackend({
-      knex: await databases.init(id),
-      features: [
-        auditor.factory,
-        createServiceFactory({
-          service: metricsServiceRef,
-          deps: {},
-          factory: () =>
-            ({
-              createCounter: () => count,
-              createHistogram: () => duration,
-            } as unknown as typeof metricsServiceRef.T),
-        }),
-      ],
-    });
+  const backend = testBackend(databases, id, {
+    features: [
+      auditor.factory,
+      createServiceFactory({
+        service: metricsServiceRef,
+        deps: {},
+        factory: () =>
+          ({
+            createCounter: () => count,
+            createHistogram: () => duration,
+          } as unknown as typeof metricsServiceRef.T),
+      }),
+    ],
   });
 
   beforeEach(() => {

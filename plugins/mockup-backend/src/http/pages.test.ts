@@ -16,13 +16,11 @@ import {
   mockupConditions,
 } from 'backstage-plugin-mockup-node';
 import fc from 'fast-check';
-import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
   item,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
@@ -74,23 +72,17 @@ const permissions: Partial<PermissionsService> = {
 };
 
 describe.each(databases.eachSupportedId())('pages on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let mockup: Mockup;
   /** Two versions of the mockup of Alice, the older first. */
   let versions: string[];
 
-  beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({
-      knex,
-      permissions,
-      features: [mockServices.userInfo.mock(userInfo).factory],
-    });
+  const backend = testBackend(databases, id, {
+    permissions,
+    features: [mockServices.userInfo.mock(userInfo).factory],
   });
 
   beforeEach(async () => {
-    await knex('mockups').delete();
+    await backend.knex('mockups').delete();
     ({ mockup, versions } = await createVersions('alice', 'first', 'second'));
   });
 
@@ -242,7 +234,8 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     const layout = Array.from({ length: 101 }, (_, n) =>
       item({ i: `${n}`, component: 'markdown', props: { text: `${n}` } }),
     );
-    await knex('mockup_versions')
+    await backend
+      .knex('mockup_versions')
       .where({ id: versions[0] })
       .update({ layout_data: JSON.stringify(layout) });
     const { status, body } = await publish();
@@ -274,18 +267,20 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
       await publish({}, path);
     }
     for (let round = 0; round < 10; round += 1) {
-      await knex('mockup_pages').update({ is_home: true });
+      await backend.knex('mockup_pages').update({ is_home: true });
       const answers = await Promise.all(
         paths.map(path => publish({ home: true }, path)),
       );
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-      expect(await knex('mockup_pages').where('is_home', true)).toHaveLength(1);
+      expect(
+        await backend.knex('mockup_pages').where('is_home', true),
+      ).toHaveLength(1);
     }
   });
 
   it('are 500 at most, however many are published at once', async () => {
     await publish({}, 'first');
-    await knex.raw(
+    await backend.knex.raw(
       `insert into mockup_pages
        select tenant_id, 'page-' || number, title, mockup_id, version_id, audience, is_home,
               published_by, published_at
@@ -293,7 +288,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     );
     const paths = ['a', 'b', 'c', 'd'];
     for (let round = 0; round < 10; round += 1) {
-      await knex('mockup_pages').whereIn('path', paths).delete();
+      await backend.knex('mockup_pages').whereIn('path', paths).delete();
       const answers = await Promise.all(paths.map(path => publish({}, path)));
       expect(answers.map(({ status }) => status).sort()).toEqual([
         200, 409, 409, 409,
@@ -348,7 +343,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 8 }), async steps => {
-        await knex('mockup_pages').delete();
+        await backend.knex('mockup_pages').delete();
         const expected = new Map<string, string>();
         const answers: number[][] = [];
         for (const each of steps) {

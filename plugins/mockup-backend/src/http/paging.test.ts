@@ -1,13 +1,11 @@
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { type Mockup, MockupClient } from 'backstage-plugin-mockup-common';
-import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
   item,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -22,25 +20,23 @@ const ORDERS = [
 ] as const;
 
 describe.each(databases.eachSupportedId())('pages on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let client: MockupClient;
 
   const alice = { token: mockCredentials.user.token(ALICE) };
 
+  const backend = testBackend(databases, id);
+
   beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({ knex });
     ({ client } = backend);
   });
 
   beforeEach(async () => {
-    await knex('mockups').delete();
+    await backend.knex('mockups').delete();
   });
 
   /** Creates 60 mockups, whose names and times are in different orders. */
   async function createSixty(): Promise<Mockup[]> {
-    await knex.raw(
+    await backend.knex.raw(
       `insert into mockups (name, owner, created_at, updated_at)
        select 'm' || lpad((n * 7 % 60)::text, 2, '0'), :owner, at, at
          from generate_series(0, 59) n,
@@ -129,11 +125,11 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
 
   it('have a change that was under way, and not to be seen, when the first was read', async () => {
     await createSixty();
-    const { rows } = await knex.raw(
+    const { rows } = await backend.knex.raw(
       'select id from mockups order by updated_at limit 1',
     );
     const { body, headers } = await (async () => {
-      const transaction = await knex.transaction();
+      const transaction = await backend.knex.transaction();
       try {
         await transaction.raw(
           `update mockups set updated_at = clock_timestamp() at time zone 'utc' where id = ?`,
@@ -154,7 +150,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
 
   it('lead on from a query with a question mark in a value', async () => {
     await createSixty();
-    await knex('mockups').update({ name: 'Why?' });
+    await backend.knex('mockups').update({ name: 'Why?' });
     const read = await readAll('/mockups?search=why?&limit=40');
     expect(read).toHaveLength(60);
   });

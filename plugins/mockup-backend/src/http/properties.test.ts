@@ -4,11 +4,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import fc from 'fast-check';
 import assert from 'node:assert';
 import { isSafeKey } from '../__testUtils__/json';
-import {
-  ALICE,
-  type MockupBackend,
-  startMockupBackend,
-} from '../__testUtils__/startMockupBackend';
+import { ALICE, testBackend } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -166,12 +162,12 @@ function garbled(valid: fc.Arbitrary<object>) {
 }
 
 describe.each(databases.eachSupportedId())('any payload on %s', id => {
-  let backend: MockupBackend;
   let mockupId: string;
   let baseUrl: string;
 
+  const backend = testBackend(databases, id);
+
   beforeAll(async () => {
-    backend = await startMockupBackend({ knex: await databases.init(id) });
     baseUrl = `http://localhost:${backend.server.port()}/api/mockup`;
     const { body } = await backend.alice.post('/mockups', { name: 'x' });
     mockupId = body.id;

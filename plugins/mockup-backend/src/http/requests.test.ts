@@ -1,23 +1,17 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { Knex } from 'knex';
 import { gzipSync } from 'node:zlib';
-import {
-  type MockupBackend,
-  startMockupBackend,
-} from '../__testUtils__/startMockupBackend';
+import { testBackend } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 const JSON_TYPE = 'application/json';
 
 describe.each(databases.eachSupportedId())('requests on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let mockupId: string;
 
+  const backend = testBackend(databases, id);
+
   beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({ knex });
     const { body } = await backend.alice.post('/mockups', { name: 'x' });
     mockupId = body.id;
   });

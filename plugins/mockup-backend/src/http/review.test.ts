@@ -22,12 +22,10 @@ import {
   mockupUpdatePermission,
 } from 'backstage-plugin-mockup-common';
 import express from 'express';
-import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 import { applyRetention } from '../retention/applyRetention';
@@ -43,8 +41,6 @@ const user = (name: string, namespace = 'default') => ({
 });
 
 describe.each(databases.eachSupportedId())('reviews on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let mockupId: string;
   let versionId: string;
   /** Permissions of which only the owner of a mockup has them. */
@@ -104,18 +100,14 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
     },
   });
 
-  beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({
-      knex,
-      permissions,
-      features: [
-        notifications,
-        catalogServiceMock.factory({
-          entities: [user('alice'), user('bob'), user('bob', 'acme')],
-        }),
-      ],
-    });
+  const backend = testBackend(databases, id, {
+    permissions,
+    features: [
+      notifications,
+      catalogServiceMock.factory({
+        entities: [user('alice'), user('bob'), user('bob', 'acme')],
+      }),
+    ],
   });
 
   beforeEach(async () => {
@@ -123,9 +115,9 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
     deniesSettings = false;
     notificationsAnswer = 200;
     notified.length = 0;
-    await knex('mockups').delete();
-    await knex('mockup_trash').delete();
-    await knex('mockup_settings').delete();
+    await backend.knex('mockups').delete();
+    await backend.knex('mockup_trash').delete();
+    await backend.knex('mockup_settings').delete();
     const created = await backend.alice.post('/mockups', { name: 'Start' });
     mockupId = created.body.id;
     versionId = await save('alice');
@@ -221,7 +213,7 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
     });
 
     const addComments = (count: number) =>
-      knex('mockup_comments').insert(
+      backend.knex('mockup_comments').insert(
         Array.from({ length: count }, () => ({
           tenant_id: '00000000-0000-0000-0000-000000000001',
           mockup_id: mockupId,
@@ -240,7 +232,7 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
 
     it('are at most 500 on a mockup, also where several are made at once', async () => {
       await addComments(MOCKUP_LIMITS.comments - 1);
-      const locked = await knex.transaction();
+      const locked = await backend.knex.transaction();
       await locked('mockups').where({ id: mockupId }).forUpdate();
       const answers = [1, 2].map(() =>
         backend.bob
@@ -248,7 +240,7 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
           .then(({ status }) => status),
       );
       await waitUntil('the comments to wait', async () => {
-        const { rows } = await knex.raw(
+        const { rows } = await backend.knex.raw(
           `select from pg_stat_activity
             where datname = current_database() and wait_event_type = 'Lock'`,
         );
@@ -267,7 +259,7 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
 
       await backend.alice.delete(`/mockups/${mockupId}`);
       await backend.alice.delete(`/trash/${mockupId}`);
-      expect(await knex('mockup_comments')).toEqual([]);
+      expect(await backend.knex('mockup_comments')).toEqual([]);
     });
   });
 
@@ -377,11 +369,11 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       ],
     ])('%s of a mockup that is deleted meanwhile is 404', async (_, send) => {
       let answer: Promise<{ status: number }> | undefined;
-      await knex.transaction(async deleting => {
+      await backend.knex.transaction(async deleting => {
         await deleting('mockups').where({ id: mockupId }).delete();
         answer = send().then(response => response);
         await waitUntil('the request to wait for the deletion', async () => {
-          const { rows } = await knex.raw(
+          const { rows } = await backend.knex.raw(
             `select from pg_stat_activity where wait_event_type = 'Lock'
                 and datname = current_database()`,
           );
@@ -438,23 +430,27 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       expect((await announce('alice')).body).toEqual([]);
       expect((await announce('bob')).body).toEqual([ALICE]);
       expect((await announce('alice')).body).toEqual([BOB]);
-      await knex('mockup_editors')
+      await backend
+        .knex('mockup_editors')
         .where({ editor: BOB })
         .update({
-          seen_at: knex.raw(
+          seen_at: backend.knex.raw(
             "clock_timestamp() at time zone 'utc' - interval '1 minute'",
           ),
         });
       expect((await announce('alice')).body).toEqual([]);
-      await knex('mockup_editors')
+      await backend
+        .knex('mockup_editors')
         .where({ editor: BOB })
         .update({ seen_at: '2026-01-01' });
       await applyRetention({
-        knex,
+        knex: backend.knex,
         logger: mockServices.logger.mock(),
         retention: { trashMs: undefined, versions: undefined },
       });
-      expect(await knex('mockup_editors').pluck('editor')).toEqual([ALICE]);
+      expect(await backend.knex('mockup_editors').pluck('editor')).toEqual([
+        ALICE,
+      ]);
     });
 
     it('are those alone who may change the mockup', async () => {

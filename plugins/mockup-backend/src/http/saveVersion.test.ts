@@ -1,12 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { versionSchema } from 'backstage-plugin-mockup-common';
-import type { Knex } from 'knex';
-import {
-  BOB,
-  item,
-  type MockupBackend,
-  startMockupBackend,
-} from '../__testUtils__/startMockupBackend';
+import { BOB, item, testBackend } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -17,18 +11,13 @@ const section = (i: string, items: unknown) =>
 describe.each(databases.eachSupportedId())(
   'POST /mockups/:id/versions on %s',
   id => {
-    let knex: Knex;
-    let backend: MockupBackend;
     let mockupId: string;
     let path: string;
 
-    beforeAll(async () => {
-      knex = await databases.init(id);
-      backend = await startMockupBackend({ knex });
-    });
+    const backend = testBackend(databases, id);
 
     beforeEach(async () => {
-      await knex('mockups').delete();
+      await backend.knex('mockups').delete();
       const { body } = await backend.alice.post('/mockups', { name: 'x' });
       mockupId = body.id;
       path = `/mockups/${mockupId}/versions`;
@@ -177,7 +166,7 @@ describe.each(databases.eachSupportedId())(
       const response = await backend.alice.post(path, body);
       expect(response.status).toBe(400);
       expect(response.body.error.message).toContain(message);
-      await expect(knex('mockup_versions')).resolves.toEqual([]);
+      await expect(backend.knex('mockup_versions')).resolves.toEqual([]);
     });
 
     it.each([
@@ -214,7 +203,7 @@ describe.each(databases.eachSupportedId())(
       });
       expect(response.status).toBe(400);
       expect(response.body.error.message).toContain(message);
-      await expect(knex('mockup_versions')).resolves.toEqual([]);
+      await expect(backend.knex('mockup_versions')).resolves.toEqual([]);
     });
 
     it('refuses containers within each other, however many', async () => {
@@ -264,7 +253,7 @@ describe.each(databases.eachSupportedId())(
         expect(response.body.error.message).toBe(
           `Invalid request body: ${path_} must be a number that a 64-bit float can hold, got ${got}`,
         );
-        await expect(knex('mockup_versions')).resolves.toEqual([]);
+        await expect(backend.knex('mockup_versions')).resolves.toEqual([]);
       },
     );
   },

@@ -18,13 +18,11 @@ import {
   createMockupConditionalDecision,
   mockupConditions,
 } from 'backstage-plugin-mockup-node';
-import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
   createMockup,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -78,16 +76,11 @@ const permissions: Partial<PermissionsService> = {
 describe.each(databases.eachSupportedId())(
   'PUT /mockups/:id/shares on %s',
   id => {
-    let knex: Knex;
-    let backend: MockupBackend;
     let mockupId: string;
     let path: string;
     let etag: string;
 
-    beforeAll(async () => {
-      knex = await databases.init(id);
-      backend = await startMockupBackend({ knex, permissions });
-    });
+    const backend = testBackend(databases, id, { permissions });
 
     beforeEach(async () => {
       const created = await createMockup(backend);
@@ -185,7 +178,7 @@ describe.each(databases.eachSupportedId())(
 
       it('saves nothing of a writer whose share is taken back while the write waits', async () => {
         await share({ group: DESIGNERS, access: 'write' });
-        const takingBack = await knex.transaction();
+        const takingBack = await backend.knex.transaction();
         await takingBack('mockups')
           .where({ id: mockupId })
           .update({ writers: '{}', readers: `{${DESIGNERS}}` });
@@ -193,7 +186,7 @@ describe.each(databases.eachSupportedId())(
           .post(`${path}/versions`, { layoutData: [] })
           .then(response => response);
         await waitUntil('the write to wait for the row', async () => {
-          const { rows } = await knex.raw(
+          const { rows } = await backend.knex.raw(
             `select from pg_stat_activity
             where wait_event_type = 'Lock' and datname = current_database()`,
           );

@@ -1,12 +1,10 @@
 import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { tenantGateServiceMock } from 'backstage-plugin-catalog-tenancy-node/testUtils';
-import type { Knex } from 'knex';
 import {
   ALICE,
   item,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
@@ -26,23 +24,16 @@ const TENANTS = [
 describe.each(databases.eachSupportedId())(
   'mockups of tenants over HTTP on %s',
   id => {
-    let knex: Knex;
-    let backend: MockupBackend;
-
-    beforeAll(async () => {
-      knex = await databases.init(id);
-      backend = await startMockupBackend({
-        knex,
-        features: [
-          tenantGateServiceMock.factory({ tenants: TENANTS }),
-          mockServices.rootConfig.factory({
-            data: { tenancy: { enabled: true } },
-          }),
-        ],
-      });
+    const backend = testBackend(databases, id, {
+      features: [
+        tenantGateServiceMock.factory({ tenants: TENANTS }),
+        mockServices.rootConfig.factory({
+          data: { tenancy: { enabled: true } },
+        }),
+      ],
     });
 
-    beforeEach(() => knex('mockups').delete());
+    beforeEach(() => backend.knex('mockups').delete());
 
     /** Alice, in a tenant. */
     const inTenant = (slug: string) => {

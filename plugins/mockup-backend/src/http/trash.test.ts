@@ -3,32 +3,25 @@ import {
   mockupSchema,
   trashedMockupSchema,
 } from 'backstage-plugin-mockup-common';
-import type { Knex } from 'knex';
 import {
   ALICE,
   BOB,
   createMockup,
   item,
-  type MockupBackend,
-  startMockupBackend,
+  testBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('the trash on %s', databaseId => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let id: string;
 
-  beforeAll(async () => {
-    knex = await databases.init(databaseId);
-    backend = await startMockupBackend({ knex });
-  });
+  const backend = testBackend(databases, databaseId);
 
   beforeEach(async () => {
-    await knex('mockups').delete();
-    await knex('mockup_trash').delete();
+    await backend.knex('mockups').delete();
+    await backend.knex('mockup_trash').delete();
     id = (await createMockup(backend)).body.id;
     await backend.alice.post(`/mockups/${id}/versions`, {
       layoutData: [item()],
@@ -68,9 +61,9 @@ describe.each(databases.eachSupportedId())('the trash on %s', databaseId => {
   it('deletes a mockup for good on DELETE /trash/:id', async () => {
     expect((await backend.alice.delete(`/trash/${id}`)).status).toBe(204);
     expect((await backend.alice.get('/trash')).body).toEqual([]);
-    await expect(knex('mockup_trash_versions').count()).resolves.toEqual([
-      { count: '0' },
-    ]);
+    await expect(
+      backend.knex('mockup_trash_versions').count(),
+    ).resolves.toEqual([{ count: '0' }]);
   });
 
   it('answers 404 where a mockup is not in it', async () => {

@@ -3,14 +3,8 @@ import {
   type Version,
   versionDifferenceSchema,
 } from 'backstage-plugin-mockup-common';
-import type { Knex } from 'knex';
 import { applyPatch } from 'rfc6902';
-import {
-  BOB,
-  item,
-  type MockupBackend,
-  startMockupBackend,
-} from '../__testUtils__/startMockupBackend';
+import { BOB, item, testBackend } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -22,18 +16,13 @@ function nextOf(link: string | undefined): string {
 }
 
 describe.each(databases.eachSupportedId())('version routes on %s', id => {
-  let knex: Knex;
-  let backend: MockupBackend;
   let mockupId: string;
   let path: string;
 
-  beforeAll(async () => {
-    knex = await databases.init(id);
-    backend = await startMockupBackend({ knex });
-  });
+  const backend = testBackend(databases, id);
 
   beforeEach(async () => {
-    await knex('mockups').delete();
+    await backend.knex('mockups').delete();
     const { body } = await backend.alice.post('/mockups', { name: 'x' });
     mockupId = body.id;
     path = `/mockups/${mockupId}/versions`;
