@@ -494,7 +494,9 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       await waiting();
       const second = await send(many(1));
       expect([second.status, second.get('Retry-After')]).toEqual([429, '1']);
-      const elsewhere = await startMockupBackend({ knex });
+      const elsewhere = await startMockupBackend({
+        knex: backend.knex,
+      });
       try {
         const third = await elsewhere.alice
           .post('/import')
