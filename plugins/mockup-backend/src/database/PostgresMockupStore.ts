@@ -43,7 +43,6 @@ import {
 } from './columns';
 import { decodeVersionCursor, encodeCursor } from './cursor';
 import { applySearch, containing } from './filter';
-import { isUuid } from './isUuid';
 import { type ImportsUnderWay, MockupImport } from './MockupImport';
 import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';
@@ -107,12 +106,10 @@ export class PostgresMockupStore implements MockupStore {
   }
 
   async get(id: string, options?: MockupReadOptions) {
-    if (!isUuid(id)) {
-      return undefined;
-    }
     const row = await this.#queryOne<MockupRow & VersionRow>(
       statements.SELECT_MOCKUP,
-      { id, ...this.#allowed(options) },
+      { id },
+      options?.filter,
     );
     return row && withLatestVersion(row);
   }
@@ -134,18 +131,15 @@ export class PostgresMockupStore implements MockupStore {
     request: DuplicateMockupRequest,
     options: { owner: string } & MockupReadOptions,
   ) {
-    if (!isUuid(id)) {
-      return undefined;
-    }
     const row = await this.#queryOne<MockupRow & VersionRow>(
       statements.DUPLICATE_MOCKUP,
       {
         id,
-        ...this.#allowed(options),
         name: request.name ?? null,
         owner: options.owner,
         withHistory: request.withHistory ?? false,
       },
+      options.filter,
     );
     return row && withLatestVersion(row);
   }
@@ -155,20 +149,12 @@ export class PostgresMockupStore implements MockupStore {
     request: UpdateMockupRequest,
     condition: MockupWriteCondition = {},
   ) {
-    if (!isUuid(id)) {
-      return undefined;
-    }
     const { name = null, description } = request;
-    const row = await this.#queryOne<MockupRow>(statements.UPDATE_MOCKUP, {
-      ...this.#atRevision(id, condition),
+    return this.#write(statements.UPDATE_MOCKUP, id, condition, {
       name,
       changesDescription: description !== undefined,
       description: description ?? null,
     });
-    if (!row) {
-      return this.#explainNoChange(id, condition);
-    }
-    return { mockup: toMockup(row), revision: row.revision };
   }
 
   async share(
@@ -176,33 +162,23 @@ export class PostgresMockupStore implements MockupStore {
     { shares }: ShareMockupRequest,
     condition: MockupWriteCondition = {},
   ) {
-    if (!isUuid(id)) {
-      return undefined;
-    }
     const groups = (access: MockupAccess) =>
       shares.filter(share => share.access === access).map(({ group }) => group);
-    const row = await this.#queryOne<MockupRow>(statements.SHARE_MOCKUP, {
-      ...this.#atRevision(id, condition),
+    return this.#write(statements.SHARE_MOCKUP, id, condition, {
       readers: groups('read'),
       writers: groups('write'),
     });
-    if (!row) {
-      return this.#explainNoChange(id, condition);
-    }
-    return { mockup: toMockup(row), revision: row.revision };
   }
 
   async delete(
     id: string,
     options: MockupWriteCondition & { deletedBy?: string } = {},
   ): Promise<boolean> {
-    if (!isUuid(id)) {
-      return false;
-    }
-    const row = await this.#queryOne<{ id: string }>(statements.DELETE_MOCKUP, {
-      ...this.#atRevision(id, options),
-      deletedBy: options.deletedBy ?? '',
-    });
+    const row = await this.#queryOne(
+      statements.DELETE_MOCKUP,
+      { ...atRevision(id, options), deletedBy: options.deletedBy ?? '' },
+      options.filter,
+    );
     if (!row) {
       await this.#explainNoChange(id, options);
     }
@@ -251,24 +227,20 @@ export class PostgresMockupStore implements MockupStore {
   }
 
   async restore(id: string, options?: MockupReadOptions) {
-    if (!isUuid(id)) {
-      return undefined;
-    }
-    const row = await this.#queryOne<MockupRow>(statements.RESTORE_MOCKUP, {
-      id,
-      ...this.#allowed(options),
-    });
+    const row = await this.#queryOne<MockupRow>(
+      statements.RESTORE_MOCKUP,
+      { id },
+      options?.filter,
+    );
     return row && { mockup: toMockup(row), revision: row.revision };
   }
 
   async purge(id: string, options?: MockupReadOptions): Promise<boolean> {
-    if (!isUuid(id)) {
-      return false;
-    }
-    const row = await this.#queryOne(statements.PURGE_MOCKUP, {
-      id,
-      ...this.#allowed(options),
-    });
+    const row = await this.#queryOne(
+      statements.PURGE_MOCKUP,
+      { id },
+      options?.filter,
+    );
     return row !== undefined;
   }
 
@@ -277,18 +249,16 @@ export class PostgresMockupStore implements MockupStore {
     request: SaveVersionRequest,
     options: { createdBy: string } & MockupWriteCondition,
   ) {
-    if (!isUuid(mockupId)) {
-      return undefined;
-    }
     const row = await this.#queryOne<VersionRow & { revision: string }>(
       statements.INSERT_VERSION,
       {
-        ...this.#atRevision(mockupId, options),
+        ...atRevision(mockupId, options),
         versionTag: request.versionTag ?? null,
         message: request.message ?? null,
         layoutData: JSON.stringify(request.layoutData),
         createdBy: options.createdBy,
       },
+      options.filter,
     );
     if (!row) {
       return this.#explainNoChange(mockupId, options);
@@ -330,9 +300,6 @@ export class PostgresMockupStore implements MockupStore {
     mockupId: string,
     options: ListVersionsOptions = {},
   ): Promise<Page<Version> | undefined> {
-    if (!isUuid(mockupId)) {
-      return undefined;
-    }
     const { oldestFirst = false, filter, ...query } = options;
     const { limit, offset, cursor } = parseInput(
       paginationSchema,
@@ -347,28 +314,22 @@ export class PostgresMockupStore implements MockupStore {
     ];
     const after =
       cursor === undefined ? null : decodeVersionCursor(scope, cursor).after;
-    const allowed = this.#allowed({ filter });
     const mockup = await this.#queryOne<{ versions: number }>(
       statements.COUNT_VERSIONS,
-      { mockupId, ...allowed },
+      { mockupId },
+      filter,
     );
     if (!mockup) {
       return undefined;
     }
-    const rows = await this.#statements.query<
+    const rows = await this.#statements.ofMockups<
       VersionRow & { position_key: string; has_more: boolean }
     >(
       oldestFirst
         ? statements.SELECT_VERSIONS_OLDEST_FIRST
         : statements.SELECT_VERSIONS,
-      {
-        mockupId,
-        ...allowed,
-        limit,
-        offset,
-        after,
-        maxBytes: MOCKUP_LIMITS.layoutBytes,
-      },
+      { mockupId, limit, offset, after, maxBytes: MOCKUP_LIMITS.layoutBytes },
+      filter,
     );
     const last = rows.at(-1);
     return {
@@ -385,14 +346,11 @@ export class PostgresMockupStore implements MockupStore {
     versionId: string,
     options?: MockupReadOptions,
   ): Promise<Version | undefined> {
-    if (!isUuid(mockupId) || !isUuid(versionId)) {
-      return undefined;
-    }
-    const row = await this.#queryOne<VersionRow>(statements.SELECT_VERSION, {
-      mockupId,
-      versionId,
-      ...this.#allowed(options),
-    });
+    const row = await this.#queryOne<VersionRow>(
+      statements.SELECT_VERSION,
+      { mockupId, versionId },
+      options?.filter,
+    );
     return row && toVersion(row);
   }
 
@@ -400,12 +358,10 @@ export class PostgresMockupStore implements MockupStore {
     mockupId: string,
     options?: MockupReadOptions,
   ): Promise<Version | undefined> {
-    if (!isUuid(mockupId)) {
-      return undefined;
-    }
     const row = await this.#queryOne<VersionRow>(
       statements.SELECT_LATEST_VERSION,
-      { mockupId, ...this.#allowed(options) },
+      { mockupId },
+      options?.filter,
     );
     return row && toVersion(row);
   }
@@ -468,6 +424,23 @@ export class PostgresMockupStore implements MockupStore {
     });
   }
 
+  /** Runs a write on a mockup, if that exists. */
+  async #write(
+    sql: string,
+    id: string,
+    condition: MockupWriteCondition,
+    bindings: Knex.ValueDict,
+  ) {
+    const row = await this.#queryOne<MockupRow>(
+      sql,
+      { ...bindings, ...atRevision(id, condition) },
+      condition.filter,
+    );
+    return row
+      ? { mockup: toMockup(row), revision: row.revision }
+      : this.#explainNoChange(id, condition);
+  }
+
   /** Runs a write on a version, if it and its mockup exist. */
   async #writeVersion(
     sql: string,
@@ -479,14 +452,11 @@ export class PostgresMockupStore implements MockupStore {
     bindings: Knex.ValueDict,
   ) {
     const { mockupId, versionId, condition } = of;
-    if (!isUuid(mockupId) || !isUuid(versionId)) {
-      return undefined;
-    }
-    const row = await this.#queryOne<VersionRow & { revision: string }>(sql, {
-      ...bindings,
-      ...this.#atRevision(mockupId, condition),
-      versionId,
-    });
+    const row = await this.#queryOne<VersionRow & { revision: string }>(
+      sql,
+      { ...bindings, ...atRevision(mockupId, condition), versionId },
+      condition.filter,
+    );
     if (row) {
       return { version: toVersion(row), revision: row.revision };
     }
@@ -506,10 +476,11 @@ export class PostgresMockupStore implements MockupStore {
   ): Promise<undefined> {
     if (
       condition.ifRevisionIn &&
-      (await this.#queryOne(statements.SELECT_MOCKUP_EXISTS, {
-        id,
-        ...this.#allowed(condition),
-      }))
+      (await this.#queryOne(
+        statements.SELECT_MOCKUP_EXISTS,
+        { id },
+        condition.filter,
+      ))
     ) {
       throw new PreconditionFailedError(
         `The mockup '${id}' was changed since it was read`,
@@ -518,26 +489,17 @@ export class PostgresMockupStore implements MockupStore {
     return undefined;
   }
 
-  /** The bindings that find the mockup of a write. */
-  #atRevision(id: string, condition: MockupWriteCondition) {
-    return {
-      id,
-      ...this.#allowed(condition),
-      revisions: condition.ifRevisionIn ?? null,
-    };
-  }
-
-  #allowed({ filter }: MockupReadOptions = {}) {
-    return { allowed: this.#statements.condition(filter) };
-  }
-
   async #queryOne<TRow extends object>(
-    sql: string,
-    bindings: Knex.ValueDict,
+    ...query: Parameters<TenantStatements['ofMockups']>
   ): Promise<TRow | undefined> {
-    const rows = await this.#statements.query<TRow>(sql, bindings);
-    return rows[0];
+    const [row] = await this.#statements.ofMockups<TRow>(...query);
+    return row;
   }
+}
+
+/** The bindings that find the mockup of a write. */
+function atRevision(id: string, { ifRevisionIn }: MockupWriteCondition) {
+  return { id, revisions: ifRevisionIn ?? null };
 }
 
 function withLatestVersion(row: MockupRow & VersionRow) {

@@ -6,9 +6,22 @@ import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import createKnex, { type Knex } from 'knex';
 import { withMappedErrors } from './errors';
 import { conditionOf } from './filter';
+import { isUuid } from './isUuid';
 
 /** Builds statements; has no connection. */
 const knex = createKnex({ client: 'pg' });
+
+type Bindings = Knex.ValueDict & {
+  id?: string;
+  mockupId?: string;
+  versionId?: string;
+};
+
+function hasUuids({ id, mockupId, versionId }: Bindings): boolean {
+  return [id, mockupId, versionId].every(
+    each => each === undefined || isUuid(each),
+  );
+}
 
 /** Runs the statements of the stores of one tenant, each in a transaction with the tenant. */
 export class TenantStatements {
@@ -39,23 +52,44 @@ export class TenantStatements {
   }
 
   /**
-   * Runs SQL as `query` does, when no other that names the same lock runs. It waits in a statement
+   * Runs SQL with the binding `allowed`, a condition that holds for the mockups of a filter. There are
+   * no rows where an id is no UUID: no row has such a one, and PostgreSQL would raise an error.
+   */
+  async ofMockups<TRow extends object>(
+    sql: string,
+    bindings: Bindings,
+    filter: MockupFilter | undefined,
+  ): Promise<TRow[]> {
+    return hasUuids(bindings)
+      ? this.query(sql, { ...bindings, allowed: this.condition(filter) })
+      : [];
+  }
+
+  /**
+   * Runs SQL as `ofMockups` does, when no other that names the same lock runs. It waits in a statement
    * of its own, so that it sees what the one before it has committed. The advisory lock is held
    * until the end of the transaction, which has no third statement; nothing else takes it.
    */
-  queryInTurn<TRow extends object>(
+  async ofMockupsInTurn<TRow extends object>(
     lock: string,
     sql: string,
-    bindings: Knex.ValueDict,
+    bindings: Bindings,
+    filter: MockupFilter | undefined,
   ): Promise<TRow[]> {
+    if (!hasUuids(bindings)) {
+      return [];
+    }
     const { tenantId } = this;
+    const allowed = this.condition(filter);
     return this.transaction(async transaction => {
       await transaction.query(
         knex.raw('select pg_advisory_xact_lock(hashtextextended(?, 0))', [
           `${lock} ${tenantId}`,
         ]),
       );
-      return transaction.query<TRow>(knex.raw(sql, { ...bindings, tenantId }));
+      return transaction.query<TRow>(
+        knex.raw(sql, { ...bindings, allowed, tenantId }),
+      );
     });
   }
 

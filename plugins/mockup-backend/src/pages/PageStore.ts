@@ -7,7 +7,6 @@ import {
   type PublishPageRequest,
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
-import { isUuid } from '../database/isUuid';
 import type { TenantStatements } from '../database/TenantStatements';
 import * as statements from './statements';
 
@@ -90,16 +89,10 @@ export class PageStore {
     allowed: MockupFilter | undefined,
     mayPublish: MockupFilter | undefined,
   ): Promise<PublishedPage[]> {
-    if (!isUuid(mockupId)) {
-      return [];
-    }
-    const rows = await this.#statements.query<PageRow>(
+    const rows = await this.#statements.ofMockups<PageRow>(
       statements.SELECT_PAGES_OF_MOCKUP,
-      {
-        mockupId,
-        allowed: this.#statements.condition(allowed),
-        mayPublish: this.#statements.condition(mayPublish),
-      },
+      { mockupId, mayPublish: this.#statements.condition(mayPublish) },
+      allowed,
     );
     return rows.map(toPage);
   }
@@ -119,7 +112,7 @@ export class PageStore {
     },
   ): Promise<PublishedPage | undefined> {
     const { title, audience, home, template } = request;
-    const [row] = await this.#statements.queryInTurn<PageRow>(
+    const [row] = await this.#statements.ofMockupsInTurn<PageRow>(
       // Publications of a tenant count the same pages, and change the same home page.
       'mockup pages',
       statements.PUBLISH_PAGE,
@@ -133,9 +126,9 @@ export class PageStore {
         template: template ?? null,
         user: options.user,
         mayChooseHome: options.mayChooseHome,
-        allowed: this.#statements.condition(options.allowed),
         most: MOCKUP_LIMITS.pages,
       },
+      options.allowed,
     );
     return row && toPage(row);
   }
@@ -145,10 +138,11 @@ export class PageStore {
     path: string,
     allowed: MockupFilter | undefined,
   ): Promise<boolean> {
-    const rows = await this.#statements.query(statements.DELETE_PAGE, {
-      path,
-      allowed: this.#statements.condition(allowed),
-    });
+    const rows = await this.#statements.ofMockups(
+      statements.DELETE_PAGE,
+      { path },
+      allowed,
+    );
     return rows.length > 0;
   }
 
@@ -157,13 +151,9 @@ export class PageStore {
     { mockupId, versionId }: Pick<PublishPageRequest, 'mockupId' | 'versionId'>,
     allowed: MockupFilter | undefined,
   ): Promise<LayoutItem[] | undefined> {
-    const [row] = await this.#statements.query<
+    const [row] = await this.#statements.ofMockups<
       Pick<PageRowWithLayout, 'layout_data'>
-    >(statements.SELECT_LAYOUT, {
-      mockupId,
-      versionId,
-      allowed: this.#statements.condition(allowed),
-    });
+    >(statements.SELECT_LAYOUT, { mockupId, versionId }, allowed);
     return row?.layout_data;
   }
 
@@ -182,12 +172,11 @@ export class PageStore {
     allowed: MockupFilter | undefined,
   ): Promise<boolean> {
     const { audiences, user } = this.#bindingsOf(reader);
-    const rows = await this.#statements.query(statements.SELECT_PAGE_EXISTS, {
-      path,
-      audiences,
-      user,
-      allowed: this.#statements.condition(allowed),
-    });
+    const rows = await this.#statements.ofMockups(
+      statements.SELECT_PAGE_EXISTS,
+      { path, audiences, user },
+      allowed,
+    );
     return rows.length > 0;
   }
 

@@ -6,8 +6,6 @@ import {
   type ReadyVersion,
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
-import type { Knex } from 'knex';
-import { isUuid } from '../database/isUuid';
 import type { TenantStatements } from '../database/TenantStatements';
 import * as statements from './statements';
 
@@ -53,7 +51,7 @@ export class ReviewStore {
 
   /** Whether an allowed mockup exists. */
   async hasMockup(mockupId: string, allowed: Allowed): Promise<boolean> {
-    const rows = await this.#query(
+    const rows = await this.#statements.ofMockups(
       statements.SELECT_MOCKUP_EXISTS,
       { mockupId },
       allowed,
@@ -66,7 +64,7 @@ export class ReviewStore {
     mockupId: string,
     allowed: Allowed,
   ): Promise<MockupComment[]> {
-    const rows = await this.#query<CommentRow>(
+    const rows = await this.#statements.ofMockups<CommentRow>(
       statements.SELECT_COMMENTS,
       { mockupId },
       allowed,
@@ -80,10 +78,7 @@ export class ReviewStore {
     { text, item }: CreateCommentRequest,
     { author, allowed }: { author: string; allowed: Allowed },
   ): Promise<MockupComment | undefined> {
-    if (!isUuid(mockupId)) {
-      return undefined;
-    }
-    const [row] = await this.#statements.queryInTurn<CommentRow>(
+    const [row] = await this.#statements.ofMockupsInTurn<CommentRow>(
       // Otherwise comments that are made at once would count the same others.
       `mockup comments ${mockupId.toLowerCase()}`,
       statements.INSERT_COMMENT,
@@ -93,8 +88,8 @@ export class ReviewStore {
         item: item ?? null,
         author,
         most: MOCKUP_LIMITS.comments,
-        allowed: this.#statements.condition(allowed),
       },
+      allowed,
     );
     return row && toComment(row);
   }
@@ -104,7 +99,7 @@ export class ReviewStore {
     resolved: boolean,
     { user, allowed }: { user: string; allowed: Allowed },
   ): Promise<MockupComment | undefined> {
-    const [row] = await this.#query<CommentRow>(
+    const [row] = await this.#statements.ofMockups<CommentRow>(
       statements.RESOLVE_COMMENT,
       { ...comment, resolved, user },
       allowed,
@@ -118,7 +113,7 @@ export class ReviewStore {
     options: { user: string; allowed: Allowed; mayDelete: Allowed },
   ): Promise<boolean> {
     const { user, allowed, mayDelete } = options;
-    const rows = await this.#query(
+    const rows = await this.#statements.ofMockups(
       statements.DELETE_COMMENT,
       { ...comment, user, mayDelete: this.#statements.condition(mayDelete) },
       allowed,
@@ -127,7 +122,7 @@ export class ReviewStore {
   }
 
   async hasComment(comment: CommentOf, allowed: Allowed): Promise<boolean> {
-    const rows = await this.#query(
+    const rows = await this.#statements.ofMockups(
       statements.SELECT_COMMENT_EXISTS,
       { ...comment },
       allowed,
@@ -137,7 +132,7 @@ export class ReviewStore {
 
   /** The ready versions of a mockup, most recently marked first. */
   async listReady(mockupId: string, allowed: Allowed): Promise<ReadyVersion[]> {
-    const rows = await this.#query<ReadyRow>(
+    const rows = await this.#statements.ofMockups<ReadyRow>(
       statements.SELECT_READY,
       { mockupId, most: MOCKUP_LIMITS.pageSize },
       allowed,
@@ -150,7 +145,7 @@ export class ReviewStore {
     version: VersionOf,
     { user, allowed }: { user: string; allowed: Allowed },
   ): Promise<ReadyVersion | undefined> {
-    const [row] = await this.#query<ReadyRow>(
+    const [row] = await this.#statements.ofMockups<ReadyRow>(
       statements.MARK_READY,
       { ...version, user },
       allowed,
@@ -160,7 +155,7 @@ export class ReviewStore {
 
   /** False if the version is not ready. */
   async unmarkReady(version: VersionOf, allowed: Allowed): Promise<boolean> {
-    const rows = await this.#query(
+    const rows = await this.#statements.ofMockups(
       statements.UNMARK_READY,
       { ...version },
       allowed,
@@ -173,7 +168,7 @@ export class ReviewStore {
     version: VersionOf,
     allowed: Allowed,
   ): Promise<string | undefined> {
-    const [row] = await this.#query<{ created_by: string }>(
+    const [row] = await this.#statements.ofMockups<{ created_by: string }>(
       statements.SELECT_VERSION_AUTHOR,
       { ...version },
       allowed,
@@ -204,28 +199,12 @@ export class ReviewStore {
     mockupId: string,
     { user, allowed }: { user: string; allowed: Allowed },
   ): Promise<string[] | undefined> {
-    const [row] = await this.#query<{ others: string[] }>(
+    const [row] = await this.#statements.ofMockups<{ others: string[] }>(
       statements.ANNOUNCE_EDITOR,
       { mockupId, user },
       allowed,
     );
     return row?.others;
-  }
-
-  /** Runs a statement about one mockup. Returns no rows for an invalid id. */
-  async #query<TRow extends object>(
-    sql: string,
-    bindings: Knex.ValueDict & { mockupId: string },
-    allowed: Allowed,
-  ): Promise<TRow[]> {
-    const { mockupId, versionId = mockupId, id = mockupId } = bindings;
-    if (![mockupId, versionId, id].every(each => isUuid(String(each)))) {
-      return [];
-    }
-    return this.#statements.query(sql, {
-      ...bindings,
-      allowed: this.#statements.condition(allowed),
-    });
   }
 }
 
