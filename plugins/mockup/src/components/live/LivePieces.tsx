@@ -18,7 +18,7 @@ import { useNumber } from '@internal/pages';
 import type { CSSProperties } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import type { MockupComponentProps } from '../registry/MockupComponentBlueprint';
-import { Card, ChartPiece, Links } from '../registry/StockPieces';
+import { Card, ChartPiece, Links, Table } from '../registry/StockPieces';
 import stock from '../registry/StockPieces.module.css';
 import { allowedHostsOf, frameAddress } from './frameAddress';
 import styles from './live.module.css';
@@ -50,35 +50,18 @@ export function EntityTablePiece(
   return (
     <Card title={title}>
       <div className={styles.scroll}>
-        <table
-          className={stock.table}
-          aria-label={title || t('components.drawing.table')}
-        >
-          <thead>
-            <tr>
-              <th scope="col">{t('components.live.name')}</th>
-              {columns.map(column => (
-                <th key={column} scope="col">
-                  {t(`components.live.${column}`)}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {data.items.map(entity => (
-              <tr key={keyOf(entity)}>
-                <td>
-                  <EntityLink entity={entity} />
-                </td>
-                {columns.map(column => (
-                  <td key={column} dir="auto">
-                    <Cell entity={entity} column={column} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          title={title}
+          columns={['name' as const, ...columns].map(column =>
+            t(`components.live.${column}`),
+          )}
+          rows={data.items.map(entity => [
+            <EntityLink key="name" entity={entity} />,
+            ...columns.map(column => (
+              <Cell key={column} entity={entity} column={column} />
+            )),
+          ])}
+        />
       </div>
       <HowMany {...data} />
     </Card>

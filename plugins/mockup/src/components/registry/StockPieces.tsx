@@ -131,37 +131,53 @@ export interface TableProps {
 
 export function TablePiece({ props }: MockupComponentProps<TableProps>) {
   const { title, columns, rows } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Card title={title}>
       <div className={styles.tableRoom}>
-        <table
-          className={styles.table}
-          aria-label={title || t('components.drawing.table')}
-        >
-          <thead>
-            <tr>
-              {columns.map((column, at) => (
-                <th key={at} scope="col" dir="auto">
-                  {column}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row, at) => (
-              <tr key={at}>
-                {columns.map((_, cell) => (
-                  <td key={cell} dir="auto">
-                    {String(row[cell] ?? '')}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          title={title}
+          columns={columns}
+          rows={rows.map(row => columns.map((_, at) => String(row[at] ?? '')))}
+        />
       </div>
     </Card>
+  );
+}
+
+/** The table of a piece. Neither columns nor rows move while it is there. */
+export function Table(props: {
+  title: string | undefined;
+  columns: string[];
+  rows: ReactNode[][];
+}) {
+  const { title, columns, rows } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  return (
+    <table
+      className={styles.table}
+      aria-label={title || t('components.drawing.table')}
+    >
+      <thead>
+        <tr>
+          {columns.map((column, at) => (
+            <th key={at} scope="col" dir="auto">
+              {column}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row, at) => (
+          <tr key={at}>
+            {row.map((cell, column) => (
+              <td key={column} dir="auto">
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
