@@ -35,6 +35,7 @@ import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
+import rows from '../components/rows.module.css';
 import styles from './TrashPage.module.css';
 import type { Choice } from './ListedMockup';
 import { PAGE_SIZE } from './useMockups';
@@ -134,7 +135,7 @@ export function TrashPage() {
             }
           >
             {items => (
-              <ul className={styles.rows} aria-label={t('list.trash.title')}>
+              <ul className={rows.rows} aria-label={t('list.trash.title')}>
                 {items.map(mockup => (
                   <TrashRow
                     key={mockup.id}
@@ -186,9 +187,9 @@ function TrashRow(props: {
   // Where that cannot be found out, the backend decides.
   const isRefused = !loading && !allowed && !error;
   return (
-    <li className={styles.row}>
+    <li className={rows.row}>
       <Checkbox aria-label={t('list.choose', { name })} {...props.choice} />
-      <div className={styles.words}>
+      <div className={rows.words}>
         <Text as="h2" variant="body-large" weight="bold">
           <bdi>{name}</bdi>
         </Text>

@@ -18,6 +18,7 @@ import { useVersionTitle } from '../history/useVersionTitle';
 import { pageRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Audience } from './Audience';
+import rows from '../components/rows.module.css';
 import styles from './pages.module.css';
 import { PublishDialog } from './PublishDialog';
 
@@ -41,7 +42,7 @@ export function usePublishing(
     page?: PublishedPage;
   }>();
   const { isPending, failure, run } = useTask();
-  const pages = (read.value ?? []).filter(({ publication }) => publication);
+  const pages = (read.value ?? []).filter(isPublished);
 
   const change = async (failed: string, work: () => Promise<string>) => {
     await run(failed, async () => onSaid(await work()));
@@ -66,7 +67,7 @@ export function usePublishing(
   const actionOf = (version: Version): ReactNode => {
     const [page, ...others] = pages;
     const title = titleOf(version);
-    if (pages.some(each => each.publication?.versionId === version.id)) {
+    if (pages.some(each => each.publication.versionId === version.id)) {
       return <Badge size="small">{t('pages.publish.shown')}</Badge>;
     }
     return allowed && read.value ? (
@@ -108,7 +109,7 @@ export function usePublishing(
           />
         )}
         {pages.length > 0 && (
-          <ul className={styles.list} aria-label={t('pages.published')}>
+          <ul className={rows.rows} aria-label={t('pages.published')}>
             {pages.map(page => (
               <PageOfMockup
                 key={page.path}
@@ -119,9 +120,9 @@ export function usePublishing(
                     ? () =>
                         setAsked({
                           version: {
-                            id: page.publication!.versionId,
-                            versionTag: page.publication!.versionTag,
-                            createdAt: page.publication!.publishedAt,
+                            id: page.publication.versionId,
+                            versionTag: page.publication.versionTag,
+                            createdAt: page.publication.publishedAt,
                           },
                           page,
                         })
@@ -152,8 +153,15 @@ export function usePublishing(
   };
 }
 
+/** A page whose publication the user may know. */
+type Published = PublishedPage & Required<Pick<PublishedPage, 'publication'>>;
+
+function isPublished(page: PublishedPage): page is Published {
+  return page.publication !== undefined;
+}
+
 function PageOfMockup(props: {
-  page: PublishedPage;
+  page: Published;
   isDisabled: boolean;
   /** Nothing for those who may not publish. */
   onChange?: () => void;
@@ -163,17 +171,16 @@ function PageOfMockup(props: {
   const { path, title, publication } = page;
   const { t } = useTranslationRef(mockupTranslationRef);
   const href = useRouteRef(pageRouteRef)?.({ path }) ?? '';
-  if (!publication) {
-    return null;
-  }
   const { audience, home, publishedAt, publishedBy } = publication;
   return (
-    <li className={styles.published}>
-      <div className={styles.about}>
-        <Link href={href} weight="bold">
-          {title}
-        </Link>{' '}
-        {home && <Badge size="small">{t('pages.home')}</Badge>}
+    <li className={rows.row}>
+      <div className={rows.words}>
+        <div>
+          <Link href={href} weight="bold">
+            {title}
+          </Link>{' '}
+          {home && <Badge size="small">{t('pages.home')}</Badge>}
+        </div>
         <Text as="p" variant="body-small" color="secondary">
           {href}, <Audience of={audience} />, <Person entityRef={publishedBy} />
           , <Moment at={publishedAt} />

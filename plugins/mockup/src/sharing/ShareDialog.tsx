@@ -29,6 +29,7 @@ import { mockupRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { GroupPicker } from './GroupPicker';
 import { parseGroup, shortName } from './groups';
+import rows from '../components/rows.module.css';
 import styles from './sharing.module.css';
 import { type SharedChange, type Sharing, useSharing } from './useSharing';
 
@@ -53,7 +54,7 @@ export function ShareDialog(props: {
   const { current, conflict } = sharing;
   const form = useShares(current);
   const { said } = form;
-  const isReady = form.isRead && !permission.loading;
+  const isReady = current !== undefined && !permission.loading;
 
   return (
     <ActionDialog
@@ -83,7 +84,7 @@ export function ShareDialog(props: {
         />
       )}
       {!isReady && !sharing.error && <Loading height={120} />}
-      {isReady && current && (
+      {isReady && (
         <>
           {permission.allowed ? (
             <AddGroup form={form} />
@@ -132,15 +133,12 @@ function useShares(current: Sharing | undefined) {
   const { t } = useTranslationRef(mockupTranslationRef);
   const [chosen, setShares] = useState<MockupShare[]>();
   const [times, setTimes] = useState(0);
-  const shares = chosen ?? [];
+  // What is read after a conflict is not to replace what was chosen.
+  const shares = chosen ?? current?.shares ?? [];
   const [picked, setPicked] = useState(NOTHING_PICKED);
   const [access, setAccess] = useState<Access>('read');
   const [problem, setProblem] = useState<string>();
   const [said, setSaid] = useState({ text: '', count: 0 });
-  useEffect(() => {
-    // What is read after a conflict is not to replace what was chosen.
-    setShares(now => now ?? current?.shares);
-  }, [current]);
   const say = (text: string) =>
     setSaid(last => ({ text, count: last.count + 1 }));
 
@@ -171,7 +169,6 @@ function useShares(current: Sharing | undefined) {
   };
 
   return {
-    isRead: chosen !== undefined,
     shares,
     /** How often the field was emptied. */
     times,
@@ -272,7 +269,7 @@ function Groups({ form, isReadOnly }: { form: Form; isReadOnly: boolean }) {
     );
   }
   return (
-    <ul ref={list} className={styles.groups} aria-label={t('sharing.list')}>
+    <ul ref={list} className={rows.rows} aria-label={t('sharing.list')}>
       {shares.map((share, index) => (
         <GroupRow
           key={share.group}
@@ -311,8 +308,8 @@ function GroupRow(props: {
   const options = useAccessOptions();
   const { primaryTitle: title } = useEntityPresentation(group);
   return (
-    <li className={styles.group}>
-      <div className={styles.words}>
+    <li className={rows.row}>
+      <div className={rows.words}>
         <Text weight="bold">{title}</Text>
         <Text variant="body-small" color="secondary">
           {group}

@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { statusOf, useRead } from '@internal/pages';
 import type { MockupShare } from 'backstage-plugin-mockup-common';
-import { useEffect, useState } from 'react';
+import { useState } from 'react';
 import { mockupApiRef, MOST_TRIES } from '../api';
 import { mockupTranslationRef } from '../translation';
 
@@ -22,7 +22,7 @@ export interface SharedChange {
 export function useSharing(mockupId: string) {
   const api = useApi(mockupApiRef);
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [current, setCurrent] = useState<Sharing>();
+  const [newer, setNewer] = useState<Sharing>();
   const [conflict, setConflict] = useState<Sharing>();
 
   const read = async (): Promise<Sharing> => {
@@ -35,7 +35,7 @@ export function useSharing(mockupId: string) {
   };
   // eslint-disable-next-line react-hooks/exhaustive-deps
   const opened = useRead(read, [api, mockupId]);
-  useEffect(() => setCurrent(opened.value), [opened.value]);
+  const current = newer ?? opened.value;
 
   /** @returns what was changed; false if another user has changed it meanwhile */
   const save = async (
@@ -56,7 +56,7 @@ export function useSharing(mockupId: string) {
         }
         const now = await read();
         if (!isSame(now.shares, over.shares) && !isSame(now.shares, shares)) {
-          setCurrent(now);
+          setNewer(now);
           setConflict(now);
           return false;
         }

@@ -3,7 +3,6 @@ import { Box } from '@backstage/ui';
 import { Alert, Loaded, useRead } from '@internal/pages';
 import type {
   ReadCatalogConfig,
-  SourceError,
   TenantStatus,
 } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
@@ -81,6 +80,7 @@ function EngineSources(props: {
 }) {
   const { slug, status, error, onSaved } = props;
   const tenantsApi = useApi(tenantsApiRef);
+  const { t } = useTranslationRef(tenantsTranslationRef);
   const hasEngines = status.state !== 'unknown';
   const registered = useRegistered(slug, hasEngines);
   const config = useRead(
@@ -103,65 +103,45 @@ function EngineSources(props: {
         errors={errors.filter(({ location }) => !shown.has(location))}
         withLocation
       />
-      <Configuration
-        slug={slug}
-        hasEngines={hasEngines}
-        config={config}
-        errors={errors}
-        onSaved={newest => {
-          setSaved(newest);
-          onSaved();
-        }}
-      />
+      <Loaded
+        state={config}
+        failed={t('sources.failed')}
+        label={t('sources.loading')}
+      >
+        {value =>
+          value.configured_by === 'operator' ? (
+            <Alert
+              status="info"
+              icon
+              title={t('sources.operator.title')}
+              description={t('sources.operator.description', { slug })}
+            />
+          ) : (
+            <>
+              {!hasEngines && (
+                <Alert
+                  status="info"
+                  icon
+                  title={t('sources.noEngines.title')}
+                  description={t('sources.noEngines.description')}
+                />
+              )}
+              <ConfigEditor
+                key={slug}
+                slug={slug}
+                config={value}
+                errors={errors}
+                isReadOnly={!hasEngines}
+                onSaved={newest => {
+                  setSaved(newest);
+                  onSaved();
+                }}
+              />
+            </>
+          )
+        }
+      </Loaded>
       {hasEngines && <RegisteredLocations {...{ slug, registered, errors }} />}
     </>
-  );
-}
-
-function Configuration(props: {
-  slug: string;
-  hasEngines: boolean;
-  config: ReturnType<typeof useRead<ReadCatalogConfig>>;
-  errors: SourceError[];
-  onSaved: (saved: ReadCatalogConfig) => void;
-}) {
-  const { slug, hasEngines, config, errors, onSaved } = props;
-  const { t } = useTranslationRef(tenantsTranslationRef);
-  return (
-    <Loaded
-      state={config}
-      failed={t('sources.failed')}
-      label={t('sources.loading')}
-    >
-      {value =>
-        value.configured_by === 'operator' ? (
-          <Alert
-            status="info"
-            icon
-            title={t('sources.operator.title')}
-            description={t('sources.operator.description', { slug })}
-          />
-        ) : (
-          <>
-            {!hasEngines && (
-              <Alert
-                status="info"
-                icon
-                title={t('sources.noEngines.title')}
-                description={t('sources.noEngines.description')}
-              />
-            )}
-            <ConfigEditor
-              key={slug}
-              slug={slug}
-              config={value}
-              errors={errors}
-              isReadOnly={!hasEngines}
-              onSaved={onSaved}
-            />
-          </>
-        )
-      }
-    </Loaded>
   );
 }
