@@ -159,6 +159,27 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     );
   });
 
+  it('are read in many turns of the event loop, also without versions', async () => {
+    const mockups = Array.from({ length: 5000 }, () =>
+      mockup({ versions: [] }),
+    );
+    let turns = 0;
+    let isAnswered = false;
+    const count = () => {
+      turns += 1;
+      if (!isAnswered) {
+        setImmediate(count);
+      }
+    };
+    setImmediate(count);
+    // The last one is wrong: none is written.
+    const body = JSON.stringify(file(...mockups, mockup({ name: '' })));
+    const { status } = await send(body);
+    isAnswered = true;
+    expect(status).toBe(400);
+    expect(turns).toBeGreaterThan(5000);
+  });
+
   it('go on beyond a page of mockups and of versions', async () => {
     await backend
       .knex('mockups')

@@ -169,10 +169,6 @@ export function Editor(props: {
 
   /** @returns whether it is saved */
   const save = async (note?: VersionNote, over?: Saved): Promise<boolean> => {
-    if (content.name.trim() === '') {
-      announce(t('editor.details.nameMissing'));
-      return false;
-    }
     const isSaved = await saving.save(content, note, over);
     if (isSaved) {
       announce(t('editor.said.saved'));

@@ -14,7 +14,6 @@ export const editorMessages = {
   },
   details: {
     edit: 'Name and description',
-    nameMissing: 'A mockup needs a name.',
     text: 'They are saved with the rest, and undo takes them back.',
     submit: 'Done',
   },

@@ -50,7 +50,7 @@ function RestoreDialog(props: {
       const { version: latestVersion, etag } = await api.restoreVersion(
         version.mockupId,
         version.id,
-        tag ? { versionTag: tag } : {},
+        tag.trim() ? { versionTag: tag.trim() } : {},
         { ifMatch: (current ?? shown).etag },
       );
       onRestored({ mockup: { ...shown.mockup, latestVersion }, etag });

@@ -124,6 +124,16 @@ describe('the versions of a mockup', () => {
     expect(await seriousProblems()).toEqual([]);
   });
 
+  it('calls one by its time where its tag is only blanks', async () => {
+    await render(
+      mockHistory([versionOf('one', { versionTag: '  ' })]),
+      '/m/versions',
+    );
+    expect(
+      await screen.findByRole('link', { name: /^Version of .*2026/ }),
+    ).toBeVisible();
+  });
+
   it('restores one, if nobody has saved meanwhile', async () => {
     const api = mockHistory(THREE);
     await render(api, '/m/versions');
@@ -131,7 +141,7 @@ describe('the versions of a mockup', () => {
     const dialog = await screen.findByRole('dialog');
     expect(dialog).toHaveTextContent('saves its layout as a new version');
     expect(api.restoreVersion).not.toHaveBeenCalled();
-    await userEvent.type(within(dialog).getByRole('textbox'), 'again');
+    await userEvent.type(within(dialog).getByRole('textbox'), ' again ');
     expect(await seriousProblems()).toEqual([]);
     await userEvent.click(
       within(dialog).getByRole('button', { name: 'Restore' }),

@@ -12,7 +12,7 @@ export function useVersionTitle(): (
   const exactly = useExactTime();
   return useCallback(
     ({ versionTag, createdAt }) =>
-      versionTag || t('history.untagged', { at: exactly(createdAt) }),
+      versionTag?.trim() || t('history.untagged', { at: exactly(createdAt) }),
     [t, exactly],
   );
 }

@@ -93,7 +93,7 @@ function HeaderOfPublisher(props: {
           label: t('pages.from'),
           value: (
             <TextLink href={versionHref}>
-              {versionTag || t('history.look')}
+              {versionTag?.trim() || t('history.look')}
             </TextLink>
           ),
         },

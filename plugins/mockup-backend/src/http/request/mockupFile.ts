@@ -99,9 +99,10 @@ async function partsOf(
         `Invalid file: it must have at most ${maxVersions} versions (mockup.import.maxVersions)`,
       );
     }
+    // Yields to other requests, because a file may take long.
+    await nextTurn();
     for (const [place, version] of versions.entries()) {
       parts.push({ version: parseVersion(version, index, place) });
-      // Yields to other requests, because a file may take long.
       await nextTurn();
     }
   }

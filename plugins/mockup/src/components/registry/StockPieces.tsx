@@ -5,7 +5,7 @@ import {
 } from '@backstage/plugin-catalog-react';
 import { Button, ButtonLink, Link, Text } from '@backstage/ui';
 import { RiImageLine } from '@remixicon/react';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { mockupTranslationRef } from '../../translation';
 import type { MockupComponentProps } from './MockupComponentBlueprint';
 import { isElsewhere, safeAddress } from './safeAddress';
@@ -66,10 +66,10 @@ export interface ImageProps {
 export function ImagePiece({ props }: MockupComponentProps<ImageProps>) {
   const { src, alt = '', fit = 'contain' } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [isBroken, setBroken] = useState(false);
-  useEffect(() => setBroken(false), [src]);
+  /** What could not be loaded. */
+  const [broken, setBroken] = useState<string>();
   const address = src ? safeAddress(src, 'image') : undefined;
-  if (address && !isBroken) {
+  if (address && address !== broken) {
     return (
       <img
         className={styles.image}
@@ -80,7 +80,7 @@ export function ImagePiece({ props }: MockupComponentProps<ImageProps>) {
         // Whose server it is learns nothing of the portal.
         referrerPolicy="no-referrer"
         loading="lazy"
-        onError={() => setBroken(true)}
+        onError={() => setBroken(address)}
       />
     );
   }
