@@ -2,45 +2,6 @@
 const { createTenantTable, DEFAULT_TENANT } = require('./support/tenantTable');
 const { putToTrash } = require('./support/toTrash');
 
-/**
- * Creates the tables of mockups, of their versions, of their searchable text, and of the trash.
- *
- * Runs on an empty database, so no statement waits for a lock or makes another
- * wait. The CHECK constraints repeat the bounds that the HTTP layer
- * enforces (specification, "Limits"): other plugins reach the store without
- * passing that layer.
- *
- * @param {import('knex').Knex} knex
- * @returns {Promise<void>}
- */
-exports.up = async function up(knex) {
-  for (const [table, options] of Object.entries(TABLES)) {
-    await createTenantTable(knex, table, options);
-  }
-  for (const [name, of] of Object.entries(INDEXES)) {
-    await knex.raw(`create index ${name} on ${of}`);
-  }
-  await keepSearch(knex);
-  await putToTrash(knex);
-  await knex.raw(`
-    create trigger mockup_to_trash before delete on mockups
-      for each row execute function mockup_to_trash()`);
-};
-
-/**
- * Drops all tables with everything in them. The extension pg_trgm stays: other
- * plugins may use it.
- *
- * @param {import('knex').Knex} knex
- * @returns {Promise<void>}
- */
-exports.down = async function down(knex) {
-  for (const table of Object.keys(TABLES).reverse()) {
-    await knex.raw(`drop table ${table}`);
-  }
-  await knex.raw('drop function mockup_search_refresh, mockup_to_trash');
-};
-
 const USER = `~ '^user:[^/]+/.+$'`;
 const NOW = "(now() at time zone 'utc')";
 const TENANT_ID = `tenant_id uuid not null default '${DEFAULT_TENANT}'`;
@@ -197,6 +158,45 @@ const INDEXES = {
   mockup_trash_list_idx: 'mockup_trash (tenant_id, deleted_at, id)',
   // What the retention looks for.
   mockup_trash_deleted_at_idx: 'mockup_trash (deleted_at)',
+};
+
+/**
+ * Creates the tables of mockups, of their versions, of their searchable text, and of the trash.
+ *
+ * Runs on an empty database, so no statement waits for a lock or makes another
+ * wait. The CHECK constraints repeat the bounds that the HTTP layer
+ * enforces (specification, "Limits"): other plugins reach the store without
+ * passing that layer.
+ *
+ * @param {import('knex').Knex} knex
+ * @returns {Promise<void>}
+ */
+exports.up = async function up(knex) {
+  for (const [table, options] of Object.entries(TABLES)) {
+    await createTenantTable(knex, table, options);
+  }
+  for (const [name, of] of Object.entries(INDEXES)) {
+    await knex.raw(`create index ${name} on ${of}`);
+  }
+  await keepSearch(knex);
+  await putToTrash(knex);
+  await knex.raw(`
+    create trigger mockup_to_trash before delete on mockups
+      for each row execute function mockup_to_trash()`);
+};
+
+/**
+ * Drops all tables with everything in them. The extension pg_trgm stays: other
+ * plugins may use it.
+ *
+ * @param {import('knex').Knex} knex
+ * @returns {Promise<void>}
+ */
+exports.down = async function down(knex) {
+  for (const table of Object.keys(TABLES).reverse()) {
+    await knex.raw(`drop table ${table}`);
+  }
+  await knex.raw('drop function mockup_search_refresh, mockup_to_trash');
 };
 
 /**

@@ -25,6 +25,7 @@ import {
   PageHeader,
   SearchInput,
   SelectedActions,
+  useListQuery,
   useSelection,
   useTask,
 } from '@internal/pages';
@@ -43,14 +44,14 @@ import { CreateDialog } from './CreateDialog';
 import { DetailsDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
-import { ORDERS, PAGE_SIZE, useMockupQuery, useMockups } from './useMockups';
+import { CHOICES, ORDERS, PAGE_SIZE, useMockups } from './useMockups';
 
 /** The mockups that the user may see. */
 export function MockupList() {
   const { t } = useTranslationRef(mockupTranslationRef);
   const mockupApi = useApi(mockupApiRef);
   const navigate = useNavigate();
-  const [query, setQuery] = useMockupQuery();
+  const [query, setQuery] = useListQuery(CHOICES);
   const mockups = useMockups(query);
   const [asked, setAsked] = useState<
     | { of: 'create' | 'import' }

@@ -1,5 +1,5 @@
 import { identityApiRef, useApi } from '@backstage/frontend-plugin-api';
-import { useListQuery, useRead } from '@internal/pages';
+import { type useListQuery, useRead } from '@internal/pages';
 import type { MockupOrder } from 'backstage-plugin-mockup-common';
 import { mockupApiRef } from '../api';
 
@@ -14,12 +14,10 @@ export const ORDERS = [
   'name,desc',
 ] as const satisfies readonly MockupOrder[];
 
-const CHOICES = { of: ['all', 'mine'], order: ORDERS } as const;
+/** By whom mockups are shown, and in which order; the first of each by default. */
+export const CHOICES = { of: ['all', 'mine'], order: ORDERS } as const;
 
-/** Which mockups are shown: by whom, and in which order. */
-export const useMockupQuery = () => useListQuery(CHOICES);
-
-type MockupQuery = ReturnType<typeof useMockupQuery>[0];
+type MockupQuery = ReturnType<typeof useListQuery<typeof CHOICES>>[0];
 
 /** A part of the list. Only the answer to the last request counts. */
 export function useMockups({ search, of, order, page }: MockupQuery) {
