@@ -51,7 +51,7 @@ export {
   type TenancyPoolLimits,
 } from './config/readTenancyConfig';
 export { configKeys, parseConfig } from './config/parseConfig';
-export { configInteger } from './config/values';
+export { configDuration, configInteger } from './config/values';
 export {
   type AdminDatabase,
   type AdminTransaction,

@@ -18,17 +18,12 @@ import {
   mockupStoreServiceRef,
 } from 'backstage-plugin-mockup-node';
 import {
-  configInteger,
-  configKeys,
   currentTenant,
-  parseConfig,
   readTenancyConfig,
   requestsUnderWayServiceRef,
   tenantGateServiceRef,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { z } from 'zod';
-import type { Config as Schema } from '../config';
 import { AuthorizedMockupStore } from './authorization/AuthorizedMockupStore';
 import { MockupDecisions } from './authorization/MockupDecisions';
 import { openMockupStores } from './database/openMockupStores';
@@ -36,23 +31,10 @@ import { createRouter } from './http/createRouter';
 import { createOperations } from './http/operations';
 import { AuthorizedPages } from './pages/AuthorizedPages';
 import { applyRetention } from './retention/applyRetention';
-import { readRetention } from './retention/readRetention';
+import { readMockupConfig } from './readMockupConfig';
 import { AuthorizedReview } from './review/AuthorizedReview';
 import { createNotifyMentioned } from './review/notifyMentioned';
 import { StoreHandover } from './StoreHandover';
-
-// By the pages, and by `readRetention`.
-const elsewhere = z.unknown().optional();
-
-const MOCKUP = configKeys({
-  frames: configKeys({ hosts: elsewhere }).optional(),
-  import: configKeys({
-    maxBytes: configInteger(1).default(32 * 1024 * 1024),
-    maxVersions: configInteger(1).default(50_000),
-  }).prefault({}),
-  trash: configKeys({ retention: elsewhere }).optional(),
-  versions: configKeys({ keep: elsewhere }).optional(),
-} satisfies Record<keyof NonNullable<Schema['mockup']>, z.ZodType>);
 
 /**
  * The mockup backend plugin, with the service that gives other plugins of the backend access to
@@ -117,14 +99,9 @@ function createPlugin(handover: StoreHandover) {
           tenantGate,
           userInfo,
         }) {
-          const { import: importBounds } = parseConfig(
-            config,
-            'mockup',
-            MOCKUP,
-          );
+          const { importBounds, retention } = readMockupConfig(config);
           tenantGate.declareTenantAware();
           const multiTenant = readTenancyConfig(config).enabled;
-          const retention = readRetention(config);
           const stores = await handover.open(() =>
             openMockupStores({
               database,

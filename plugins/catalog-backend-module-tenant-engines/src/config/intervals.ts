@@ -5,8 +5,9 @@ import {
   type JsonObject,
   type JsonValue,
 } from '@backstage/types';
+import { configDuration } from 'backstage-plugin-catalog-tenancy-node';
 import { CronTime } from 'cron';
-import { pathOf, readDuration } from './operatorConfig';
+import { pathOf } from './operatorConfig';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 /** The longest interval: PostgreSQL has no date in a million years. */
@@ -111,14 +112,13 @@ function checkDuration(
   path: string,
   minIntervalMs: number,
 ): void {
-  let duration: number;
-  try {
-    duration = durationToMilliseconds(readDuration(value));
-  } catch {
+  const { data } = configDuration().safeParse(value);
+  if (!data) {
     throw new InputError(
       `${path}: expected a duration such as { "minutes": 15 } or "15m"`,
     );
   }
+  const duration = durationToMilliseconds(data);
   // Also refuses NaN.
   if (!(duration >= minIntervalMs)) {
     throw tooShort(path, minIntervalMs);

@@ -1,15 +1,11 @@
-import {
-  type Config,
-  ConfigReader,
-  readDurationFromConfig,
-} from '@backstage/config';
+import type { Config } from '@backstage/config';
 import {
   durationToMilliseconds,
-  type HumanDuration,
   type JsonObject,
   type JsonValue,
 } from '@backstage/types';
 import {
+  configDuration,
   configInteger,
   configKeys,
   DEFAULT_TENANT_SLUG,
@@ -85,17 +81,9 @@ const tenantsSchema = z
     }
   });
 
-const duration = z.custom<JsonValue>(value => {
-  try {
-    return Boolean(readDuration(value as JsonValue));
-  } catch {
-    return false;
-  }
-}, "a duration such as { minutes: 15 } or '15m'");
-
 const enginesSchema = configKeys({
-  processingInterval: duration.default(PROCESSING_INTERVAL),
-  minProcessingInterval: duration.default(MIN_PROCESSING_INTERVAL),
+  processingInterval: configDuration().default(PROCESSING_INTERVAL),
+  minProcessingInterval: configDuration().default(MIN_PROCESSING_INTERVAL),
   secretsDirectory: z
     .string('the path of a folder')
     .min(1, 'the path of a folder')
@@ -120,7 +108,9 @@ const enginesSchema = configKeys({
     maxEntities: configInteger(1).default(DEFAULT_BOUNDS.maxEntities),
     maxValues: configInteger(1).default(DEFAULT_BOUNDS.maxValues),
     maxDepth: configInteger(1).default(DEFAULT_BOUNDS.maxDepth),
-    timeout: duration.default({ milliseconds: DEFAULT_BOUNDS.timeoutMs }),
+    timeout: configDuration().default({
+      milliseconds: DEFAULT_BOUNDS.timeoutMs,
+    }),
   }).prefault({}),
 } satisfies Record<keyof Tenancy['engines'], z.ZodType>);
 
@@ -197,26 +187,14 @@ export function readOperatorConfig(config: Config): OperatorConfig {
     secretsDirectory: engines.secretsDirectory,
     inherit: checkInherited(engines.inherit),
     plugins: { config: plugins.config, tenantKeys: plugins.tenantKeys },
-    processingInterval: readDuration(engines.processingInterval) as JsonObject,
-    minIntervalMs: durationToMilliseconds(
-      readDuration(engines.minProcessingInterval),
-    ),
+    processingInterval: engines.processingInterval as JsonObject,
+    minIntervalMs: durationToMilliseconds(engines.minProcessingInterval),
     allow: engines.allow,
-    bounds: {
-      ...bounds,
-      timeoutMs: durationToMilliseconds(readDuration(timeout)),
-    },
+    bounds: { ...bounds, timeoutMs: durationToMilliseconds(timeout) },
     keepRunning: engines.keepRunning,
     sessions: { engines: engines.pool.max, instances: plugins.pool.max },
     leases: { role: engines.role, leaseMs: engines.leaseSeconds * 1000 },
   };
-}
-
-/** @throws Error unless it is a duration */
-export function readDuration(value: JsonValue): HumanDuration {
-  return readDurationFromConfig(new ConfigReader({ duration: value }), {
-    key: 'duration',
-  });
 }
 
 /** The first error: its place and the expected form. Zod names no values. */

@@ -1,3 +1,5 @@
+import { ConfigReader, readDurationFromConfig } from '@backstage/config';
+import type { HumanDuration, JsonValue } from '@backstage/types';
 import { z } from 'zod';
 
 const DOMAIN =
@@ -43,6 +45,27 @@ export function configInteger(
     .union([z.number(), z.string().regex(/^\d+$/, expected)], expected)
     .transform(Number)
     .pipe(z.int(expected).min(min, expected).max(max, expected));
+}
+
+/**
+ * A duration, in each form that Backstage has for them.
+ *
+ * @public
+ */
+export function configDuration(
+  expected: string = "a duration such as { minutes: 15 } or '15m'",
+): z.ZodType<HumanDuration> {
+  return z.unknown().transform((value, context) => {
+    try {
+      return readDurationFromConfig(
+        new ConfigReader({ duration: value as JsonValue }),
+        { key: 'duration' },
+      );
+    } catch {
+      context.addIssue({ code: 'custom', message: expected, input: value });
+      return z.NEVER;
+    }
+  });
 }
 
 function text(expected: string, isValid: (value: string) => boolean) {

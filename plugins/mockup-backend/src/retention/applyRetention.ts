@@ -1,6 +1,6 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { Knex } from 'knex';
-import type { Retention } from './readRetention';
+import type { Retention } from '../readMockupConfig';
 
 /** The most rows of a transaction, to keep it short. */
 const BATCH = 100;

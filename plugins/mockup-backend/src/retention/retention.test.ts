@@ -7,13 +7,14 @@ import { createMockups } from '../__testUtils__/mockupStores';
 import { ALICE } from '../__testUtils__/startMockupBackend';
 import { storesOpener } from '../__testUtils__/mockupStores';
 import { applyRetention } from './applyRetention';
-import { readRetention } from './readRetention';
+import { readMockupConfig, type Retention } from '../readMockupConfig';
 
 const DAY_MS = 24 * 3600 * 1000;
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe('the configuration of the retention', () => {
-  const read = (mockup: object) => readRetention(new ConfigReader({ mockup }));
+  const read = (mockup: object) =>
+    readMockupConfig(new ConfigReader({ mockup })).retention;
 
   it.each([
     ['2d', 2 * DAY_MS],
@@ -28,18 +29,18 @@ describe('the configuration of the retention', () => {
     'refuses %j for the trash',
     retention => {
       expect(() => read({ trash: { retention } })).toThrow(
-        `mockup.trash.retention must be a duration above zero such as '30d' or { days: 30 }, or 'forever', got ${JSON.stringify(
+        `The configuration mockup.trash.retention is ${JSON.stringify(
           retention,
-        )}`,
+        )}. Expected a duration above zero such as '30d' or { days: 30 }, or 'forever'.`,
       );
     },
   );
 
   it.each([[0], [-1], [1.5], ['all'], [{}]])('refuses %j versions', keep => {
     expect(() => read({ versions: { keep } })).toThrow(
-      `mockup.versions.keep must be an integer above zero, got ${JSON.stringify(
+      `The configuration mockup.versions.keep is ${JSON.stringify(
         keep,
-      )}`,
+      )}. Expected a whole number of 1 or more.`,
     );
   });
 });
@@ -66,7 +67,7 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     jest.clearAllMocks();
   });
 
-  const apply = (retention: Partial<ReturnType<typeof readRetention>>) =>
+  const apply = (retention: Partial<Retention>) =>
     applyRetention({
       knex,
       logger,
