@@ -7,7 +7,7 @@ import { migrateTo } from '../migrateTo';
 import { column, differences, faultsOf, refsOf } from './__testUtils__/inspect';
 import { createStockCatalog } from './__testUtils__/stockCatalog';
 import type { StockCatalog } from './__testUtils__/stockCatalog';
-import { adopt, readAdoption } from './library';
+import { adopt, readAdoption, retryFaults } from './library';
 
 const databases = createTestDatabases();
 
@@ -293,6 +293,20 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
       final_entity: knex.raw(`replace(final_entity, 'Component', 'API')`),
     });
     expect(await differences(catalog)).toEqual([]);
+  });
+
+  it('replaces a function of another version, by a retry too', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { client, connection } = catalog;
+    await adopt({ connection });
+    const bodies = `select prosrc from pg_proc where proname like 'adoption%' order by oid`;
+    const before = await column(catalog, bodies);
+    await client.query(
+      `create or replace function adoption_json(p_text text) returns jsonb language sql as 'select $1::jsonb'`,
+    );
+    expect(await column(catalog, bodies)).not.toEqual(before);
+    await retryFaults({ connection });
+    expect(await column(catalog, bodies)).toEqual(before);
   });
 
   it('writes nothing for the bookkeeping of refreshes', async () => {

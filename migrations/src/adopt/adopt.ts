@@ -24,6 +24,7 @@ import {
   otherAdoption,
   tablesWithoutTriggers,
 } from './triggers';
+import { bringAdoptionAlong } from './functions';
 import { reconcileEntities } from './reconcile';
 import {
   asLogin,
@@ -171,12 +172,13 @@ async function countOtherEntities(
 }
 
 /**
- * Creates the triggers that carry the engine's changes. Repeating it restores those that were
- * dropped or disabled.
+ * Creates the functions and triggers that carry the engine's changes. Repeating it
+ * replaces the functions, and restores triggers that were dropped or disabled.
  */
 async function install(context: StepContext, engine: Engine): Promise<void> {
   const { executor } = context;
   const { schema, tenantId } = engine;
+  await bringAdoptionAlong(context);
   await executor.execute(putState(tenantId, 'engine', { schema }));
   await createQuota(context, engine);
   await grantOnEngine(context, engine);

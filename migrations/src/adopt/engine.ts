@@ -94,8 +94,11 @@ export async function findTenantSchemas(
   return schemas.map(({ name }) => name);
 }
 
-/** What {@link engineSchemaOf} returns: engines of other tenants than the default one. */
-const OTHER_TENANTS = '^tenant_[0-9a-f]{32}$';
+/**
+ * What {@link engineSchemaOf} returns, and the template that earlier versions copied:
+ * engines of other tenants than the default one.
+ */
+const OTHER_TENANTS = '^tenant_([0-9a-f]{32}|template)$';
 
 /** The columns that we read, by which we recognise the tables. */
 const COLUMNS: Record<EngineTable, readonly string[]> = {

@@ -5,6 +5,7 @@ import type { MigrateOptions } from '../migrateTo';
 import { withMigration } from '../withMigration';
 import { adopt as adoptCatalog } from './adopt';
 import { parseTenantId, requireTenant } from './engine';
+import { bringAdoptionAlong } from './functions';
 import { readAdoptedTenantStatus, readAdoptionStatus } from './status';
 import type { AdoptedTenantStatus, AdoptionStatus } from './status';
 import { retryAdoptionFaults } from './reconcile';
@@ -73,6 +74,7 @@ export async function retryFaults(
   return withContext(options, 'change', async ({ context }) => {
     const engine = await adoptedEngine(context, tenantId);
     if (engine) {
+      await bringAdoptionAlong(context);
       await retryAdoptionFaults(context, engine);
     }
     return readAdoptionStatus(context, tenantId);

@@ -21,6 +21,8 @@ export const PARENTS = 'entity_parents';
 interface AdoptionState {
   /** The adopted engine. */
   engine: { schema: string };
+  /** With the default tenant, written by an earlier version: what its adoption created. */
+  created: { schema: boolean; tables: boolean };
   /** The position of the first copy; `done` once both sides were equal. */
   copy: { after: string; done: boolean };
   /** The statements that revoke what was granted on the engine's tables. */

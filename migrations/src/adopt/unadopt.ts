@@ -62,7 +62,7 @@ async function end(
       ...[...emptied, FAULTS].map(
         table => `delete from ${table} where tenant_id = ${tenant}`,
       ),
-      `delete from ${ADOPTION_STATE} where tenant_id = ${tenant}`,
+      `delete from ${ADOPTION_STATE} where tenant_id = ${tenant} and key <> 'created'`,
     ],
   });
 }

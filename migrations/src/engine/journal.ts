@@ -10,9 +10,13 @@ const MIGRATIONS_TABLE = 'tenancy_migrations';
 /** The tables of the migration itself. */
 export const bookkeepingTables = [MIGRATIONS_TABLE, STATE_TABLE];
 
+/** The one that commands before this version created, and did not read. */
+export const FORMER_BOOKKEEPING = 'tenancy_migrations_lock';
+
 // The columns by which the tables of this product are told from others of these names.
 const COLUMNS: Record<string, string[]> = {
   [MIGRATIONS_TABLE]: ['id', 'name', 'batch', 'migration_time'],
+  [FORMER_BOOKKEEPING]: ['index', 'is_locked'],
   [STATE_TABLE]: ['key', 'value'],
   [ADOPTION_STATE]: ['key', 'value'],
   [FAULTS]: ['source', 'key', 'sqlstate'],
@@ -38,6 +42,27 @@ export async function foreignBookkeeping({
   );
   return found.map(({ name }) => name);
 }
+
+/** Steps of databases from before this version, which does without them. */
+const RETIRED_STEPS = [
+  '3_50_proof',
+  '4_20_views',
+  '5_90_entity_search',
+  '5_95_entity_search_fill',
+  '5_96_entity_terms_fill',
+];
+
+/** What steps are called now, by their names in databases from before this version. */
+const RENAMED_STEPS: Readonly<Record<string, string>> = {
+  '5_15_tenant_members': '01_tenant_members',
+  '5_16_tenant_engines': '02_tenant_engines',
+  '5_17_engine_leases': '03_engine_leases',
+  '5_18_engine_status': '04_engine_status',
+  '5_19_tenant_limits': '05_tenant_limits',
+  '5_80_settle': '5_80_wait_for_old_snapshots',
+  '5_91_entity_terms': '5_15_search_tables',
+  '5_97_ready': '5_97_mark_ready',
+};
 
 /** What is recorded: a step of a phase, or a migration of the product's own tables. */
 export type Recorded = Pick<Step, 'name' | 'creates'>;
@@ -81,9 +106,15 @@ export async function readStepRecords(
   if (!(await relationExists(executor, MIGRATIONS_TABLE))) {
     return [];
   }
-  return executor.read<StepRecord>(
-    `select name, migration_time as time from ${MIGRATIONS_TABLE} order by id`,
+  const records = await executor.read<StepRecord>(
+    `select name, migration_time as time from ${MIGRATIONS_TABLE}
+      where name <> all ($1) order by id`,
+    [RETIRED_STEPS],
   );
+  return records.map(({ name, time }) => ({
+    name: RENAMED_STEPS[name] ?? name,
+    time,
+  }));
 }
 
 /** The names of the steps that are done, in their order. */
@@ -126,5 +157,11 @@ export function recordStatement({ name }: Pick<Recorded, 'name'>): string {
 
 /** The counterpart of {@link recordStatement} for a step that is undone. */
 export function forgetStatement({ name }: Pick<Recorded, 'name'>): string {
-  return `delete from ${MIGRATIONS_TABLE} where name = ${escapeLiteral(name)}`;
+  const names = [
+    name,
+    ...Object.keys(RENAMED_STEPS).filter(old => RENAMED_STEPS[old] === name),
+  ];
+  return `delete from ${MIGRATIONS_TABLE} where name in (${names
+    .map(escapeLiteral)
+    .join(', ')})`;
 }

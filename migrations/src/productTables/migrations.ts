@@ -14,8 +14,7 @@ const NEW_TABLE = {
  * migrations. `adopt`, phase 5, `upgrade` and a backend that starts run those that are missing,
  * one after the other, under the operator's lock.
  *
- * A later change of the functions of adoption or of terms needs an entry as well, which replaces
- * them. To add one, append an entry, and never change one that a release has:
+ * To add one, append an entry, and never change one that a release has:
  *
  * - `name` takes the next number. It is recorded in `tenancy_migrations`.
  * - `sql` runs once, in one transaction with the record of the name. The versions before it go

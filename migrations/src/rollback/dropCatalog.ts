@@ -1,7 +1,12 @@
+import { cleanup } from '../cleanup/cleanup';
 import { unadoptAll } from '../adopt/unadopt';
-import { ADOPTION_FUNCTIONS } from '../adopt/functions';
+import { ADOPTION_FUNCTIONS, bringAdoptionAlong } from '../adopt/functions';
 import { CHANGE_LOG } from '../copy/changeLog';
-import { bookkeepingTables, Journal } from '../engine/journal';
+import {
+  bookkeepingTables,
+  FORMER_BOOKKEEPING,
+  Journal,
+} from '../engine/journal';
 import { foreignNames, recording, refuseTaken } from '../engine/ownership';
 import { recordedBy } from '../engine/ProductMigration';
 import type { StepContext } from '../engine/Step';
@@ -50,6 +55,9 @@ export async function dropCatalog(
   created: CreatedCatalog,
 ): Promise<void> {
   const { executor, settings, state } = context;
+  if (created.earlier) {
+    await dropWhatEarlierVersionsMade(context);
+  }
   await refuseDependentsOf(executor, [...TABLES, ...bookkeepingTables]);
   await refuseDependentsOfSchemas(executor, await readTenantSchemas(context));
   if (created.schema) {
@@ -90,6 +98,20 @@ export async function dropCatalog(
       `drop table if exists ${bookkeepingTables.join(', ')}`,
       ...(created.schema ? [`drop schema ${schema}`] : []),
     ],
+  });
+}
+
+/** What a later version neither makes nor leaves: functions, the other sides of a swap, a table. */
+async function dropWhatEarlierVersionsMade(
+  context: StepContext,
+): Promise<void> {
+  const { executor, settings } = context;
+  await cleanup({ ...context, settings: { ...settings, force: true } });
+  await bringAdoptionAlong(context);
+  await executor.transaction({
+    title: `Drop ${FORMER_BOOKKEEPING}`,
+    locks: `ACCESS EXCLUSIVE on ${FORMER_BOOKKEEPING}, which this version does not use.`,
+    statements: [`drop table if exists ${FORMER_BOOKKEEPING}`],
   });
 }
 

@@ -7,8 +7,9 @@ import { columnExists } from '../schema/lookups';
 import { escapeIdentifier } from '../sql';
 import { enumerate, formatThings, script } from '../text';
 
-// The schemas of tenants' engines, and of instances of other plugins.
-const OWN = '^tenant_[0-9a-f]{32}(_[A-Za-z][A-Za-z0-9-]*)?$';
+// The schemas of tenants' engines, of their template in earlier versions, and of instances of
+// other plugins.
+const OWN = '^tenant_([0-9a-f]{32}|template)(_[A-Za-z][A-Za-z0-9-]*)?$';
 
 const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
   from pg_namespace where nspname ~ $1 order by 1`;

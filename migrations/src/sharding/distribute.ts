@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { plansOnCitus } from '../adopt/functions';
+import { bringAdoptionAlong, plansOnCitus } from '../adopt/functions';
 import type { StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import {
@@ -134,6 +134,8 @@ export async function distribute(
     // A node that was added since has not been prepared, and to undo the distribution of another
     // database of these servers takes the login from their role.
     await prepareNodes(context);
+    // An earlier version of its functions named a transition table where Citus takes none.
+    await bringAdoptionAlong(context);
     // The registry, to which rows of tenants on a new node refer. Writers of the registry wait for
     // the copy (EXCLUSIVE), readers do not.
     await executor.execute(`select replicate_reference_tables('block_writes')`);

@@ -54,7 +54,8 @@ export async function readEngines(
     `select case when e.paused_at is not null then 'paused'
                  when p.process_id is null and (s.tenant_id is null or s.process_id is not null)
                    then 'unassigned'
-                 when s.wake_at is not null then 'asleep'
+                 -- An earlier version of the table lacks the column.
+                 when to_jsonb(s) ->> 'wake_at' is not null then 'asleep'
                  when s.process_id is distinct from p.process_id then 'starting'
                  else s.state end as state,
             array_agg(t.tenant_slug order by t.tenant_slug collate "C") as slugs
