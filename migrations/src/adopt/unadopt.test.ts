@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
+import { AFTER_PG_UPGRADE } from '../__testUtils__/afterPgUpgrade';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import type { PhaseNumber } from '../engine/Step';
 import { beginCreation } from '../phases/create';
@@ -272,6 +273,14 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     expect(await objects()).toEqual(before);
     await catalog.client.query('drop table tenancy.tenant_members');
     await goBack(0);
+  });
+
+  it('leaves nothing after pg_upgrade either', async () => {
+    const before = await objects();
+    await adopt({ connection: catalog.connection });
+    await catalog.client.query(AFTER_PG_UPGRADE);
+    await goBack(0);
+    expect(await objects()).toEqual(before);
   });
 
   it('is refused, before anything is undone, by a view of the tables of an engine', async () => {

@@ -11,10 +11,7 @@ import type { StepContext } from './Step';
 const KEY = 'objects';
 
 interface Created {
-  /**
-   * The object id of the state table itself. It differs where the database was
-   * restored from a dump, which gives every object another id.
-   */
+  /** See {@link journalOf}. */
   journal: string;
   /** Such as `relation 16384`. */
   known: string[];
@@ -29,6 +26,16 @@ interface Found {
   /** Such as `relation 16384`. */
   identity: string;
 }
+
+/**
+ * SQL for what tells the database from the one that the record was made in: the object id of the
+ * state table, which a dump does not keep, and the major version: pg_upgrade gives functions other
+ * ids.
+ */
+const journalOf = (table: string) =>
+  `${table}::oid::text || ' of ' || current_setting('server_version_num')::int / 10000`;
+
+const JOURNAL = journalOf(`'${STATE_TABLE}'::regclass`);
 
 const asJson = (value: unknown) => escapeLiteral(JSON.stringify(value));
 
@@ -74,16 +81,16 @@ function findStanding(executor: Executor, names: Names): Promise<Found[]> {
   return executor.read<Found>(identities('$1'), [JSON.stringify(names)]);
 }
 
-/** The record as it is to be: in a restored database, what stands there of steps that are done. */
+/** The record as it is to be: where ids are others, what stands there of steps that are done. */
 async function readKnown(
   { executor, state }: StepContext,
   journal: Journal,
 ): Promise<{ known: string[]; isRestored: boolean }> {
   const stored = await state.get<Created>(KEY);
-  const [{ table }] = await executor.read<{ table: string | null }>(
-    `select to_regclass('${STATE_TABLE}')::oid::text as table`,
+  const [{ here }] = await executor.read<{ here: string | null }>(
+    `select ${journalOf(`to_regclass('${STATE_TABLE}')`)} as here`,
   );
-  if (!stored || stored.journal === table) {
+  if (!stored || stored.journal === here) {
     return { known: stored?.known ?? [], isRestored: false };
   }
   const done = journal.steps.filter(step => journal.isDone(step));
@@ -91,7 +98,7 @@ async function readKnown(
   return { known: found.map(({ identity }) => identity), isRestored: true };
 }
 
-/** Records anew what a restored database has, whose objects have other ids. */
+/** Records anew what a restored or upgraded database has, whose objects have other ids. */
 export async function renewRecord(
   context: StepContext,
   journal: Journal,
@@ -100,7 +107,7 @@ export async function renewRecord(
   if (isRestored) {
     await context.executor.execute(
       `update ${STATE_TABLE}
-   set value = jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
+   set value = jsonb_build_object('journal', ${JOURNAL},
                                   'known', ${asJson(known)}::jsonb)
  where key = '${KEY}'`,
     );
@@ -172,7 +179,7 @@ end`);
 /** The statement that records what stands under names, for the transaction that created it. */
 export function recordStatement(names: Names): string {
   return `insert into ${STATE_TABLE} as s (key, value)
-select '${KEY}', jsonb_build_object('journal', '${STATE_TABLE}'::regclass::oid::text,
+select '${KEY}', jsonb_build_object('journal', ${JOURNAL},
        'known', coalesce(jsonb_agg(identity), '[]')) from (
 ${identities(asJson(names))}) created
 on conflict (key) do update set value = jsonb_set(s.value, '{known}', (

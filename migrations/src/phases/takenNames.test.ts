@@ -1,5 +1,6 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
+import { AFTER_PG_UPGRADE } from '../__testUtils__/afterPgUpgrade';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import { catalogSnapshot } from '../__testUtils__/catalogSnapshot';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
@@ -249,6 +250,16 @@ describe.each(databases.eachSupportedId())('names that are taken on %s', id => {
               (select count(*)::int from entities_old) as old`,
     );
     expect(rows).toEqual([{ search: 1, old: 200 }]);
+  });
+
+  it('are told from ours after pg_upgrade, which gives functions other ids', async () => {
+    await runPhases(database, 5);
+    await database.client.query(AFTER_PG_UPGRADE);
+    await database.migrate(migration => rollback(migration, 0));
+    await database.migrate(
+      async migration => expect(await migration.completedSteps()).toEqual([]),
+      { mode: 'read' },
+    );
   });
 
   it('keep what an operator has put in the place of a table from being dropped', async () => {

@@ -7,7 +7,12 @@ import {
   FORMER_BOOKKEEPING,
   Journal,
 } from '../engine/journal';
-import { foreignNames, recording, refuseTaken } from '../engine/ownership';
+import {
+  foreignNames,
+  recording,
+  refuseTaken,
+  renewRecord,
+} from '../engine/ownership';
 import { recordedBy } from '../engine/ProductMigration';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -66,6 +71,7 @@ export async function dropCatalog(
   const journal = await Journal.read(executor, recordedBy(phases));
   const recorded = recordedNames(journal);
   refuseTaken(await foreignNames(context, journal, recorded));
+  await renewRecord(context, journal);
   await executor.execute(
     rememberCreated(state, { ...created, dropping: true }),
   );
