@@ -67,6 +67,13 @@ export class VerificationError extends MigrationError {
   }
 }
 
+/** @throws {@link VerificationError} that names all that was found */
+export function refuseProblems(problems: string[]): void {
+  if (problems.length > 0) {
+    throw new VerificationError(problems.join('\n'));
+  }
+}
+
 /**
  * Another operator's command is at work on the same schema.
  *

@@ -2,8 +2,7 @@ import type { StepContext } from '../engine/Step';
 import { escapeLiteral } from '../sql';
 import { engineArguments, engineTable } from './engine';
 import type { Engine } from './engine';
-import { reconcileParents } from './reconcile';
-import { runBriefly } from './retries';
+import { reconcileParents, runBriefly } from './reconcile';
 import { putState, readState } from './state';
 
 const ENTITIES_TITLE = 'Carry the entities';

@@ -1,13 +1,13 @@
 import type { StepContext } from '../engine/Step';
 import { VerificationError } from '../errors';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { limitWaits, withLockRetries } from '../session/lockRetries';
 import { escapeLiteral } from '../sql';
 import { enumerate } from '../text';
 import { differingEntities, differingParents } from './compare';
-import { engineArguments, engineTable } from './engine';
+import { ENGINE_TABLES, engineArguments, engineTable } from './engine';
 import type { Engine, EngineTable } from './engine';
 import { NO_ROOM } from './quota';
-import { runBriefly } from './retries';
 import { FAULTS, UNKNOWN_KEY } from './state';
 
 /** The source of faults that are about edges. */
@@ -202,4 +202,25 @@ async function readRoom(
     [tenantId],
   );
   return tenant?.room ?? null;
+}
+
+/**
+ * Runs a statement that locks rows of the engine, and repeats it until it gets them. It is sent
+ * in one message, so that no row stays locked during a round trip.
+ *
+ * A crash may lose it: the next run finds the difference.
+ */
+export async function runBriefly<Row>(
+  context: StepContext,
+  engine: Engine,
+  { title, statement }: { title: string; statement: string },
+): Promise<Row[]> {
+  const tables = ENGINE_TABLES.map(table => engineTable(engine, table));
+  return withLockRetries(context, { title, tables, mode: 'rows' }, timeoutMs =>
+    context.executor.session.queryAtOnce<Row>([
+      'set local synchronous_commit = off',
+      limitWaits(timeoutMs),
+      statement,
+    ]),
+  );
 }

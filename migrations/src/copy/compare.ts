@@ -2,7 +2,6 @@ import type { Executor } from '../engine/Executor';
 import { CHANGE_LOG } from './changeLog';
 import { COPIED } from './TableCopy';
 import type { TableCopy } from './TableCopy';
-import { VerificationError } from '../errors';
 import { formatCount, formatThings } from '../text';
 
 // The alias of a row: a column of that name would hide it.
@@ -24,13 +23,6 @@ export async function findCopyProblems(
     problems.push(...(await compareCopy(read, copy)));
   }
   return problems;
-}
-
-/** @throws {@link VerificationError} that names the differences */
-export function assertEqual(problems: string[]): void {
-  if (problems.length > 0) {
-    throw new VerificationError(problems.join('\n'));
-  }
 }
 
 /**

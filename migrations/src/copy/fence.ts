@@ -10,7 +10,24 @@ const FUNCTION = 'tenancy_snapshot_after';
 /** The signature of the function that a fence calls. */
 export const FENCE_FUNCTION = `${FUNCTION}(xid8, uuid)`;
 
-const CONDITION = fenceCondition(`${FUNCTION}(%1$L, %2$s)`, '%2$s');
+/**
+ * The condition of a fence: a call that returns the tenant, or fails if the snapshot is
+ * too old.
+ *
+ * It must also fail if the snapshot shows no row, for which PostgreSQL does not evaluate
+ * a condition on rows. So it equates tenant_id to two values: the planner derives that
+ * these are equal, and evaluates that once, before the first row, in every plan.
+ *
+ * One predicate plus the policy of the tenants is not enough: beside a restrictive policy
+ * that policy's COALESCE is not leakproof, so the planner derives nothing from it. The
+ * fence would then run only in plans that find rows by tenant_id, and other plans would
+ * return no rows without an error.
+ *
+ * The values are subqueries, because only the snapshot of the execution counts. A READ
+ * COMMITTED statement that has waited for the swap may be planned with an older one, and
+ * the planner calls other stable functions for its estimates.
+ */
+const CONDITION = `tenant_id = (select ${FUNCTION}(%1$L, %2$s)) and tenant_id = (select %2$s)`;
 
 /**
  * The function that returns the tenant, and fails with 40001
@@ -30,30 +47,6 @@ end $$`;
 export const dropFenceFunction = `drop function if exists ${FENCE_FUNCTION}`;
 
 /**
- * The condition of a fence: a call that returns the tenant, or fails if the snapshot is
- * too old.
- *
- * It must also fail if the snapshot shows no row, for which PostgreSQL does not evaluate
- * a condition on rows. So it equates tenant_id to two values: the planner derives that
- * these are equal, and evaluates that once, before the first row, in every plan.
- *
- * One predicate plus the policy of the tenants is not enough: beside a restrictive policy
- * that policy's COALESCE is not leakproof, so the planner derives nothing from it. The
- * fence would then run only in plans that find rows by tenant_id, and other plans would
- * return no rows without an error.
- *
- * The values are subqueries, because only the snapshot of the execution counts. A READ
- * COMMITTED statement that has waited for the swap may be planned with an older one, and
- * the planner calls other stable functions for its estimates.
- *
- * @param call - the call, with the tenant among its arguments
- * @param tenant - the tenant that is set
- */
-export function fenceCondition(call: string, tenant: string): string {
-  return `tenant_id = (select ${call}) and tenant_id = (select ${tenant})`;
-}
-
-/**
  * The statements that keep transactions whose snapshot is older than the swap off the
  * swapped tables.
  *
@@ -63,7 +56,7 @@ export function fenceCondition(call: string, tenant: string): string {
  * restrictive policy makes it fail with 40001, as after a concurrent update, which
  * applications retry.
  *
- * {@link fenceCondition} explains why it also fails if its snapshot shows no row.
+ * {@link CONDITION} explains why it also fails if its snapshot shows no row.
  */
 export function createFence(): string[] {
   return [

@@ -46,33 +46,38 @@ export async function columnExists(
 type Validity = 'missing' | 'invalid' | 'valid';
 
 /** An index that a CREATE INDEX CONCURRENTLY left unfinished is invalid. */
-export async function indexValidity(
+export function indexValidity(
   executor: Executor,
   index: string,
 ): Promise<Validity> {
-  const [row] = await executor.read<{ valid: boolean }>(
+  return validity(
+    executor,
     `select indisvalid as valid from pg_index
       where indexrelid = to_regclass(quote_ident($1))`,
     [index],
   );
-  return validity(row);
 }
 
 /** A constraint that is NOT VALID holds for new rows only. */
-export async function constraintValidity(
+export function constraintValidity(
   executor: Executor,
   table: string,
   constraint: string,
 ): Promise<Validity> {
-  const [row] = await executor.read<{ valid: boolean }>(
+  return validity(
+    executor,
     `select convalidated as valid from pg_constraint
       where conrelid = to_regclass(quote_ident($1)) and conname = $2`,
     [table, constraint],
   );
-  return validity(row);
 }
 
-function validity(row: { valid: boolean } | undefined): Validity {
+async function validity(
+  executor: Executor,
+  sql: string,
+  values: string[],
+): Promise<Validity> {
+  const [row] = await executor.read<{ valid: boolean }>(sql, values);
   if (!row) {
     return 'missing';
   }

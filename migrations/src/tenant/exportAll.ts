@@ -7,7 +7,7 @@ import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { exportTenant } from './export';
 import type { Portal } from './places';
 
-/** Of the time in UTC, as the names of files have it: in their order. */
+/** Of the time in UTC, as the names of files have it: `20261127T223000Z`, in their order. */
 const TIME = '\\d{8}T\\d{6}Z';
 
 /** A file that was not written to for so long is of a run that was killed. */
@@ -35,7 +35,8 @@ export async function exportAll(
   const written: string[] = [];
   const failures: string[] = [];
   for (const { slug } of tenants) {
-    const file = join(folder, `${slug}-${formatTime(new Date())}.gz`);
+    const time = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+    const file = join(folder, `${slug}-${time}.gz`);
     try {
       await exportTenant(context, { slug, file, portal });
       written.push(file);
@@ -78,9 +79,4 @@ async function removeOld(
   for (const name of old) {
     await rm(join(folder, name), { force: true });
   }
-}
-
-/** `20261127T223000Z`. */
-function formatTime(time: Date): string {
-  return time.toISOString().replace(/[-:]|\.\d+/g, '');
 }

@@ -14,7 +14,7 @@ import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { readCompletedSteps } from '../engine/journal';
-import { MigrationError, VerificationError } from '../errors';
+import { MigrationError, refuseProblems } from '../errors';
 import { examineIsolation } from '../checks/examineIsolation';
 import { describeFinding } from '../checks/Finding';
 import { checkCounts } from '../phases/phase2_backfill/checkCounts';
@@ -114,10 +114,7 @@ export async function verify(
 
 /** @throws {@link VerificationError} with every problem that was found */
 export function assertVerified({ checks }: VerificationReport): void {
-  const problems = checks.flatMap(check => check.problems);
-  if (problems.length > 0) {
-    throw new VerificationError(problems.join('\n'));
-  }
+  refuseProblems(checks.flatMap(({ problems }) => problems));
 }
 
 /** What the database itself does to keep tenants apart (design: the database). */

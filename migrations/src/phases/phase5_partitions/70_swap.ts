@@ -14,11 +14,11 @@ import {
 } from '../../copy/replay';
 import { swapStatements } from '../../copy/swap';
 import type { TableCopy } from '../../copy/TableCopy';
-import { assertEqual, findCopyProblems } from '../../copy/compare';
+import { findCopyProblems } from '../../copy/compare';
 import { readerOf } from '../../engine/Executor';
 import type { Step, StepContext } from '../../engine/Step';
 import { recordStatement, refuseStatement } from '../../engine/ownership';
-import { RefusedError } from '../../errors';
+import { RefusedError, refuseProblems } from '../../errors';
 import { archiveName, isSwapped, oldName } from '../../schema/partitions';
 import {
   ENTITY_KEY,
@@ -119,7 +119,8 @@ async function verify(
     async run() {
       reporter.info(title);
       await session.transaction(SNAPSHOT, async () => {
-        assertEqual(await findCopyProblems(readerOf(session).read, copies));
+        const { read } = readerOf(session);
+        refuseProblems(await findCopyProblems(read, copies));
       });
     },
   });
