@@ -1,8 +1,10 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import { AFTER_PG_UPGRADE } from '../__testUtils__/afterPgUpgrade';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import type { PhaseNumber } from '../engine/Step';
+import { connectionOf } from '../__testUtils__/roles';
+import { EXIT_CODES } from '../errors';
 import { beginCreation } from '../phases/create';
 import { PRODUCT_MIGRATIONS } from '../productTables/migrations';
 import { silentReporter } from '../Reporter';
@@ -273,6 +275,27 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     expect(await objects()).toEqual(before);
     await catalog.client.query('drop table tenancy.tenant_members');
     await goBack(0);
+  });
+
+  it('is refused, before anything is undone, to a login that may not drop what is there', async () => {
+    const { client } = catalog;
+    await adopt({ connection: catalog.connection });
+    const login = `tenancy_undoing_${process.pid}`;
+    await changeRole(client, `create role ${login} login noinherit`);
+    await changeRole(client, `grant portal_admin to ${login}`);
+    const connection = await connectionOf(catalog, login);
+    const before = await objects();
+    await expect(
+      catalog.migrate(migration => rollback(migration, 0), { connection }),
+    ).rejects.toMatchObject({
+      exitCode: EXIT_CODES.refused,
+      message: expect.stringMatching(
+        /may not drop what belongs to .*portal_admin/,
+      ),
+    });
+    expect(await objects()).toEqual(before);
+    await goBack(0);
+    await changeRole(client, `drop role ${login}`);
   });
 
   it('leaves nothing after pg_upgrade either', async () => {

@@ -1,6 +1,7 @@
 import { cleanup } from '../cleanup/cleanup';
-import { unadoptAll } from '../adopt/unadopt';
 import { ADOPTION_FUNCTIONS, bringAdoptionAlong } from '../adopt/functions';
+import { asLogin } from '../adopt/rights';
+import { unadoptAll } from '../adopt/unadopt';
 import { CHANGE_LOG } from '../copy/changeLog';
 import {
   bookkeepingTables,
@@ -64,7 +65,12 @@ export async function dropCatalog(
     await dropWhatEarlierVersionsMade(context);
   }
   await refuseDependentsOf(executor, [...TABLES, ...bookkeepingTables]);
-  await refuseDependentsOfSchemas(executor, await readTenantSchemas(context));
+  const tenantSchemas = await readTenantSchemas(context);
+  await refuseDependentsOfSchemas(executor, tenantSchemas);
+  await refuseOthersOwners(context, [
+    ...tenantSchemas,
+    ...(created.schema ? [settings.schema] : []),
+  ]);
   if (created.schema) {
     await refuseOthers(context);
   }
@@ -149,6 +155,35 @@ const OTHERS = `
      and not (d.classid = 'pg_proc'::regclass
               and exists (select from unnest($2::text[]) name where to_regprocedure(name) = d.objid))
    order by 1`;
+
+/** @throws {@link RefusedError} if the login may not drop the tables, the triggers or the schemas */
+async function refuseOthersOwners(
+  context: StepContext,
+  schemas: string[],
+): Promise<void> {
+  const found = await asLogin(context, () =>
+    context.executor.read<{ login: string; owner: string }>(
+      `select distinct quote_ident(current_user) as login, o.owner::regrole::text as owner from (
+         select relowner as owner from pg_class
+          where relnamespace = quote_ident(current_schema())::regnamespace and relname = any ($1)
+          union
+         select nspowner from pg_namespace where nspname = any ($2)
+          union
+         select c.relowner from pg_trigger t join pg_class c on c.oid = t.tgrelid
+          where t.tgfoid = any (select to_regprocedure(name) from unnest($3::text[]) name)) o
+        where not pg_has_role(current_user, o.owner, 'USAGE') order by 2`,
+      [[...TABLES, ...bookkeepingTables], schemas, ADOPTION_FUNCTIONS],
+    ),
+  );
+  if (found.length > 0) {
+    const [{ login }] = found;
+    const owners = found.map(({ owner }) => owner).join(', ');
+    throw new RefusedError(
+      `The login ${login} may not drop what belongs to ${owners}. Connect as a superuser, or as a ` +
+        'login that inherits the rights of these roles.',
+    );
+  }
+}
 
 /** @throws {@link RefusedError} for objects of others in the schema that was created, and goes */
 async function refuseOthers({
