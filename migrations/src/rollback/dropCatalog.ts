@@ -164,15 +164,16 @@ async function refuseOthersOwners(
   const found = await asLogin(context, () =>
     context.executor.read<{ login: string; owner: string }>(
       `select distinct quote_ident(current_user) as login, o.owner::regrole::text as owner from (
-         select relowner as owner from pg_class
-          where relnamespace = quote_ident(current_schema())::regnamespace and relname = any ($1)
+         select relowner as owner from pg_class c join pg_namespace n on n.oid = c.relnamespace
+          where n.nspname = $3 and relname = any ($1)
           union
          select nspowner from pg_namespace where nspname = any ($2)
           union
          select c.relowner from pg_trigger t join pg_class c on c.oid = t.tgrelid
-          where t.tgfoid = any (select to_regprocedure(name) from unnest($3::text[]) name)) o
+           join pg_proc p on p.oid = t.tgfoid join pg_namespace n on n.oid = p.pronamespace
+          where n.nspname = $3 and starts_with(p.proname, 'adoption_on_')) o
         where not pg_has_role(current_user, o.owner, 'USAGE') order by 2`,
-      [[...TABLES, ...bookkeepingTables], schemas, ADOPTION_FUNCTIONS],
+      [[...TABLES, ...bookkeepingTables], schemas, context.settings.schema],
     ),
   );
   if (found.length > 0) {

@@ -17,7 +17,7 @@ const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
 // Those that the login may not read have schemas that it may not drop.
 const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
   from pg_class c
-  join pg_namespace n on n.oid = c.relnamespace and n.nspname <> current_schema()
+  join pg_namespace n on n.oid = c.relnamespace and n.nspname <> $1
   join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and a.atttypid = 'uuid'::regtype
  where c.relname = 'tenants' and c.relkind = 'r'
    and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')`;
@@ -26,15 +26,17 @@ const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
  * The tenants of other registries in this database, as the names of schemas have their ids: what
  * engines and plugins keep for them is not this one's.
  */
-export async function readTenantsOfOthers(
-  context: Pick<StepContext, 'executor'>,
-): Promise<Set<string>> {
-  const { executor } = context;
+export async function readTenantsOfOthers({
+  executor,
+  settings,
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<Set<string>> {
   const others = new Set<string>();
-  await asLogin(context, async () => {
-    for (const { tenants } of await executor.read<{ tenants: string }>(
-      REGISTRIES,
-    )) {
+  // The search path ignores a schema that the login may not use.
+  await asLogin({ executor }, async () => {
+    const registries = await executor.read<{ tenants: string }>(REGISTRIES, [
+      settings.schema,
+    ]);
+    for (const { tenants } of registries) {
       (await readTenantIds(executor, tenants)).forEach(id => others.add(id));
     }
   });
@@ -43,7 +45,7 @@ export async function readTenantsOfOthers(
 
 /** The schemas of tenants in this database. */
 export async function readTenantSchemas(
-  context: Pick<StepContext, 'executor'>,
+  context: Pick<StepContext, 'executor' | 'settings'>,
 ): Promise<string[]> {
   const others = await readTenantsOfOthers(context);
   const rows = await context.executor.read<{ name: string; id: string }>(
