@@ -278,6 +278,18 @@ export class TenancyMigration {
       : (await this.missingMigrations(this.home)).length === 0;
   }
 
+  /** @throws {@link RefusedError} unless the product's own tables are those of this version */
+  async requireProductTables(): Promise<void> {
+    const [missing] = await this.missingMigrations(this.home);
+    if (missing) {
+      throw new RefusedError(
+        `The database lacks tables of this version, or columns. Run "${operatorCommand(
+          'upgrade',
+        )}" first.`,
+      );
+    }
+  }
+
   /**
    * Brings the product's own tables up to date, where the phases before are complete, and goes on
    * with a creation of tables that was stopped.

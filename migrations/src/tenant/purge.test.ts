@@ -196,6 +196,26 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     await expect(ask('gone')).resolves.toMatchObject({ exitCode: 0 });
   });
 
+  it.each([
+    ['purge', 'my-team', '--yes'],
+    ['export', 'my-team', 'my-team.gz'],
+    ['import', 'my-team.gz'],
+    ['move', 'my-team', '--to-url', 'postgres://localhost/elsewhere'],
+  ])('asks for an upgrade of an earlier version first: %s', async (...args) => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `delete from tenancy.tenancy_migrations where name like '%retired_slugs'`,
+    );
+    await query(name, 'drop table tenancy.retired_slugs');
+    await expect(
+      runInProcess({ ...connection, database: name }, 'tenant', ...args),
+    ).resolves.toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringMatching(/lacks tables .* Run ".*upgrade"/),
+    });
+  });
+
   it('goes on from wherever it was killed', async () => {
     const undisturbed = await clones.clone(template);
     const sent = await clones.count(undisturbed, purge);

@@ -56,6 +56,7 @@ export const exportCommand: CommandDefinition = {
         'Give a slug and a file, such as "acme acme.gz", or --all and a folder with --to, and --keep there alone.',
       );
     }
+    await migration.requireProductTables();
     const { tenantId, rows } = await exportTenant(migration.context, {
       slug,
       file,
@@ -70,6 +71,7 @@ async function exportEach(
   invocation: Invocation,
   folder: string,
 ): Promise<string> {
+  await invocation.migration.requireProductTables();
   const files = await exportAll(invocation.migration.context, {
     folder,
     keep: invocation.options.keep ?? 7,
@@ -103,6 +105,7 @@ tables. Stop the command at any time, and run it again.`,
   ],
   async run(invocation) {
     const { context } = invocation.migration;
+    await invocation.migration.requireProductTables();
     const { tenantId, slug, rows } = await importTenant(context, {
       file: invocation.args[0],
       slug: invocation.options.slug,
@@ -145,6 +148,7 @@ tables. Stop the command at any time, and run it again.`,
   ],
   async run(invocation) {
     const { migration, settings, options, args, report, reporter } = invocation;
+    await migration.requireProductTables();
     // It may be named by its id.
     const tenant = await requireTenant(migration.context, args[0]);
     const { slug } = tenant;
@@ -158,8 +162,9 @@ tables. Stop the command at any time, and run it again.`,
     const readOnlyMs = await withMigration(
       { ...settings, connection: config, reporter },
       { command: 'tenant move', mode: 'change' },
-      destination =>
-        moveToDeployment(migration.context, {
+      async destination => {
+        await destination.requireProductTables();
+        return moveToDeployment(migration.context, {
           tenant,
           portal: portalOf(invocation),
           to: {
@@ -167,7 +172,8 @@ tables. Stop the command at any time, and run it again.`,
             portal: { config: backstage, databases: options.database },
           },
           makeTables: makeTablesOf(settings.schema),
-        }),
+        });
+      },
     ).catch(error => {
       // It has met the lock of this very command.
       throw error instanceof OtherOperatorError &&
@@ -223,6 +229,7 @@ export const purge: CommandDefinition = {
   async run(invocation) {
     const { migration, options, args, report, confirm } = invocation;
     const [slug] = args;
+    await migration.requireProductTables();
     const purged = await purgeTenant(migration.context, {
       slug,
       now: options.now,
