@@ -33,6 +33,8 @@ exports.up = async function up(knex) {
  */
 exports.down = async function down(knex) {
   await briefly(knex, transaction =>
-    transaction.raw('alter table mockup_pages drop column if exists is_template'),
+    transaction.raw(
+      'alter table mockup_pages drop column if exists is_template',
+    ),
   );
 };

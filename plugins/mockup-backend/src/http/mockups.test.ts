@@ -68,14 +68,12 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
 
   describe('GET /mockups', () => {
     it('returns 100 mockups unless asked for another number', async () => {
-      await backend
-        .knex('mockups')
-        .insert(
-          Array.from({ length: 501 }, (_, n) => ({
-            name: `${n}`,
-            owner: ALICE,
-          })),
-        );
+      await backend.knex('mockups').insert(
+        Array.from({ length: 501 }, (_, n) => ({
+          name: `${n}`,
+          owner: ALICE,
+        })),
+      );
       const byDefault = await backend.alice.get('/mockups');
       expect(byDefault.body).toHaveLength(100);
       const most = await backend.alice.get('/mockups?limit=500');
