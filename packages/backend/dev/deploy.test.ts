@@ -184,7 +184,9 @@ describe('the manifests of Kubernetes', () => {
     expect(args.slice(0, 2)).toEqual(['tenant', 'export']);
     const files = args.flatMap(arg => /^--config=(.*)$/.exec(arg)?.[1] ?? []);
     expect(files).toEqual(CONFIGS);
-    const options = read('migrations/src/cli/options.ts');
+    const options =
+      read('migrations/src/cli/options.ts') +
+      read('migrations/src/cli/commands/tenant.ts');
     args
       .filter(arg => arg.startsWith('--'))
       .forEach(arg => expect(options).toContain(`'${arg.split('=')[0]}`));
