@@ -65,9 +65,9 @@ export const mutationChecks: MutationCheck[] = [
   },
   {
     name: "the comparison before the migration's swap",
-    file: `${MIGRATIONS}/copy/compare.ts`,
-    find: 'if (problems.length > 0) {',
-    replace: 'if (problems.length > 99) {',
+    file: `${MIGRATIONS}/phases/phase5_partitions/70_swap.ts`,
+    find: 'refuseProblems(await findCopyProblems(read, copies))',
+    replace: 'await findCopyProblems(read, copies)',
     test: `${MIGRATIONS}/phases/phase5_partitions/brokenCopy.test.ts`,
   },
 
