@@ -155,6 +155,11 @@ const LONG_FILES = [
   'plugins/catalog-tenancy-node/src/database/pgbouncer.test.ts',
   'packages/app/src/pages/visitsApi.test.ts',
   'packages/pages/src/PageHeader.test.tsx',
+  'migrations/src/phases/phase3_application/phase3.test.ts',
+  'migrations/src/verify/verify.test.ts',
+  'plugins/catalog-backend-module-tenancy/src/gate/sockets.test.ts',
+  'plugins/tenants-backend/src/http/apply.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/config/validation.test.ts',
 ];
 
 /** Of those a part of as many, which a seed chooses. */
