@@ -825,7 +825,7 @@ describe('two people in one mockup', () => {
 
 describe('a draft', () => {
   const draftIn = (storage: ReturnType<typeof storageApi>) =>
-    new DraftStore(storage, 'user:default/test').read(mockupId);
+    new DraftStore(storage, 'user:default/test').read(mockupId).at(0);
 
   it('is kept soon after a change, offered at the next visit, and gone once saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
@@ -850,19 +850,60 @@ describe('a draft', () => {
     await waitFor(() => expect(draftIn(storage)).toBeUndefined());
   });
 
-  it('is said not to be kept where another tab has one, and is kept once that has none', async () => {
+  it('of each of two tabs is offered, until it is saved or discarded', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { storage, unmount } = await open(backend);
+    focus(option(/Hello/));
+    await press(' {ArrowRight}');
+    await waitFor(() => expect(draftIn(storage)).toBeDefined());
+    const own = draftIn(storage)!;
+    const theirs = { ...own.content, name: 'Of the other tab' };
+    await new DraftStore(storage, 'user:default/test').write(mockupId, {
+      ...own,
+      ...{ id: 'other', content: theirs, at: '2026-11-20T12:00:00.000Z' },
+    });
+    await press('{ArrowRight}');
+    unmount();
+
+    const { unmount: unmountAgain } = await open(backend, { storage });
+    const dialog = () => screen.findByRole('dialog');
+    expect(await dialog()).toHaveTextContent('Text “Hello”: Moved');
+    await userEvent.click(button('Show another draft'));
+    expect(await dialog()).toHaveTextContent('Of the other tab');
+    await expectAccessible();
+    await userEvent.click(button('Show another draft'));
+    await userEvent.click(button('Continue with the draft'));
+    expect(items()).toEqual(['Text “Hello”, column 3, row 1, 4 wide, 2 high']);
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    unmountAgain();
+
+    await open(backend, { storage });
+    expect(await dialog()).toHaveTextContent('Of the other tab');
+    await userEvent.click(button('Discard the draft'));
+    await waitFor(() => expect(draftIn(storage)).toBeUndefined());
+  });
+
+  it('is kept where another tab discards it, or goes on with it', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     const { storage } = await open(backend);
     focus(option(/Hello/));
     await press(' {ArrowRight}');
     await screen.findByText('Not saved yet. This browser keeps a draft.');
     const otherTab = new DraftStore(storage, 'user:default/test');
-    const theirs = { ...draftIn(storage)!, at: '2026-11-20T12:00:00.000Z' };
-    await act(() => otherTab.write(mockupId, theirs));
-    await screen.findByText(/this browser keeps no draft/);
-    await act(() => otherTab.remove(mockupId));
-    await screen.findByText('Not saved yet. This browser keeps a draft.');
+    const own = draftIn(storage)!;
+    await act(() => otherTab.remove(mockupId, own.id));
     expect(draftIn(storage)?.content.items[0].x).toBe(1);
+
+    const kept = draftIn(storage)!;
+    const theirs = { ...kept, content: { ...kept.content, name: 'Theirs' } };
+    await act(() =>
+      otherTab.write(mockupId, { ...theirs, at: '2026-11-20T12:00:00.000Z' }),
+    );
+    expect(otherTab.read(mockupId).map(({ content }) => content.name)).toEqual([
+      'Start page',
+      'Theirs',
+    ]);
   });
 
   it('of an older version shows what others have saved since, before it is saved', async () => {

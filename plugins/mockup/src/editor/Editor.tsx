@@ -51,8 +51,8 @@ let copiedItems: LayoutItem[] = [];
 export function Editor(props: {
   mockupId: string;
   opened: Saved;
-  /** What was not saved at the last visit. */
-  draft: OpenedDraft | undefined;
+  /** What was not saved at earlier visits. */
+  offered: OpenedDraft[];
   drafts: DraftStore;
   isReadOnly: boolean;
 }) {
@@ -66,7 +66,7 @@ export function Editor(props: {
     titleOf,
   );
   const [view, setView] = useState<View>('edit');
-  const [draft, setDraft] = useState(props.draft);
+  const [offered, setOffered] = useState(props.offered);
   const [typedJson, setTypedJson] = useState<string>();
   const [isCopying, setCopying] = useState(false);
   const [isCopied, setCopied] = useState(false);
@@ -85,7 +85,8 @@ export function Editor(props: {
     () => !isSameContent(content, saved.content),
     [content, saved],
   );
-  const isDrafted = useDraft({
+  const draft = offered.at(0);
+  const { isKept: isDrafted, goOnWith } = useDraft({
     drafts,
     mockupId,
     content,
@@ -363,21 +364,29 @@ export function Editor(props: {
       )}
       {draft && (
         <DraftDialog
+          key={draft.id}
           draft={draft}
           saved={saved}
           onUse={() => {
+            goOnWith(draft);
             saving.startFrom(draft.base);
             dispatch({ type: 'replace', content: draft.content });
-            setDraft(undefined);
+            // Others are offered at the next visit.
+            setOffered([]);
             announce(t('editor.draft.used'));
           }}
           onDiscard={() => {
-            drafts.remove(mockupId).catch(() => {});
+            drafts.remove(mockupId, draft.id).catch(() => {});
             dispatch({ type: 'replace', content: draft.content });
             dispatch({ type: 'replace', content: saved.content });
-            setDraft(undefined);
+            setOffered(offered.slice(1));
             announce(t('editor.draft.discarded'));
           }}
+          onOther={
+            offered.length > 1
+              ? () => setOffered([...offered.slice(1), draft])
+              : undefined
+          }
         />
       )}
       {conflict && (

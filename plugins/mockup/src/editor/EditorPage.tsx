@@ -42,15 +42,17 @@ function OpenedMockup({ id }: { id: string }) {
     }
     const saved = savedOf(answer);
     const drafts = new DraftStore(storageApi, userEntityRef);
-    return { saved, drafts, draft: await draftOf(drafts, saved) };
+    return { saved, drafts, offered: await offeredOf(drafts, saved) };
   }, [api, id, identityApi, storageApi]);
 
   /** What is to be offered; a draft that says nothing new is none. */
-  async function draftOf(drafts: DraftStore, saved: Saved) {
-    const draft = drafts.read(id);
-    return draft && !isSameContent(draft.content, saved.content)
-      ? { ...draft, base: await baseOf(draft, saved) }
-      : undefined;
+  async function offeredOf(drafts: DraftStore, saved: Saved) {
+    return Promise.all(
+      drafts
+        .read(id)
+        .filter(draft => !isSameContent(draft.content, saved.content))
+        .map(async draft => ({ ...draft, base: await baseOf(draft, saved) })),
+    );
   }
 
   /** What a draft was made from: saving it then shows what others have saved since. */
@@ -78,7 +80,7 @@ function OpenedMockup({ id }: { id: string }) {
       <Editor
         mockupId={id}
         opened={opened.value.saved}
-        draft={opened.value.draft}
+        offered={opened.value.offered}
         drafts={opened.value.drafts}
         // The backend decides in the end: it refuses what it has to.
         isReadOnly={!permission.allowed && !permission.error}

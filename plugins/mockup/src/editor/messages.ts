@@ -160,6 +160,7 @@ export const editorMessages = {
     text: 'It differs from what is saved:',
     outdated:
       'Somebody has saved the mockup since. When you save, you choose what becomes of both.',
+    other: 'Show another draft',
     use: 'Continue with the draft',
     discard: 'Discard the draft',
     discarded: 'The draft is discarded. Undo brings it back.',

@@ -24,8 +24,10 @@ export function DraftDialog(props: {
   saved: Saved;
   onUse: () => void;
   onDiscard: () => void;
+  /** Shows another one; nothing where there is none. */
+  onOther?: () => void;
 }) {
-  const { draft, saved, onUse, onDiscard } = props;
+  const { draft, saved, onUse, onDiscard, onOther } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   return (
     <Dialog
@@ -52,6 +54,11 @@ export function DraftDialog(props: {
         </Flex>
       </DialogBody>
       <DialogFooter className={styles.footer}>
+        {onOther && (
+          <Button variant="tertiary" onPress={onOther}>
+            {t('editor.draft.other')}
+          </Button>
+        )}
         <Button variant="secondary" onPress={onDiscard}>
           {t('editor.draft.discard')}
         </Button>

@@ -4,6 +4,8 @@ import type { Content } from '../model/editorReducer';
 
 /** What was not saved when the page was left, or was lost. */
 export interface Draft {
+  /** That of the tab that made it. */
+  id: string;
   content: Content;
   /** What it was made from, whose layout is that of a version. */
   etag: string;
@@ -14,7 +16,7 @@ export interface Draft {
 }
 
 /**
- * The drafts of one user, one of each mockup. A portal with tenants has a storage for each of them,
+ * The drafts of one user, for each mockup one of each tab, the newest first. A portal with tenants has a storage for each of them,
  * so that a draft stays with its tenant.
  */
 export class DraftStore {
@@ -26,32 +28,37 @@ export class DraftStore {
     );
   }
 
-  read(mockupId: string): Draft | undefined {
-    const { value } = this.#storage.snapshot(mockupId);
-    return isDraft(value) ? value : undefined;
+  read(mockupId: string): Draft[] {
+    const value: unknown = this.#storage.snapshot(mockupId).value;
+    return Array.isArray(value) ? value.filter(isDraft) : [];
   }
 
   /** Rejects with what the browser says where it keeps nothing more. */
   async write(mockupId: string, draft: Draft): Promise<void> {
-    await this.#storage.set(mockupId, JSON.parse(JSON.stringify(draft)));
+    await this.#set(mockupId, [draft, ...this.#without(mockupId, draft.id)]);
   }
 
-  async remove(mockupId: string): Promise<void> {
-    await this.#storage.remove(mockupId);
+  async remove(mockupId: string, draftId: string): Promise<void> {
+    await this.#set(mockupId, this.#without(mockupId, draftId));
   }
 
   /**
-   * Calls the listener with when the draft was made that is kept from then on, or with nothing where
-   * none is, until the returned function is called. Another tab may have written or removed it.
+   * Calls the listener when the drafts of the mockup have changed, in whatever tab, until the
+   * returned function is called.
    */
-  observe(
-    mockupId: string,
-    listener: (at: string | undefined) => void,
-  ): () => void {
-    const subscription = this.#storage
-      .observe$<{ at?: string }>(mockupId)
-      .subscribe(({ value }) => listener(value?.at));
+  observe(mockupId: string, listener: () => void): () => void {
+    const subscription = this.#storage.observe$(mockupId).subscribe(listener);
     return () => subscription.unsubscribe();
+  }
+
+  #without(mockupId: string, draftId: string): Draft[] {
+    return this.read(mockupId).filter(({ id }) => id !== draftId);
+  }
+
+  async #set(mockupId: string, drafts: Draft[]): Promise<void> {
+    await (drafts.length > 0
+      ? this.#storage.set(mockupId, JSON.parse(JSON.stringify(drafts)))
+      : this.#storage.remove(mockupId));
   }
 }
 
@@ -60,8 +67,9 @@ function isDraft(value: unknown): value is Draft {
   if (typeof value !== 'object' || value === null) {
     return false;
   }
-  const { content, base, etag, at } = value as Partial<Draft>;
+  const { id, content, base, etag, at } = value as Partial<Draft>;
   return (
+    typeof id === 'string' &&
     typeof etag === 'string' &&
     typeof at === 'string' &&
     typeof base?.name === 'string' &&

@@ -1,17 +1,16 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
 import type { Saved } from '../model/content';
 import type { Content } from '../model/editorReducer';
-import type { DraftStore } from './drafts';
+import type { Draft, DraftStore } from './drafts';
 
 /** How long after a change its draft is written: soon, but not at each key. */
 const DELAY_MS = 300;
 
-/**
- * Keeps a draft of what is not saved yet, and none once it is. Tabs that edit the same mockup share
- * one: it is that of the last change, and the others say that theirs is not kept.
- *
- * @returns whether the browser keeps it; nothing until that is known
- */
+function newId(): string {
+  return `${Date.now()}-${Math.random()}`;
+}
+
+/** Keeps a draft of what is not saved yet in this tab, and none once it is. */
 export function useDraft(options: {
   drafts: DraftStore;
   mockupId: string;
@@ -20,14 +19,14 @@ export function useDraft(options: {
   isChanged: boolean;
   /** Whether what is kept stays as it is. */
   isPaused: boolean;
-}): boolean | undefined {
+}) {
   const { drafts, mockupId, content, saved, isChanged, isPaused } = options;
   const [isKept, setKept] = useState<boolean>();
   const latest = useRef(options);
   latest.current = options;
   const isPending = useRef(false);
-  /** When the draft was made that this tab has written last. */
-  const own = useRef<string>();
+  /** The draft of this tab, and when it was written last. */
+  const own = useRef<{ id: string; at?: string }>({ id: newId() });
 
   const flush = useCallback(async () => {
     if (!isPending.current) {
@@ -35,10 +34,13 @@ export function useDraft(options: {
     }
     isPending.current = false;
     const now = latest.current;
+    const { id } = own.current;
     try {
-      own.current = now.isChanged ? new Date().toISOString() : undefined;
-      if (own.current !== undefined) {
+      if (now.isChanged) {
+        const at = new Date().toISOString();
+        own.current = { id, at };
         await now.drafts.write(now.mockupId, {
+          id,
           content: now.content,
           etag: now.saved.etag,
           versionId: now.saved.versionId,
@@ -46,11 +48,12 @@ export function useDraft(options: {
             name: now.saved.content.name,
             description: now.saved.content.description,
           },
-          at: own.current,
+          at,
         });
         setKept(true);
       } else {
-        await now.drafts.remove(now.mockupId);
+        own.current = { id };
+        await now.drafts.remove(now.mockupId, id);
         setKept(undefined);
       }
     } catch {
@@ -66,17 +69,14 @@ export function useDraft(options: {
 
   useEffect(
     () =>
-      drafts.observe(mockupId, at => {
-        const { isChanged: hasDraft, isPaused: isOffered } = latest.current;
-        if (!hasDraft || isOffered || at === own.current) {
-          return;
-        }
-        if (at === undefined) {
-          // Another tab has saved what it had, or thrown it away.
+      drafts.observe(mockupId, () => {
+        const { id, at } = own.current;
+        const kept = drafts.read(mockupId).find(each => each.id === id);
+        if (at !== undefined && kept?.at !== at && !latest.current.isPaused) {
+          // It was offered in another tab, which has discarded it or goes on with it.
+          own.current = { id: newId() };
           isPending.current = true;
           flush();
-        } else {
-          setKept(false);
         }
       }),
     [drafts, mockupId, flush],
@@ -93,5 +93,12 @@ export function useDraft(options: {
     };
   }, [flush]);
 
-  return isKept;
+  return {
+    /** Whether the browser keeps it; nothing until that is known. */
+    isKept,
+    /** Takes over a draft that was offered. */
+    goOnWith({ id, at }: Pick<Draft, 'id' | 'at'>) {
+      own.current = { id, at };
+    },
+  };
 }
