@@ -544,6 +544,21 @@ describe('saving', () => {
     ]);
   });
 
+  it('saves a tag of what is saved, also where the mockup was shared meanwhile', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    backend.share([{ group: 'group:default/designers', access: 'read' }]);
+    await userEvent.click(button('Save with a tag or message'));
+    await userEvent.type(screen.getByLabelText('Tag'), 'for review');
+    await userEvent.click(
+      within(screen.getByRole('dialog')).getByRole('button', { name: 'Save' }),
+    );
+    await said('Saved.');
+    expect(backend.saved).toEqual([
+      expect.objectContaining({ versionTag: 'for review' }),
+    ]);
+  });
+
   it('saves the name and description beside the layout', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);

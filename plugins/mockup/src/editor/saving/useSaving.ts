@@ -105,7 +105,11 @@ export function useSaving(mockupId: string, opened: Saved) {
       throw new MockupGone();
     }
     const theirs = savedOf(answer);
-    if (isSameContent(theirs.content, content)) {
+    const newest = answer.mockup.latestVersion;
+    const isNoted =
+      (note.versionTag ?? newest?.versionTag) === newest?.versionTag &&
+      (note.message ?? newest?.message) === newest?.message;
+    if (isNoted && isSameContent(theirs.content, content)) {
       // It was this page: saved, but the answer was lost on its way.
       setSaved(theirs);
       return 'saved';
