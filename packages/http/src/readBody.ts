@@ -26,12 +26,16 @@ class PayloadTooLargeError extends CustomErrorBase {
  */
 export function createBodyReader(options: {
   limit: number;
+  /** Returns the text, for a caller that parses it piece by piece. */
+  asText?: boolean;
 }): (req: Request, res: Response) => Promise<unknown> {
-  const { limit } = options;
+  const { limit, asText = false } = options;
   // Not strict: a caller that sends a text or `null` gets the schema's error, which
   // names the expected form.
-  const readJson = promisify(
-    express.json({ limit, type: JSON_TYPE, strict: false }),
+  const parse = promisify(
+    asText
+      ? express.text({ limit, type: JSON_TYPE })
+      : express.json({ limit, type: JSON_TYPE, strict: false }),
   );
   return async (req, res) => {
     if (isEmpty(req)) {
@@ -45,7 +49,7 @@ export function createBodyReader(options: {
       );
     }
     try {
-      await readJson(req, res);
+      await parse(req, res);
     } catch (error) {
       throw toRequestError(error, limit);
     }

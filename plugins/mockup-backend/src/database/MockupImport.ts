@@ -11,10 +11,10 @@ import * as statements from './statements';
 const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 1024 * 1024;
 
-/** Imports that write at once in one process: each holds a connection, and its file in memory. */
-const MOST_WRITING = 4;
+/** Imports at once in one process: each holds a connection, and its file in memory. */
+const MOST_AT_ONCE = 2;
 
-/** The tenant has a running import, or the process writes too many. */
+/** The tenant has an import that runs or waits. */
 class ImportUnderWayError extends CustomErrorBase {
   name = 'ImportUnderWayError' as const;
 
@@ -34,34 +34,37 @@ class ImportUnderWayError extends CustomErrorBase {
   }
 }
 
-/** The running imports of this process. */
+/** The imports of this process: one of each tenant, the tenants in turn. */
 export class ImportsUnderWay {
   readonly #tenantIds = new Set<string>();
-  #writing = 0;
+  readonly #waiting: (() => void)[] = [];
+  #free = MOST_AT_ONCE;
 
   /**
-   * Reads a file, however slowly it arrives, and then writes it.
+   * Imports when it is the tenant's turn. A file that waits is not read yet.
    *
-   * @throws ImportUnderWayError if the tenant has a running import, or too many others write
+   * @throws ImportUnderWayError if the tenant has another one
    */
-  async run<TFile, T>(
-    tenantId: string,
-    read: () => Promise<TFile>,
-    write: (file: TFile) => Promise<T>,
-  ): Promise<T> {
+  async run<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
     if (this.#tenantIds.has(tenantId)) {
       throw new ImportUnderWayError();
     }
     this.#tenantIds.add(tenantId);
+    if (this.#free > 0) {
+      this.#free--;
+    } else {
+      await new Promise<void>(resolve => this.#waiting.push(resolve));
+    }
     try {
-      const file = await read();
-      if (this.#writing === MOST_WRITING) {
-        throw new ImportUnderWayError();
-      }
-      this.#writing++;
-      return await write(file).finally(() => this.#writing--);
+      return await work();
     } finally {
       this.#tenantIds.delete(tenantId);
+      const next = this.#waiting.shift();
+      if (next) {
+        next();
+      } else {
+        this.#free++;
+      }
     }
   }
 }

@@ -391,18 +391,16 @@ export class PostgresMockupStore implements MockupStore {
     const { tenantId } = this.#statements;
     const iterator = parts[Symbol.asyncIterator]();
     try {
-      return await this.#imports.run(
-        tenantId,
-        // Awaited before the transaction begins, which must not wait for the client.
-        () => iterator.next(),
-        first =>
-          this.#statements.transaction(transaction =>
-            new MockupImport(transaction, tenantId, options.owner).run(
-              first,
-              iterator,
-            ),
+      return await this.#imports.run(tenantId, async () => {
+        // Before the transaction begins, which must not wait for the client.
+        const first = await iterator.next();
+        return this.#statements.transaction(transaction =>
+          new MockupImport(transaction, tenantId, options.owner).run(
+            first,
+            iterator,
           ),
-      );
+        );
+      });
     } finally {
       await iterator.return?.();
     }

@@ -2,7 +2,13 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import type { Knex } from 'knex';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** The role that the plugin acts as if the policies do not apply to its database user. */
+/**
+ * The role that the plugin acts as if the policies do not apply to its database user.
+ *
+ * It is not the catalog's `portal_app`: as a member of that, the database user could act as
+ * `portal_admin`, who reads the catalogs of all tenants. The plugin's database may also be on a
+ * server that has no catalog, and so no `portal_app`.
+ */
 export const TENANT_ROLE = 'backstage_mockup';
 
 /**

@@ -9,15 +9,18 @@ import {
   eventually,
   waitUntil,
 } from '@internal/postgres/testUtils';
-import { MockupClient } from 'backstage-plugin-mockup-common';
+import { MOCKUP_LIMITS, MockupClient } from 'backstage-plugin-mockup-common';
+import express from 'express';
 import fc from 'fast-check';
 import type { Response } from 'supertest';
 import assert from 'node:assert';
 import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
+import { get, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
 import { isSafeKey } from '../__testUtils__/json';
 import { ImportsUnderWay } from '../database/MockupImport';
+import { createMockupFileReader } from './request/mockupFile';
 import {
   ALICE,
   BOB,
@@ -460,6 +463,44 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     },
   );
 
+  const whole = JSON.stringify(file(mockup(), mockup()));
+  it.each([
+    ['that ends too early', whole.slice(0, -9), 'it ends in the middle'],
+    [
+      'with a version that is no JSON',
+      whole.replace('"layoutData"', 'layoutData'),
+      'mockups[0].versions[0] is not valid JSON: ',
+    ],
+    [
+      'with a version larger than any layout',
+      whole.replace(BOB, 'x'.repeat(MOCKUP_LIMITS.layoutBytes)),
+      'mockups[0].versions[0] is larger than 4194304 characters',
+    ],
+  ])('%s are refused, by the place', async (_what, body, message) => {
+    const response = await send(body);
+    expect(response.status).toBe(400);
+    expect(response.body.error.message).toContain(`Invalid file: ${message}`);
+    expect(await backend.knex('mockups')).toEqual([]);
+  });
+
+  it('are parsed version by version, whatever their size', async () => {
+    const parse = jest.spyOn(JSON, 'parse');
+    try {
+      const large = version({
+        layoutData: [item({ props: { text: 'x'.repeat(LARGE_TEXT) } })],
+      });
+      const response = await send(
+        JSON.stringify(file(mockup({ versions: Array(5).fill(large) }))),
+      );
+      expect(response.status).toBe(201);
+      const sizes = parse.mock.calls.map(([text]) => text.length);
+      expect(Math.max(...sizes)).toBeGreaterThan(LARGE_TEXT);
+      expect(Math.max(...sizes)).toBeLessThan(2 * LARGE_TEXT);
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
   const many = (count: number) =>
     JSON.stringify(
       file(
@@ -535,28 +576,55 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     await expect(send(many(1))).resolves.toMatchObject({ status: 201 });
   });
 
-  it('are refused with 429 while four of other tenants are written in the process, and not while they arrive', async () => {
+  it('wait, unread, while two of other tenants are under way in the process, and take turns', async () => {
     const imports = new ImportsUnderWay();
-    const nothing = async () => {};
-    for (const tenant of ['a', 'b', 'c', 'd']) {
-      void imports.run(tenant, () => new Promise(() => {}), nothing);
-    }
-    const fifth = () => imports.run('e', nothing, nothing);
-    await expect(fifth()).resolves.toBeUndefined();
-
+    const begun: string[] = [];
     const ends: Array<() => void> = [];
-    const written = ['f', 'g', 'h', 'i'].map(tenant =>
-      imports.run(
-        tenant,
-        nothing,
-        () => new Promise<void>(end => ends.push(end)),
-      ),
-    );
-    await eventually(() => expect(ends).toHaveLength(4));
-    await expect(fifth()).rejects.toThrow('Another import is under way');
+    const start = (tenant: string) =>
+      imports.run(tenant, async () => {
+        begun.push(tenant);
+        await new Promise<void>(end => ends.push(end));
+      });
+    const running = ['a', 'b', 'c', 'd'].map(start);
+    await expect(start('c')).rejects.toThrow('Another import is under way');
+    expect(begun).toEqual(['a', 'b']);
     ends[0]();
-    await written[0];
-    await expect(fifth()).resolves.toBeUndefined();
+    await running[0];
+    running.push(start('a'));
+    await eventually(() => expect(begun).toEqual(['a', 'b', 'c']));
+    ends[1]();
+    ends[2]();
+    await eventually(() => expect(begun).toEqual(['a', 'b', 'c', 'd', 'a']));
+    ends.slice(3).forEach(end => end());
+    await Promise.all(running);
+  });
+
+  it('that arrive too slowly get 408, and their connection ends', async () => {
+    const app = express();
+    const readFile = createMockupFileReader({
+      maxBytes: MAX_BYTES,
+      maxVersions: MAX_VERSIONS,
+      readMs: 50,
+    });
+    app.post('/', async (req, res) => {
+      const { statusCode } = await readFile(req, res)
+        .next()
+        .catch(e => e);
+      res.status(statusCode).end();
+    });
+    const server = app.listen(0, 'localhost');
+    await once(server, 'listening');
+    const sent = request({
+      port: (server.address() as AddressInfo).port,
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Content-Length': 100 },
+    });
+    sent.write('{');
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(408);
+    expect(response.headers.connection).toBe('close');
+    sent.destroy();
+    server.close();
   });
 
   it('end, and create nothing, when their caller leaves', async () => {
