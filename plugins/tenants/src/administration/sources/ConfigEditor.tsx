@@ -79,13 +79,28 @@ export function ConfigEditor(props: {
     if (!parsed.config) {
       return;
     }
+    const { config } = parsed;
     setIsPending(true);
     setError(undefined);
     setAnnouncement('');
     try {
-      const saved = await tenantsApi.putCatalogConfig(slug, parsed.config, {
-        ifMatch,
-      });
+      const saved = await tenantsApi
+        .putCatalogConfig(slug, config, { ifMatch })
+        .catch(async failure => {
+          if (statusOf(failure) !== 412) {
+            throw failure;
+          }
+          const now = await tenantsApi.getCatalogConfig(slug);
+          // Otherwise it was this page: saved, but the answer was lost on its way.
+          if (toText(now) !== toText(config)) {
+            setTheirs(now);
+            return undefined;
+          }
+          return now;
+        });
+      if (!saved) {
+        return;
+      }
       setBase(saved);
       setTheirs(undefined);
       // It may have been edited meanwhile.
@@ -95,15 +110,7 @@ export function ConfigEditor(props: {
       );
       onSaved(saved);
     } catch (failure) {
-      if (statusOf(failure) !== 412) {
-        setError(failure);
-        return;
-      }
-      try {
-        setTheirs(await tenantsApi.getCatalogConfig(slug));
-      } catch (another) {
-        setError(another);
-      }
+      setError(failure);
     } finally {
       setIsPending(false);
     }

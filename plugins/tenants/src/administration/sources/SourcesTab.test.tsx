@@ -388,6 +388,27 @@ describe('SourcesTab', () => {
       ).not.toBeInTheDocument();
     });
 
+    it('says that one’s own is saved, where only its answer was lost', async () => {
+      const { api } = await render();
+      await add('https://mine');
+      api.putCatalogConfig.mockImplementationOnce(async (_slug, config) => {
+        api.getCatalogConfig.mockResolvedValue({
+          ...CONFIG,
+          ...config,
+          etag: '"9"',
+        });
+        throw new TypeError('Failed to fetch');
+      });
+      await click('Save');
+      await screen.findByRole('alert');
+      api.putCatalogConfig.mockRejectedValueOnce(
+        await refusal(412, 'PreconditionFailedError', 'changed'),
+      );
+      await click('Save');
+      expect(await screen.findByText(/^Saved/)).toBeVisible();
+      expect(screen.queryByRole('alert')).toBeNull();
+    });
+
     it('saves one’s own over theirs only on demand', async () => {
       const { api } = await conflict();
       await click('Overwrite theirs with mine');
