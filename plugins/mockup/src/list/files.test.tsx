@@ -67,6 +67,28 @@ describe('the import of a file', () => {
     expect(api.listMockups).toHaveBeenCalledWith({ search: name, limit: 500 });
   });
 
+  it('doubles nothing where it is tried again after its answer was lost', async () => {
+    const api = mockApi();
+    const onDone = await open(api);
+    api.importMockups.mockImplementationOnce(async () => {
+      await api.createMockup({ name: 'Start' });
+      throw new TypeError('No answer');
+    });
+    const { createdAt, updatedAt } = mockupOf('Start');
+    await choose({
+      ...MOCKUP_FILE,
+      mockups: [{ name: 'Start', createdAt, updatedAt, versions: [] }],
+    });
+    const submit = screen.getByRole('button', { name: 'Import' });
+    await waitFor(() => expect(submit).toBeEnabled());
+    await userEvent.click(submit);
+    await screen.findByRole('radio', { name: /Update/ });
+    await userEvent.click(submit);
+    await waitFor(() =>
+      expect(onDone).toHaveBeenCalledWith({ imported: 0, updated: 1 }),
+    );
+  });
+
   it('doubles nothing where it cannot be found out what is here already', async () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = await open(api);

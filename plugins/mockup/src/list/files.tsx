@@ -103,12 +103,17 @@ export function ImportDialog(props: {
         if (!file) {
           return false;
         }
-        if (error) {
+        try {
+          if (error) {
+            throw error;
+          }
+          onDone(await importFile(file));
+          return true;
+        } catch (thrown) {
+          // What was imported is known then, where only the answer was lost.
           retry();
-          throw error;
+          throw thrown;
         }
-        onDone(await importFile(file));
-        return true;
       }}
       isDisabled={file !== undefined && loading}
     >
