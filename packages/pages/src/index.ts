@@ -20,6 +20,7 @@ export { slugOf } from './slugOf';
 export { TextLink } from './TextLink';
 export { pagesTranslationRef } from './translation';
 export { useIsSlow } from './useIsSlow';
+export { useLaterFocus } from './useLaterFocus';
 export { useListQuery } from './useListQuery';
 export {
   type SelectedAction,

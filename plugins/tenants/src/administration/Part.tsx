@@ -13,9 +13,10 @@ export const Part = forwardRef<
     explanation?: string;
     level?: 2 | 3;
     isBoxed?: boolean;
+    actions?: ReactNode;
     children: ReactNode;
   }
->(({ title, explanation, level = 2, isBoxed, children }, heading) => {
+>(({ title, explanation, level = 2, isBoxed, actions, children }, heading) => {
   const id = useId();
   const Heading = `h${level}` as const;
   return (
@@ -40,6 +41,11 @@ export const Part = forwardRef<
           )}
         </div>
         {children}
+        {actions && (
+          <Flex gap="2" style={{ flexWrap: 'wrap' }}>
+            {actions}
+          </Flex>
+        )}
       </Flex>
     </section>
   );

@@ -7,7 +7,6 @@ import {
 import { Container } from '@backstage/ui';
 import { Failure, Loading } from '@internal/pages';
 import { makeStyles } from '@material-ui/core/styles';
-import { RiBuilding2Line, RiExpandUpDownLine } from '@remixicon/react';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import {
   type ReactNode,
@@ -220,20 +219,6 @@ const useBarStyles = makeStyles(theme => ({
       outlineOffset: -4,
     },
   },
-  content: {
-    display: 'flex',
-    alignItems: 'center',
-    gap: theme.spacing(1),
-    minWidth: 0,
-    '& svg': { flexShrink: 0 },
-  },
-  name: {
-    overflow: 'hidden',
-    textOverflow: 'ellipsis',
-    whiteSpace: 'nowrap',
-    fontSize: theme.typography.fontSize,
-    fontWeight: 'bold',
-  },
 }));
 
 /** Above the pages of an app whose sidebar does not show the tenant. */
@@ -241,13 +226,12 @@ function TenantBar({ tenant }: { tenant: OpenTenant }) {
   const classes = useBarStyles();
   return (
     <div className={classes.bar}>
-      <TenantMenu tenant={tenant} className={classes.menu}>
-        <span className={classes.content}>
-          <RiBuilding2Line aria-hidden size={16} />
-          <span className={classes.name}>{tenant.tenant_name}</span>
-          <RiExpandUpDownLine aria-hidden size={16} />
-        </span>
-      </TenantMenu>
+      <TenantMenu
+        tenant={tenant}
+        className={classes.menu}
+        iconSize={16}
+        showsName
+      />
     </div>
   );
 }

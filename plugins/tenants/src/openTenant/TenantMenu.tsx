@@ -5,8 +5,10 @@ import {
   MenuListBoxItem,
   MenuTrigger,
 } from '@backstage/ui';
+import { makeStyles } from '@material-ui/core/styles';
+import { RiBuilding2Line, RiExpandUpDownLine } from '@remixicon/react';
 import type { Membership, OpenTenant } from 'backstage-plugin-tenants-common';
-import { type ReactElement, useCallback, useEffect, useState } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 import { tenantsApiRef } from '../api';
 import { tenantsTranslationRef } from '../translation';
 import { useOpenOther } from './OpenTenantContext';
@@ -22,6 +24,26 @@ const RETRY = 'try again';
 const LOADING = 'still loading';
 const NOT_KEPT = 'not kept';
 
+const useStyles = makeStyles(theme => ({
+  content: {
+    display: 'flex',
+    alignItems: 'center',
+    gap: theme.spacing(2),
+    width: '100%',
+    minWidth: 0,
+    '& svg': { flexShrink: 0 },
+  },
+  name: {
+    flexGrow: 1,
+    overflow: 'hidden',
+    textOverflow: 'ellipsis',
+    whiteSpace: 'nowrap',
+    textAlign: 'start',
+    fontSize: theme.typography.fontSize,
+    fontWeight: 'bold',
+  },
+}));
+
 /**
  * The name of the open tenant, which opens a list of those that the user may enter; the name
  * alone where there is no other.
@@ -29,9 +51,12 @@ const NOT_KEPT = 'not kept';
 export function TenantMenu(props: {
   tenant: OpenTenant;
   className: string;
-  children: ReactElement;
+  iconSize: number;
+  /** There may be room for the icon alone. */
+  showsName: boolean;
 }) {
-  const { tenant, className, children } = props;
+  const { tenant, className, iconSize, showsName } = props;
+  const classes = useStyles();
   const { t } = useTranslationRef(tenantsTranslationRef);
   const { tenants, totalItems, failed, load } = useOwnTenants(tenant);
   const openOther = useOpenOther(tenant);
@@ -45,6 +70,17 @@ export function TenantMenu(props: {
     }
   }, [isOpen]);
 
+  const content = (
+    <span className={classes.content}>
+      <RiBuilding2Line aria-hidden size={iconSize} />
+      {showsName && (
+        <>
+          <span className={classes.name}>{tenant.tenant_name}</span>
+          <RiExpandUpDownLine aria-hidden size={16} />
+        </>
+      )}
+    </span>
+  );
   if (!failed && totalItems <= 1) {
     return (
       <div
@@ -53,7 +89,7 @@ export function TenantMenu(props: {
         aria-label={t('openTenant.menu.name', { name: tenant.tenant_name })}
         title={tenant.tenant_name}
       >
-        {children}
+        {content}
       </div>
     );
   }
@@ -86,7 +122,7 @@ export function TenantMenu(props: {
         className={className}
         aria-label={t('openTenant.menu.button', { name: tenant.tenant_name })}
       >
-        {children}
+        {content}
       </Button>
       <MenuAutocompleteListbox
         className={POPOVER}

@@ -3,7 +3,6 @@ import {
   useSidebarPinState,
 } from '@backstage/core-components';
 import { makeStyles } from '@material-ui/core/styles';
-import { RiBuilding2Line, RiExpandUpDownLine } from '@remixicon/react';
 import { useContext, useLayoutEffect } from 'react';
 import { OpenTenantContext } from './OpenTenantContext';
 import { TenantMenu } from './TenantMenu';
@@ -29,23 +28,6 @@ const useStyles = makeStyles(theme => ({
       outline: '2px solid currentColor',
       outlineOffset: -4,
     },
-    '& svg': { flexShrink: 0 },
-  },
-  content: {
-    display: 'flex',
-    alignItems: 'center',
-    gap: theme.spacing(2),
-    width: '100%',
-    minWidth: 0,
-  },
-  name: {
-    flexGrow: 1,
-    overflow: 'hidden',
-    textOverflow: 'ellipsis',
-    whiteSpace: 'nowrap',
-    textAlign: 'start',
-    fontSize: theme.typography.fontSize,
-    fontWeight: 'bold',
   },
 }));
 
@@ -75,16 +57,11 @@ export function TenantSwitcher() {
     return null;
   }
   return (
-    <TenantMenu tenant={open.tenant} className={classes.root}>
-      <span className={classes.content}>
-        <RiBuilding2Line aria-hidden />
-        {(isOpen || isMobile) && (
-          <>
-            <span className={classes.name}>{open.tenant.tenant_name}</span>
-            <RiExpandUpDownLine aria-hidden size={16} />
-          </>
-        )}
-      </span>
-    </TenantMenu>
+    <TenantMenu
+      tenant={open.tenant}
+      className={classes.root}
+      iconSize={24}
+      showsName={isOpen || isMobile === true}
+    />
   );
 }

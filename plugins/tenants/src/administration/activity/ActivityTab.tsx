@@ -15,7 +15,7 @@ import type {
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { Facts } from '../tenant/Section';
+import { Facts } from '../Facts';
 import styles from './activity.module.css';
 
 type Search = Pick<ListTenantAudit, 'actor' | 'event' | 'outcome'>;

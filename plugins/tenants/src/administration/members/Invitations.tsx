@@ -9,6 +9,7 @@ import {
   EmptyState,
   Loaded,
   Moment,
+  useLaterFocus,
   useRead,
 } from '@internal/pages';
 import type {
@@ -21,7 +22,6 @@ import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
 import { PlainTable } from '../PlainTable';
-import { useFocusableHeading } from '../tenant/Section';
 import styles from './members.module.css';
 import { RoleSelect } from './RoleSelect';
 
@@ -38,7 +38,7 @@ export function Invitations({ slug }: { slug: string }) {
   );
   const [created, setCreated] = useState<CreatedInvitation>();
   const [revoked, setRevoked] = useState<TenantInvitation>();
-  const [heading, focusHeading] = useFocusableHeading();
+  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
 
   const revoke = async ({ id }: TenantInvitation) => {
     await tenantsApi.revokeInvitation(slug, id);

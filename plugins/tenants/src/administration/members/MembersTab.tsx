@@ -9,6 +9,7 @@ import {
   Failure,
   ListFrame,
   statusOf,
+  useLaterFocus,
   useListQuery,
   useTask,
 } from '@internal/pages';
@@ -19,7 +20,6 @@ import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
 import { PlainTable } from '../PlainTable';
-import { useFocusableHeading } from '../tenant/Section';
 import { AddMember } from './AddMember';
 import { Invitations } from './Invitations';
 import { MemberRow } from './MemberRow';
@@ -48,7 +48,7 @@ export function MembersTab({ slug }: { slug: string }) {
   const [pending, setPending] = useState<string>();
   const { failure, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
-  const [heading, focusHeading] = useFocusableHeading();
+  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const adding = useRef<HTMLDivElement>(null);
 
   const ownOf = useCallback(

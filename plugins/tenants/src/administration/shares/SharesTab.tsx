@@ -5,6 +5,7 @@ import {
   ActionDialog,
   EmptyState,
   Loaded,
+  useLaterFocus,
   useNumber,
   useRead,
 } from '@internal/pages';
@@ -19,7 +20,6 @@ import { useOpenTenant } from '../../openTenant/OpenTenantContext';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
 import { PlainTable } from '../PlainTable';
-import { useFocusableHeading } from '../tenant/Section';
 import styles from './shares.module.css';
 
 const NEW_SHARE = { filter: '', targets: 'all', owner: '' };
@@ -39,7 +39,7 @@ export function SharesTab({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const mayShare = useOpenTenant()?.administers_tenants === true;
   const [ended, setEnded] = useState<TenantShare>();
-  const [heading, focusHeading] = useFocusableHeading();
+  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const read = useRead(() => tenantsApi.listShares(slug), [tenantsApi, slug]);
   return (
     <Box pb="6">

@@ -2,13 +2,14 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { ButtonIcon, Text } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import {
-  Alert,
   ActionDialog,
+  Alert,
   EmptyState,
   Failure,
   Loading,
   statusOf,
   useFailureText,
+  useLaterFocus,
   useRead,
 } from '@internal/pages';
 import type { SourceError } from 'backstage-plugin-tenants-common';
@@ -16,7 +17,6 @@ import { useState } from 'react';
 import useInterval from 'react-use/esm/useInterval';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
-import { useFocusableHeading } from '../tenant/Section';
 import { SourceErrors } from './SourceErrors';
 import styles from './sources.module.css';
 import {
@@ -63,7 +63,7 @@ export function RegisteredLocations(props: {
   const textOf = useFailureText();
   const [removing, setRemoving] = useState<RegisteredLocation>();
   const [announcement, setAnnouncement] = useState('');
-  const [heading, focusHeading] = useFocusableHeading();
+  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
 
   return (
     <>

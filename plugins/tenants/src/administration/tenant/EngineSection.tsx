@@ -4,13 +4,14 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { ActionButton, Moment, TextLink } from '@internal/pages';
+import { ActionButton, Moment, TextLink, useLaterFocus } from '@internal/pages';
 import { tenantsApiRef } from '../../api';
 import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
+import { Facts } from '../Facts';
+import { Part } from '../Part';
 import { State } from '../State';
-import { Facts, Section, useFocusableHeading } from './Section';
 import type { TenantState, VisibleTenant } from './useTenant';
 
 /** What feeds the catalog of a tenant, how that goes, and what stops and starts it. */
@@ -26,7 +27,7 @@ export function EngineSection(props: {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const href = useRouteRef(rootRouteRef)?.() ?? '';
-  const [heading, focusHeading] = useFocusableHeading();
+  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const change = status.state === 'paused' ? 'resume' : 'pause';
   const changeButton = tenant.row && slug !== DEFAULT_TENANT_SLUG && (
     <ActionButton
@@ -45,7 +46,9 @@ export function EngineSection(props: {
   );
 
   return (
-    <Section
+    <Part
+      level={3}
+      isBoxed
       ref={heading}
       title={t('tenant.engine.title')}
       actions={
@@ -105,6 +108,6 @@ export function EngineSection(props: {
           [t('tenant.engine.asOf'), <Moment key="at" at={at} />],
         ]}
       />
-    </Section>
+    </Part>
   );
 }

@@ -10,8 +10,8 @@ import { tenantsApiRef } from '../../api';
 import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
 import { rootRouteRef } from '../../routes';
 import { tenantsTranslationRef } from '../../translation';
+import { Part } from '../Part';
 import { EngineSection } from './EngineSection';
-import { Section } from './Section';
 import type { usePolled } from './usePolled';
 import { UsageSection } from './UsageSection';
 import { UseSection } from './UseSection';
@@ -143,7 +143,9 @@ function DeleteSection(props: {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const isDefault = slug === DEFAULT_TENANT_SLUG;
   return (
-    <Section
+    <Part
+      level={3}
+      isBoxed
       title={t('tenant.remove.heading')}
       actions={
         !isDefault && (
@@ -172,6 +174,6 @@ function DeleteSection(props: {
       }
     >
       <Text>{t(`tenant.remove.${isDefault ? 'default' : 'hint'}`)}</Text>
-    </Section>
+    </Part>
   );
 }

@@ -9,7 +9,7 @@ import type { TenantUsageDay } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
-import { Section } from './Section';
+import { Part } from '../Part';
 import styles from './usage.module.css';
 
 const MEASURES = {
@@ -30,7 +30,7 @@ export function UsageSection({ slug }: { slug: string }) {
   const [measure, setMeasure] = useState<Measure>('requests');
   const usage = useRead(() => tenantsApi.listUsage(slug), [tenantsApi, slug]);
   return (
-    <Section title={t('tenant.usage.title')}>
+    <Part level={3} isBoxed title={t('tenant.usage.title')}>
       <Loaded state={usage} failed={t('tenant.usage.failed')} height={160}>
         {days => (
           <>
@@ -58,7 +58,7 @@ export function UsageSection({ slug }: { slug: string }) {
           </>
         )}
       </Loaded>
-    </Section>
+    </Part>
   );
 }
 

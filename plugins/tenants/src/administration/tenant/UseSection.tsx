@@ -9,8 +9,9 @@ import type {
 import { useId, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
+import { Facts } from '../Facts';
+import { Part } from '../Part';
 import { useProblems } from '../problems';
-import { Facts, Section } from './Section';
 
 /** What a tenant holds, of what it may, and the dialog that changes that and its name. */
 export function UseSection(props: {
@@ -40,7 +41,9 @@ export function UseSection(props: {
         });
   }
   return (
-    <Section
+    <Part
+      level={3}
+      isBoxed
       title={t('tenant.use.title')}
       actions={row && <EditDialog row={row} onSaved={onSaved} />}
     >
@@ -62,7 +65,7 @@ export function UseSection(props: {
           [t('tenant.use.created'), <Moment key="at" at={usage.created_at} />],
         ]}
       />
-    </Section>
+    </Part>
   );
 }
 

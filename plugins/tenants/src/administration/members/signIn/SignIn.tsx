@@ -5,14 +5,21 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Text } from '@backstage/ui';
-import { ActionDialog, Alert, Loaded, Moment, useRead } from '@internal/pages';
+import {
+  ActionDialog,
+  Alert,
+  Loaded,
+  Moment,
+  useLaterFocus,
+  useRead,
+} from '@internal/pages';
 import type { TenantSignIn } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
 import { tenantsApiRef } from '../../../api';
 import { tenantsTranslationRef } from '../../../translation';
 import { Part } from '../../Part';
-import { Facts, useFocusableHeading } from '../../tenant/Section';
+import { Facts } from '../../Facts';
 import { SignInDialog } from './SignInDialog';
 import { secretText, TEXT_FIELDS, toTexts } from './signInTexts';
 
@@ -26,7 +33,7 @@ export function SignIn({ slug }: { slug: string }) {
     [tenantsApi, slug],
   );
   const [asked, setAsked] = useState<'edit' | 'remove'>();
-  const [heading, focusHeading] = useFocusableHeading();
+  const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const provider = read.value?.provider;
   const close = () => setAsked(undefined);
   return (
