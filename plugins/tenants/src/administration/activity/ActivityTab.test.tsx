@@ -51,12 +51,14 @@ describe('ActivityTab', () => {
       });
     render(listAudit);
     expect(await screen.findByText('put-tenant-member')).toBeInTheDocument();
+    expect(screen.getByRole('status')).toHaveTextContent('1 event shown');
     expect(screen.getByText(/user:default\/jane/)).toBeInTheDocument();
     expect(
       screen.getByText('PUT /api/tenants/acme/members/x'),
     ).toBeInTheDocument();
     await userEvent.click(screen.getByRole('button', { name: 'Show more' }));
     expect(await screen.findByText('delete-tenant')).toBeInTheDocument();
+    expect(screen.getByRole('status')).toHaveTextContent('2 events shown');
     expect(screen.getByText('put-tenant-member')).toBeInTheDocument();
     expect(screen.getByText('NotAllowedError: no')).toBeInTheDocument();
     expect(screen.getByText(/Nobody had signed in/)).toBeInTheDocument();
@@ -94,6 +96,7 @@ describe('ActivityTab', () => {
     );
     await userEvent.click(screen.getByRole('button', { name: 'Search' }));
     await screen.findByText('Nothing matches this search.');
+    expect(screen.getByRole('status')).toHaveTextContent('0 events shown');
     expect(listAudit).toHaveBeenLastCalledWith('acme', {
       actor: 'jane',
       limit: 50,

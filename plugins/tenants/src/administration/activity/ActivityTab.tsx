@@ -1,5 +1,12 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, Flex, Select, Text, TextField } from '@backstage/ui';
+import {
+  Button,
+  Flex,
+  Select,
+  Text,
+  TextField,
+  VisuallyHidden,
+} from '@backstage/ui';
 import {
   EmptyState,
   Failure,
@@ -48,6 +55,11 @@ export function ActivityTab({ slug }: { slug: string }) {
         {t('activity.explanation')}
       </Text>
       <SearchForm onSearch={setSearch} />
+      <VisuallyHidden role="status">
+        {pages.length > 0 && !loading
+          ? t('activity.shown', { count: items.length })
+          : ''}
+      </VisuallyHidden>
       {failure && (
         <Failure
           title={t('activity.failed')}

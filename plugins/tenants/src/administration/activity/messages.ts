@@ -15,6 +15,8 @@ export const activityMessages = {
     unknown: 'Unknown',
   },
   search: 'Search',
+  shown_one: '{{count}} event shown',
+  shown_other: '{{count}} events shown',
   none: 'Nothing has happened in this tenant yet.',
   noMatch: 'Nothing matches this search.',
   more: 'Show more',
