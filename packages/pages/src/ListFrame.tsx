@@ -6,6 +6,7 @@ import { EmptyState } from './EmptyState';
 import { Failure } from './Failure';
 import { Loading } from './Loading';
 import { useNumber } from './Moment';
+import { SlowNote } from './SlowNote';
 import { pagesTranslationRef } from './translation';
 
 const DEBOUNCE_MS = 300;
@@ -60,6 +61,7 @@ export function ListFrame<TItem>(props: {
         <Failure title={texts.failed} error={error} onRetry={retry} />
       )}
       {(isBeyond || (loading && !isThere)) && <Loading />}
+      <SlowNote isPending={Boolean(loading && isThere)} />
       {isThere && found.items.length > 0 && (
         <>
           <div aria-busy={loading}>{children(found.items, loading)}</div>

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { type Action, ActionButton } from './ActionDialog';
 import { useFailureText } from './Failure';
 import { pagesTranslationRef } from './translation';
+import { useLaterFocus } from './useLaterFocus';
 
 /** Those of the shown items that are chosen. */
 export function useSelection<TItem>(
@@ -53,6 +54,7 @@ export function SelectedActions<TItem>(props: {
   const { chosen, choose } = selection;
   const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
+  const [group, focusGroup] = useLaterFocus<HTMLDivElement>();
 
   async function doEach(does: (item: TItem) => Promise<unknown>) {
     const left: TItem[] = [];
@@ -71,10 +73,17 @@ export function SelectedActions<TItem>(props: {
     if (problems.length > 0) {
       throw new Error(problems.join('\n'));
     }
+    // The button that asked for it is gone with the selection.
+    focusGroup();
   }
 
   return (
-    <div role="group" aria-label={t('selection.label')}>
+    <div
+      ref={group}
+      tabIndex={-1}
+      role="group"
+      aria-label={t('selection.label')}
+    >
       {chosen.length > 0 && (
         <Flex align="center" gap="2" style={{ flexWrap: 'wrap' }}>
           <Text role="status">

@@ -28,6 +28,7 @@ export {
   useSelection,
 } from './Selection';
 export { Skeleton } from './Skeleton';
+export { SlowNote } from './SlowNote';
 export { usePages } from './usePages';
 export { UnreadPage } from './UnreadPage';
 export { useRead } from './useRead';

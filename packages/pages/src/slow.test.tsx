@@ -2,8 +2,10 @@ import { ResponseError } from '@backstage/errors';
 import { errorApiRef } from '@backstage/frontend-plugin-api';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, screen } from '@testing-library/react';
+import { useState } from 'react';
 import { ActionDialog } from './ActionDialog';
 import { Failure } from './Failure';
+import { ListFrame } from './ListFrame';
 import { Loading } from './Loading';
 import { SLOW_MS } from './useIsSlow';
 
@@ -23,6 +25,34 @@ describe('a page whose backend does not answer', () => {
     expect(screen.queryByText(/has not answered/)).toBeNull();
     await wait(SLOW_MS);
     expect(screen.getByText(/has not answered yet/)).toBeVisible();
+  });
+
+  it('says so also where it goes to another page of a list', async () => {
+    function List() {
+      const [loading, setLoading] = useState(false);
+      return (
+        <ListFrame
+          state={{
+            value: { items: ['One'], totalItems: 2 },
+            loading,
+            retry: () => {},
+          }}
+          query={{ search: '', page: 1 }}
+          onQuery={() => setLoading(true)}
+          pageSize={1}
+          texts={{ failed: '', found: String, none: '' }}
+        >
+          {items => items}
+        </ListFrame>
+      );
+    }
+    await renderInTestApp(<List />);
+    await wait(SLOW_MS);
+    expect(screen.queryByText(/has not answered/)).toBeNull();
+    act(() => screen.getByRole('button', { name: 'Next page' }).click());
+    await wait(SLOW_MS);
+    expect(screen.getByText(/has not answered yet/)).toBeVisible();
+    expect(screen.getByText('One')).toBeVisible();
   });
 
   it('lets a dialog be closed that waits', async () => {

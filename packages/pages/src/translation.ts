@@ -8,6 +8,8 @@ export const pagesTranslationRef = createTranslationRef({
     slow: {
       loading:
         'The backend has not answered yet. This page goes on as soon as it does; you can leave it meanwhile.',
+      waiting:
+        'The backend has not answered yet. Leaving this page does not stop what was asked for.',
       doing:
         'The backend has not answered yet. Closing this does not stop what was asked for.',
     },

@@ -20,6 +20,7 @@ import {
   Moment,
   PageHeader,
   TextLink,
+  useLaterFocus,
   usePages,
 } from '@internal/pages';
 import type { Page, Version } from 'backstage-plugin-mockup-common';
@@ -83,7 +84,12 @@ function Versions(props: { read: ReadMockup }) {
   const chosen = (params.get('chosen')?.split(',') ?? []).filter(id =>
     items.some(each => each.id === id),
   );
-  const publishing = usePublishing(mockup, setSaid);
+  const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
+  const publishing = usePublishing(mockup, text => {
+    setSaid(text);
+    // The button that asked for it may be gone.
+    focusStatus();
+  });
   const review = useReview(mockup.id, setSaid);
   const commentsHref = useRouteRef(commentsRouteRef)?.({ id: mockup.id }) ?? '';
 
@@ -104,7 +110,7 @@ function Versions(props: { read: ReadMockup }) {
       />
       <Container>
         <Flex direction="column" gap="4" mb="6">
-          <div role="status">
+          <div role="status" ref={status} tabIndex={-1}>
             {restoring.notice}
             {said && <Text as="p">{said}</Text>}
           </div>

@@ -432,13 +432,33 @@ describe('the trash', () => {
       /“Start” was not restored.*database is away/,
     );
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
-    expect(await screen.findByText(/“Start” is back/)).toBeVisible();
+    const notice = await screen.findByText(/“Start” is back/);
     await waitFor(() =>
       expect(
         screen.queryByRole('button', { name: 'Restore Start' }),
       ).toBeNull(),
     );
+    expect(document.activeElement).toContainElement(notice);
     expect(screen.getByRole('button', { name: 'Restore Team' })).toBeVisible();
+  });
+
+  it('restores one mockup once, however often that is pressed', async () => {
+    const api = await trashed('Start');
+    const restoreNow = api.restoreMockup.getMockImplementation()!;
+    let restore = () => {};
+    api.restoreMockup.mockImplementation(async id => {
+      await new Promise<void>(resolve => {
+        restore = resolve;
+      });
+      return restoreNow(id);
+    });
+    await render(api, { at });
+    await userEvent.dblClick(
+      await screen.findByRole('button', { name: 'Restore Start' }),
+    );
+    expect(api.restoreMockup).toHaveBeenCalledTimes(1);
+    restore();
+    expect(await screen.findByText(/“Start” is back/)).toBeVisible();
   });
 
   it('says what the user may not do', async () => {
@@ -467,6 +487,8 @@ describe('the trash', () => {
       dialog.getByRole('button', { name: 'Delete for good' }),
     );
     expect(await screen.findByText('The trash is empty.')).toBeVisible();
+    const notice = screen.getByText(/“Start” is deleted for good/);
+    expect(document.activeElement).toContainElement(notice);
     expect(api.purgeMockup).toHaveBeenCalledWith('id-of-Start');
   });
 });

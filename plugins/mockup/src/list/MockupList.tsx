@@ -25,6 +25,7 @@ import {
   PageHeader,
   SearchInput,
   SelectedActions,
+  SlowNote,
   useListQuery,
   useSelection,
   useTask,
@@ -59,7 +60,7 @@ export function MockupList() {
   >();
   const close = () => setAsked(undefined);
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
-  const { failure, retry, run } = useTask();
+  const { isPending, failure, retry, run } = useTask();
   const trashHref = useRouteRef(trashRouteRef)?.();
   const creating = usePermission({ permission: mockupCreatePermission });
   const createButton = (
@@ -170,6 +171,7 @@ export function MockupList() {
             />
           </Flex>
           <div role="status">{notice && <Notice {...notice} />}</div>
+          <SlowNote isPending={isPending} />
           {failure && <Failure {...failure} onRetry={retry} />}
           <SelectedActions
             selection={selection}

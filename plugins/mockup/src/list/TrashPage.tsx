@@ -21,6 +21,8 @@ import {
   PageHeader,
   SearchInput,
   SelectedActions,
+  SlowNote,
+  useLaterFocus,
   useListQuery,
   useSelection,
   useTask,
@@ -58,18 +60,22 @@ export function TrashPage() {
   );
   const [purging, setPurging] = useState<TrashedMockup>();
   const [notice, setNotice] = useState('');
-  const { failure, retry, run } = useTask();
+  const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
+  const { isPending, isPendingOf, failure, retry, run } = useTask();
 
   const selection = useSelection(trash.value?.items ?? [], ({ id }) => id);
   const chosen = selection.chosen.length;
 
   function restore({ id, name }: TrashedMockup) {
     setNotice('');
-    return run(t('list.trash.restoreFailed', { name }), async () => {
+    const work = async () => {
       await mockupApi.restoreMockup(id);
       setNotice(t('list.done.restored', { name }));
+      // The button that asked for it goes with its row.
+      focusStatus();
       trash.retry();
-    });
+    };
+    return run(t('list.trash.restoreFailed', { name }), work, id);
   }
 
   return (
@@ -93,9 +99,10 @@ export function TrashPage() {
               placeholder={t('list.placeholder')}
             />
           </Flex>
-          <div role="status">
+          <div role="status" ref={status} tabIndex={-1}>
             {notice && <Alert status="success" icon title={notice} />}
           </div>
+          <SlowNote isPending={isPending} />
           {failure && <Failure {...failure} onRetry={retry} />}
           <SelectedActions
             selection={selection}
@@ -141,6 +148,7 @@ export function TrashPage() {
                     key={mockup.id}
                     mockup={mockup}
                     choice={selection.choiceOf(mockup)}
+                    isPending={isPendingOf(mockup.id)}
                     onRestore={() => restore(mockup)}
                     onPurge={() => setPurging(mockup)}
                   />
@@ -164,6 +172,7 @@ export function TrashPage() {
             setNotice(t('list.done.purged', { name: purging.name }));
             trash.retry();
           }}
+          onDone={focusStatus}
         />
       )}
     </>
@@ -173,10 +182,12 @@ export function TrashPage() {
 function TrashRow(props: {
   mockup: TrashedMockup;
   choice: Choice;
+  /** Whether it is being restored. */
+  isPending: boolean;
   onRestore: () => void;
   onPurge: () => void;
 }) {
-  const { mockup, onRestore, onPurge } = props;
+  const { mockup, isPending, onRestore, onPurge } = props;
   const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
     mockup;
   const { t } = useTranslationRef(mockupTranslationRef);
@@ -226,6 +237,7 @@ function TrashRow(props: {
           variant="secondary"
           size="small"
           isDisabled={isRefused}
+          isPending={isPending}
           aria-label={t('list.trash.restoreOf', { name })}
           onPress={onRestore}
         >

@@ -299,11 +299,11 @@ describe('the versions of a mockup', () => {
       }),
     );
     await userEvent.click(await button('Unpublish the page start'));
-    expect(
-      await screen.findByText(
-        'The page start is unpublished. Publish a version to have it again.',
-      ),
-    ).toBeVisible();
+    const takenBack = await screen.findByText(
+      'The page start is unpublished. Publish a version to have it again.',
+    );
+    // What had the focus is gone.
+    await waitFor(() => expect(takenBack.parentElement).toHaveFocus());
     expect(backend.pages.size).toBe(0);
   });
 

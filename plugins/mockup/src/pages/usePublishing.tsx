@@ -5,7 +5,7 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Link, Text } from '@backstage/ui';
-import { Failure, Moment, useRead, useTask } from '@internal/pages';
+import { Failure, Moment, SlowNote, useRead, useTask } from '@internal/pages';
 import {
   mockupPagePublishPermission,
   type PublishedPage,
@@ -41,15 +41,19 @@ export function usePublishing(
     version: Named;
     page?: PublishedPage;
   }>();
-  const { isPending, failure, run } = useTask();
+  const { isPending, isPendingOf, failure, run } = useTask();
   const pages = (read.value ?? []).filter(isPublished);
 
-  const change = async (failed: string, work: () => Promise<string>) => {
-    await run(failed, async () => onSaid(await work()));
+  const change = async (
+    of: string,
+    failed: string,
+    work: () => Promise<string>,
+  ) => {
+    await run(failed, async () => onSaid(await work()), of);
     read.retry();
   };
   const putOn = (version: Named, page: PublishedPage) =>
-    change(t('pages.publish.failed'), async () => {
+    change(version.id, t('pages.publish.failed'), async () => {
       const { path } = page;
       await api.publishPage(path, {
         mockupId: mockup.id,
@@ -58,7 +62,7 @@ export function usePublishing(
       return t('pages.publish.done', { title: titleOf(version), path });
     });
   const takeBack = (path: string) =>
-    change(t('pages.takeBack.failed'), async () => {
+    change(path, t('pages.takeBack.failed'), async () => {
       await api.takePageBack(path);
       return t('pages.takeBack.done', { path });
     });
@@ -74,7 +78,7 @@ export function usePublishing(
       <Button
         size="small"
         variant="secondary"
-        isDisabled={isPending}
+        isPending={isPendingOf(version.id)}
         aria-label={
           page && others.length === 0
             ? t('pages.publish.putOpen', { title, path: page.path })
@@ -100,6 +104,7 @@ export function usePublishing(
     /** The pages that the mockup has. */
     overview: (
       <>
+        <SlowNote isPending={isPending} />
         {failure && <Failure {...failure} />}
         {read.error && !read.loading && (
           <Failure
@@ -114,7 +119,7 @@ export function usePublishing(
               <PageOfMockup
                 key={page.path}
                 page={page}
-                isDisabled={isPending}
+                isPending={isPendingOf(page.path)}
                 onChange={
                   allowed
                     ? () =>
@@ -162,12 +167,12 @@ function isPublished(page: PublishedPage): page is Published {
 
 function PageOfMockup(props: {
   page: Published;
-  isDisabled: boolean;
+  isPending: boolean;
   /** Nothing for those who may not publish. */
   onChange?: () => void;
   onTakeBack: () => void;
 }) {
-  const { page, isDisabled, onChange, onTakeBack } = props;
+  const { page, isPending, onChange, onTakeBack } = props;
   const { path, title, publication } = page;
   const { t } = useTranslationRef(mockupTranslationRef);
   const href = useRouteRef(pageRouteRef)?.({ path }) ?? '';
@@ -191,7 +196,6 @@ function PageOfMockup(props: {
           <Button
             size="small"
             variant="secondary"
-            isDisabled={isDisabled}
             aria-label={t('pages.publish.changeOpen', { path })}
             onPress={onChange}
           >
@@ -200,7 +204,7 @@ function PageOfMockup(props: {
           <Button
             size="small"
             variant="secondary"
-            isDisabled={isDisabled}
+            isPending={isPending}
             aria-label={t('pages.takeBack.open', { path })}
             onPress={onTakeBack}
           >

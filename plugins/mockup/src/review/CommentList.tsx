@@ -11,7 +11,7 @@ interface CommentListProps {
   items: readonly LayoutItem[];
   nameOf: (item: LayoutItem) => string;
   mayDelete: (comment: MockupComment) => boolean;
-  isDisabled: boolean;
+  isPendingOf: (id: string) => boolean;
   onChoose: (item: string) => void;
   onResolve: (comment: MockupComment, resolved: boolean) => void;
   onDelete: (comment: MockupComment) => void;
@@ -52,7 +52,7 @@ function List(props: CommentListProps) {
 }
 
 function Comment(props: CommentListProps & { comment: MockupComment }) {
-  const { comment, items, nameOf, mayDelete, isDisabled } = props;
+  const { comment, items, nameOf, mayDelete, isPendingOf } = props;
   const { onChoose, onResolve, onDelete } = props;
   const { item: itemId, text, author, createdAt, resolvedBy } = comment;
   const { t } = useTranslationRef(mockupTranslationRef);
@@ -60,7 +60,7 @@ function Comment(props: CommentListProps & { comment: MockupComment }) {
   const action = {
     size: 'small',
     variant: 'secondary',
-    isDisabled,
+    isPending: isPendingOf(comment.id),
   } as const;
   return (
     <li className={styles.comment}>

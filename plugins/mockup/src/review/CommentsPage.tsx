@@ -6,7 +6,13 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
-import { Failure, PageHeader, useTask } from '@internal/pages';
+import {
+  Failure,
+  PageHeader,
+  SlowNote,
+  useLaterFocus,
+  useTask,
+} from '@internal/pages';
 import {
   allItems,
   type LayoutItem,
@@ -66,7 +72,8 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   /** The item that is commented on; the whole where there is none. */
   const [chosen, setChosen] = useState<string>();
   const [said, setSaid] = useState('');
-  const { isPending, failure, run } = useTask();
+  const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
+  const { isPending, isPendingOf, failure, run } = useTask();
   const layout = mockup.latestVersion?.layoutData ?? NO_ITEMS;
   const items = useMemo(
     () => allItems(layout).map(({ item }) => item),
@@ -74,17 +81,25 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   );
 
   /** @returns whether it was done; the page says so either way */
-  const change = (
+  const attempt = (
     failed: string,
     done: string,
     work: () => Promise<(before: MockupComment[]) => MockupComment[]>,
-  ): Promise<boolean> =>
-    run(failed, async () => {
+    of?: string,
+  ): Promise<boolean> => {
+    setSaid('');
+    const change = async () => {
       setComments(await work());
       setSaid(done);
-    });
+      if (of !== undefined) {
+        // The button that asked for it goes with its comment, or to those that are resolved.
+        focusStatus();
+      }
+    };
+    return run(failed, change, of);
+  };
   const say = (text: string) =>
-    change(t('review.failedTo.say'), t('review.said'), async () => {
+    attempt(t('review.failedTo.say'), t('review.said'), async () => {
       const comment = await api.createComment(mockup.id, {
         text,
         ...(chosen !== undefined && { item: chosen }),
@@ -92,19 +107,25 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
       return before => [...before, comment];
     });
   const resolve = ({ id }: MockupComment, resolved: boolean) =>
-    change(
+    attempt(
       t('review.failedTo.resolve'),
       t(resolved ? 'review.done.resolved' : 'review.done.reopened'),
       async () => {
         const changed = await api.updateComment(mockup.id, id, { resolved });
         return before => before.map(each => (each.id === id ? changed : each));
       },
+      id,
     );
   const remove = ({ id }: MockupComment) =>
-    change(t('review.failedTo.delete'), t('review.done.deleted'), async () => {
-      await api.deleteComment(mockup.id, id);
-      return before => before.filter(each => each.id !== id);
-    });
+    attempt(
+      t('review.failedTo.delete'),
+      t('review.done.deleted'),
+      async () => {
+        await api.deleteComment(mockup.id, id);
+        return before => before.filter(each => each.id !== id);
+      },
+      id,
+    );
 
   const openOf = useMemo(() => {
     const counts = new Map<string, number>();
@@ -160,7 +181,10 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
       <Container>
         <div className={styles.page}>
           <div className={styles.talk}>
-            <div role="status">{said && <Text as="p">{said}</Text>}</div>
+            <div role="status" ref={status} tabIndex={-1}>
+              {said && <Text as="p">{said}</Text>}
+            </div>
+            <SlowNote isPending={isPending} />
             {failure && <Failure {...failure} />}
             <CommentForm
               items={items}
@@ -175,7 +199,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
               items={items}
               nameOf={nameOfItem}
               mayDelete={({ author }) => mayDelete || author === me}
-              isDisabled={isPending}
+              isPendingOf={isPendingOf}
               onChoose={setChosen}
               onResolve={resolve}
               onDelete={remove}

@@ -228,7 +228,9 @@ describe('the comments of a mockup', () => {
       ),
     ).toBeVisible();
     await userEvent.click(await button(`Resolve the comment of ${ANNA}`));
-    expect(await screen.findByText('The comment is resolved.')).toBeVisible();
+    const resolved = await screen.findByText('The comment is resolved.');
+    // What had the focus is gone.
+    await waitFor(() => expect(resolved.parentElement).toHaveFocus());
     expect(screen.getByText('1 resolved comment')).toBeVisible();
     expect(backend.api.updateComment).toHaveBeenCalledWith(
       backend.mockup.id,
@@ -244,7 +246,8 @@ describe('the comments of a mockup', () => {
     backend.say('Mine', { author: ME });
     await backend.renderComments();
     await userEvent.click(await button(`Delete the comment of ${ME}`));
-    expect(await screen.findByText('The comment is deleted.')).toBeVisible();
+    const deleted = await screen.findByText('The comment is deleted.');
+    await waitFor(() => expect(deleted.parentElement).toHaveFocus());
     expect(screen.queryByText('Mine')).not.toBeInTheDocument();
     expect(
       screen.queryByRole('button', { name: `Delete the comment of ${ANNA}` }),

@@ -1,7 +1,7 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Text } from '@backstage/ui';
-import { Failure, useRead, useTask } from '@internal/pages';
+import { Failure, SlowNote, useRead, useTask } from '@internal/pages';
 import {
   mockupReviewPermission,
   type Version,
@@ -22,18 +22,19 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
     resourceRef: mockupId,
   });
   const read = useRead(async () => api.getReview(mockupId), [api, mockupId]);
-  const { isPending, failure, run } = useTask();
+  const { isPending, isPendingOf, failure, run } = useTask();
 
   const mark = async (version: Version, isReady: boolean) => {
     const title = titleOf(version);
-    await run(t('review.failedTo.ready'), async () => {
+    const work = async () => {
       if (isReady) {
         await api.markReady(mockupId, version.id);
       } else {
         await api.unmarkReady(mockupId, version.id);
       }
       onSaid(t(`review.ready.${isReady ? 'marked' : 'unmarked'}`, { title }));
-    });
+    };
+    await run(t('review.failedTo.ready'), work, version.id);
     read.retry();
   };
 
@@ -55,7 +56,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
           <Button
             size="small"
             variant="secondary"
-            isDisabled={isPending}
+            isPending={isPendingOf(version.id)}
             aria-label={t(
               ready ? 'review.ready.unmarkOf' : 'review.ready.markOf',
               { title },
@@ -86,6 +87,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
             onRetry={read.retry}
           />
         )}
+        <SlowNote isPending={isPending} />
         {failure && <Failure {...failure} />}
       </>
     ),

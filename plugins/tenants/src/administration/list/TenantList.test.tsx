@@ -131,6 +131,10 @@ describe('the list of tenants', () => {
     );
     await waitFor(() => expect(dialog).not.toBeInTheDocument());
     expect(api.restoreTenant).toHaveBeenCalledWith('gone');
+    // What had the focus is gone with the selection.
+    await waitFor(() =>
+      expect(screen.getByRole('group', { name: 'Selection' })).toHaveFocus(),
+    );
 
     api.listTenantSummaries.mockResolvedValue(page(summaryOf('acme')));
     await userEvent.type(searchField(), 'a');

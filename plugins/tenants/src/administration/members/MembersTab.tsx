@@ -8,6 +8,7 @@ import {
   ActionDialog,
   Failure,
   ListFrame,
+  SlowNote,
   statusOf,
   useLaterFocus,
   useListQuery,
@@ -46,7 +47,7 @@ export function MembersTab({ slug }: { slug: string }) {
   );
   const [question, setQuestion] = useState<Question>();
   const [pending, setPending] = useState<string>();
-  const { failure, run } = useTask();
+  const { isPending, failure, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const adding = useRef<HTMLDivElement>(null);
@@ -123,6 +124,7 @@ export function MembersTab({ slug }: { slug: string }) {
         <div role="status">
           {announcement && <Text color="secondary">{announcement}</Text>}
         </div>
+        <SlowNote isPending={isPending} />
         {failure && <Failure {...failure} />}
         <ListFrame
           state={members}
