@@ -65,14 +65,9 @@ function createPool(
   return pool;
 }
 
-function open(
-  max: number,
-  limits: Partial<SessionLimits> = {},
-  maxPerTenant: number | undefined = max,
-) {
+function open(max: number, limits: Partial<SessionLimits> = {}) {
   const pool = createPool({
     max,
-    maxPerTenant,
     limits: { keepMs: AGES, turnMs: AGES, turnUses: 0, lingerMs: 0, ...limits },
   });
   const [acme, globex, initech] = TENANTS.map(
@@ -195,8 +190,8 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
     });
 
     it('no more than half of the sessions while another one waits', async () => {
-      const { acme, globex, pool } = open(4);
-      const holds = await Promise.all([acme, acme, acme, acme].map(hold));
+      const { acme, globex, pool } = open(2);
+      const holds = await Promise.all([acme, acme].map(hold));
       const got: string[] = [];
       let free = () => {};
       const isFree = new Promise<void>(resolve => {
@@ -214,8 +209,8 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       for (const { release } of holds) {
         await release();
       }
-      await waitUntil('four', () => got.length === 4);
-      expect(got.sort()).toEqual(['acme', 'acme', 'globex', 'globex']);
+      await waitUntil('two', () => got.length === 2);
+      expect(got.sort()).toEqual(['acme', 'globex']);
       free();
       await Promise.all(waiting);
     });
@@ -223,14 +218,14 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
 
   describe('keeps sessions from a tenant that has its share in use', () => {
     it('so that one that becomes active finds some', async () => {
-      const { acme, globex, pool } = open(4, {}, 3);
-      const holds = await Promise.all([acme, acme, acme].map(hold));
+      const { acme, globex, pool } = open(4);
+      const holds = await Promise.all([acme, acme].map(hold));
       const more = [noteOf(acme), noteOf(acme)];
       await waitUntil('both', () => pool.stats().waiting === 2);
-      expect(pool.stats()).toMatchObject({ used: 3, waiting: 2 });
+      expect(pool.stats()).toMatchObject({ used: 2, waiting: 2 });
       // Nobody has given anything back.
       await expect(noteOf(globex)).resolves.toBe('globex');
-      expect(pool.stats()).toMatchObject({ used: 3, waiting: 2 });
+      expect(pool.stats()).toMatchObject({ used: 2, waiting: 2 });
       // Nor do statements of no tenant count.
       await expect(pool.query('select 1 as one', [])).resolves.toEqual([
         { one: 1 },
@@ -238,18 +233,40 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
 
       await holds[0].release();
       await expect(Promise.all(more)).resolves.toEqual(['acme', 'acme']);
-      await Promise.all([holds[1].release(), holds[2].release()]);
+      await holds[1].release();
     });
 
     it('and says so to what has waited for too long', async () => {
-      const { acme } = open(4, { waitMs: 50 }, 1);
+      const { acme } = open(4, { waitMs: 50 });
       // PostgreSQL may take longer than that to open the session.
-      const { release } = await eventually(() => hold(acme));
+      const holds = [
+        await eventually(() => hold(acme)),
+        await eventually(() => hold(acme)),
+      ];
       await expect(noteOf(acme)).rejects.toThrow(
-        "The tenant's engine has all of the 1 sessions in use that one tenant may have",
+        "The tenant's engine has all of the 2 sessions in use that one tenant may have",
       );
-      await release();
+      await Promise.all(holds.map(({ release }) => release()));
     });
+  });
+
+  it('takes sessions back from tenants whose tables are locked, and others go on', async () => {
+    const { acme, globex, initech, pool } = open(2, { lockMs: 100 });
+    await client.query('begin; lock table acme.notes, globex.notes');
+    try {
+      const stuck = [acme, globex].map(noteOf).map(failureOf);
+      await waitUntil('both', () => pool.stats().used === 2);
+      await expect(
+        withDeadline('another tenant', noteOf(initech)),
+      ).resolves.toBe('initech');
+      await expect(Promise.all(stuck)).resolves.toMatchObject([
+        { code: '55P03' },
+        { code: '55P03' },
+      ]);
+    } finally {
+      await client.query('rollback');
+    }
+    await expect(noteOf(acme)).resolves.toBe('acme');
   });
 
   describe('ends a session', () => {

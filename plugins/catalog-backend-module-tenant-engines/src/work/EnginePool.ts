@@ -12,12 +12,6 @@ import {
 } from './LazyConnection';
 import { type PoolStats, type SessionLimits, SessionPool } from './SessionPool';
 
-const LEAST_SHARE = 2;
-
-function shareOf(max: number): number {
-  return Math.max(LEAST_SHARE, Math.floor(max / 2));
-}
-
 /** The tenant of a schema such as `tenant_<id without dashes>_<plugin>`. */
 function tenantOf(schema: string): string | undefined {
   const parts = /^tenant_(.{8})(.{4})(.{4})(.{4})(.{12})(_|$)/.exec(schema);
@@ -42,8 +36,6 @@ interface EnginePoolOptions {
   limits?: Partial<SessionLimits>;
   /** Connections for all engines together. */
   max: number;
-  /** The maximum that one tenant may use; by default half of them, at least two. */
-  maxPerTenant?: number;
   logger: LoggerService;
   /** Called with the milliseconds for which a tenant had a connection. */
   onWork?: (tenantId: string, ms: number) => void;
@@ -76,7 +68,6 @@ export class EnginePool {
     );
     this.#sessions = new SessionPool({
       ...options,
-      maxPerSchema: options.maxPerTenant ?? shareOf(options.max),
       applicationName,
       connection: this.#connection,
     });

@@ -27,13 +27,11 @@ const CLOSE_MS = 5_000;
 const LEAVES_STATE =
   /(^|;)\s*(set\s+(?!local\b|transaction\b)|reset|discard|listen|prepare|do|call|load)\b|\b(search_path|set_config|pg_(try_)?advisory_lock(_shared)?|temp(orary)?\s+(table|view|sequence)|with\s+hold)\b/i;
 
-// What plugins rely on, whatever the database or the login is given for its sessions. How
-// long a statement may take is the operator's to say.
-const SETTINGS = sessionSettings({ row_security: 'on' });
-
 interface SessionOptions {
   connection: ClientConfig;
   applicationName: string;
+  /** How long a statement waits for a lock, in milliseconds. */
+  lockMs: number;
   /** Called when the connection was lost, or after an unexpected message of PostgreSQL. */
   onLost: (session: Session, error: Error) => void;
 }
@@ -56,7 +54,7 @@ export class Session {
   #isLost = false;
 
   static async open(options: SessionOptions): Promise<Session> {
-    const { applicationName, connection } = options;
+    const { applicationName, connection, lockMs } = options;
     const client = new Client({
       keepAlive: true,
       // Otherwise a vanished server would be noticed only after TCP's own timeout.
@@ -83,7 +81,11 @@ export class Session {
                 pg_catalog.set_config('application_name', $1, false)`,
         [applicationName],
       );
-      await client.query(SETTINGS);
+      // What plugins rely on, whatever the database or the login is given for its sessions.
+      // How long a statement may work is the operator's to say.
+      await client.query(
+        sessionSettings({ row_security: 'on', lock_timeout: `${lockMs}` }),
+      );
       if (lost) {
         throw lost;
       }
@@ -255,7 +257,7 @@ export class Session {
  */
 export async function requireSessionPooling(
   session: Session,
-  options: Omit<SessionOptions, 'onLost'>,
+  options: Pick<SessionOptions, 'connection' | 'applicationName'>,
 ): Promise<void> {
   const client = new Client({
     ...options.connection,

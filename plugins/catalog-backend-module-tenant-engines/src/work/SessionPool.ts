@@ -26,6 +26,11 @@ export interface PoolStats {
 export interface SessionLimits {
   /** How long a request for a session waits. */
   waitMs: number;
+  /**
+   * How long a statement waits for a lock. A tenant whose tables are locked keeps its sessions
+   * for as long, and then they go to others.
+   */
+  lockMs: number;
   /** After how long without use a session is closed. */
   idleMs: number;
   /**
@@ -52,6 +57,8 @@ export interface SessionLimits {
 
 const LIMITS: SessionLimits = {
   waitMs: 60_000,
+  // More than the 10 s for which `partition` blocks writers by default.
+  lockMs: 15_000,
   idleMs: 30_000,
   keepMs: 200,
   turnUses: 50,
@@ -64,12 +71,12 @@ const LIMITS: SessionLimits = {
 /** How long sessions at work have to come back when the pool closes. */
 const CLOSE_MS = 10_000;
 
+const LEAST_SHARE = 2;
+
 interface SessionPoolOptions {
   connection: ClientConfig;
   applicationName: string;
   max: number;
-  /** How many of these may work in one schema at a time. */
-  maxPerSchema: number;
   limits?: Partial<SessionLimits>;
   logger: LoggerService;
 }
@@ -136,12 +143,14 @@ interface Idle {
  *
  * **Fairness.** A session whose turn is over goes to the tenant that holds the fewest, and among
  * equals in turn, whatever the number of their requests. So none gets more than half while
- * another waits for longer than a turn. And none gets more than `maxPerSchema`, also while no other waits: what it has
- * more waits for its own, and a tenant that becomes active finds a session.
+ * another waits for longer than a turn. And none gets more than half (two at least), also while no other waits: what it
+ * has more waits for its own, and a tenant that becomes active finds a session.
  */
 export class SessionPool {
   readonly #options: SessionPoolOptions;
   readonly #limits: SessionLimits;
+  /** How many sessions may work in one schema at a time. */
+  readonly #share: number;
   /** Sessions outlive the request for which they are opened. */
   readonly #context = new AsyncResource('SessionPool');
   /** The one used last is the last. */
@@ -165,6 +174,7 @@ export class SessionPool {
   constructor(options: SessionPoolOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
+    this.#share = Math.max(LEAST_SHARE, Math.floor(options.max / 2));
   }
 
   get stats(): PoolStats {
@@ -385,6 +395,7 @@ export class SessionPool {
     const session: Session = await this.#context.runInAsyncScope(() =>
       Session.open({
         ...this.#options,
+        lockMs: this.#limits.lockMs,
         onLost: (lost, error) => this.#lose(lost, error),
       }),
     );
@@ -448,9 +459,7 @@ export class SessionPool {
 
   /** Statements that name their schemas are of no tenant. */
   #isBelowShare(schema: Schema): boolean {
-    return (
-      schema === undefined || this.#countOf(schema) < this.#options.maxPerSchema
-    );
+    return schema === undefined || this.#countOf(schema) < this.#share;
   }
 
   #countOf(schema: Schema): number {
@@ -471,7 +480,7 @@ export class SessionPool {
     if (waiting > 0 && !this.#isBelowShare(schema)) {
       return new ServiceUnavailableError(
         `The tenant's engine has all of the ${
-          this.#options.maxPerSchema
+          this.#share
         } sessions in use that one tenant may have`,
       );
     }
