@@ -4,7 +4,7 @@ import {
   engineSchemaOf,
 } from 'backstage-catalog-tenancy-migrations';
 import { type ClientConfig, escapeIdentifier } from 'pg';
-import { TablesSession } from '../tables/TablesSession';
+import { LOCKED_TABLES, TablesSession } from '../tables/TablesSession';
 
 /** How long a start waits for another process that starts the same instance. */
 const PATIENCE_MS = 60_000;
@@ -70,14 +70,15 @@ export class PluginSchemas {
     start: () => Promise<T>,
   ): Promise<T> {
     const name = this.nameOf(tenantId);
+    const wait = { patienceMs: PATIENCE_MS, signal };
     return this.#withSession(async session => {
-      await session.lock(name, {
-        scope: 'session',
-        patienceMs: PATIENCE_MS,
-        signal,
-      });
+      await session.lock(name, { scope: 'session', ...wait });
       await this.#create(session, name);
-      await unlockMigrations(session, name);
+      await session.withLockRetries(
+        `Preparing the schema "${name}"`,
+        wait,
+        () => unlockMigrations(session, name),
+      );
       const instance = await start();
       try {
         // Without its session, the lock was not held to the end.
@@ -101,7 +102,10 @@ export class PluginSchemas {
     );
   }
 
-  /** Those of them whose table has such rows. It reads each table that is there, many at once. */
+  /**
+   * Those of them whose table has such rows, or is locked, for which no other tenant waits. It
+   * reads each table that is there, many at once.
+   */
   async listWithRows({
     table,
     where,
@@ -109,31 +113,44 @@ export class PluginSchemas {
     table: string;
     where: string;
   }): Promise<{ tenantId: string }[]> {
-    return this.#withSession(async session => {
-      const schemas = await session.query<{ id: string; name: string }>(
-        `select substr(n.nspname, 8, 32)::uuid::text as id, n.nspname as name
-           from pg_catalog.pg_namespace n
-           join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $2
-          where n.nspname ~ $1`,
-        [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`, table],
-      );
-      const found: { tenantId: string }[] = [];
-      for (let at = 0; at < schemas.length; at += TABLES_PER_QUERY) {
-        const looks = schemas.slice(at, at + TABLES_PER_QUERY).map(
-          ({ id, name }) =>
-            `select '${id}' as "tenantId" where exists (
-                 select from ${escapeIdentifier(name)}.${escapeIdentifier(
-              table,
-            )} where ${where})`,
-        );
-        found.push(
-          ...(await session.query<{ tenantId: string }>(
-            looks.join(' union all '),
-          )),
-        );
-      }
-      return found;
-    });
+    return this.#withSession(session =>
+      session.withLockRetries(
+        `Looking for work of the plugin '${this.#pluginId}'`,
+        { patienceMs: PATIENCE_MS },
+        async () => {
+          const schemas = await session.query<{
+            tenantId: string;
+            name: string;
+            isLocked: boolean;
+          }>(
+            `select substr(n.nspname, 8, 32)::uuid::text as "tenantId", n.nspname as name,
+                    c.oid in ${LOCKED_TABLES} as "isLocked"
+               from pg_catalog.pg_namespace n
+               join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = $2
+              where n.nspname ~ $1`,
+            [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`, table],
+          );
+          const looks = schemas.map(({ tenantId, name, isLocked }) => {
+            const from = [name, table].map(escapeIdentifier).join('.');
+            return `select '${tenantId}' as "tenantId"${
+              isLocked
+                ? ''
+                : ` where exists (select from ${from} where ${where})`
+            }`;
+          });
+          const found: { tenantId: string }[] = [];
+          while (looks.length > 0) {
+            const some = looks.splice(0, TABLES_PER_QUERY);
+            found.push(
+              ...(await session.query<(typeof found)[0]>(
+                some.join(' union all '),
+              )),
+            );
+          }
+          return found;
+        },
+      ),
+    );
   }
 
   /**

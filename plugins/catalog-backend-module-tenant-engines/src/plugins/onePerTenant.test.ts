@@ -22,6 +22,7 @@ import {
   eventually,
   waitUntil,
   withClient,
+  withDeadline,
 } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
@@ -284,6 +285,27 @@ describe.each(databases.eachSupportedId())(
       await eventually(async () =>
         expect((await notesOf('purged')).notes).toEqual([]),
       );
+    });
+
+    it('finds which tenants have work while the tables of one are locked, which counts as one of them', async () => {
+      for (const tenant of ['acme', 'initech']) {
+        await send(tenant, 'POST', 'notes/work').expect(201);
+      }
+      const schemas = new PluginSchemas({
+        connection: databaseOf('notes'),
+        pluginId: 'notes',
+      });
+      await withClient(databaseOf('notes'), async client => {
+        const schema = schemas.nameOf(ids.get('acme')!);
+        await client.query(`begin; lock table "${schema}".notes`);
+        const found = await withDeadline(
+          'the tenants',
+          schemas.listWithRows({ table: 'notes', where: `text = 'work'` }),
+        );
+        expect(found.map(({ tenantId }) => tenantId).sort()).toEqual(
+          [ids.get('acme'), ids.get('initech')].sort(),
+        );
+      });
     });
 
     it('answers 503 with the reason where an instance can not start, and serves all others', async () => {

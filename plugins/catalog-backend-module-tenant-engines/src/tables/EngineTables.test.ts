@@ -224,6 +224,23 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     expect(await database.tables().list()).toHaveLength(1);
   });
 
+  it('are not waited for where others have locked them for longer than there is patience', async () => {
+    const database = await create();
+    const tenantId = randomUUID();
+    await database.tables().provision(tenantId);
+    await database.use(async client => {
+      await client.query(
+        `begin; lock table ${engineSchemaOf(tenantId)}.knex_migrations`,
+      );
+      await expect(
+        withDeadline(
+          'the refusal',
+          database.tables().provision(tenantId, { patienceMs: 200 }),
+        ),
+      ).rejects.toThrow('Look for long ones in pg_stat_activity');
+    });
+  });
+
   it('need rights of the login, and say which', async () => {
     const database = await create();
     const user = `alone_${randomUUID().replaceAll('-', '')}`;

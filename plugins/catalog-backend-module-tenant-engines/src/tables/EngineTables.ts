@@ -75,21 +75,28 @@ export class EngineTables {
    * transaction. Does nothing if the schema exists.
    *
    * @returns the version of the tables that it has found, or `created`
+   * @throws the reason of the signal, which ends it at once
    */
-  async provision(tenantId: string): Promise<TablesVersion | 'created'> {
+  async provision(
+    tenantId: string,
+    options: Partial<WaitOptions> = {},
+  ): Promise<TablesVersion | 'created'> {
     const schema = schemaOf(tenantId);
-    const { patienceMs } = this.options;
-    return this.withSession(async session => {
+    const title = titleOf(tenantId);
+    return this.withRetries(`Preparing ${title}`, options, async session => {
       if (await hasTables(session, schema)) {
         return this.versionOf(session, schema);
       }
       return session.transaction(async () => {
-        await session.lock(schema, { scope: 'transaction', patienceMs });
+        await session.lock(schema, {
+          scope: 'transaction',
+          ...this.waitOf(options),
+        });
         if (await hasTables(session, schema)) {
           return this.versionOf(session, schema);
         }
         await session.query(`create schema ${escapeIdentifier(schema)}`);
-        await this.migrate(session, { schema, title: titleOf(tenantId) });
+        await this.migrate(session, { schema, title });
         await this.attach(session, tenantId, schema);
         await revokeAll(session, schema);
         return 'created' as const;
@@ -142,28 +149,25 @@ export class EngineTables {
   ): Promise<void> {
     const schema = schemaOf(tenantId);
     const title = titleOf(tenantId);
-    const { patienceMs = this.options.patienceMs, signal } = options;
-    const wait = { patienceMs, signal };
-    await this.withSession(session =>
-      session.endOnAbort(signal, () =>
-        session.withLockRetries(`Migrating ${title}`, wait, () =>
-          session.transaction(async () => {
-            await session.lock(schema, { scope: 'transaction', ...wait });
-            if (!(await hasTables(session, schema))) {
-              throw new EngineTablesError(
-                `The tenant ${tenantId} has no tables of its own to upgrade`,
-              );
-            }
-            if ((await this.versionOf(session, schema)) === 'current') {
-              return;
-            }
-            await lockTables(session, schema);
-            await this.migrate(session, { schema, title }, name =>
-              this.restoreTriggers(session, { tenantId, schema, name }),
-            );
-          }),
-        ),
-      ),
+    await this.withRetries(`Migrating ${title}`, options, session =>
+      session.transaction(async () => {
+        await session.lock(schema, {
+          scope: 'transaction',
+          ...this.waitOf(options),
+        });
+        if (!(await hasTables(session, schema))) {
+          throw new EngineTablesError(
+            `The tenant ${tenantId} has no tables of its own to upgrade`,
+          );
+        }
+        if ((await this.versionOf(session, schema)) === 'current') {
+          return;
+        }
+        await lockTables(session, schema);
+        await this.migrate(session, { schema, title }, name =>
+          this.restoreTriggers(session, { tenantId, schema, name }),
+        );
+      }),
     );
   }
 
@@ -286,6 +290,25 @@ export class EngineTables {
       const knex = session.knex({ warn: message => logger.warn(message) });
       await withOwnCatalogs(session, () => knex.migrate.latest({ directory }));
     });
+  }
+
+  /** Work that others' locks on the tables do not hold up for longer than there is patience. */
+  private withRetries<T>(
+    title: string,
+    options: Partial<WaitOptions>,
+    work: (session: TablesSession) => Promise<T>,
+  ): Promise<T> {
+    return this.withSession(session =>
+      session.endOnAbort(options.signal, () =>
+        session.withLockRetries(title, this.waitOf(options), () =>
+          work(session),
+        ),
+      ),
+    );
+  }
+
+  private waitOf({ patienceMs, signal }: Partial<WaitOptions>): WaitOptions {
+    return { patienceMs: patienceMs ?? this.options.patienceMs, signal };
   }
 
   private migrations(): Promise<string[]> {

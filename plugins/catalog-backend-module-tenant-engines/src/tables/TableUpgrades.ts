@@ -7,8 +7,8 @@ import type { EngineTables } from './EngineTables';
 const PROVISIONS = 4;
 
 /**
- * How long one tenant's upgrade retries for locks that others hold, while other tenants wait.
- * Its engine then starts again after a pause, and so does the upgrade.
+ * How long one tenant's tables are tried for, if others hold locks on them, while other tenants
+ * wait. Its engine then starts again after a pause, and this with it.
  */
 const PATIENCE_MS = 10_000;
 
@@ -41,7 +41,7 @@ export class TableUpgrades {
   async ready(tenant: ActiveTenant, signal: AbortSignal): Promise<void> {
     const { tenantId } = tenant;
     const found = await this.#provisions.run(tenantId, signal, () =>
-      this.#tables.provision(tenantId),
+      this.#tables.provision(tenantId, { patienceMs: PATIENCE_MS, signal }),
     );
     if (found === 'newer') {
       // Throws, with what to do.

@@ -320,6 +320,16 @@ export class TablesSession {
   }
 }
 
+/**
+ * SQL of the oids of tables for which a statement that reads them would wait: others have locked
+ * them exclusively, or are about to.
+ */
+export const LOCKED_TABLES = `(
+  select l.relation from pg_catalog.pg_locks l
+    join pg_catalog.pg_database d on d.oid = l.database
+   where d.datname = pg_catalog.current_database()
+     and l.locktype = 'relation' and l.mode = 'AccessExclusiveLock')`;
+
 /** Whether work on tables failed because of the locks of others. */
 export function isLockFailure(error: unknown): boolean {
   return hasCode(error, ...LOCK_FAILURES);
