@@ -22,6 +22,7 @@ import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
+import { readPage } from '../tenants/readPage';
 
 const MOST_INVITATIONS = 500;
 const KEPT_DAYS = 90;
@@ -78,23 +79,21 @@ export class TenantInvitationStore {
     tenantSlug: string,
     page: ListMembers = {},
   ): Promise<{ items: TenantInvitation[]; totalItems: number }> {
-    const { limit, offset } = parseInput(pageSchema, page, 'query');
+    const parsed = parseInput(pageSchema, page, 'query');
     const { pool } = this.#database;
     const { tenant_id } = await findActiveTenant(pool, {
       tenant_slug: tenantSlug,
     });
-    const rows = await pool.query<InvitationRow>(knex =>
-      knex('tenant_invitations')
-        .select(knex.raw(COLUMNS))
-        .where({ tenant_id })
-        .orderBy([{ column: 'created_at', order: 'desc' }, 'invitation_id'])
-        .limit(limit)
-        .offset(offset),
+    const { items, totalItems } = await readPage<InvitationRow>(
+      pool,
+      parsed,
+      knex => knex('tenant_invitations').where({ tenant_id }),
+      (invitations, knex) =>
+        invitations
+          .select(knex.raw(COLUMNS))
+          .orderBy([{ column: 'created_at', order: 'desc' }, 'invitation_id']),
     );
-    const [{ count }] = await pool.query<{ count: string }>(knex =>
-      knex('tenant_invitations').where({ tenant_id }).count({ count: '*' }),
-    );
-    return { items: rows.map(toInvitation), totalItems: Number(count) };
+    return { items: items.map(toInvitation), totalItems };
   }
 
   /**

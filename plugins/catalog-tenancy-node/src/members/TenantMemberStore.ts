@@ -9,6 +9,7 @@ import type { AdminDatabase } from '../database/AdminDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant } from '../tenants/activeTenant';
+import { readPage } from '../tenants/readPage';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
 import {
   assertStillAdmin,
@@ -84,24 +85,19 @@ export class TenantMemberStore {
     tenantSlug: string,
     page: ListMembers = {},
   ): Promise<{ items: TenantMember[]; totalItems: number }> {
-    const { limit, offset } = parseInput(pageSchema, page, 'query');
+    const parsed = parseInput(pageSchema, page, 'query');
     const tenantId = await this.#findActive(tenantSlug);
-    const rows = await this.#database.pool.query<MemberRow>(knex =>
-      knex('tenant_members')
-        .select(MEMBER_COLUMNS)
-        .where('tenant_id', tenantId)
-        // The same order under every collation of the database.
-        .orderByRaw('principal collate "C"')
-        .limit(limit)
-        .offset(offset),
+    const { items, totalItems } = await readPage<MemberRow>(
+      this.#database.pool,
+      parsed,
+      knex => knex('tenant_members').where('tenant_id', tenantId),
+      members =>
+        members
+          .select(MEMBER_COLUMNS)
+          // The same order under every collation of the database.
+          .orderByRaw('principal collate "C"'),
     );
-    const [{ count }] = await this.#database.pool.query<{ count: string }>(
-      knex =>
-        knex('tenant_members')
-          .where('tenant_id', tenantId)
-          .count({ count: '*' }),
-    );
-    return { items: rows.map(toMember), totalItems: Number(count) };
+    return { items: items.map(toMember), totalItems };
   }
 
   /**

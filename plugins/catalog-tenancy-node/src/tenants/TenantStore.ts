@@ -25,6 +25,7 @@ import {
 import type { TenantDirectory } from './TenantDirectory';
 import { notifyStatement } from './ChangeListener';
 import { LIMIT_NAMES } from './limits';
+import { readPage } from './readPage';
 
 export type { CreateTenant, ListTenants, UpdateTenant };
 
@@ -100,38 +101,31 @@ export class TenantStore {
   async list(
     options: ListTenants = {},
   ): Promise<{ items: Tenant[]; totalItems: number }> {
-    const { deleted, limit, offset, search } = parseInput(
+    const { deleted, search, ...page } = parseInput(
       listTenantsSchema,
       options,
       'query',
     );
-    // A search scans the registry, which has one row for each tenant.
-    const matching = (knex: Knex) =>
-      knex('tenants').where(tenants => {
-        if (!deleted) {
-          tenants.whereNull('deleted_at');
-        }
-        if (search) {
-          tenants.where(text => containsText(text, search));
-        }
-      });
-    const rows = await this.options.pool.query<TenantRow>(knex =>
-      matching(knex)
-        .select(TENANT_COLUMNS)
-        // The same order under every collation of the database.
-        .orderByRaw('tenant_slug collate "C"')
-        .limit(limit)
-        .offset(offset),
+    const { items, totalItems } = await readPage<TenantRow>(
+      this.options.pool,
+      page,
+      // A search scans the registry, which has one row for each tenant.
+      knex =>
+        knex('tenants').where(tenants => {
+          if (!deleted) {
+            tenants.whereNull('deleted_at');
+          }
+          if (search) {
+            tenants.where(text => containsText(text, search));
+          }
+        }),
+      tenants =>
+        tenants
+          .select(TENANT_COLUMNS)
+          // The same order under every collation of the database.
+          .orderByRaw('tenant_slug collate "C"'),
     );
-    const items = rows.map(toTenant);
-    const showsTheEnd = items.length > 0 || offset === 0;
-    if (showsTheEnd && items.length < limit) {
-      return { items, totalItems: offset + items.length };
-    }
-    const [{ count }] = await this.options.pool.query<{ count: string }>(knex =>
-      matching(knex).count({ count: '*' }),
-    );
-    return { items, totalItems: Number(count) };
+    return { items: items.map(toTenant), totalItems };
   }
 
   /** A tenant, even if deleted; undefined if there is none with this slug. */
