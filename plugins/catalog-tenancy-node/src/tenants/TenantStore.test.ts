@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { Registry } from './__testUtils__/registry';
 import type { TenantStore } from './TenantStore';
@@ -69,6 +69,25 @@ describe.each(databases.eachSupportedId())('the registry on %s', id => {
       );
       await expect(store.countEntities([])).resolves.toEqual(new Map());
     });
+  });
+
+  it('counts the entities of a tenant that has too much under way, when it is their turn', async () => {
+    const { tenant_id: tenantId } = await registry.createTenant('busy');
+    const pool = database.createPool({
+      operations: { concurrency: 1, queue: 0 },
+    });
+    let end = () => {};
+    const ended = new Promise<void>(resolve => {
+      end = resolve;
+    });
+    const busy = pool.transaction({ tenantId }, () => ended);
+    const counted = registry.storeOn(pool).countEntities([tenantId]);
+    await Promise.race([
+      counted,
+      waitUntil('the count to wait', () => pool.counts.waiting === 1),
+    ]).finally(end);
+    await expect(counted).resolves.toEqual(new Map([[tenantId, 0]]));
+    await busy;
   });
 
   it('gives nobody the slug of a purged tenant, nor a tenant back whose purge has begun', async () => {

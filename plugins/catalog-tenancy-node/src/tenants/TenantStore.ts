@@ -315,6 +315,8 @@ export class TenantStore {
               .table('entities')
               .whereNull('deleted_at')
               .count({ live: '*' }),
+          // A tenant with too much under way must not keep the list of all from its reader.
+          { continues: true },
         );
         counts.set(id, Number(live));
       }
