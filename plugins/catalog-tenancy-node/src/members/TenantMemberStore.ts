@@ -310,18 +310,25 @@ async function refuseLastAdmin(
   }
 }
 
-/** A former admin could otherwise become admin again by an invitation kept for later. */
+/**
+ * A former admin could otherwise become admin again by an invitation kept for later. Who was in a
+ * group is not known here: of all users, those stay valid whose author is an admin by name.
+ */
 async function revokeInvitationsBy(
   { transaction, tenantId }: TenantChange,
   principal: string,
 ): Promise<void> {
-  await transaction.query(
-    transaction
-      .knex('tenant_invitations')
-      .where({ tenant_id: tenantId, created_by: principal })
-      .whereNull('accepted_at')
-      .delete(),
-  );
+  const { knex } = transaction;
+  const open = knex('tenant_invitations')
+    .where('tenant_id', tenantId)
+    .whereNull('accepted_at');
+  const admins = knex('tenant_members')
+    .select('principal')
+    .where({ tenant_id: tenantId, role: 'admin' });
+  const revoked = principal.startsWith('group:')
+    ? open.whereLike('created_by', 'user:%').whereNotIn('created_by', admins)
+    : open.where('created_by', principal);
+  await transaction.query(revoked.delete());
 }
 
 function selectMember(knex: Knex, tenantId: string, principal: string) {

@@ -28,6 +28,7 @@ const databases = createTestDatabases({ versions: 'newest' });
 
 const JANE = 'user:default/jane';
 const JOHN = 'user:default/john';
+const TEAM = 'group:default/team';
 const ACCEPT = '/mine/accepted-invitations';
 
 const user = (name: string, email?: string) => ({
@@ -392,6 +393,38 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
       }
       expect((await accept(by(JANE), kept.token)).status).toBe(404);
       expect((await accept(by(JOHN), ofOther.token)).status).toBe(201);
+    },
+  );
+
+  it.each(['removed', 'made a member'])(
+    'whose maker was an admin by a group that was %s is void, and those of other admins stay',
+    async how => {
+      const put = (principal: string, role: string) =>
+        backend.admin.put(`/acme/members/${encodeURIComponent(principal)}`, {
+          role,
+        });
+      await put(TEAM, 'admin');
+      await put(JOHN, 'admin');
+      await put(JANE, 'admin');
+      const kept = await invite({ role: 'admin' }, { as: by(JANE) });
+      const others = [
+        await invite(undefined, { as: by(JOHN) }),
+        await invite(undefined, { as: backend.service(CI) }),
+      ];
+      // She is one by the group alone.
+      await database.client.query(
+        'delete from tenant_members where principal = $1',
+        [JANE],
+      );
+      if (how === 'removed') {
+        await backend.admin.delete(`/acme/members/${encodeURIComponent(TEAM)}`);
+      } else {
+        await put(TEAM, 'member');
+      }
+      expect((await accept(by(JANE), kept.token)).status).toBe(404);
+      for (const { token } of others) {
+        expect((await accept(backend.alice, token)).status).toBe(201);
+      }
     },
   );
 
