@@ -392,6 +392,31 @@ describe.each(databases.eachSupportedId())('adopting a catalog on %s', id => {
     ).rejects.toThrow('The schema "public" has no tables of a stock catalog');
   });
 
+  it('estimates how many entities a large catalog has, of which it reads some alone', async () => {
+    catalog = await createStockCatalog(databases, id);
+    const { connection, client } = catalog;
+    const addEntities = (count: number) =>
+      client.query(
+        `with made as (
+           insert into public.refresh_state
+             (entity_id, entity_ref, unprocessed_entity, errors, next_update_at, last_discovery_at)
+           select gen_random_uuid()::text, 'component:default/' || gen_random_uuid(), '{}', '[]', now(), now()
+             from generate_series(1, $1::int)
+           returning entity_id, entity_ref)
+         insert into public.final_entities (entity_id, entity_ref, final_entity, hash)
+         select entity_id, entity_ref, '{}', '' from made`,
+        [count],
+      );
+    await client.query(
+      'alter table public.final_entities set (autovacuum_enabled = off)',
+    );
+    await addEntities(12_000);
+    await client.query('analyze public.final_entities');
+    await addEntities(500);
+    const { stdout } = await runInProcess(connection, 'status');
+    expect(stdout).toContain('with about 12,000 entities');
+  });
+
   it('tells apart several catalogs in one database', async () => {
     catalog = await createStockCatalog(databases, id);
     const { connection, client } = catalog;

@@ -17,6 +17,9 @@ import { ADOPTION_STATE, FAULTS, readState } from './state';
 // The faults and tenants that are named.
 const LISTED = 10;
 
+/** Of a large catalog, a count reads the whole table. */
+const MOST_COUNTED = 10_000;
+
 /**
  * A row of the catalog that could not be carried. The default tenant lacks it.
  *
@@ -52,7 +55,10 @@ export interface AdoptionStatus {
   catalogSchema?: string;
   /** Whether the tables of a stock catalog exist. */
   engineTables: boolean;
-  /** How many entities the engine has stitched; an estimate where the login may not read them. */
+  /**
+   * How many entities the engine has stitched; an estimate above 10,000, and where the login may
+   * not read them.
+   */
   engineEntities: number;
   /** How many rows could not be carried. */
   faults: number;
@@ -169,7 +175,7 @@ async function readFaults(
   };
 }
 
-/** The planner's estimate where the login may not read the table. */
+/** The planner's estimate where the login may not read the table, or they are many. */
 async function countEntities(
   executor: Executor,
   engine: Engine,
@@ -192,22 +198,29 @@ async function countEntities(
   }
   const [{ entities }] = await reading({ executor }, engine, () =>
     executor.read<{ entities: number }>(
-      `select count(final_entity)::int as entities
-         from ${engineTable(engine, 'final_entities')}`,
+      `select count(*)::int as entities from (
+         select from ${engineTable(engine, 'final_entities')}
+          where final_entity is not null limit ${MOST_COUNTED}) counted`,
     ),
   );
-  return entities;
+  return entities < MOST_COUNTED ? entities : Math.max(entities, estimate);
 }
 
 const DEFAULT_ENGINE: Engine = { schema: '', tenantId: DEFAULT_TENANT_ID };
+
+/** How many entities the engine has, in words. */
+export function formatEntities({ engineEntities }: AdoptionStatus): string {
+  const about = engineEntities < MOST_COUNTED ? '' : 'about ';
+  return `${about}${formatThings(engineEntities, 'entity')}`;
+}
 
 /** The status of an adoption, as text; of the default tenant's by default. */
 export function renderAdoption(
   status: AdoptionStatus,
   engine: Engine = DEFAULT_ENGINE,
 ): string {
-  const { adopted, begun, catalogSchema, engineEntities } = status;
-  const entities = formatThings(engineEntities, 'entity');
+  const { adopted, begun, catalogSchema } = status;
+  const entities = formatEntities(status);
   const what = `${
     engine.tenantId === DEFAULT_TENANT_ID ? 'stock catalog' : 'engine'
   }${catalogSchema ? ` in the schema "${catalogSchema}"` : ''}`;

@@ -1,4 +1,4 @@
-import { readAdoptionStatus } from '../adopt/status';
+import { formatEntities, readAdoptionStatus } from '../adopt/status';
 import type { AdoptionStatus } from '../adopt/status';
 import type { PhaseNumber, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
@@ -15,7 +15,7 @@ import {
   RETENTION_HOURS,
   TENANT_TABLES,
 } from '../schema/tables';
-import { enumerate, formatThings } from '../text';
+import { enumerate } from '../text';
 
 /** What an operator does next, and the command for it. */
 export interface NextStep {
@@ -37,7 +37,7 @@ const DEPLOY =
  * Reads where a migration stands, and tells what comes next: the one answer of all commands and
  * of the backend. Nothing is locked.
  *
- * @param known - the adoption, where the caller has read it: that counts the entities of a catalog
+ * @param known - the adoption, where the caller has read it
  */
 export async function readNext(
   migration: Pick<TenancyMigration, 'context' | 'completedPhase'>,
@@ -117,14 +117,12 @@ function adoptionStep(adoption: AdoptionStatus): NextStep {
 }
 
 /** The stock catalog in words: `the stock catalog in the schema "public", with 402 entities`. */
-export function describeCatalog({
-  catalogSchema,
-  engineEntities,
-}: AdoptionStatus): string {
+export function describeCatalog(adoption: AdoptionStatus): string {
+  const { catalogSchema } = adoption;
   return catalogSchema === undefined
     ? 'the stock catalog, of which several schemas have the tables'
     : `the stock catalog in the schema "${catalogSchema}", with ` +
-        `${formatThings(engineEntities, 'entity')}`;
+        `${formatEntities(adoption)}`;
 }
 
 function tablesStep(schema: string, missing: string[]): NextStep {

@@ -23,7 +23,7 @@ interface StepStatus {
   doneAt: Date | null;
 }
 
-/** Reads where the migration stands. Of the tables in use it counts the stock catalog's entities alone. */
+/** Reads where the migration stands, of a large catalog not how many entities it has. */
 export async function readStatus(
   migration: Pick<
     TenancyMigration,
