@@ -84,6 +84,18 @@ const RECORDED = `
   insert into tenancy.tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome)
   values ('${TEAM}', gen_random_uuid(), now(), 'tenants', 'late', 'medium', 'succeeded')`;
 
+/** The transaction goes on when another one waits for it. */
+const UNTIL_WAITED_FOR = `
+  do $wait$ begin
+    while not exists (
+      select from pg_locks where not granted and pg_blocking_pids(pid) @> array[pg_backend_pid()]) loop
+      if clock_timestamp() > now() + interval '1 minute' then
+        raise exception 'Nobody waits';
+      end if;
+      perform pg_sleep(0.01);
+    end loop;
+  end $wait$`;
+
 /** Runs statements in a process of its own, and prints why they have failed, if so. */
 const STATEMENTS = `
   const { connection, pg, sql } = JSON.parse(process.env.STATEMENTS);
@@ -368,6 +380,26 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     });
     expect(waits).toEqual(['Refuse changes: mockups']);
     expect((await contents(to)).rows.join()).toContain('user:default/slow');
+  });
+
+  it('waits for a change of the tenant, and copies that too', async () => {
+    const { from, to } = await pair();
+    await withClient({ ...connection, database: from }, async client => {
+      let changed: Promise<unknown> | undefined;
+      await move(from, to, {
+        info(text) {
+          if (text === IS_READ_ONLY) {
+            changed = client.query(
+              `update tenancy.tenants set tenant_name = 'Changed' where tenant_id = '${TEAM}';
+               ${UNTIL_WAITED_FOR}`,
+            );
+          }
+        },
+      });
+      await changed;
+    });
+    expect((await contents(to)).rows.join()).toContain('"Changed"');
+    expect(await isActive(from)).toBe(false);
   });
 
   it.each([

@@ -1,3 +1,4 @@
+import type { DatabaseError } from 'pg';
 import { requireRegistry } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
@@ -56,6 +57,8 @@ const TRAIL = 'tenant_audit';
  */
 const SHORT_MS = 2_000;
 const MOST_COPIES = 4;
+
+const SERIALIZATION_FAILURE = '40001';
 
 /** The copies of a tenant, each of which knows since when the one before has compared. */
 class Move {
@@ -228,13 +231,32 @@ class Move {
     }
   }
 
+  /** Tries again where the row in tenants was changed after the snapshot, by what held its lock. */
+  async #close(): Promise<void> {
+    for (let left = MOST_COPIES; ; left -= 1) {
+      try {
+        await this.#closeAtOnce();
+        return;
+      } catch (error) {
+        if ((error as DatabaseError).code !== SERIALIZATION_FAILURE) {
+          throw error;
+        }
+        if (left === 1) {
+          throw new RefusedError(
+            `The tenant "${this.target.slug}" is changed all the time, and stays here. Run the command again, which sends what is missing.`,
+          );
+        }
+      }
+    }
+  }
+
   /**
    * Copies the registry a last time, and deletes the tenant.
    *
    * Locks its row in tenants, for which changes of its members, shares and limits wait: these are
    * refused afterwards, as it is deleted.
    */
-  async #close(): Promise<void> {
+  async #closeAtOnce(): Promise<void> {
     const { executor, settings } = this.from.context;
     const { tenantId, slug } = this.target;
     const id = escapeLiteral(tenantId);
