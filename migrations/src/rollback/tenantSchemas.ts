@@ -2,6 +2,7 @@ import { findTenantSchemas } from '../adopt/engine';
 import { asLogin } from '../adopt/rights';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
+import { RefusedError } from '../errors';
 import { refuseDependentsOfSchemas } from '../schema/dependents';
 import { columnExists } from '../schema/lookups';
 import { escapeIdentifier } from '../sql';
@@ -23,24 +24,43 @@ const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
    and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')`;
 
 /**
- * The tenants of other registries in this database, as the names of schemas have their ids: what
- * engines and plugins keep for them is not this one's.
+ * The tenants of other registries in this database, by their ids as the names of schemas have
+ * them, and the registry of each: what engines and plugins keep for them is not this one's.
  */
 export async function readTenantsOfOthers({
   executor,
   settings,
-}: Pick<StepContext, 'executor' | 'settings'>): Promise<Set<string>> {
-  const others = new Set<string>();
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<Map<string, string>> {
+  const others = new Map<string, string>();
   // The search path ignores a schema that the login may not use.
   await asLogin({ executor }, async () => {
     const registries = await executor.read<{ tenants: string }>(REGISTRIES, [
       settings.schema,
     ]);
     for (const { tenants } of registries) {
-      (await readTenantIds(executor, tenants)).forEach(id => others.add(id));
+      for (const id of await readTenantIds(executor, tenants)) {
+        others.set(id, tenants);
+      }
     }
   });
   return others;
+}
+
+/**
+ * @throws {@link RefusedError} for a tenant whose id a tenant of another registry in this database
+ *   has too, as all default tenants have the same: the mockups of both are found by it
+ */
+export async function refuseSharedId(
+  context: Pick<StepContext, 'executor' | 'settings'>,
+  tenantId: string,
+): Promise<void> {
+  const others = await readTenantsOfOthers(context);
+  const registry = others.get(tenantId.replaceAll('-', ''));
+  if (registry) {
+    throw new RefusedError(
+      `${registry} in the same database has a tenant with the same id, ${tenantId}, and mockups of both can't be told apart. Give one of the two portals a database of its own.`,
+    );
+  }
 }
 
 /** The schemas of tenants in this database. */

@@ -1,6 +1,7 @@
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { requireTenant } from '../adopt/engine';
+import { refuseSharedId } from '../rollback/tenantSchemas';
 import { escapeIdentifier } from '../sql';
 import {
   ArchiveWriter,
@@ -45,7 +46,7 @@ const LARGEST_BATCH = 200;
  * Locks: ACCESS SHARE on the tables until the end. It blocks only ALTER TABLE and the like, such
  * as an upgrade of the tenant's engine.
  *
- * @throws {@link RefusedError} if there is no such tenant
+ * @throws {@link RefusedError} if there is no such tenant, or another registry has one of its id
  */
 export async function exportTenant(
   context: StepContext,
@@ -54,6 +55,7 @@ export async function exportTenant(
   const { file, portal } = options;
   // It may be named by its id.
   const { tenantId, slug } = await requireTenant(context, options.slug);
+  await refuseSharedId(context, tenantId);
   return withPlaces(context, portal, places =>
     inSharedSnapshots(context, places, async () => {
       const sources = await findSources(context, places, tenantId);

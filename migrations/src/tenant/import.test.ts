@@ -199,6 +199,48 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     ).resolves.toEqual([]);
   });
 
+  it('refuse a tenant whose id another registry in the database has too', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `create schema other_portal;
+       create table other_portal.tenants (tenant_id uuid, tenant_slug text);
+       insert into other_portal.tenants values
+         ('00000000-0000-0000-0000-000000000001', 'default'), ('${TEAM}', 'my-team');
+       update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+    const before = await query(name, 'select m::text from plugins.mockups m');
+    for (const args of [
+      ['export', 'default', join(folder, 'shared.gz')],
+      ['import', file, '--replace', '--yes'],
+      [
+        'move',
+        'my-team',
+        '--to-url',
+        urlOf({ ...connection, database: template }),
+      ],
+    ]) {
+      await expect(
+        runInProcess({ ...connection, database: name }, 'tenant', ...args),
+      ).resolves.toMatchObject({
+        exitCode: 3,
+        stderr: expect.stringContaining(
+          'other_portal.tenants in the same database has a tenant with the same id',
+        ),
+      });
+    }
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = now() where tenant_id = '${TEAM}'`,
+    );
+    await expect(purgeTeam(clones, name, true)).rejects.toThrow(
+      'other_portal.tenants in the same database has a tenant with the same id',
+    );
+    await expect(
+      query(name, 'select m::text from plugins.mockups m'),
+    ).resolves.toEqual(before);
+  });
+
   it.each([
     ['a slug that is taken', undefined, async () => file, 'is taken'],
     ['a slug that is none', 'No slug', async () => file, `can't be one`],

@@ -4,7 +4,7 @@ import { adoptedEngine } from '../adopt/state';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
-import { readTenantsOfOthers } from '../rollback/tenantSchemas';
+import { readTenantsOfOthers, refuseSharedId } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive } from './archive';
@@ -216,6 +216,7 @@ async function chooseReplaced(
       `The tenant "${from.slug}" of the file is not there, or is deleted. Restore it first, or leave --replace out.`,
     );
   }
+  await refuseSharedId(context, from.id);
   return { tenantId: from.id, slug: tenant.slug, from };
 }
 

@@ -4,6 +4,7 @@ import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { notifyRegistryStatement } from '../registryChannel';
+import { refuseSharedId } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeLiteral } from '../sql';
@@ -389,6 +390,8 @@ async function isMovable(
     );
   }
   await requireRegistry(there);
+  await refuseSharedId(here, tenantId);
+  await refuseSharedId(there, tenantId);
   const active = `select from tenants where tenant_id = $1 and deleted_at is null`;
   if ((await there.executor.read(active, [tenantId])).length > 0) {
     if ((await here.executor.read(active, [tenantId])).length === 0) {

@@ -6,7 +6,7 @@ import { operatorCommand } from '../operatorCommand';
 import { notifyRegistryStatement } from '../registryChannel';
 import { takeBackPartition } from '../partitions/move';
 import { tenantPartition } from '../partitions/tenantPartition';
-import { dropSchemas } from '../rollback/tenantSchemas';
+import { dropSchemas, refuseSharedId } from '../rollback/tenantSchemas';
 import { relationExists } from '../schema/lookups';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -61,7 +61,8 @@ export interface PurgeOptions {
  * id until the search finds nothing.
  *
  * @returns undefined where it was purged before
- * @throws {@link RefusedError} for a tenant that is not deleted, or not for long enough
+ * @throws {@link RefusedError} for a tenant that is not deleted, or not for long enough, and where
+ *   another registry has one of its id
  * @throws {@link VerificationError} if something is left
  */
 export async function purgeTenant(
@@ -73,6 +74,7 @@ export async function purgeTenant(
   if (!subject) {
     return undefined;
   }
+  await refuseSharedId(context, subject.tenantId);
   await confirm(subject);
   await retireSlug(context, subject);
   return withPlaces(context, portal, async places => {
