@@ -4,8 +4,7 @@ import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { describeShared } from './description';
 import { batchesOf } from './export';
-import type { Target } from './loadParts';
-import { rowExpression } from './rewrite';
+import { rowExpression, type Target } from './rewrite';
 import {
   type FoundSection,
   isOwnSchema,

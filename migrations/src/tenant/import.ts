@@ -8,11 +8,12 @@ import { readTenantsOfOthers, refuseSharedId } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive } from './archive';
-import { BATCH, loadParts, type PartPlace, type Target } from './loadParts';
+import { BATCH, loadParts, type PartPlace } from './loadParts';
 import { placeOf, whereIs, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { digestOf, removeLeftovers } from './purge';
 import { allowWrites } from './refusedWrites';
+import type { Target } from './rewrite';
 import { isKnown, registrySections, schemaOfPart } from './sections';
 import type { MakeTables } from './tables';
 

@@ -3,7 +3,7 @@ import { RefusedError, VerificationError } from '../errors';
 import type { MigrationSession } from '../session/MigrationSession';
 import { readerOf } from '../engine/Executor';
 import { escapeIdentifier } from '../sql';
-import { type Header, readArchive, type Section } from './archive';
+import { readArchive, type Section } from './archive';
 import {
   announce,
   emptyTables,
@@ -12,7 +12,7 @@ import {
 } from './partTables';
 import { describeShared } from './description';
 import { allowWritesOnCommit } from './refusedWrites';
-import { rowExpression } from './rewrite';
+import { rowExpression, type Target } from './rewrite';
 import {
   isOwnSchema,
   mockupSections,
@@ -28,16 +28,6 @@ export const BATCH = 500;
 /** A checksum of the rows of a query that has them as `row`, in any order, as SQL. */
 const ROW_SUM = `coalesce(sum(
   ('x' || left(md5(convert_to(row, 'UTF8')), 16))::bit(64)::bigint), 0)::text`;
-
-/** The tenant that is made, or replaced. */
-export interface Target {
-  tenantId: string;
-  slug: string;
-  /** What it had in the file. */
-  from: Header['tenant'];
-  /** Whether it is created as deleted, so that no request enters it yet. */
-  isClosed?: boolean;
-}
 
 /** A part of a file, and where its rows go. */
 export interface PartPlace {

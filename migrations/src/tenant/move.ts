@@ -11,7 +11,7 @@ import { escapeLiteral } from '../sql';
 import { copyDifference } from './copyDifference';
 import { migrationsOf } from './export';
 import { makeMissingTables, removeMarks, RETIRED_OF_ANOTHER } from './import';
-import { requireTable, type Target } from './loadParts';
+import { requireTable } from './loadParts';
 import { announce, fillOwnTables } from './partTables';
 import {
   inSnapshots,
@@ -27,6 +27,7 @@ import {
   REFUSED_FOR,
   refuseWrites,
 } from './refusedWrites';
+import type { Target } from './rewrite';
 import {
   type FoundSection,
   isOwnSchema,

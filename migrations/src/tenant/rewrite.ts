@@ -1,5 +1,5 @@
 import { escapeLiteral } from '../sql';
-import type { Section } from './archive';
+import type { Header, Section } from './archive';
 import { describeShared, PEOPLE_COLUMNS } from './description';
 import { isOwnSchema } from './sections';
 
@@ -8,11 +8,13 @@ const KNOWN_TARGETS = `(
   select jsonb_agg(target) from jsonb_array_elements_text(row -> 'target_ids') target
    where exists (select from tenants where tenant_id::text = target))`;
 
-interface Change {
+/** The tenant that is made, or replaced. */
+export interface Target {
   tenantId: string;
   slug: string;
-  from: { id: string; slug: string };
-  /** Whether the tenant is created as deleted, so that no request enters it yet. */
+  /** What it had in the file, or has at the source. */
+  from: Header['tenant'];
+  /** Whether it is created as deleted, so that no request enters it yet. */
   isClosed?: boolean;
 }
 
@@ -22,7 +24,7 @@ interface Change {
  */
 export function rowExpression(
   { part, table, columns }: Pick<Section, 'part' | 'table' | 'columns'>,
-  { tenantId, slug, from, isClosed = false }: Change,
+  { tenantId, slug, from, isClosed = false }: Target,
 ): { row: string; where: string } {
   if (isOwnSchema(part)) {
     return { row: 'row', where: 'true' };
