@@ -1,11 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { Writable } from 'node:stream';
 import { forEachTest } from '../__testUtils__/forEachTest';
 import { createStockCatalog } from '../adopt/__testUtils__/stockCatalog';
 import { TestApplication } from '../phases/phase6_cutover/__testUtils__/TestApplication';
 import { escapeIdentifier } from '../sql';
-import { urlOf } from './__testUtils__/runCli';
-import { main } from './program';
+import { runInProcess } from './__testUtils__/runCli';
 
 const databases = createTestDatabases({ versions: 'newest' });
 const PREFLIGHT = ['--backup-completed'];
@@ -23,25 +21,17 @@ describe.each(['MyCat', 'My "Cat"'])('a schema called %s', schema => {
 
   /** Runs a command that must succeed, after its dry run where it has one. */
   const run = async (...args: string[]) => {
-    const texts = { stdout: '', stderr: '' };
-    const collect = (name: keyof typeof texts) =>
-      new Writable({
-        write(chunk, _encoding, done) {
-          texts[name] += chunk;
-          done();
-        },
-      });
-    const url = urlOf(catalog.connection);
-    const exitCode = await main(
-      [...args, '--schema', schema, '--url', url, '--json'],
-      { stdout: collect('stdout'), stderr: collect('stderr') },
+    const { exitCode, stdout, stderr } = await runInProcess(
+      catalog.connection,
+      ...args,
+      ...['--schema', schema, '--json'],
     );
-    expect([args[0], exitCode, exitCode ? texts.stderr : '']).toEqual([
+    expect([args[0], exitCode, exitCode ? stderr : '']).toEqual([
       args[0],
       0,
       '',
     ]);
-    return JSON.parse(texts.stdout);
+    return JSON.parse(stdout);
   };
   const change = async (...args: string[]) => {
     await run(...args, '--dry-run');
