@@ -1,6 +1,5 @@
 import type { Executor } from '../engine/Executor';
 import { RefusedError } from '../errors';
-import { escapeIdentifier } from '../sql';
 import { archiveName, oldName, partitionedName } from './partitions';
 import { TENANT_TABLES } from './tables';
 
@@ -22,8 +21,9 @@ const CATALOG_TABLES = TENANT_TABLES.flatMap(table => [
 /**
  * CTEs behind `tree (oid, dropped)`, which is tables with their partitions, and `own (oid)`, the
  * tables whose own keys and policies are ours. `hanging` is what of others depends on them or on
- * their row types, with the statement that drops it, and the one that makes a view again. Of a
- * table that only loses rows, foreign keys alone count. Views are to be dropped by their depth.
+ * their row types, with its schema, the statement that drops it, and the one that makes a view
+ * again. Of a table that only loses rows, foreign keys alone count. Views are to be dropped by
+ * their depth.
  */
 export const HANGING = `types (oid) as (
     select unnest(array[t.oid, t.typarray])
@@ -48,6 +48,9 @@ export const HANGING = `types (oid) as (
       join pg_rewrite other on other.oid = d.objid and other.ev_class <> c.oid
   ), hanging as (
     select coalesce(v.name, pg_describe_object(h.classid, h.objid, h.objsubid)) as name, h.depth,
+           coalesce(x.pronamespace, t.typnamespace, (
+             select relnamespace from pg_class
+              where oid = coalesce(r.ev_class, k.conrelid, p.polrelid, a.attrelid))) as namespace,
            case when v.name is not null then 'drop ' || v.name
                 when k.oid is not null then format('alter table %s drop constraint %I', k.conrelid::regclass, k.conname)
                 when r.oid is not null then format('drop rule %I on %s', r.rulename, r.ev_class::regclass)
@@ -123,19 +126,14 @@ export async function refuseDependentsOf(
   refuseFound(await readDependents(executor, tables, emptied));
 }
 
-// Views, foreign keys and functions.
 const OUTSIDE = `
-  select distinct coalesce(pg_describe_object('pg_class'::regclass, v.oid, 0),
-                           pg_describe_object(d.classid, d.objid, 0)) as name, null as statement
-    from pg_class c join pg_depend d on d.refclassid = 'pg_class'::regclass and d.refobjid = c.oid
-    left join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
-    left join pg_class v on v.oid = r.ev_class
-    left join pg_constraint k on d.classid = 'pg_constraint'::regclass and k.oid = d.objid
-    left join pg_proc p on d.classid = 'pg_proc'::regclass and p.oid = d.objid
-    join pg_namespace n on n.oid = coalesce(v.relnamespace, k.connamespace, p.pronamespace)
-   where d.deptype = 'n' and c.relnamespace::regnamespace::text = any ($1)
-     and n.oid::regnamespace::text <> all ($1)
-   order by 1`;
+  with recursive schemas (oid) as (
+    select oid from pg_namespace where nspname = any ($1)
+  ), tree (oid, dropped) as (
+    select oid, true from pg_class where relnamespace in (select oid from schemas)
+  ), own (oid) as (select oid from tree), ${HANGING}
+  select name, fix as statement from hanging
+   where namespace not in (select oid from schemas) order by depth desc, name`;
 
 /**
  * The same of schemas that are dropped with all that is in them: CASCADE would drop what is
@@ -145,7 +143,7 @@ export async function refuseDependentsOfSchemas(
   { read }: Pick<Executor, 'read'>,
   schemas: readonly string[],
 ): Promise<void> {
-  refuseFound(await read<Dependent>(OUTSIDE, [schemas.map(escapeIdentifier)]));
+  refuseFound(await read<Dependent>(OUTSIDE, [schemas]));
 }
 
 function refuseFound(found: Dependent[]): void {
