@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import type { Executor } from '../engine/Executor';
 import { recording } from '../engine/ownership';
 import type { StepContext } from '../engine/Step';
@@ -7,35 +5,19 @@ import {
   FUNCTIONS as TERM_FUNCTIONS,
   functionStatements,
 } from '../phases/phase5_partitions/15_search_tables/functions';
-import { createTerms } from '../phases/phase5_partitions/15_search_tables/terms';
 import { ADMIN_ROLE, ownerStatement } from '../roles';
 import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
 } from '../schema/grants';
 import { isSharded } from '../schema/partitions';
-import { escapeIdentifier, escapeLiteral } from '../sql';
+import { functionsIn, readSqlFile, sqlForSchema } from '../sqlFile';
 import { ADOPTION_STATE, FAULTS } from './state';
 
-const FILE = join(
-  dirname(require.resolve('backstage-catalog-tenancy-migrations/package.json')),
-  'sql',
-  'adoption.sql',
-);
-
-const SQL = readFileSync(FILE, 'utf8').trim().replace(/;$/, '');
+const SQL = readSqlFile('adoption');
 
 /** The functions that the file creates, by their signatures. */
-export const ADOPTION_FUNCTIONS = [
-  ...SQL.matchAll(/^create or replace function (\w+)\(([^)]*)\)/gm),
-].map(([, name, parameters]) => {
-  const types = parameters
-    .split(',')
-    .map(each => each.trim())
-    .filter(each => each && !each.startsWith('out '))
-    .map(each => each.replace(/^\w+ /, ''));
-  return `${name}(${types.join(', ')})`;
-});
+export const ADOPTION_FUNCTIONS = functionsIn(SQL);
 
 /** Those that keep their plans, which on Citus may not: see {@link plansOnCitus}. */
 const WITH_KEPT_PLANS = [
@@ -74,13 +56,6 @@ export const plansOnCitus = WITH_KEPT_PLANS.map(
     `alter function ${signature} set plan_cache_mode = force_custom_plan`,
 );
 
-function sqlFor(schema: string): string {
-  return SQL.replaceAll(':"schema"', escapeIdentifier(schema)).replaceAll(
-    ":'schema'",
-    escapeLiteral(schema),
-  );
-}
-
 /**
  * Creates the functions and tables that adoption of any tenant needs, or replaces the functions
  * that an earlier version made. It changes no table of an engine, and no trigger. Without EXECUTE
@@ -97,7 +72,7 @@ export async function prepareAdoption({
       'New objects, which no session uses yet, and functions: a write that has begun goes on ' +
       'with the one that it calls.',
     statements: [
-      sqlFor(settings.schema),
+      sqlForSchema(SQL, settings.schema),
       ...FORMER_SIGNATURES.map(
         signature => `drop function if exists ${signature}`,
       ),
@@ -120,14 +95,11 @@ export async function prepareAdoption({
  */
 export async function bringAdoptionAlong(context: StepContext): Promise<void> {
   const { executor, settings } = context;
-  const adoption = sqlFor(settings.schema);
+  const adoption = sqlForSchema(SQL, settings.schema);
   if (await hasOthers(executor, ADOPTION_FUNCTIONS, adoption)) {
     await prepareAdoption(recording(context, ADOPTION_CREATIONS));
   }
-  const terms = functionStatements(
-    settings.schema,
-    await createTerms(executor),
-  );
+  const terms = await functionStatements(executor, settings.schema);
   if (
     (await hasOthers(executor, TERM_FUNCTIONS, terms.join())) &&
     !(await isSharded(executor))

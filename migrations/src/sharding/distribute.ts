@@ -9,7 +9,6 @@ import {
 } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { functionStatements } from '../phases/phase5_partitions/15_search_tables/functions';
-import { createTerms } from '../phases/phase5_partitions/15_search_tables/terms';
 import { triggerStatements } from '../phases/phase5_partitions/15_search_tables/triggers';
 import { ADMIN_ROLE } from '../roles';
 import { TENANT_REQUIRED } from '../schema/policies';
@@ -153,7 +152,7 @@ export async function distribute(
   const parts = await readAllParts(context);
   const keys = await readLocalKeys(context);
   const definitions = [
-    ...functionStatements(settings.schema, await createTerms(executor)),
+    ...(await functionStatements(executor, settings.schema)),
     ...FOLLOWING.map(
       each => `alter function ${each} set plan_cache_mode = force_custom_plan`,
     ),
@@ -246,7 +245,7 @@ export async function undistribute(
   return rebuild(context, parts, {
     title: 'Bring the tables of tenants back to the coordinator',
     before: [
-      ...functionStatements(settings.schema, await createTerms(executor)),
+      ...(await functionStatements(executor, settings.schema)),
       `set local search_path = ${SIDE}, ${schema}`,
       ...createTables(parts, { partitioned: true }),
     ],

@@ -1,5 +1,5 @@
 import type { MigrationSession } from '../../../session/MigrationSession';
-import { TERMS } from './terms';
+import { TERMS } from './functions';
 
 /** An entity whose terms differ from its final_entity. */
 export interface Difference {

@@ -15,7 +15,6 @@ import {
   searchTablesStatements,
   TERM_INDEXES,
 } from './tables';
-import { createTerms } from './terms';
 import { dropTriggerStatements, triggerStatements } from './triggers';
 
 /**
@@ -49,7 +48,7 @@ export const searchTables: Step = {
         : { locks: 'SHARE ROW EXCLUSIVE on tables that are not in use.' }),
       statements: [
         ...searchTablesStatements,
-        ...functionStatements(settings.schema, await createTerms(executor)),
+        ...(await functionStatements(executor, settings.schema)),
         ...triggerStatements(entities),
         // Of live tables they are built behind the copy.
         ...(isInUse ? TERM_INDEXES.map(({ statement }) => statement) : []),

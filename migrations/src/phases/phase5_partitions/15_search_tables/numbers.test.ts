@@ -1,5 +1,5 @@
 import { createTestDatabases, Random } from '@internal/postgres/testUtils';
-import { CREATE_WRITE_NUMBER, WRITE_NUMBER } from './terms';
+import { readSqlFile } from '../../../sqlFile';
 
 const databases = createTestDatabases();
 
@@ -30,7 +30,11 @@ function numbers(random: Random, count: number): string[] {
 describe.each(databases.eachSupportedId())('numbers on %s', id => {
   it('are terms as JavaScript writes them, however large', async () => {
     const knex = await databases.init(id);
-    await knex.raw(CREATE_WRITE_NUMBER.replaceAll('?', '\\?'));
+    const [statement] =
+      /^create or replace function entity_terms_number\([^]*?\$body\$;$/m.exec(
+        readSqlFile('terms'),
+      )!;
+    await knex.raw(statement);
     const written = [
       ...['9007199254740991', '9007199254740992', '9007199254740993'],
       ...['9007199254740995', '18014398509481985', '-9007199254740993'],
@@ -50,7 +54,7 @@ describe.each(databases.eachSupportedId())('numbers on %s', id => {
       ...numbers(new Random(20261121), 20_000),
     ];
     const { rows } = await knex.raw(
-      `select array_agg(${WRITE_NUMBER}(n) order by i) as terms
+      `select array_agg(entity_terms_number(n) order by i) as terms
          from unnest(?::text[]::numeric[]) with ordinality numbers (n, i)`,
       [written],
     );
