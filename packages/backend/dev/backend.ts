@@ -95,12 +95,22 @@ export function stopRequest(): Promise<void> {
   return new Promise(resolve => {
     SIGNALS.forEach(signal => process.on(signal, () => resolve()));
     // Of rememberParent.cjs.
-    const parent = process.env.PARENT_OF_START;
+    const { PARENT_OF_START: parent, NPM_OF_START: npm } = process.env;
     if (parent) {
-      const isGone = () => String(process.ppid) !== parent;
+      const isGone = () =>
+        String(process.ppid) !== parent || (npm && !isRunning(Number(npm)));
       setInterval(() => isGone() && resolve(), POLL_MS).unref();
     }
   });
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // It belongs to another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 const SAMPLES_POLL_MS = 1_000;

@@ -55,7 +55,7 @@ describe('npm start', () => {
 
   beforeAll(async () => {
     clone = await Clone.create();
-    started = await clone.start(READY);
+    started = await clone.startByShells(READY);
   });
 
   afterAll(() => clone.remove());
@@ -171,6 +171,11 @@ describe('npm start', () => {
         name: 'My first mockup',
       });
     });
+  });
+
+  it('ends where npm is killed, and its shell is not', async () => {
+    started.child.kill('SIGKILL');
+    expect(await clone.isQuiet()).toBe(true);
   });
 });
 

@@ -38,6 +38,9 @@ function commandLine(first: string[]): string[] {
   ];
 }
 
+/** With a command to come, the shell does not become the first one. */
+const SHELL = ['sh', '-c', '"$@"; exit', 'sh'];
+
 /**
  * What looks like a clone of this repository to `npm start`, with a data folder
  * and a port of its own, and without the developer's local configuration.
@@ -75,12 +78,20 @@ export class Clone {
     return this.#start(untilText, [process.execPath, ...commandLine([])], env);
   }
 
-  /** The same by a shell, as npm does, which is killed before `start.ts` is loaded. */
+  /** The same by a shell in a shell, as npm has one. The outer one is the child. */
+  startByShells(untilText: string) {
+    const args = commandLine(['../rememberParent.cjs']);
+    return this.#start(
+      untilText,
+      [...SHELL, ...SHELL, process.execPath, ...args],
+      {},
+    );
+  }
+
+  /** The same by a shell, which is killed before `start.ts` is loaded. */
   startOrphaned(untilText: string) {
     const args = commandLine(['../rememberParent.cjs', './endParent.cjs']);
-    // With a command to come, the shell does not become the first one.
-    const shell = ['sh', '-c', '"$@"; exit', 'sh', process.execPath];
-    return this.#start(untilText, [...shell, ...args], {});
+    return this.#start(untilText, [...SHELL, process.execPath, ...args], {});
   }
 
   async #start(
