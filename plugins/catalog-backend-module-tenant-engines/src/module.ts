@@ -120,14 +120,15 @@ class Engines implements TenantEngines {
   }
 
   report(tenantId: string) {
-    return this.#readStatus(async status => ({
-      ...(await status.report([tenantId])).get(tenantId)!,
-      sourceErrors: await status.readSourceErrors(tenantId),
-    }));
+    return this.#readStatus(status => status.report(tenantId));
   }
 
   reports(tenantIds: string[]) {
-    return this.#readStatus(status => status.report(tenantIds));
+    return this.#readStatus(status => status.reports(tenantIds));
+  }
+
+  countSourceErrors(tenantIds: string[]) {
+    return this.#readStatus(status => status.countSourceErrors(tenantIds));
   }
 
   #mutations(): CodeMutations {

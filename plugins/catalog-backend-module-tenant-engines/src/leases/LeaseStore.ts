@@ -1,19 +1,16 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
 import { serializeError } from '@backstage/errors';
-import {
-  engineSchemaOf,
-  sessionSettings,
-} from 'backstage-catalog-tenancy-migrations';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { hostname } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   Client,
   type ClientConfig,
   escapeIdentifier,
-  Pool,
   type PoolClient,
 } from 'pg';
 import { hasCode } from '../tables/TablesSession';
+import { StorePool } from './StorePool';
 
 /** The leases at one moment, by the clock of the database. */
 export interface LeaseView {
@@ -62,6 +59,8 @@ const SHORTEST_TIMEOUT_MS = 1_000;
 const FENCE_MS = 10_000;
 /** Nearly the longest time for which an item is processed. */
 const PROCESSING_MS = 30_000;
+/** How long a takeover waits for a lock on the tables of one tenant. */
+const LOCK_MS = 200;
 /** The items that a lost process left become due spread over this time. */
 const SPREAD_MS = 5_000;
 const UNDEFINED_TABLE = '42P01';
@@ -81,8 +80,7 @@ export class LeaseStore {
   readonly #options: LeaseStoreOptions;
   /** After which a statement is given up. */
   readonly #timeoutMs: number;
-  readonly #pool: Pool;
-  readonly #prepared = new WeakSet<PoolClient>();
+  readonly #pool: StorePool;
   readonly #processes: string;
   readonly #leases: string;
   readonly #status: string;
@@ -93,19 +91,23 @@ export class LeaseStore {
     this.#options = options;
     const { connection, leaseMs, processId, schema } = options;
     this.#timeoutMs = Math.max(leaseMs / 3, SHORTEST_TIMEOUT_MS);
-    this.#pool = new Pool({
-      ...connection,
-      password: connection.password,
+    this.#pool = new StorePool({
+      connection,
       // A fence ends these too: a process that is paused in a takeover holds locks.
       application_name: `${applicationNameOf(processId)} leases`,
       // A renewal, what the process looks for, and a takeover, at a time.
       max: 3,
-      keepAlive: true,
       connectionTimeoutMillis: this.#timeoutMs,
       query_timeout: this.#timeoutMs,
+      settings: {
+        statement_timeout: String(leaseMs),
+        idle_in_transaction_session_timeout: String(leaseMs + FENCE_MS),
+        row_security: 'on',
+        synchronous_commit: 'on',
+        search_path: 'pg_catalog',
+        role: ADMIN_ROLE,
+      },
     });
-    this.#pool.on('connect', client => client.on('error', () => undefined));
-    this.#pool.on('error', () => undefined);
     const name = (table: string) =>
       `${escapeIdentifier(schema)}.${escapeIdentifier(table)}`;
     this.#processes = name('engine_processes');
@@ -218,7 +220,7 @@ export class LeaseStore {
    * @throws the error of a fence; the leases then stay
    */
   async takeOver(fences: Fence[]): Promise<LostProcess | undefined> {
-    return this.#lend(async client => {
+    return this.#pool.lend(async client => {
       await client.query('begin');
       try {
         // FOR UPDATE until the end of the transaction, seconds at most: the process, if it is
@@ -242,9 +244,15 @@ export class LeaseStore {
             await fence(lost);
           }
           const awake = await this.#awakeOf(client, lost);
-          await client.query('set local role none');
+          // No session of the lost process holds a lock any more: whose tables are locked by
+          // hand, for that tenant the others do not wait.
+          await client.query(
+            `set local role none; set local lock_timeout = ${LOCK_MS}`,
+          );
           await this.#makeDue(client, awake, rows[0].expiresAt);
-          await client.query(`set local role ${ADMIN_ROLE}`);
+          await client.query(
+            `set local role ${ADMIN_ROLE}; set local lock_timeout = 0`,
+          );
           await client.query(
             `delete from ${this.#processes} where process_id = $1`,
             [lost.processId],
@@ -260,7 +268,7 @@ export class LeaseStore {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#pool.close();
   }
 
   async #describe(
@@ -332,38 +340,7 @@ export class LeaseStore {
     sql: string,
     values: unknown[],
   ): Promise<TRow[]> {
-    return this.#lend(
-      async client => (await client.query<TRow>(sql, values)).rows,
-    );
-  }
-
-  async #lend<T>(work: (client: PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect();
-    let failure: unknown;
-    try {
-      if (!this.#prepared.has(client)) {
-        await client.query(
-          sessionSettings({
-            statement_timeout: String(this.#options.leaseMs),
-            idle_in_transaction_session_timeout: String(
-              this.#options.leaseMs + FENCE_MS,
-            ),
-            row_security: 'on',
-            synchronous_commit: 'on',
-            search_path: 'pg_catalog',
-            role: ADMIN_ROLE,
-          }),
-        );
-        this.#prepared.add(client);
-      }
-      return await work(client);
-    } catch (error) {
-      failure = error;
-      throw error;
-    } finally {
-      // After a timeout the statement may still run.
-      client.release(failure !== undefined);
-    }
+    return this.#pool.query(sql, values);
   }
 }
 

@@ -264,6 +264,23 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await expect(rowsOf('engine_leases')).resolves.toEqual([]);
     });
 
+    it('go to others at once also where the tables of a tenant are locked', async () => {
+      const [locked, other] = [await database.newTenant(), await joined()];
+      await database.tables().provision(locked);
+      await other.store.claim([locked], 1);
+      await expire(other.processId);
+      const store = createStore(undefined, 60 * MINUTE_MS);
+      closing.push(() => store.close());
+      await database.use(async client => {
+        await client.query(
+          `begin; lock table ${engineSchemaOf(locked)}.refresh_state`,
+        );
+        await expect(
+          withDeadline('the takeover', store.takeOver([fence])),
+        ).resolves.toMatchObject({ tenantIds: [locked] });
+      });
+    });
+
     it('leave nothing that waits for the next interval', async () => {
       const tenantId = await database.newTenant();
       await database.tables().provision(tenantId);

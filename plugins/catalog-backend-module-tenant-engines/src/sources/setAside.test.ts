@@ -103,7 +103,8 @@ describe.each(databases.eachSupportedId())(
     const refresh = (entityRef: string) =>
       call('acme', '/refresh', { entityRef });
 
-    const sourceErrors = () => status.readSourceErrors(tenantIds.get('acme')!);
+    const sourceErrors = async () =>
+      (await status.report(tenantIds.get('acme')!)).sourceErrors!;
 
     /** How often the process died while each location was read, by its target. */
     const deaths = async (slug: string) => {

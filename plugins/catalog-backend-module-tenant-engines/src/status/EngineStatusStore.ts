@@ -1,15 +1,13 @@
-import {
-  engineSchemaOf,
-  sessionSettings,
-} from 'backstage-catalog-tenancy-migrations';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   DEFAULT_TENANT_ID,
   type SourceError,
   type TenantEngineReport,
   type TenantEngineStatus,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { type ClientConfig, escapeIdentifier, escapeLiteral, Pool } from 'pg';
-import { hasCode } from '../tables/TablesSession';
+import { type ClientConfig, escapeIdentifier, escapeLiteral } from 'pg';
+import { StorePool } from '../leases/StorePool';
+import { hasCode, LOCKED_TABLES } from '../tables/TablesSession';
 
 /** The status of a tenant's engine in the process that does its background work. */
 export interface EngineNote {
@@ -58,7 +56,7 @@ const SOURCE_ERRORS = 20;
  */
 const ENGINES_PER_STATEMENT = 50;
 
-/** Errors are counted by reading all rows of an engine, for a list that must not wait for it. */
+/** Errors are counted by reading all rows of each engine, for a list that must not wait for it. */
 const COUNT_TIMEOUT_MS = 2_000;
 
 /** Only entities that a source still has: others are deleted within a minute. */
@@ -102,41 +100,45 @@ interface NoteRow {
  * request, and its statements wake no idle engine.
  */
 export class EngineStatusStore {
-  readonly #pool: Pool;
+  readonly #pool: StorePool;
   readonly #name: (table: string) => string;
 
   /** It connects at the first call. */
   constructor({ connection, schema }: StoreOptions) {
     this.#name = table => `${escapeIdentifier(schema)}.${table}`;
-    this.#pool = new Pool({
-      ...connection,
-      // Not enumerable where it was hidden.
-      password: connection.password,
+    this.#pool = new StorePool({
+      connection,
       application_name: 'catalog tenant engines: status',
       max: 2,
       // A session that has looked at many schemas has grown.
       idleTimeoutMillis: 5_000,
       connectionTimeoutMillis: TIMEOUT_MS,
       query_timeout: TIMEOUT_MS,
-      statement_timeout: TIMEOUT_MS,
+      settings: { statement_timeout: String(TIMEOUT_MS) },
     });
-    // A running statement fails for its caller. Without a listener, the error would end the
-    // process.
-    this.#pool.on('connect', client => {
-      client.on('error', () => undefined);
-      // Before any other query of the session, which fails with the connection too.
-      client.query(sessionSettings()).catch(() => undefined);
-    });
-    this.#pool.on('error', () => undefined);
   }
 
-  /** The reports of tenants' engines in all processes, by the ids of the tenants. */
-  async report(tenantIds: string[]): Promise<Map<string, TenantEngineReport>> {
-    const schemas = await this.#schemasOf(tenantIds);
-    const [due, errors] = await Promise.all([
-      this.#readDueIn(schemas),
-      this.#countErrorsIn(schemas),
-    ]);
+  /** The report of a tenant's engine in all processes. */
+  async report(tenantId: string): Promise<TenantEngineReport> {
+    const due = await this.readDue([tenantId]);
+    return {
+      ...(await this.reports([tenantId], due)).get(tenantId)!,
+      sourceErrorCount: (await this.countSourceErrors([tenantId])).get(
+        tenantId,
+      ),
+      sourceErrors: await this.#readSourceErrors(tenantId),
+    };
+  }
+
+  /**
+   * The same of many, by the ids of the tenants, without reading the tables of each.
+   *
+   * @param due - from {@link EngineStatusStore.readDue}, for those whose lag is reported
+   */
+  async reports(
+    tenantIds: string[],
+    due: ReadonlyMap<string, Date | null> = new Map(),
+  ): Promise<Map<string, TenantEngineReport>> {
     const rows = await this.#asAdmin<NoteRow & { now: Date; tenantId: string }>(
       `select t.tenant_id as "tenantId", now() as now, s.state, s.reason, s.last_error as "lastError",
               s.last_error_at as "lastErrorAt", s.caught_up_at as "caughtUpAt",
@@ -156,13 +158,7 @@ export class EngineStatusStore {
       [tenantIds],
     );
     return new Map(
-      rows.map(row => [
-        row.tenantId,
-        {
-          ...toReport(row, due.get(row.tenantId)),
-          sourceErrorCount: errors.get(row.tenantId),
-        },
-      ]),
+      rows.map(row => [row.tenantId, toReport(row, due.get(row.tenantId))]),
     );
   }
 
@@ -173,41 +169,21 @@ export class EngineStatusStore {
    * @returns nothing for an engine without tables, and `null` where nothing is due
    */
   async readDue(tenantIds: string[]): Promise<Map<string, Date | null>> {
-    return this.#readDueIn(await this.#schemasOf(tenantIds));
-  }
-
-  /**
-   * The schemas of engines that have their tables, with their tenants. Without those whose tables
-   * are being upgraded: what is said of other engines would wait for that.
-   */
-  async #schemasOf(tenantIds: string[]): Promise<Map<string, string>> {
-    const bySchema = new Map(tenantIds.map(id => [engineSchemaOf(id), id]));
-    const { rows } = await this.#pool.query<{ schema: string }>(
-      `select n.nspname as schema
-         from pg_catalog.pg_namespace n join pg_catalog.pg_class c on c.relnamespace = n.oid
-        where n.nspname = any ($1) and c.relname = 'stitch_queue'
-          and not exists (select from pg_catalog.pg_locks l
-                           where l.relation = c.oid and l.mode = 'AccessExclusiveLock')`,
-      [[...bySchema.keys()]],
-    );
-    return new Map(rows.map(({ schema }) => [schema, bySchema.get(schema)!]));
-  }
-
-  async #readDueIn(
-    schemas: Map<string, string>,
-  ): Promise<Map<string, Date | null>> {
     const found = new Map<string, Date | null>();
     // Two look-ups in an index for each.
-    const statements = statementsFor(schemas, (schema, tenantId) => {
-      const first = (table: string, column: string) =>
-        `(select min(${column}) from ${schema}.${table} where ${column} <= now())`;
-      return `select ${tenantId} as "tenantId", least(${first(
-        'refresh_state',
-        'next_update_at',
-      )}, ${first('stitch_queue', 'next_stitch_at')}) as due`;
-    });
+    const statements = await this.#statementsFor(
+      tenantIds,
+      (schema, tenantId) => {
+        const first = (table: string, column: string) =>
+          `(select min(${column}) from ${schema}.${table} where ${column} <= now())`;
+        return `select ${tenantId} as "tenantId", least(${first(
+          'refresh_state',
+          'next_update_at',
+        )}, ${first('stitch_queue', 'next_stitch_at')}) as due`;
+      },
+    );
     for (const statement of statements) {
-      const { rows } = await this.#pool.query<{
+      const rows = await this.#pool.query<{
         tenantId: string;
         due: Date | null;
       }>(statement);
@@ -217,16 +193,35 @@ export class EngineStatusStore {
   }
 
   /**
+   * The schemas of engines that have their tables, with their tenants, small engines first.
+   * Without those that others have locked, such as for an upgrade: what is said of other engines
+   * would wait for that.
+   */
+  async #schemasOf(tenantIds: string[]): Promise<Map<string, string>> {
+    const bySchema = new Map(tenantIds.map(id => [engineSchemaOf(id), id]));
+    const rows = await this.#pool.query<{ schema: string }>(
+      `select n.nspname as schema
+         from pg_catalog.pg_namespace n
+         join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = 'refresh_state'
+         join pg_catalog.pg_class s on s.relnamespace = n.oid and s.relname = 'stitch_queue'
+        where n.nspname = any ($1)
+          and n.oid not in (select relnamespace from pg_catalog.pg_class
+                             where oid in ${LOCKED_TABLES})
+        order by c.relpages`,
+      [[...bySchema.keys()]],
+    );
+    return new Map(rows.map(({ schema }) => [schema, bySchema.get(schema)!]));
+  }
+
+  /**
    * The number of locations and entities with errors, by tenant; without those that are not
    * counted in time.
    */
-  async #countErrorsIn(
-    schemas: Map<string, string>,
-  ): Promise<Map<string, number>> {
+  async countSourceErrors(tenantIds: string[]): Promise<Map<string, number>> {
     const found = new Map<string, number>();
     const until = performance.now() + COUNT_TIMEOUT_MS;
-    const statements = statementsFor(
-      schemas,
+    const statements = await this.#statementsFor(
+      tenantIds,
       (schema, tenantId) =>
         `select ${tenantId} as "tenantId", count(*)::int as errors ${fromErrorsOf(
           schema,
@@ -253,7 +248,7 @@ export class EngineStatusStore {
   }
 
   /** The locations of an engine that could not be read, and the entities that are not valid. */
-  async readSourceErrors(tenantId: string): Promise<SourceError[]> {
+  async #readSourceErrors(tenantId: string): Promise<SourceError[]> {
     const [schema] = (await this.#schemasOf([tenantId])).keys();
     if (schema === undefined) {
       return [];
@@ -262,7 +257,7 @@ export class EngineStatusStore {
     // writes may have what PostgreSQL can't decode: NUL characters and lone surrogates.
     const readable = (column: string) =>
       `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'gi')::json`;
-    const { rows } = await this.#pool.query<SourceError>(
+    return this.#pool.query<SourceError>(
       `select left(coalesce(
                 substring(entity #>> '{metadata,annotations,backstage.io/managed-by-origin-location}' from '^[a-z]+:(.+)'),
                 entity #>> '{spec,target}', "entityRef"), 2000) as location,
@@ -277,7 +272,28 @@ export class EngineStatusStore {
                 order by entity_ref like 'location:%' desc, entity_ref
                 limit ${SOURCE_ERRORS}) f`,
     );
-    return rows;
+  }
+
+  /**
+   * A few statements that together have a row of each engine.
+   *
+   * @param select - makes the part for one, of its schema and its tenant, both quoted
+   */
+  async #statementsFor(
+    tenantIds: string[],
+    select: (schema: string, tenantId: string) => string,
+  ): Promise<string[]> {
+    const parts = [...(await this.#schemasOf(tenantIds))].map(
+      ([schema, tenantId]) =>
+        select(escapeIdentifier(schema), escapeLiteral(tenantId)),
+    );
+    const statements: string[] = [];
+    while (parts.length > 0) {
+      statements.push(
+        parts.splice(0, ENGINES_PER_STATEMENT).join('\nunion all\n'),
+      );
+    }
+    return statements;
   }
 
   async readDeployment(): Promise<DeploymentFacts> {
@@ -406,7 +422,7 @@ export class EngineStatusStore {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    await this.#pool.close();
   }
 
   #asAdmin<TRow extends object>(
@@ -416,43 +432,19 @@ export class EngineStatusStore {
     return this.#query(`set local role ${ADMIN_ROLE}`, sql, values);
   }
 
-  /** A statement with a setting of its own. */
+  /** A statement with a setting of its own, for which it is a transaction. */
   async #query<TRow extends object>(
     setting: string,
     sql: string,
     values?: unknown[],
   ): Promise<TRow[]> {
-    const client = await this.#pool.connect();
-    let isDone = false;
-    try {
+    return this.#pool.lend(async client => {
       await client.query('begin');
       await client.query(setting);
       const { rows } = await client.query<TRow>(sql, values);
       await client.query('commit');
-      isDone = true;
       return rows;
-    } finally {
-      // After a failure a statement may be under way, and the role another one.
-      client.release(!isDone);
-    }
-  }
-}
-
-/**
- * A few statements that together have a row of each engine.
- *
- * @param schemas - the tenants by the schemas of their engines
- * @param select - makes the part for one, of its schema and its tenant, both quoted
- */
-function* statementsFor(
-  schemas: Map<string, string>,
-  select: (schema: string, tenantId: string) => string,
-): Generator<string> {
-  const parts = [...schemas].map(([schema, tenantId]) =>
-    select(escapeIdentifier(schema), escapeLiteral(tenantId)),
-  );
-  while (parts.length > 0) {
-    yield parts.splice(0, ENGINES_PER_STATEMENT).join('\nunion all\n');
+    });
   }
 }
 

@@ -42,11 +42,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
               report: async () => ({ state: 'running', faults: 0 }),
               reports: async ids =>
                 new Map(
-                  ids.map(each => [
-                    each,
-                    { state: 'running', faults: 0, sourceErrorCount: 2 },
-                  ]),
+                  ids.map(each => [each, { state: 'running', faults: 0 }]),
                 ),
+              countSourceErrors: async ids =>
+                new Map(ids.map(each => [each, 2])),
             }),
           }),
         ],

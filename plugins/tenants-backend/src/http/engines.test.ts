@@ -52,6 +52,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       statusOf: jest.fn(),
       report: jest.fn(),
       reports: jest.fn(),
+      countSourceErrors: jest.fn(),
     } satisfies TenantEngines;
 
     const start = (available: boolean) =>
@@ -87,6 +88,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
       engines.isConfiguredByOperator.mockReturnValue(false);
       engines.report.mockResolvedValue({ state: 'running', faults: 0 });
       engines.reports.mockResolvedValue(new Map());
+      engines.countSourceErrors.mockResolvedValue(new Map());
       auditor.createEvent.mockImplementation(
         async ({ request: _, ...event }) => ({
           success: async more => audited({ ...event, ...more }),
@@ -173,12 +175,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
         await backend.admin.patch('/acme', { tenant_name: 'Zenith' });
         await backend.admin.put('/globex/engine/pause');
         engines.reports.mockResolvedValue(
-          new Map([
-            [
-              acme.tenant_id,
-              { state: 'running', faults: 0, sourceErrorCount: 1 },
-            ],
-          ]),
+          new Map([[acme.tenant_id, { state: 'running', faults: 0 }]]),
+        );
+        engines.countSourceErrors.mockResolvedValue(
+          new Map([[acme.tenant_id, 1]]),
         );
         const slugsOf = async (query: string) => {
           const { body, headers } = await backend.admin.get(
@@ -193,6 +193,12 @@ describe.each(databases.eachSupportedId().slice(-1))(
           'acme',
         ]);
         await expect(slugsOf('state=deleted')).resolves.toEqual([1, 'gone']);
+        engines.countSourceErrors.mockClear();
+        await expect(slugsOf('state=running')).resolves.toEqual([1, 'acme']);
+        // Reads the tables of the engines on the page alone.
+        expect(engines.countSourceErrors.mock.calls).toEqual([
+          [[acme.tenant_id]],
+        ]);
         await expect(slugsOf('state=failed')).resolves.toEqual([0]);
         await expect(slugsOf('orderBy=name&limit=2')).resolves.toEqual([
           3,

@@ -65,6 +65,7 @@ const engines = createServiceFactory({
     statusOf: () => ({ state: 'running' }),
     report: async () => ({ state: 'running', faults: 0 }),
     reports: async () => new Map(),
+    countSourceErrors: async () => new Map(),
   }),
 });
 

@@ -14,15 +14,13 @@ import type {
 } from 'backstage-plugin-tenants-common';
 
 interface From {
-  engines: Pick<TenantEngines, 'isAvailable' | 'reports'>;
+  engines: Pick<TenantEngines, 'countSourceErrors' | 'isAvailable' | 'reports'>;
   engineStore: Pick<TenantEngineStore, 'list'>;
   store: Pick<TenantStore, 'countEntities' | 'list'>;
 }
 
 type SummaryQuery = Required<ListTenants> &
   Pick<ListTenantSummaries, 'orderBy' | 'state'>;
-
-type Stated = Omit<TenantSummary, 'entities'>;
 
 const ORDERS: Record<
   NonNullable<SummaryQuery['orderBy']>,
@@ -41,40 +39,37 @@ export async function listSummaries(
   const { orderBy = 'slug', state, ...page } = query;
   if (!state && orderBy === 'slug') {
     const { items, totalItems } = await from.store.list(page);
-    const stated = await addStates(items, from);
-    return { items: await addEntities(stated, from), totalItems };
+    return { items: await summarize(items, from), totalItems };
   }
   // A filter by state, or another order, requires reading all tenants.
-  const { offset, limit } = page;
-  const pageOf = <T extends Tenant>(tenants: T[]) =>
-    tenants.sort(ORDERS[orderBy]).slice(offset, offset + limit);
   const all = await listAll(query, from);
-  if (!state) {
-    const stated = await addStates(pageOf(all), from);
-    return {
-      items: await addEntities(stated, from),
-      totalItems: all.length,
-    };
-  }
-  const found = (await addStates(all, from)).filter(each => isIn(state, each));
+  const found = state ? await filterBy(state, all, from) : all;
+  const { offset, limit } = page;
+  const items = found.sort(ORDERS[orderBy]).slice(offset, offset + limit);
   return {
-    items: await addEntities(pageOf(found), from),
+    items: await summarize(items, from),
     totalItems: found.length,
   };
 }
 
-function isIn(
+/** Reads the tables of each engine only for `with_errors`, within seconds. */
+async function filterBy(
   state: NonNullable<SummaryQuery['state']>,
-  tenant: Stated,
-): boolean {
-  switch (state) {
-    case 'deleted':
-      return tenant.deleted_at !== null;
-    case 'with_errors':
-      return tenant.state !== null && Boolean(tenant.source_error_count);
-    default:
-      return tenant.state === state;
+  all: Tenant[],
+  from: From,
+): Promise<Tenant[]> {
+  if (state === 'deleted') {
+    return all.filter(({ deleted_at }) => deleted_at !== null);
   }
+  const active = all.filter(({ deleted_at }) => deleted_at === null);
+  const found =
+    state === 'with_errors'
+      ? await countErrors(active, from)
+      : await readStates(active, from);
+  return active.filter(({ tenant_id }) => {
+    const value = found.get(tenant_id);
+    return typeof value === 'number' ? value > 0 : value === state;
+  });
 }
 
 async function listAll(
@@ -97,10 +92,27 @@ async function listAll(
   }
 }
 
-async function addStates(
+async function summarize(
+  tenants: Tenant[],
+  from: From,
+): Promise<TenantSummary[]> {
+  const [states, errors, entities] = await Promise.all([
+    readStates(tenants, from),
+    countErrors(tenants, from),
+    from.store.countEntities(tenants.map(({ tenant_id }) => tenant_id)),
+  ]);
+  return tenants.map(tenant => ({
+    ...tenant,
+    state: tenant.deleted_at ? null : states.get(tenant.tenant_id)!,
+    source_error_count: errors.get(tenant.tenant_id) ?? null,
+    entities: entities.get(tenant.tenant_id) ?? 0,
+  }));
+}
+
+async function readStates(
   tenants: Tenant[],
   { engines, engineStore }: From,
-): Promise<Stated[]> {
+): Promise<Map<string, TenantStatus['state']>> {
   const tenantIds = tenants.map(({ tenant_id }) => tenant_id);
   const records = new Map(
     (await engineStore.list({ tenantIds })).map(each => [each.tenantId, each]),
@@ -108,29 +120,18 @@ async function addStates(
   const reports = engines.isAvailable
     ? await engines.reports([...records.keys()])
     : undefined;
-  return tenants.map(tenant => {
-    const report = reports?.get(tenant.tenant_id);
-    return {
-      ...tenant,
-      state: tenant.deleted_at
-        ? null
-        : stateOf(records.get(tenant.tenant_id), report),
-      source_error_count: report?.sourceErrorCount ?? null,
-    };
-  });
+  return new Map(
+    tenantIds.map(id => [id, stateOf(records.get(id), reports?.get(id))]),
+  );
 }
 
-async function addEntities(
-  tenants: Stated[],
-  { store }: From,
-): Promise<TenantSummary[]> {
-  const counts = await store.countEntities(
-    tenants.map(({ tenant_id }) => tenant_id),
-  );
-  return tenants.map(tenant => ({
-    ...tenant,
-    entities: counts.get(tenant.tenant_id) ?? 0,
-  }));
+async function countErrors(
+  tenants: Tenant[],
+  { engines }: From,
+): Promise<Map<string, number>> {
+  return engines.isAvailable
+    ? engines.countSourceErrors(tenants.map(({ tenant_id }) => tenant_id))
+    : new Map();
 }
 
 /** `unknown` in a backend without engines: another backend on this database may have them. */
