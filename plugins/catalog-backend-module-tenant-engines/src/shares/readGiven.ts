@@ -21,7 +21,8 @@ export async function readGiven(
   pool: Pick<EnginePool, 'query'>,
   tenantId: string,
 ): Promise<Map<string, GivenCopy>> {
-  const schema = escapeIdentifier(engineSchemaOf(tenantId));
+  const name = engineSchemaOf(tenantId);
+  const schema = escapeIdentifier(name);
   const rows = await unlessWithoutTables(
     pool.query<{ ref: string } & GivenCopy>(
       `select s.entity_ref as ref, a ->> $2 as stamp, a ->> $3 as "shareId"
@@ -31,6 +32,7 @@ export async function readGiven(
               select s.unprocessed_entity::jsonb #> '{metadata,annotations}' as a) annotations
         where r.source_key = $1`,
       [SHARES_SOURCE, STAMP, ANNOTATION_SHARE],
+      name,
     ),
   );
   return new Map(rows.map(({ ref, ...copy }) => [ref, copy]));

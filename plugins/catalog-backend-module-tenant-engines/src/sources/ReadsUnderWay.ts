@@ -103,6 +103,7 @@ export class ReadsUnderWay {
         this.#pool.query(
           `delete from ${tableOf(tenantId)} where process_id = $1`,
           [this.#processId],
+          engineSchemaOf(tenantId),
         ),
       )
       // The engine may have no such table, or no tables at all.
@@ -195,14 +196,15 @@ export class ReadsUnderWay {
     sql: string,
     values: unknown[],
   ): Promise<TRow[]> {
+    const schema = engineSchemaOf(tenantId);
     try {
-      return await this.#pool.query<TRow>(sql, values);
+      return await this.#pool.query<TRow>(sql, values, schema);
     } catch (error) {
       if (sqlStateOf(error) !== UNDEFINED_TABLE) {
         throw error;
       }
-      await this.#pool.query(createTable(tenantId), []);
-      return this.#pool.query<TRow>(sql, values);
+      await this.#pool.query(createTable(tenantId), [], schema);
+      return this.#pool.query<TRow>(sql, values, schema);
     }
   }
 

@@ -236,6 +236,22 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       await holds[1].release();
     });
 
+    it('with what reads its tables by their schema', async () => {
+      const { pool } = open(4, { lockMs: AGES });
+      await client.query('begin; lock table acme.notes');
+      const read = (tenant: string) =>
+        pool.query(`select note from ${tenant}.notes`, [], tenant);
+      const stuck = ['acme', 'acme', 'acme', 'acme'].map(read);
+      try {
+        await expect(
+          withDeadline('another tenant', read('globex'), { withinMs: 10_000 }),
+        ).resolves.toEqual([{ note: 'globex' }]);
+      } finally {
+        await client.query('rollback');
+        await Promise.all(stuck);
+      }
+    });
+
     it('and says so to what has waited for too long', async () => {
       const { acme } = open(4, { waitMs: 50 });
       // PostgreSQL may take longer than that to open the session.

@@ -78,12 +78,18 @@ export class EnginePool {
     return this.#sessions.stats;
   }
 
-  /** For statements that name their schemas. */
+  /**
+   * For statements that name their schemas.
+   *
+   * @param schema - of the tenant whose share of the sessions the statement counts for; none for
+   * one that is of no tenant, and waits for no table of one
+   */
   async query<TRow extends object>(
     sql: string,
     values: unknown[],
+    schema?: string,
   ): Promise<TRow[]> {
-    const session = await this.#sessions.acquire(undefined);
+    const session = await this.#sessions.acquire(schema);
     try {
       const { rows } = await session.query({ text: sql, values });
       return rows;

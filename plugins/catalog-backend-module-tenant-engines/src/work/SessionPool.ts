@@ -81,7 +81,7 @@ interface SessionPoolOptions {
   logger: LoggerService;
 }
 
-/** Nothing for statements that name their schemas: any session serves. */
+/** Nothing for statements of no tenant: any session serves. */
 type Schema = string | undefined;
 
 /** A request for a session. */
@@ -457,7 +457,6 @@ export class SessionPool {
     this.#dispatch();
   }
 
-  /** Statements that name their schemas are of no tenant. */
   #isBelowShare(schema: Schema): boolean {
     return schema === undefined || this.#countOf(schema) < this.#share;
   }

@@ -1,4 +1,5 @@
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { escapeIdentifier } from 'pg';
 import type { EnginePool, SchemaDatabase } from './EnginePool';
 import type { BackgroundWork } from './BackgroundWork';
 import { type Due, Hibernation } from './Hibernation';
@@ -90,7 +91,8 @@ export class SleepingEngines {
   }
 
   async #readDue(tenantId: string): Promise<Due> {
-    const schema = schemaOf(tenantId);
+    const name = engineSchemaOf(tenantId);
+    const schema = escapeIdentifier(name);
     const inMs = (min: string) =>
       `extract(epoch from ${min} - clock_timestamp())::float8 * 1000`;
     const [{ processing, stitching, hasFewItems }] = await this.#pool.query<{
@@ -105,6 +107,7 @@ export class SleepingEngines {
               not exists (select from ${schema}.refresh_state
                           offset ${FEW_ITEMS}) as "hasFewItems"`,
       [],
+      name,
     );
     return {
       hasFewItems,
@@ -112,8 +115,4 @@ export class SleepingEngines {
       stitching: stitching ?? undefined,
     };
   }
-}
-
-function schemaOf(tenantId: string): string {
-  return `"${engineSchemaOf(tenantId)}"`;
 }

@@ -16,7 +16,8 @@ export async function ownersOf(
   if (refs.length === 0) {
     return new Map();
   }
-  const schema = escapeIdentifier(engineSchemaOf(tenantId));
+  const name = engineSchemaOf(tenantId);
+  const schema = escapeIdentifier(name);
   const rows = await pool.query<{ ref: string; is_own: boolean }>(
     `select s.entity_ref as ref,
             s.location_key is null and not exists (
@@ -25,6 +26,7 @@ export async function ownersOf(
                  and r.source_key is distinct from $2) as is_own
        from ${schema}.refresh_state s where s.entity_ref = any ($1)`,
     [refs, sourceKey],
+    name,
   );
   return new Map(
     rows.map(({ ref, is_own }) => [ref, is_own ? 'own' : 'other']),
