@@ -8,29 +8,19 @@ import { swap } from './70_swap';
 
 const databases = createTestDatabases();
 
-/** What is added, what takes it away, and how a refusal names it. */
+/** What is added, and how a refusal names it. */
 const ADDITIONS = [
-  [
-    'create index late on relations (weight)',
-    'drop index late',
-    'late (relations)',
-  ],
+  ['create index late on relations (weight)', 'late (relations)'],
   [
     'alter table relations add constraint late check (weight < 1000)',
-    'alter table relations drop constraint late',
     'late (relations)',
   ],
   [
     `create function noop() returns trigger language plpgsql as 'begin return null; end';
      create trigger late after insert on relations for each row execute function noop()`,
-    'drop trigger late on relations',
     'late (relations)',
   ],
-  [
-    'create view late as select * from relations',
-    'drop view late',
-    'tenancy.late',
-  ],
+  ['create view late as select * from relations', 'tenancy.late'],
 ] as const;
 
 describe.each(databases.eachSupportedId())(
@@ -67,22 +57,22 @@ describe.each(databases.eachSupportedId())(
       message: expect.stringContaining(named),
     });
 
-    it.each(ADDITIONS)('refuses the swap: %s', async (add, remove, named) => {
+    it('refuses the swap, also forward again', async () => {
+      const [[add, named]] = ADDITIONS;
       await query(add);
       await expect(runPhase5()).rejects.toMatchObject(refused(named));
       await expect(isSwapped()).resolves.toBe(false);
-      await query(remove);
+      await query('drop index late');
       await runPhase5();
       await expect(isSwapped()).resolves.toBe(true);
-      // Between a rollback and going forward again, too.
       await database.migrate(migration => rollback(migration));
-      await query(add.split(';\n').at(-1)!);
+      await query(add);
       await expect(runPhase5()).rejects.toMatchObject(refused(named));
     });
 
     it.each(ADDITIONS)(
       'is noticed in the very moment before the swap: %s',
-      async (add, _, named) => {
+      async (add, named) => {
         const original = MigrationSession.prototype.query;
         let added = false;
         jest
