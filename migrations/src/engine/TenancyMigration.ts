@@ -1,4 +1,5 @@
 import type { ClientConfig } from 'pg';
+import { requireRegistry } from '../adopt/engine';
 import { refuseRules } from '../checks/Rule';
 import { writable } from '../checks/server';
 import { RefusedError } from '../errors';
@@ -278,8 +279,9 @@ export class TenancyMigration {
       : (await this.missingMigrations(this.home)).length === 0;
   }
 
-  /** @throws {@link RefusedError} unless the product's own tables are those of this version */
+  /** @throws {@link RefusedError} unless there are tenants, and the tables of this version */
   async requireProductTables(): Promise<void> {
+    await requireRegistry(this.context);
     const [missing] = await this.missingMigrations(this.home);
     if (missing) {
       throw new RefusedError(

@@ -1,7 +1,6 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StepContext } from '../engine/Step';
-import { requireRegistry } from '../adopt/engine';
 import { EXIT_CODES, MigrationError } from '../errors';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { exportTenant } from './export';
@@ -25,7 +24,6 @@ export async function exportAll(
   options: { folder: string; keep: number; portal: Portal },
 ): Promise<string[]> {
   const { folder, keep, portal } = options;
-  await requireRegistry(context);
   await mkdir(folder, { recursive: true });
   const tenants = await context.executor.read<{ slug: string }>(
     `select tenant_slug as slug from tenants

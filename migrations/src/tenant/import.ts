@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { requireRegistry } from '../adopt/engine';
 import { adoptedEngine } from '../adopt/state';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
@@ -50,7 +49,6 @@ export async function importTenant(
 ): Promise<ImportReport> {
   const { file, portal } = options;
   const { reporter } = context;
-  await requireRegistry(context);
   reporter.info('Checking the file');
   const { header, footer } = await readArchive(
     file,

@@ -1,5 +1,4 @@
 import type { DatabaseError } from 'pg';
-import { requireRegistry } from '../adopt/engine';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
@@ -390,7 +389,6 @@ async function isMovable(
       `The tenant "${slug}" is the default one, which can't be moved.`,
     );
   }
-  await requireRegistry(there);
   await refuseSharedId(here, tenantId);
   await refuseSharedId(there, tenantId);
   const active = `select from tenants where tenant_id = $1 and deleted_at is null`;
