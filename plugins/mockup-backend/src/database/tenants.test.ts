@@ -358,6 +358,17 @@ describe.each(databases.eachSupportedId())('mockups of tenants on %s', id => {
     expect(await seenBy(store(ACME), store(GLOBEX))).toEqual(NOTHING);
   });
 
+  it('are read as the role that the policies bind', async () => {
+    await knex.raw(`revoke select on mockups from ${TENANT_ROLE}`);
+    try {
+      await expect(stores.forTenant(ACME).list()).rejects.toMatchObject({
+        sqlState: '42501',
+      });
+    } finally {
+      await knex.raw(`grant select on mockups to ${TENANT_ROLE}`);
+    }
+  });
+
   it('are on no pages of another tenant, by the predicates and by row-level security, each alone', async () => {
     // The owner of the tables, whom no policy binds.
     const plain = await poolOf(knex);

@@ -438,7 +438,9 @@ describe('the trash', () => {
         screen.queryByRole('button', { name: 'Restore Start' }),
       ).toBeNull(),
     );
-    expect(document.activeElement).toContainElement(notice);
+    await waitFor(() =>
+      expect(notice.closest('[role=status][tabindex]')).toHaveFocus(),
+    );
     expect(screen.getByRole('button', { name: 'Restore Team' })).toBeVisible();
   });
 
@@ -488,7 +490,9 @@ describe('the trash', () => {
     );
     expect(await screen.findByText('The trash is empty.')).toBeVisible();
     const notice = screen.getByText(/“Start” is deleted for good/);
-    expect(document.activeElement).toContainElement(notice);
+    await waitFor(() =>
+      expect(notice.closest('[role=status][tabindex]')).toHaveFocus(),
+    );
     expect(api.purgeMockup).toHaveBeenCalledWith('id-of-Start');
   });
 });
