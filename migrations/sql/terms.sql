@@ -1,8 +1,8 @@
 -- The functions that derive the terms of entities, which entity_terms holds, and keep them: triggers
 -- on entities call them, in the transaction of each change.
 --
--- :"schema" stands for the schema of the tenants' tables, as psql has it; :lower(…) for the lower case
--- of a text, for which servers differ, and :term_key(…) for a key with a capital letter in place of
+-- :"schema" stands for the schema of the tenants' tables, as psql has it; :lower(...) for the lower case
+-- of a text, for which servers differ, and :term_key(...) for a key with a capital letter in place of
 -- its prefix: see functions.ts. The file can be run again.
 --
 -- The settings of the functions:
