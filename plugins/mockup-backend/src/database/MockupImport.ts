@@ -12,7 +12,7 @@ const MOST_ROWS = 1000;
 const MOST_CHARACTERS = 1024 * 1024;
 
 /** Imports at once in one process: each holds a connection, and its file in memory. */
-const MOST_AT_ONCE = 2;
+const MOST_AT_ONCE = 4;
 
 /** The tenant has an import that runs or waits. */
 class ImportUnderWayError extends CustomErrorBase {

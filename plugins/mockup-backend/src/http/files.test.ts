@@ -465,12 +465,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
 
   const whole = JSON.stringify(file(mockup(), mockup()));
   it.each([
-    ['that ends too early', whole.slice(0, -9), 'it ends in the middle'],
-    [
-      'with a version that is no JSON',
-      whole.replace('"layoutData"', 'layoutData'),
-      'mockups[0].versions[0] is not valid JSON: ',
-    ],
+    ['that ends too early', whole.slice(0, -9), 'it is not valid JSON: '],
     [
       'with a version larger than any layout',
       whole.replace(BOB, 'x'.repeat(MOCKUP_LIMITS.layoutBytes)),
@@ -483,7 +478,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     expect(await backend.knex('mockups')).toEqual([]);
   });
 
-  it('are parsed version by version, whatever their size', async () => {
+  it('are parsed in a thread of their own', async () => {
     const parse = jest.spyOn(JSON, 'parse');
     try {
       const large = version({
@@ -494,8 +489,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
       );
       expect(response.status).toBe(201);
       const sizes = parse.mock.calls.map(([text]) => text.length);
-      expect(Math.max(...sizes)).toBeGreaterThan(LARGE_TEXT);
-      expect(Math.max(...sizes)).toBeLessThan(2 * LARGE_TEXT);
+      expect(Math.max(0, ...sizes)).toBeLessThan(LARGE_TEXT);
     } finally {
       parse.mockRestore();
     }
@@ -576,7 +570,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     await expect(send(many(1))).resolves.toMatchObject({ status: 201 });
   });
 
-  it('wait, unread, while two of other tenants are under way in the process, and take turns', async () => {
+  it('wait, unread, while four of other tenants are under way in the process, and take turns', async () => {
     const imports = new ImportsUnderWay();
     const begun: string[] = [];
     const ends: Array<() => void> = [];
@@ -585,16 +579,16 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         begun.push(tenant);
         await new Promise<void>(end => ends.push(end));
       });
-    const running = ['a', 'b', 'c', 'd'].map(start);
-    await expect(start('c')).rejects.toThrow('Another import is under way');
-    expect(begun).toEqual(['a', 'b']);
+    const running = [...'abcdef'].map(start);
+    await expect(start('e')).rejects.toThrow('Another import is under way');
+    expect(begun.join('')).toBe('abcd');
     ends[0]();
     await running[0];
     running.push(start('a'));
-    await eventually(() => expect(begun).toEqual(['a', 'b', 'c']));
+    await eventually(() => expect(begun.join('')).toBe('abcde'));
     ends[1]();
     ends[2]();
-    await eventually(() => expect(begun).toEqual(['a', 'b', 'c', 'd', 'a']));
+    await eventually(() => expect(begun.join('')).toBe('abcdefa'));
     ends.slice(3).forEach(end => end());
     await Promise.all(running);
   });

@@ -9,20 +9,12 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { ImportedPart } from 'backstage-plugin-mockup-node';
 import type { Request, Response } from 'express';
-import {
-  setImmediate as nextTurn,
-  setTimeout as delay,
-} from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
+import { FilePieces } from './FilePieces';
 
 /** How long the file of an import may take to arrive. */
 const READ_MS = 60_000;
-
-/** How much of a text is looked through in one turn of the event loop. */
-const CHARACTERS_PER_TURN = 256 * 1024;
-
-/** Of the braces of an element: those of its object and of the list are around it. */
-const ELEMENT_DEPTH = 3;
 
 /** The limits of an import. */
 export interface ImportBounds {
@@ -84,14 +76,21 @@ export function createMockupFileReader({
   const readBody = createBodyReader({ limit: maxBytes, asText: true });
   return async function* read(req, res) {
     const body = await withDeadline(readBody(req, res), readMs, res);
-    for await (const part of partsOf(body as string | undefined, maxVersions)) {
-      // Throwing rolls the import back.
-      if (req.socket.destroyed) {
-        throw new InputError(
-          'The client disconnected before the end of the import',
-        );
+    const pieces = new FilePieces((body as string | undefined) ?? 'null', {
+      maxCharacters: MOCKUP_LIMITS.layoutBytes,
+    });
+    try {
+      for await (const part of partsOf(pieces, maxVersions)) {
+        // Throwing rolls the import back.
+        if (req.socket.destroyed) {
+          throw new InputError(
+            'The caller has left before the import was complete',
+          );
+        }
+        yield part;
       }
-      yield part;
+    } finally {
+      await pieces.close();
     }
   };
 }
@@ -116,19 +115,18 @@ async function withDeadline<T>(
 }
 
 async function* partsOf(
-  text: string | undefined,
+  pieces: FilePieces,
   maxVersions: number,
 ): AsyncGenerator<ImportedPart> {
-  const file = await parseOuter(text ?? 'null', 'it');
-  const { mockups } = parseInput(fileSchema, file.value, 'file');
+  const file = await pieces.next('it');
+  const { mockups } = parseInput(fileSchema, file, 'file');
   let count = 0;
-  for (const [index, given] of mockups.entries()) {
+  for (const index of mockups.keys()) {
     const path = ['mockups', index];
     const where = `mockups[${index}]`;
-    const mockup = await parseOuter(elementOf(file, given), where);
     const { versions, ...head } = parseInput(
       versionsSchema,
-      mockup.value,
+      await pieces.next(where),
       'file',
       path,
     );
@@ -139,85 +137,10 @@ async function* partsOf(
         `Invalid file: it must have at most ${maxVersions} versions (mockup.import.maxVersions)`,
       );
     }
-    for (const [place, version] of versions.entries()) {
-      const value = parsePiece(
-        elementOf(mockup, version),
-        `${where}.versions[${place}]`,
-      );
-      yield { version: parseVersion(value, index, place) };
-      // Yields to other requests, because a file may take long.
-      await nextTurn();
+    for (const place of versions.keys()) {
+      const version = await pieces.next(`${where}.versions[${place}]`);
+      yield { version: parseVersion(version, index, place) };
     }
-  }
-}
-
-/** An object, with `[n]` in its lists for the nth of their elements, each a JSON text. */
-interface Outer {
-  value: unknown;
-  elements: string[];
-}
-
-/**
- * Parses an object without the elements of its lists, so that no file holds the thread for long.
- * Wherever it cuts, the text is JSON if and only if all of the pieces are.
- */
-async function parseOuter(text: string, where: string): Promise<Outer> {
-  const elements: string[] = [];
-  let outer = '';
-  let depth = 0;
-  let isText = false;
-  let start = 0;
-  let end = 0;
-  for (let at = 0, turn = 0; at < text.length; at++) {
-    if (at >= turn) {
-      turn = at + CHARACTERS_PER_TURN;
-      await nextTurn();
-    }
-    const character = text[at];
-    if (character === '\\') {
-      at++;
-    } else if (character === '"') {
-      isText = !isText;
-    } else if (!isText && (character === '{' || character === '[')) {
-      if (++depth === ELEMENT_DEPTH) {
-        start = at;
-      }
-    } else if (!isText && (character === '}' || character === ']')) {
-      if (depth-- === ELEMENT_DEPTH) {
-        outer += `${text.slice(end, start)}[${elements.length}]`;
-        assertSize(outer, where);
-        end = at + 1;
-        elements.push(text.slice(start, end));
-      }
-    }
-  }
-  if (depth !== 0) {
-    throw new InputError(`Invalid file: ${where} ends in the middle`);
-  }
-  return { value: parsePiece(outer + text.slice(end), where), elements };
-}
-
-function elementOf({ elements }: Outer, given: unknown): string {
-  return Array.isArray(given) ? elements[given[0]] : JSON.stringify(given);
-}
-
-/** No layout that is stored is larger, nor what is around as many elements as there may be. */
-function assertSize(text: string, where: string): void {
-  if (text.length > MOCKUP_LIMITS.layoutBytes) {
-    throw new InputError(
-      `Invalid file: ${where} is larger than ${MOCKUP_LIMITS.layoutBytes} characters`,
-    );
-  }
-}
-
-function parsePiece(text: string, where: string): unknown {
-  assertSize(text, where);
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new InputError(
-      `Invalid file: ${where} is not valid JSON: ${(error as Error).message}`,
-    );
   }
 }
 

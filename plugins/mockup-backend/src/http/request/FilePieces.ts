@@ -1,0 +1,106 @@
+import { InputError } from '@backstage/errors';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+
+/** How much memory the thread may take, which many small values in a file could else exceed. */
+const HEAP_MB = 1024;
+
+/**
+ * The code of the thread. It is a text, since a package that is built has no file of its own for a
+ * thread.
+ *
+ * For each message it answers with the next piece: the file with a place for each mockup, each
+ * mockup with a place for each version, and its versions.
+ */
+const PARSE = `
+const { parentPort, workerData: { text, maxCharacters } } = require('node:worker_threads');
+
+function* pieces() {
+  const file = JSON.parse(text);
+  yield without(file, 'mockups');
+  for (const mockup of file.mockups) {
+    yield without(mockup, 'versions');
+    yield* mockup.versions;
+  }
+}
+
+function without(value, list) {
+  return Array.isArray(value?.[list]) ? { ...value, [list]: value[list].map((_, i) => i) } : value;
+}
+
+const all = pieces();
+parentPort.on('message', () => {
+  try {
+    const { value } = all.next();
+    const isLarge = JSON.stringify(value).length > maxCharacters;
+    parentPort.postMessage(isLarge ? { isLarge } : { value });
+  } catch (error) {
+    parentPort.postMessage({ failure: error.message });
+  }
+});
+`;
+
+type Answer = { value: unknown } | { isLarge: true } | { failure: string };
+
+/**
+ * Parses the JSON of a file of mockups in a thread, since this one may not stand still for as long as
+ * that takes.
+ */
+export class FilePieces {
+  readonly #worker: Worker;
+  readonly #maxCharacters: number;
+  readonly #failed: Promise<never>;
+
+  /** @param options.maxCharacters - the largest piece, as JSON */
+  constructor(text: string, options: { maxCharacters: number }) {
+    this.#maxCharacters = options.maxCharacters;
+    this.#worker = new Worker(PARSE, {
+      eval: true,
+      env: {},
+      workerData: { text, ...options },
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    });
+    this.#failed = new Promise((_resolve, reject) =>
+      this.#worker.on('error', reject),
+    );
+    // `next` sees it.
+    this.#failed.catch(() => undefined);
+  }
+
+  /**
+   * The next piece. Call it only where the pieces before it were valid, so that there is one.
+   *
+   * @param where - the piece's path, for errors
+   * @throws InputError if the file is no JSON, or the piece is too large
+   */
+  async next(where: string): Promise<unknown> {
+    this.#worker.postMessage('next');
+    const answered = once(this.#worker, 'message');
+    const [answer] = (await Promise.race([answered, this.#failed]).catch(
+      error => {
+        throw error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+          ? new InputError(
+              `Invalid file: it takes more than ${HEAP_MB} MB to be parsed`,
+            )
+          : error;
+      },
+    )) as [Answer];
+    if ('failure' in answer) {
+      throw new InputError(
+        `Invalid file: ${where} is not valid JSON: ${answer.failure}`,
+      );
+    }
+    if ('isLarge' in answer) {
+      throw new InputError(
+        `Invalid file: ${where} is larger than ${
+          this.#maxCharacters
+        } characters`,
+      );
+    }
+    return answer.value;
+  }
+
+  async close(): Promise<void> {
+    await this.#worker.terminate();
+  }
+}
