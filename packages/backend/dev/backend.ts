@@ -98,13 +98,13 @@ export function stopRequest(): Promise<void> {
     const { PARENT_OF_START: parent, NPM_OF_START: npm } = process.env;
     if (parent) {
       const isGone = () =>
-        String(process.ppid) !== parent || (npm && !isRunning(Number(npm)));
+        String(process.ppid) !== parent || (npm && !hasProcess(Number(npm)));
       setInterval(() => isGone() && resolve(), POLL_MS).unref();
     }
   });
 }
 
-function isRunning(pid: number): boolean {
+function hasProcess(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error) {
