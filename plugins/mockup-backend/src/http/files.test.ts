@@ -488,7 +488,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         JSON.stringify(file(mockup({ versions: Array(5).fill(large) }))),
       );
       expect(response.status).toBe(201);
-      const sizes = parse.mock.calls.map(([text]) => text.length);
+      const sizes = parse.mock.calls.map(([json]) => json.length);
       expect(Math.max(0, ...sizes)).toBeLessThan(LARGE_TEXT);
     } finally {
       parse.mockRestore();
