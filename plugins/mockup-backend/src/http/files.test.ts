@@ -465,7 +465,7 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
 
   const whole = JSON.stringify(file(mockup(), mockup()));
   it.each([
-    ['that ends too early', whole.slice(0, -9), 'it is not valid JSON: '],
+    ['that ends too early', whole.slice(0, -9), "it can't be parsed as JSON: "],
     [
       'with a version larger than any layout',
       whole.replace(BOB, 'x'.repeat(MOCKUP_LIMITS.layoutBytes)),

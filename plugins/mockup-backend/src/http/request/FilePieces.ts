@@ -87,7 +87,7 @@ export class FilePieces {
     )) as [Answer];
     if ('failure' in answer) {
       throw new InputError(
-        `Invalid file: ${where} is not valid JSON: ${answer.failure}`,
+        `Invalid file: ${where} can't be parsed as JSON: ${answer.failure}`,
       );
     }
     if ('isLarge' in answer) {

@@ -16,8 +16,8 @@ export interface Draft {
 }
 
 /**
- * The drafts of one user, for each mockup one of each tab, the newest first. A portal with tenants has a storage for each of them,
- * so that a draft stays with its tenant.
+ * The drafts of one user, for each mockup one of each tab, the newest first. A portal with tenants
+ * has a storage for each of them, so that a draft stays with its tenant.
  */
 export class DraftStore {
   readonly #storage: StorageApi;

@@ -6,6 +6,7 @@ import type { Draft, DraftStore } from './drafts';
 /** How long after a change its draft is written: soon, but not at each key. */
 const DELAY_MS = 300;
 
+/** `crypto.randomUUID` is missing where the portal is served without TLS. */
 function newId(): string {
   return `${Date.now()}-${Math.random()}`;
 }
