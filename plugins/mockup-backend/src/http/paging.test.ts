@@ -1,5 +1,6 @@
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createHash, randomUUID } from 'node:crypto';
 import { type Mockup, MockupClient } from 'backstage-plugin-mockup-common';
 import {
   ALICE,
@@ -228,6 +229,39 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
         'Invalid query: cursor must be',
       );
       expect(response.body.error.message.length).toBeLessThan(300);
+    });
+
+    it.each([
+      ['no JSON', '{"since'],
+      ['a snapshot in no order', { snapshot: '9:3:5' }],
+      ['a snapshot that is too large', { snapshot: `1:${'9'.repeat(19)}:` }],
+      ['a time that is none', { since: '2026-99-99T99:99:99.000000' }],
+      ['NUL', { after: { key: '\u0000', id: randomUUID() } }],
+    ])('a cursor with a right digest and %s', async (_what, position) => {
+      const [text, digest] = cursor.split('.');
+      const asText = (value: string) =>
+        Buffer.from(value).toString('base64url');
+      const digestOf = (value: string) =>
+        createHash('sha256')
+          .update(
+            JSON.stringify([
+              [null, 'mockups', ALICE, 'm', 'updatedAt,desc'],
+              value,
+            ]),
+          )
+          .digest('base64url')
+          .slice(0, 16);
+      expect(digestOf(text)).toBe(digest);
+      const genuine = JSON.parse(Buffer.from(text, 'base64url').toString());
+      const forged = asText(
+        typeof position === 'string'
+          ? position
+          : JSON.stringify({ ...genuine, ...position }),
+      );
+      const response = await backend.alice.get(
+        `/mockups?${mine}&cursor=${forged}.${digestOf(forged)}`,
+      );
+      expect(response.status).toBe(400);
     });
 
     it('an offset beside a cursor', async () => {
