@@ -9,7 +9,7 @@
 
 import assert from 'assert';
 import { randomUUID } from 'crypto';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'fs/promises';
+import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'fs/promises';
 import { tmpdir } from 'os';
 import { join } from 'path';
 import { targetPaths } from '@backstage/cli-common';
@@ -101,15 +101,7 @@ async function createPortal(folder: string): Promise<string> {
     { BACKSTAGE_APP_NAME: 'portal' },
   );
   const portal = join(folder, 'portal');
-  const printed = run(targetPaths.rootDir, process.execPath, [
-    ...[
-      '--require',
-      require.resolve('@backstage/cli/config/nodeTransform.cjs'),
-    ],
-    require.resolve('./pack.ts'),
-    join(portal, 'dist-packages'),
-  ]);
-  const snippet = JSON.parse(printed) as Snippet;
+  const snippet = await packInto(join(portal, 'dist-packages'));
   await editManifest(portal, 'package.json', manifest => {
     Object.assign(manifest.resolutions!, snippet.resolutions);
   });
@@ -144,6 +136,25 @@ async function createPortal(folder: string): Promise<string> {
     ...SINGLE,
   ]);
   return portal;
+}
+
+/** Packs the packages, unless an argument names the folder with what `npm run pack` made and printed. */
+async function packInto(folder: string): Promise<Snippet> {
+  const [packed] = process.argv.slice(2);
+  if (packed) {
+    await cp(packed, folder, { recursive: true });
+    return JSON.parse(await readFile(join(packed, 'snippet.json'), 'utf8'));
+  }
+  return JSON.parse(
+    run(targetPaths.rootDir, process.execPath, [
+      ...[
+        '--require',
+        require.resolve('@backstage/cli/config/nodeTransform.cjs'),
+      ],
+      require.resolve('./pack.ts'),
+      folder,
+    ]),
+  );
 }
 
 interface Manifest {
