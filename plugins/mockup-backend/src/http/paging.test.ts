@@ -2,6 +2,7 @@ import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { createHash, randomUUID } from 'node:crypto';
 import { type Mockup, MockupClient } from 'backstage-plugin-mockup-common';
+import { DEFAULT_TENANT_ID } from '../database/openMockupStores';
 import {
   ALICE,
   BOB,
@@ -245,7 +246,7 @@ describe.each(databases.eachSupportedId())('pages on %s', id => {
         createHash('sha256')
           .update(
             JSON.stringify([
-              [null, 'mockups', ALICE, 'm', 'updatedAt,desc'],
+              [DEFAULT_TENANT_ID, 'mockups', ALICE, 'm', 'updatedAt,desc'],
               value,
             ]),
           )
