@@ -94,11 +94,14 @@ export interface Config {
        * How much an engine takes of one source. What is beyond is an error at the location.
        */
       sources?: {
-        /** Bytes of a file, as it is sent; 5242880 by default. */
+        /**
+         * Bytes of a file, as it is sent, and of all files that an entity includes by placeholders;
+         * 5242880 by default.
+         */
         maxBytes?: number;
         /**
-         * Bytes of the archive in which the files of a pattern are looked for; 104857600 by
-         * default.
+         * Bytes of the archive in which the files of a pattern are looked for, and of these files
+         * after they are unpacked; 104857600 by default.
          */
         maxArchiveBytes?: number;
         /**

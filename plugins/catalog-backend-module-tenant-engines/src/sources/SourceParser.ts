@@ -1,7 +1,8 @@
 import { InputError } from '@backstage/errors';
-import createLimit, { type Limit } from 'p-limit';
+import createLimit from 'p-limit';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
+import { TurnsByKey } from '../work/TurnsByKey';
 import { type SourceBounds, tooMuch } from './bounds';
 import { PARSE_IN_WORKER } from './parseInWorker';
 
@@ -24,13 +25,13 @@ type Answer =
   | { failure: string };
 
 /**
- * Parses the YAML of tenants in two threads of this process: one file of each tenant at a time,
+ * Parses the YAML and JSON of tenants in two threads of this process: one file of each tenant at a time,
  * the tenants in turn. A file whose cost no bound catches ends only its thread.
  */
 export class SourceParser {
   readonly #bounds: SourceBounds;
   readonly #all = createLimit(THREADS);
-  readonly #byTenant = new Map<string, Limit>();
+  readonly #byTenant = new TurnsByKey();
   readonly #idle: Worker[] = [];
 
   constructor(bounds: SourceBounds) {
@@ -38,19 +39,20 @@ export class SourceParser {
   }
 
   /** @throws InputError that names the bound which the file is beyond */
-  async parse(tenantId: string, text: string): Promise<ParsedDocument[]> {
-    const turns = this.#byTenant.get(tenantId) ?? createLimit(1);
-    this.#byTenant.set(tenantId, turns);
-    try {
-      return await turns(() => this.#all(() => this.#parse(text)));
-    } finally {
-      if (turns.activeCount + turns.pendingCount === 0) {
-        this.#byTenant.delete(tenantId);
-      }
-    }
+  async parse(
+    tenantId: string,
+    text: string,
+    format: 'json' | 'yaml' = 'yaml',
+  ): Promise<ParsedDocument[]> {
+    return this.#byTenant.run(tenantId, () =>
+      this.#all(() => this.#parse(text, format)),
+    );
   }
 
-  async #parse(text: string): Promise<ParsedDocument[]> {
+  async #parse(
+    text: string,
+    format: 'json' | 'yaml',
+  ): Promise<ParsedDocument[]> {
     const worker = this.#idle.pop() ?? this.#startWorker();
     const { maxEntities, maxValues, maxDepth, maxBytes } = this.#bounds;
     let isDone = false;
@@ -71,6 +73,7 @@ export class SourceParser {
     }, this.#bounds.timeoutMs);
     worker.postMessage({
       text,
+      format,
       bounds: { maxEntities, maxValues, maxDepth, maxCharacters: 2 * maxBytes },
     });
     try {

@@ -8,7 +8,6 @@ import {
   type CatalogProcessor,
   type CatalogProcessorParser,
   catalogProcessingExtensionPoint,
-  type PlaceholderResolver,
   processingResult,
 } from '@backstage/plugin-catalog-node';
 import { catalogModelExtensionPoint } from '@backstage/plugin-catalog-node/alpha';
@@ -18,13 +17,13 @@ import {
   stringifyLocationRef,
 } from '@backstage/catalog-model';
 import type { EventLoopWatch } from 'backstage-plugin-catalog-tenancy-node';
-import { InputError } from '@backstage/errors';
 import { setImmediate } from 'node:timers/promises';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { refuseFalseCopy } from '../shares/copies';
 import { BoundedLocations } from './BoundedLocations';
 import { type SourceBounds, tooMuch } from './bounds';
 import { takeFromDryRun } from './dryRuns';
+import { createPlaceholders } from './placeholders';
 import type { ReadsUnderWay } from './ReadsUnderWay';
 import type { SourceParser } from './SourceParser';
 
@@ -107,7 +106,10 @@ export function boundedSources(options: {
         },
         async init({ config, logger, model, processing, reader }) {
           model.setEntityDataParser(createParser(options));
-          processing.addPlaceholderResolver('yaml', createResolver(options));
+          Object.entries(createPlaceholders(options)).forEach(
+            ([key, resolver]) =>
+              processing.addPlaceholderResolver(key, resolver),
+          );
           processing.addProcessor(
             createEntityBegins(options),
             ...createNotes(options),
@@ -161,43 +163,5 @@ function createParser({
       // Yields to the event loop between two documents.
       await setImmediate();
     }
-  };
-}
-
-/**
- * `$yaml`, whose file Backstage would parse where everything else waits for it. It is one beside
- * the file that names it, or in a folder below: what lies elsewhere may be of another repository.
- */
-function createResolver({
-  tenantId,
-  parser,
-}: Parameters<typeof boundedSources>[0]): PlaceholderResolver {
-  return async ({ key, value, baseUrl, read, resolveUrl, emit }) => {
-    if (typeof value !== 'string') {
-      throw new InputError(
-        `Placeholder $${key} expected the path of a file, such as ./api.yaml`,
-      );
-    }
-    const url = resolveUrl(value, baseUrl);
-    if (!url.startsWith(resolveUrl('./', baseUrl))) {
-      throw new InputError(
-        `Placeholder $${key} expected a file beside the one of the entity or in a folder below, such as ./api.yaml, and found ${value}`,
-      );
-    }
-    const content = await read(url);
-    emit(processingResult.refresh(`url:${url}`));
-    const documents = await parser.parse(tenantId, content.toString('utf8'));
-    const [document] = documents;
-    if (documents.length !== 1) {
-      throw new InputError(
-        `Placeholder $${key} expected to find exactly one document of data at ${value}, found ${documents.length}`,
-      );
-    }
-    if ('error' in document) {
-      throw new InputError(
-        `Placeholder $${key} found an error in the data at ${value}, ${document.error}`,
-      );
-    }
-    return JSON.parse(document.json);
   };
 }

@@ -70,3 +70,24 @@ export function tooMuchInAll(
     `The targets of the location have more than ${most} ${unit} together, ${LOCATION_FACTOR} times the bound of this portal (tenancy.engines.sources.${bound}): divide it into several`,
   );
 }
+
+/** The most files that one entity includes by placeholders. */
+export const MOST_INCLUDES = 100;
+
+/** The error of placeholders that include too many files. */
+export function tooManyIncluded(): InputError {
+  return new InputError(
+    `Too many files are included by placeholders: an entity may include ${MOST_INCLUDES}, and all entities of a dry run ${
+      MOST_INCLUDES * LOCATION_FACTOR
+    }`,
+  );
+}
+
+/** The error of placeholders whose files are too large together. */
+export function tooMuchIncluded(maxBytes: number): InputError {
+  return new InputError(
+    `The files that are included by placeholders have more than ${maxBytes.toLocaleString(
+      'en',
+    )} bytes together, the bound of this portal (tenancy.engines.sources.maxBytes)`,
+  );
+}

@@ -10,6 +10,11 @@ export function boundDryRun(maxEntities: number, answer: () => void): void {
   dryRuns.run({ left: maxEntities }, answer);
 }
 
+/** The dry run that the code that calls this belongs to. */
+export function currentDryRun(): object | undefined {
+  return dryRuns.getStore();
+}
+
 /** @returns false where a dry run has no room for more entities */
 export function takeFromDryRun(entities: number): boolean {
   const dryRun = dryRuns.getStore();

@@ -54,7 +54,18 @@ function measurer({ maxValues, maxDepth, maxCharacters }) {
   };
 }
 
-function parse(text, bounds) {
+function parseJson(text, bounds) {
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    return { error: String(error).slice(0, 2000) };
+  }
+  measurer(bounds)(value, 0);
+  return { json: JSON.stringify(value) };
+}
+
+function parseYaml(text, bounds) {
   count(text, bounds);
   const documents = parseAllDocuments(text, { merge: false }).filter(d => d);
   if (documents.length > bounds.maxEntities) throw new Beyond('maxEntities');
@@ -68,10 +79,12 @@ function parse(text, bounds) {
   });
 }
 
-parentPort.on('message', ({ text, bounds }) => {
+parentPort.on('message', ({ text, format, bounds }) => {
   let answer;
   try {
-    answer = { documents: parse(text, bounds) };
+    answer = {
+      documents: format === 'json' ? [parseJson(text, bounds)] : parseYaml(text, bounds),
+    };
   } catch (error) {
     if (error instanceof Beyond) answer = { beyond: error.bound };
     // Too many levels for the stack.

@@ -369,4 +369,113 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       expect(refused.body.error.message).toContain(message);
     }
   });
+
+  describe('that includes files by placeholders', () => {
+    /** A file of entities, each of which includes a file so many times. */
+    const including = (path: string, file: string, times: number[]) =>
+      urlOf(
+        path,
+        send(
+          times
+            .map(
+              (count, i) =>
+                `${componentYaml(
+                  `including-${i}`,
+                )}  more: [${`{ ${file} }, `.repeat(count)}]\n`,
+            )
+            .join('---\n'),
+        ),
+      );
+    let underWay = 0;
+    let atOnce = 0;
+
+    beforeAll(() => {
+      const large = 'x'.repeat(4.5 * MIB);
+      urlOf('/large.txt', (_req, res) => {
+        underWay += 1;
+        atOnce = Math.max(atOnce, underWay);
+        setTimeout(() => {
+          underWay -= 1;
+          res.end(large);
+        }, 20);
+      });
+      urlOf('/small.txt', send('small'));
+      urlOf('/small.json', send('{"a": [1, "b"]}'));
+      urlOf('/large.json', send(`{"x": [${'[],'.repeat(400_000)}1]}`));
+      urlOf('/no.json', send('{"x": '));
+    });
+
+    it('gets them, one after the other', async () => {
+      const target = including('/some.yaml', '$text: ./large.txt', [3]);
+      const { body } = await tryOut(target).expect(201);
+      const [, { spec }] = body.entities;
+      expect(spec.more.map((text: string) => text.length)).toEqual(
+        Array(3).fill(4.5 * MIB),
+      );
+      expect(atOnce).toBe(1);
+      const json = including('/json.yaml', '$json: ./small.json', [1]);
+      const parsed = await tryOut(json).expect(201);
+      expect(parsed.body.entities[1].spec.more).toEqual([{ a: [1, 'b'] }]);
+    });
+
+    it.each([
+      [
+        'too large together in a dry run',
+        '$text: ./large.txt',
+        [6, 6],
+        'have more than 52,428,800 bytes together',
+      ],
+      [
+        'too many in a dry run',
+        '$text: ./small.txt',
+        [1_001],
+        'Too many files are included by placeholders',
+      ],
+      [
+        'with too many values',
+        '$json: ./large.json',
+        [1],
+        'has more than 10,000 values',
+      ],
+      [
+        'that are not JSON',
+        '$json: ./no.json',
+        [1],
+        'found an error in the data at ./no.json',
+      ],
+    ])('is refused files %s', async (_, file, times, message) => {
+      const target = including('/refused.yaml', file, times);
+      const { body } = await tryOut(target).expect(400);
+      expect(body.error.message).toContain(message);
+    });
+
+    it('has an error at each entity with more than a file may have', async () => {
+      await backend.tenants.create({
+        tenant_slug: 'hooli',
+        tenant_name: 'Hooli',
+      });
+      const { tenant_id } = (await backend.tenants.get('hooli'))!;
+      await eventually(async () => {
+        await backend.as('hooli').get('/locations').expect(200);
+      });
+      await backend
+        .as('hooli')
+        .post('/locations', {
+          type: 'url',
+          target: including('/two.yaml', '$text: ./large.txt', [2, 1]),
+        })
+        .expect(201);
+      await eventually(async () => {
+        const { sourceErrors } = await running.report(tenant_id);
+        expect(sourceErrors).toEqual([
+          expect.objectContaining({
+            entityRef: 'component:default/including-0',
+            message: expect.stringContaining(
+              'have more than 5,242,880 bytes together',
+            ),
+          }),
+        ]);
+      });
+    });
+  });
 });

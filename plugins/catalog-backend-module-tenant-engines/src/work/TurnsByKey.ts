@@ -1,0 +1,18 @@
+import createLimit, { type Limit } from 'p-limit';
+
+/** Runs work of the same key one after the other, and of different keys at the same time. */
+export class TurnsByKey {
+  readonly #limits = new Map<string, Limit>();
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const turns = this.#limits.get(key) ?? createLimit(1);
+    this.#limits.set(key, turns);
+    try {
+      return await turns(work);
+    } finally {
+      if (turns.activeCount + turns.pendingCount === 0) {
+        this.#limits.delete(key);
+      }
+    }
+  }
+}
