@@ -12,6 +12,8 @@ import { tarOf } from '../__testUtils__/tarOf';
 import { boundedReaders } from './boundedReader';
 import { DEFAULT_BOUNDS, type SourceBounds } from './bounds';
 
+const MIB = 1024 * 1024;
+
 describe('a pattern of files', () => {
   let archive: Buffer;
   let server: TestServer;
@@ -93,6 +95,20 @@ describe('a pattern of files', () => {
     await expect(search({ maxEntities: 1 })).rejects.toThrow(
       'has more than 1 entities',
     );
+  });
+
+  it('finds no files that are more together than an archive may be, however well they are packed', async () => {
+    archive = tarOf(
+      Object.fromEntries(
+        Array.from({ length: 50 }, (_, i) => [
+          `${i}/catalog-info.yaml`,
+          Buffer.alloc(MIB),
+        ]),
+      ),
+    );
+    await expect(
+      search({ maxArchiveBytes: 2 * MIB, maxBytes: MIB }),
+    ).rejects.toThrow('takes more than 2,097,152 bytes to be searched');
   });
 
   it('is refused where the size of files is not known before they are read', async () => {

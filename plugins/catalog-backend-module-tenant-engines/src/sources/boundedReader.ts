@@ -239,7 +239,10 @@ function checkSize(content: Buffer, bounds: SourceBounds): Buffer {
   return content;
 }
 
-/** Drops the files of archives that are too large after they are unpacked. */
+/**
+ * Bounds what is unpacked of archives: the files of an answer are in memory together. A file that is
+ * beyond is dropped, so that the rest of the archive is read without it.
+ */
 function boundedTrees(
   trees: ReadTreeResponseFactory,
   bounds: SourceBounds,
@@ -249,25 +252,37 @@ function boundedTrees(
       create: (options: TOptions) => ReturnType<typeof trees.fromZipArchive>,
     ) =>
     async (given: TOptions) => {
-      let isTooLarge = false;
+      let beyond: keyof SourceBounds | undefined;
+      let inMemory: { files: number; bytes: number } | undefined;
       const response = await create({
         ...given,
         filter: (path: string, info?: { size: number }) => {
           if (given.filter && !given.filter(path, info)) {
             return false;
           }
-          if (info && info.size > bounds.maxBytes) {
-            isTooLarge = true;
-            return false;
+          const size = info?.size ?? 0;
+          if (inMemory) {
+            inMemory.files += 1;
+            inMemory.bytes += size;
           }
-          return true;
+          if (size > bounds.maxBytes) {
+            beyond = 'maxBytes';
+          } else if (inMemory && inMemory.files > bounds.maxEntities) {
+            beyond = 'maxEntities';
+          } else if (inMemory && inMemory.bytes > bounds.maxArchiveBytes) {
+            beyond = 'maxArchiveBytes';
+          } else {
+            return true;
+          }
+          return false;
         },
       });
       return decorate(response, {
         files: async () => {
+          inMemory = { files: 0, bytes: 0 };
           const files = await response.files();
-          if (isTooLarge) {
-            throw tooMuch('maxBytes', bounds);
+          if (beyond) {
+            throw tooMuch(beyond, bounds);
           }
           return files;
         },
