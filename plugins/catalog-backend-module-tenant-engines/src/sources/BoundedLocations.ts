@@ -13,6 +13,7 @@ import type {
   CatalogProcessorParser,
   LocationSpec,
 } from '@backstage/plugin-catalog-node';
+import { createHash } from 'node:crypto';
 import {
   LOCATION_FACTOR,
   type SourceBounds,
@@ -134,26 +135,40 @@ export class BoundedLocations implements CatalogProcessor {
   }
 
   #note(url: string, budget: Budget): void {
-    this.#budgets.set(url, [...(this.#budgets.get(url) ?? []), budget]);
+    const key = keyOf(url);
+    this.#budgets.set(key, [...(this.#budgets.get(key) ?? []), budget]);
     this.#noted += 1;
     while (this.#noted > MOST_NOTES) {
-      this.#take(this.#budgets.keys().next().value!);
+      this.#remove(this.#budgets.keys().next().value!);
     }
   }
 
   #take(url: string): Budget {
-    const [budget, ...others] = this.#budgets.get(url) ?? [];
+    const budget = this.#remove(keyOf(url));
     if (!budget) {
       throw new InputError(
         `${url} was read for no location: try again with a refresh of it`,
       );
     }
-    this.#noted -= 1;
-    if (others.length === 0) {
-      this.#budgets.delete(url);
-    } else {
-      this.#budgets.set(url, others);
+    return budget;
+  }
+
+  /** Removes the first note with this key. */
+  #remove(key: string): Budget | undefined {
+    const [budget, ...others] = this.#budgets.get(key) ?? [];
+    if (budget) {
+      this.#noted -= 1;
+      if (others.length === 0) {
+        this.#budgets.delete(key);
+      } else {
+        this.#budgets.set(key, others);
+      }
     }
     return budget;
   }
+}
+
+/** The notes of long targets that are never read would fill the memory. */
+function keyOf(url: string): string {
+  return createHash('sha256').update(url).digest('base64');
 }

@@ -1,0 +1,36 @@
+import type { Entity } from '@backstage/catalog-model';
+import { ScmIntegrations } from '@backstage/integration';
+import { ConfigReader } from '@backstage/config';
+import type { UrlReaderProcessor } from '@backstage/plugin-catalog-backend';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { BoundedLocations } from './BoundedLocations';
+import { DEFAULT_BOUNDS } from './bounds';
+
+const KB = 1_000;
+
+describe('the notes of locations', () => {
+  it('do not keep the targets of those that are never read, such as of requests that validate', async () => {
+    const locations = new BoundedLocations({
+      bounds: DEFAULT_BOUNDS,
+      integrations: ScmIntegrations.fromConfig(new ConfigReader({})),
+      reader: {} as UrlReaderProcessor,
+    });
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    const used = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = used();
+    for (let i = 0; i < 1_000; i += 1) {
+      const target = JSON.parse(`"http://${i}/${'x'.repeat(90 * KB)}"`);
+      await locations.validateEntityKind({
+        kind: 'Location',
+        metadata: { name: 'x' },
+        spec: { target },
+      } as unknown as Entity);
+    }
+    expect(used() - before).toBeLessThan(10_000 * KB);
+  });
+});
