@@ -28,6 +28,7 @@ import { checkOwnCredentials, ownCredentialsReaders } from './ownCredentials';
 import { type ResolvedConfig, resolveReferences } from './references';
 import { checkTenantKeys, fillIn, mergeConfigs } from './pluginConfig';
 import { parseTenantConfig } from './tenantConfig';
+import { TurnsByKey } from '../work/TurnsByKey';
 import { areApart, type KnownPlugin } from '../plugins/known/KnownPlugin';
 
 /** Two sample tenants, to check at the start that the places of any two tenants are separate. */
@@ -49,6 +50,7 @@ export class EngineConfigs {
   readonly #hostsOfModules: AllowedHosts;
   readonly #env: NodeJS.ProcessEnv;
   readonly #secrets = new WeakMap<Config, readonly string[]>();
+  readonly #inTurn = new TurnsByKey();
   readonly #loadSchemas: () => Promise<PackageSchema[]>;
   #schemas?: Promise<ModuleSchemas>;
 
@@ -369,7 +371,9 @@ export class EngineConfigs {
       this.#operator.plugins.tenantKeys,
     );
     this.#hosts.check(resolved);
-    checkIntervals(resolved.data, minIntervalMs);
+    await this.#inTurn.run(tenantSlug, () =>
+      checkIntervals(resolved.data, minIntervalMs),
+    );
     checkOwnCredentials(resolved.data);
     return resolved;
   }

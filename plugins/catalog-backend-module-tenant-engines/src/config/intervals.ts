@@ -7,6 +7,7 @@ import {
 } from '@backstage/types';
 import { configDuration } from 'backstage-plugin-catalog-tenancy-node';
 import { CronTime } from 'cron';
+import { setImmediate } from 'node:timers/promises';
 import { pathOf } from './operatorConfig';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -14,18 +15,23 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const MAX_INTERVAL_MS = 365 * DAY_MS;
 /** How many runs of a crontab expression are compared: enough for all minutes of an hour. */
 const CRON_RUNS = 64;
-/** Each costs some 50 ms, the first time. */
-const MAX_CRONS = 100;
+/** For how long runs are compared, where they are rare: expressions repeat each year. */
+const CRON_SPAN_MS = 400 * DAY_MS;
+/** Each takes up to some 200 ms of the thread, in slices. */
+const MAX_CRONS = 20;
+/** The shortest intervals of crontab expressions are kept, up to this number of them. */
+const MOST_KEPT = 1_000;
+const shortestIntervals = new Map<string, Promise<number | undefined>>();
 
 /**
  * Checks that a tenant's engine works no more often than the operator allows.
  *
  * @throws InputError that names the property and the expected form
  */
-export function checkIntervals(
+export async function checkIntervals(
   config: JsonObject,
   minIntervalMs: number,
-): void {
+): Promise<void> {
   const { processingInterval, providers } = (config.catalog ??
     {}) as JsonObject;
   if (processingInterval !== undefined) {
@@ -35,19 +41,23 @@ export function checkIntervals(
       minIntervalMs,
     );
   }
-  visit(providers, ['catalog', 'providers'], {
-    minIntervalMs,
-    crons: 0,
-    shortest: new Map(),
-  });
+  const limits: Limits = { minIntervalMs, crons: new Map() };
+  visit(providers, ['catalog', 'providers'], limits);
+  for (const [expression, path] of limits.crons) {
+    const shortest = await shortestIntervalOf(expression);
+    if (shortest === undefined) {
+      throw new InputError(`${path}: expected a crontab expression`);
+    }
+    if (shortest < minIntervalMs) {
+      throw tooShort(path, minIntervalMs);
+    }
+  }
 }
 
 interface Limits {
   minIntervalMs: number;
-  /** The number of crontab expressions checked so far. */
-  crons: number;
-  /** The cached results: several providers often have the same expression. */
-  shortest: Map<JsonValue, number | undefined>;
+  /** The crontab expressions found so far, with the path of the first that has them. */
+  crons: Map<JsonValue, string>;
 }
 
 /** Schedules of providers, and every other value under a name like theirs. */
@@ -89,22 +99,15 @@ function checkFrequency(value: JsonValue, path: string, limits: Limits): void {
     checkDuration(value, path, minIntervalMs);
     return;
   }
-  limits.crons += 1;
-  if (limits.crons > MAX_CRONS) {
+  if (limits.crons.has(frequency.cron)) {
+    return;
+  }
+  if (limits.crons.size === MAX_CRONS) {
     throw new InputError(
-      `${path}.cron: expected at most ${MAX_CRONS} crontab expressions`,
+      `${path}.cron: expected at most ${MAX_CRONS} different crontab expressions`,
     );
   }
-  if (!limits.shortest.has(frequency.cron)) {
-    limits.shortest.set(frequency.cron, shortestIntervalOf(frequency.cron));
-  }
-  const shortest = limits.shortest.get(frequency.cron);
-  if (shortest === undefined) {
-    throw new InputError(`${path}.cron: expected a crontab expression`);
-  }
-  if (shortest < minIntervalMs) {
-    throw tooShort(`${path}.cron`, minIntervalMs);
-  }
+  limits.crons.set(frequency.cron, `${path}.cron`);
 }
 
 function checkDuration(
@@ -137,14 +140,33 @@ function tooShort(path: string, minIntervalMs: number): InputError {
 }
 
 /** @returns `undefined` for an invalid crontab expression, or one that is never due */
-function shortestIntervalOf(expression: JsonValue): number | undefined {
+async function shortestIntervalOf(
+  expression: JsonValue,
+): Promise<number | undefined> {
   if (typeof expression !== 'string') {
     return undefined;
   }
+  if (shortestIntervals.size >= MOST_KEPT) {
+    shortestIntervals.clear();
+  }
+  const known = shortestIntervals.get(expression);
+  const shortest = known ?? shortestBetweenRuns(expression);
+  shortestIntervals.set(expression, shortest);
+  return shortest;
+}
+
+async function shortestBetweenRuns(
+  expression: string,
+): Promise<number | undefined> {
   const runs: number[] = [];
+  const isEnough = () =>
+    runs.length === CRON_RUNS ||
+    (runs.length > 1 && runs.at(-1)! - runs[0] > CRON_SPAN_MS);
   try {
     const cron = new CronTime(expression, 'UTC');
-    for (let last = new Date(); runs.length < CRON_RUNS; ) {
+    for (let last = new Date(); !isEnough(); ) {
+      // Each may take milliseconds of the thread.
+      await setImmediate();
       last = cron.getNextDateFrom(last, 'UTC').toJSDate();
       runs.push(last.getTime());
     }

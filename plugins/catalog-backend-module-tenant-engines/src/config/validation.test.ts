@@ -2,6 +2,8 @@ import { mockServices } from '@backstage/backend-test-utils';
 import type { JsonObject, JsonValue } from '@backstage/types';
 import { mkdtempSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'fs';
 import { tmpdir } from 'os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 import { join } from 'path';
 import { loadSomeSchemas } from './__testUtils__/schemas';
 import { EngineConfigs } from './EngineConfigs';
@@ -484,14 +486,41 @@ describe('an interval', () => {
     ],
     [
       'of many crontabs',
-      provider({ a: Array(101).fill({ frequency: { cron: '0 * * * *' } }) }),
-      'catalog.providers.github.theirs.a[100].frequency.cron: expected at most 100',
+      provider({
+        a: Array.from({ length: 21 }, (_, i) => ({
+          frequency: { cron: `${i} * * * *` },
+        })),
+      }),
+      'catalog.providers.github.theirs.a[20].frequency.cron: expected at most 20',
     ],
   ])('%s is refused', async (_, config, message) => {
     const error = await refusal(config);
 
     expect(error.name).toBe('InputError');
     expect(error.message).toContain(message);
+  });
+});
+
+describe('crontabs', () => {
+  it('are checked without holding the thread, however rare their runs are', async () => {
+    const at = (day: string, minute: number) => ({
+      frequency: { cron: `59 ${minute} 23 ${day}` },
+    });
+    const config = provider({
+      a: [
+        ...Array.from({ length: 5 }, (_, i) => at('31 12 *', 50 + i)),
+        ...Array.from({ length: 5 }, (_, i) => at('29 2 *', 50 + i)),
+        ...Array.from({ length: 5 }, (_, i) => at('1 * *', 50 + i)),
+        ...Array.from({ length: 5 }, (_, i) => at('* * *', 50 + i)),
+      ],
+    });
+    const stays = monitorEventLoopDelay({ resolution: 5 });
+    await delay(50);
+    stays.enable();
+    await create().configOf(tenant, config);
+    await delay(50);
+    stays.disable();
+    expect(stays.max / 1e6).toBeLessThan(150);
   });
 });
 
