@@ -17,7 +17,7 @@ const LOOK_MS = 1_000;
 const MARGIN = 0.1;
 /** The share of its tenants that a process with too many gives up in a third of a lease. */
 const GENTLY = 0.05;
-/** How long a stopping process waits for its work to end. */
+/** How long a stopping process waits for its work to end, in milliseconds. */
 const STOP_MS = 20_000;
 
 /** A moment by two clocks. */
@@ -49,6 +49,7 @@ export class ProcessLeases {
   readonly applicationName = applicationNameOf(this.processId);
   readonly role: EngineRole;
   readonly #leaseMs: number;
+  readonly #stopMs: number;
   readonly #listeners = new Set<() => void>();
   readonly #hooks = new Set<(tenantId: string) => Promise<void>>();
   readonly #fences = new Set<Fence>();
@@ -80,9 +81,10 @@ export class ProcessLeases {
   #loops: Promise<void>[] = [];
   #stopped?: Promise<void>;
 
-  constructor(options: { role: EngineRole; leaseMs: number }) {
+  constructor(options: { role: EngineRole; leaseMs: number; stopMs?: number }) {
     this.role = options.role;
     this.#leaseMs = options.leaseMs;
+    this.#stopMs = options.stopMs ?? STOP_MS;
   }
 
   /**
@@ -161,10 +163,11 @@ export class ProcessLeases {
     const { logger, store } = this.#started ?? {};
     if (this.role === 'all' && store) {
       const hasEnded = await Promise.race([
-        Promise.all([...this.#held].map(id => this.#runHooks(id))).then(
-          () => true,
-        ),
-        delay(STOP_MS, false, { signal: this.#left.signal, ref: false }),
+        Promise.all([
+          ...[...this.#held].map(id => this.#runHooks(id)),
+          this.#givingUp,
+        ]).then(() => true),
+        delay(this.#stopMs, false, { signal: this.#left.signal, ref: false }),
       ]);
       this.#left.abort();
       // Before the row goes.
@@ -179,7 +182,7 @@ export class ProcessLeases {
       } else {
         logger?.warn(
           `The background work of tenants has not ended within ${
-            STOP_MS / 1000
+            this.#stopMs / 1000
           } seconds: its leases expire`,
         );
       }
@@ -299,7 +302,6 @@ export class ProcessLeases {
         await this.#pause();
       }
     }
-    await this.#givingUp;
   }
 
   async #pause(): Promise<void> {
@@ -321,13 +323,13 @@ export class ProcessLeases {
       this.#wanted = new Set((await Promise.all(lists)).flat());
     }
     let view = await store.look();
+    let failure: { error: unknown } | undefined;
     if (view.hasExpired && performance.now() > this.#patientUntil) {
-      const lost = await store.takeOver([...this.#fences]);
-      if (lost) {
-        logger.warn(
-          `The process ${lost.name} is gone or was paused: the background work of its ${lost.tenantIds.length} tenants goes to others`,
-        );
-      }
+      // Where a lost process can't be fenced, its tenants wait, and no others.
+      failure = await this.#takeOver({ logger, store }).then(
+        () => undefined,
+        error => ({ error }),
+      );
       view = await store.look();
     }
     if (view.own !== this.#held.size && !this.#givingUp) {
@@ -349,6 +351,18 @@ export class ProcessLeases {
       }
     } else if (!this.#givingUp) {
       this.#giveUp(this.#choose(share), store, logger);
+    }
+    if (failure) {
+      throw failure.error;
+    }
+  }
+
+  async #takeOver({ logger, store }: StartOptions): Promise<void> {
+    const lost = await store.takeOver([...this.#fences]);
+    if (lost) {
+      logger.warn(
+        `The process ${lost.name} is gone or was paused: the background work of its ${lost.tenantIds.length} tenants goes to others`,
+      );
     }
   }
 

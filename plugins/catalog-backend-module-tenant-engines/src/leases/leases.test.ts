@@ -406,11 +406,15 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
     });
 
     async function start(
-      options: { role?: 'all' | 'none'; leaseMs?: number } = {},
+      options: {
+        role?: 'all' | 'none';
+        leaseMs?: number;
+        stopMs?: number;
+      } = {},
     ) {
-      const { role = 'all', leaseMs = LEASE_MS } = options;
+      const { role = 'all', leaseMs = LEASE_MS, stopMs } = options;
       const logger = mockServices.logger.mock();
-      const leases = new ProcessLeases({ role, leaseMs });
+      const leases = new ProcessLeases({ role, leaseMs, stopMs });
       let connected: Promise<void> | undefined;
       let reconnect = () => undefined as void;
       const store = createStore(leases.processId, leaseMs);
@@ -510,6 +514,46 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       ended();
       await other.holds(2);
       await expect(one.holds(2)).resolves.toBe(true);
+    });
+
+    it('expire where their work does not end when one stops, also where it gives one up', async () => {
+      await createTenants(2);
+      const one = await start({ leaseMs: 9_000, stopMs: 100 });
+      await one.holds(2);
+      const atRelease = new Promise<void>(resolve => {
+        one.leases.beforeRelease(async () => {
+          resolve();
+          await new Promise<void>(() => undefined);
+        });
+      });
+      await start({ leaseMs: 9_000 });
+      await withDeadline('the release', atRelease);
+      await withDeadline('the end', one.stop());
+      expect(one.logger.warn).toHaveBeenCalledWith(
+        expect.stringMatching(/has not ended within 0.1 seconds/),
+      );
+      await expect(rowsOf('engine_leases')).resolves.toHaveLength(2);
+    });
+
+    it('of others are divided where those of a lost process can not be', async () => {
+      await createTenants(2);
+      const [first, second] = tenants;
+      const lost = await joined();
+      await lost.store.claim([first], 1);
+      await expire(lost.processId);
+      const one = await start();
+      one.leases.addFence(async () => {
+        throw new Error('Sessions of a lost process do not end');
+      });
+      await one.holds(1);
+      expect(one.held()).toEqual([second]);
+      await waitUntil(
+        'the warning',
+        () => one.logger.warn.mock.calls.length > 0,
+      );
+      expect(one.logger.warn).toHaveBeenCalledWith(
+        expect.stringMatching(/do not end/),
+      );
     });
 
     it('go to the others at once when one stops', async () => {

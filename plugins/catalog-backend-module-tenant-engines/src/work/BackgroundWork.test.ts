@@ -189,6 +189,24 @@ describe('the background work of a tenant', () => {
       await withDeadline('the release of an idle one', release('2'));
     });
 
+    it('does not begin again while the lease is released, whatever happens to other leases', async () => {
+      const work = workOf('1');
+      const leave = work.enter();
+      const released = release('1');
+      changed();
+      expect(work.mayBegin).toBe(false);
+      leave();
+      await withDeadline('the release', released);
+      changed();
+      expect(work.mayBegin).toBe(false);
+      await withDeadline('the release of an unknown one', release('2'));
+      held = new Set();
+      changed();
+      held = new Set(['1', '2']);
+      changed();
+      expect([work.mayBegin, workOf('2').mayBegin]).toEqual([true, true]);
+    });
+
     it('is not done while it is paused, whatever happens to leases', async () => {
       const work = workOf('1');
       await withDeadline('the pause', works.pause('1'));

@@ -11,6 +11,8 @@ export class WorkByTenant {
   readonly #timing?: typeof FINISH_TIMING;
   readonly #works = new Map<string, BackgroundWork>();
   readonly #paused = new Set<string>();
+  /** Those whose lease this process still holds, and is about to give up. */
+  readonly #leaving = new Set<string>();
 
   constructor(options: {
     leases: TenantLeases;
@@ -19,11 +21,19 @@ export class WorkByTenant {
     this.#leases = options.leases;
     this.#timing = options.timing;
     this.#leases.onChange(() => {
+      for (const tenantId of this.#leaving) {
+        if (!this.#leases.isHeld(tenantId)) {
+          this.#leaving.delete(tenantId);
+        }
+      }
       for (const [tenantId, work] of this.#works) {
         this.#apply(tenantId, work);
       }
     });
-    this.#leases.beforeRelease(tenantId => this.finish(tenantId));
+    this.#leases.beforeRelease(tenantId => {
+      this.#leaving.add(tenantId);
+      return this.finish(tenantId);
+    });
   }
 
   /** Waits for running work to end; see {@link BackgroundWork.finish}. */
@@ -64,7 +74,7 @@ export class WorkByTenant {
   #apply(tenantId: string, work: BackgroundWork): void {
     if (!this.#leases.isHeld(tenantId)) {
       work.close();
-    } else if (!this.#paused.has(tenantId)) {
+    } else if (!this.#paused.has(tenantId) && !this.#leaving.has(tenantId)) {
       work.open();
     }
   }
