@@ -189,6 +189,28 @@ describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
       expect(served).toHaveLength(51);
     });
 
+    it('the session that waited in vain for more of another one', async () => {
+      const { acme, globex } = open(1, { turnUses: 50, lingerMs: 20 });
+      // Timers come early where the event loop never waits.
+      let isOver = false;
+      const turn = () => {
+        if (!isOver) {
+          setImmediate(turn);
+        }
+      };
+      turn();
+      try {
+        for (let round = 0; round < 20; round += 1) {
+          await noteOf(acme);
+          await expect(
+            withDeadline('the session', noteOf(globex), { withinMs: 5_000 }),
+          ).resolves.toBe('globex');
+        }
+      } finally {
+        isOver = true;
+      }
+    });
+
     it('no more than half of the sessions while another one waits', async () => {
       const { acme, globex, pool } = open(2);
       const holds = await Promise.all([acme, acme].map(hold));

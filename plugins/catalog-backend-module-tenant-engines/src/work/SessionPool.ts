@@ -256,7 +256,8 @@ export class SessionPool {
         timer: setTimeout(() => this.#endIdle(session), this.#limits.idleMs),
       });
       if (this.#goesOn(turn)) {
-        setTimeout(() => this.#dispatch(), this.#limits.lingerMs);
+        // Timers may come a little early, and nothing else may come for seconds.
+        setTimeout(() => this.#dispatch(), this.#limits.lingerMs + 1);
       }
     } else {
       this.#end(session);
