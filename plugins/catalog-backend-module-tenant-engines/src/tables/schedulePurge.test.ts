@@ -5,6 +5,8 @@ import { schedulePurge } from './schedulePurge';
 const DAY_MS = 86_400_000;
 
 describe('the purge of the tables of engines', () => {
+  const logger = mockServices.logger.mock();
+
   const tenant = (
     tenant_id: string,
     daysSinceDeletion: number | null,
@@ -23,17 +25,17 @@ describe('the purge of the tables of engines', () => {
   const purge = async (
     tenants: Tenant[],
     withTables: string[],
-    restored?: (dropped: string) => void,
+    onDrop?: (tenantId: string) => void,
   ) => {
     const scheduler = mockServices.scheduler.mock();
     const dropped: string[] = [];
     await schedulePurge({
-      logger: mockServices.logger.mock(),
+      logger,
       scheduler,
       tables: {
         drop: async tenantId => {
           dropped.push(tenantId);
-          restored?.(tenantId);
+          onDrop?.(tenantId);
         },
         list: async () => withTables.map(tenantId => ({ tenantId })),
       },
@@ -70,6 +72,19 @@ describe('the purge of the tables of engines', () => {
       tenants[1] = tenant('t1', null, 2);
     };
     expect(await purge(tenants, ['t0', 't1'], restore)).toEqual(['t0']);
+  });
+
+  it('goes on with those of others where some can not be removed', async () => {
+    const tenants = [tenant('t0', 3, 2), tenant('t1', 3, 2)];
+    const fail = (tenantId: string) => {
+      if (tenantId === 't0') {
+        throw new Error('Others hold the tables');
+      }
+    };
+    expect(await purge(tenants, ['t0', 't1'], fail)).toEqual(['t0', 't1']);
+    expect(logger.warn).toHaveBeenCalledWith(
+      expect.stringMatching(/^The tables of the engine of the tenant 't0'/),
+    );
   });
 
   it('leaves tables alone whose tenant the registry does not have', async () => {

@@ -6,6 +6,7 @@ import type {
   Tenant,
   TenantStore,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { describeFailure } from '../engine/failures';
 
 const DAY_MS = 86_400_000;
 const PAGE = 500;
@@ -57,7 +58,17 @@ async function purgeTables(
     // Others took their time, in which it may have been restored.
     const tenant = slug && !signal.aborted && (await tenants.get(slug));
     if (tenant && isOverdue(tenant)) {
-      await tables.drop(tenantId);
+      try {
+        await tables.drop(tenantId);
+      } catch (error) {
+        // Such as locks of others. The tables of other tenants do not wait for that.
+        logger.warn(
+          `The tables of the ${name} of the tenant '${slug}' can't be removed, which is tried again in a day: ${describeFailure(
+            error,
+          )}`,
+        );
+        continue;
+      }
       logger.info(
         `Removed the tables of the ${name} of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
       );
