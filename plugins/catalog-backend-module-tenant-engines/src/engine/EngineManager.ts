@@ -31,7 +31,6 @@ import type { MembersOfTenants } from '../members/MembersOfTenants';
 import type { EngineTables } from '../tables/EngineTables';
 import type { TenantEvents } from '../plugins/TenantEvents';
 import type { WorkByTenant } from '../work/WorkByTenant';
-import { TableUpgrades } from '../tables/TableUpgrades';
 import { boundedSources } from '../sources/boundedSources';
 import { ReadsUnderWay } from '../sources/ReadsUnderWay';
 import { SourceParser } from '../sources/SourceParser';
@@ -99,7 +98,6 @@ export class EngineManager {
   readonly #queue = new StartQueue(STARTS);
   readonly #parser: SourceParser;
   readonly #reads: ReadsUnderWay;
-  readonly #upgrades: TableUpgrades;
   #sweptAt = performance.now();
   #timer?: NodeJS.Timeout;
   #isStopped = false;
@@ -120,8 +118,6 @@ export class EngineManager {
       // To read and to parse.
       longestMs: 2 * options.configs.bounds.timeoutMs,
     });
-    const { logger, tables } = options;
-    this.#upgrades = new TableUpgrades({ logger, tables });
     this.#timing = {
       ...SUPERVISION_TIMING,
       checkMs: 10_000,
@@ -345,6 +341,7 @@ export class EngineManager {
   }
 
   #supervise(tenant: ActiveTenant): SupervisedEngine {
+    const { leases, tables, wakes } = this.#options;
     const logger = this.#options.logger.child({ tenant: tenant.tenantSlug });
     return SupervisedEngine.run({
       tenant,
@@ -353,12 +350,12 @@ export class EngineManager {
       tables: {
         ready: async (_, stopped) => {
           await this.#recordOf(tenant);
-          if (this.#options.leases.isHeld(tenant.tenantId)) {
-            await this.#options.wakes.awaken([tenant.tenantId]);
+          if (leases.isHeld(tenant.tenantId)) {
+            await wakes.awaken([tenant.tenantId]);
           }
-          await this.#upgrades.ready(tenant, stopped);
+          await tables.ready(tenant, stopped);
         },
-        hurry: tenantId => this.#upgrades.hurry(tenantId),
+        hurry: tenantId => tables.hurry(tenantId),
       },
       timing: this.#timing,
       start: signal => this.#startEngine(tenant, logger, signal),

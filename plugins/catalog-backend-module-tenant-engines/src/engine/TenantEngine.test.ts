@@ -59,9 +59,8 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
 
   const createSchema = async () => {
     const schema = `engine_${randomUUID().replaceAll('-', '')}`;
-    const session = await TablesSession.open(connection);
-    try {
-      await session.transaction(async () => {
+    await TablesSession.use(connection, session =>
+      session.transaction(async () => {
         await session.query(`create schema ${schema}`);
         await migrateTenant(session, {
           schema,
@@ -69,10 +68,8 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
           title: 'the tables',
           warn: () => undefined,
         });
-      });
-    } finally {
-      await session.close();
-    }
+      }),
+    );
     return schema;
   };
 

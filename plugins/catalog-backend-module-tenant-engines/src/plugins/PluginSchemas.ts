@@ -88,7 +88,7 @@ export class PluginSchemas {
         throw error;
       }
       return instance;
-    });
+    }, signal);
   }
 
   /** The tenants that have a schema. */
@@ -182,8 +182,11 @@ export class PluginSchemas {
     await session.query(`create schema ${escapeIdentifier(name)}`);
   }
 
-  #withSession<T>(work: (session: TablesSession) => Promise<T>): Promise<T> {
-    return TablesSession.use(this.#connection, work);
+  #withSession<T>(
+    work: (session: TablesSession) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return TablesSession.use(this.#connection, work, signal);
   }
 }
 

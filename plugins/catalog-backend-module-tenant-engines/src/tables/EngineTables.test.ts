@@ -1,10 +1,11 @@
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
-import { InputError } from '@backstage/errors';
 import {
   createTestDatabases,
   withDeadline,
 } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { EngineDatabase, UPSTREAM } from './__testUtils__/EngineDatabase';
 import {
   inventory,
@@ -97,22 +98,37 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
 
   it('are waited for no longer than the one who waits, whose reason is told', async () => {
     const database = await create();
-    const [holder, waiter] = await Promise.all(
-      [1, 2].map(() => TablesSession.open(database.login)),
-    );
-    try {
-      const options = { scope: 'session' as const, patienceMs: 600_000 };
+    const options = { scope: 'session' as const, patienceMs: 600_000 };
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    await TablesSession.use(database.login, async holder => {
       await holder.lock('a schema', options);
-      const stopping = new AbortController();
-      const waits = waiter.lock('a schema', {
-        ...options,
-        signal: stopping.signal,
+      await TablesSession.use(database.login, async waiter => {
+        const waits = waiter.lock('a schema', { ...options, signal });
+        stopping.abort('restart');
+        await expect(waits).rejects.toBe('restart');
       });
-      stopping.abort('restart');
-      await expect(waits).rejects.toBe('restart');
+    });
+  });
+
+  it('do not wait for a server that does not answer, once who waits has gone', async () => {
+    const database = await create();
+    const sockets: Socket[] = [];
+    const server = createServer(socket => sockets.push(socket));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const stopping = new AbortController();
+    const provision = database
+      .tables({ connection: { host: '127.0.0.1', port } })
+      .provision(randomUUID(), { signal: stopping.signal });
+    try {
+      await once(server, 'connection');
+      stopping.abort('stop');
+      await expect(withDeadline('the end', provision)).rejects.toBe('stop');
     } finally {
-      await holder.close();
-      await waiter.close();
+      sockets.forEach(socket => socket.destroy());
+      server.close();
     }
   });
 
@@ -286,7 +302,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       tables.upgrade(hostile),
       tables.drop(hostile),
     ]) {
-      await expect(refused).rejects.toThrow(InputError);
+      await expect(refused).rejects.toThrow('is no UUID');
     }
     expect(await schemas(database)).toEqual(before);
   });

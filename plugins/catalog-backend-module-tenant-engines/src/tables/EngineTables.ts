@@ -1,12 +1,15 @@
-import { resolvePackagePath } from '@backstage/backend-plugin-api';
-import type { LoggerService } from '@backstage/backend-plugin-api';
-import { InputError } from '@backstage/errors';
+import {
+  type LoggerService,
+  resolvePackagePath,
+} from '@backstage/backend-plugin-api';
 import {
   attachEngine,
   engineSchemaOf,
   restoreEngineTriggers,
 } from 'backstage-catalog-tenancy-migrations';
+import type { ActiveTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { type ClientConfig, escapeIdentifier } from 'pg';
+import { StartQueue } from '../work/StartQueue';
 import { EngineTablesError, hasCode, TablesSession } from './TablesSession';
 import type { WaitOptions } from './TablesSession';
 import {
@@ -14,6 +17,7 @@ import {
   migrateTenant,
   missing,
   readVersion,
+  refuseNewer,
   VERSION_TABLE,
   withOwnCatalogs,
 } from './upstreamMigrations';
@@ -23,10 +27,17 @@ const DEFAULT_CATALOG = 'default catalog';
 
 const APP_ROLE = 'portal_app';
 
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 const LOCK_MS = 50;
 const PATIENCE_MS = 5 * 60_000;
+
+/** How many tenants are looked at, and get their tables, at the same time. */
+const PROVISIONS = 4;
+
+/**
+ * How long one tenant's tables are tried for, if others hold locks on them, while other tenants
+ * wait. Its engine then starts again after a pause, and this with it.
+ */
+const QUEUED_PATIENCE_MS = 10_000;
 
 export interface EngineTablesOptions {
   /**
@@ -55,6 +66,9 @@ export type TablesVersion = 'current' | 'older' | 'newer';
  * Upstream's own migrations make the tables of each.
  */
 export class EngineTables {
+  readonly #provisions = new StartQueue(PROVISIONS);
+  readonly #upgrades = new StartQueue(1);
+
   static create(options: EngineTablesOptions): EngineTables {
     return new EngineTables({
       migrationsDirectory: resolvePackagePath(
@@ -71,6 +85,37 @@ export class EngineTables {
   ) {}
 
   /**
+   * Resolves when a tenant has tables of this release, before its engine starts: creates those of a
+   * new tenant, and upgrades those of an earlier release, one tenant at a time.
+   *
+   * @throws the reason for which it can't have them, such as a migration that fails or tables
+   * of a newer release; or the reason of the signal
+   */
+  async ready(
+    { tenantId, tenantSlug }: ActiveTenant,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const options = { patienceMs: QUEUED_PATIENCE_MS, signal };
+    const found = await this.#provisions.run(tenantId, signal, () =>
+      this.provision(tenantId, options),
+    );
+    if (found === 'older' || found === 'newer') {
+      await this.#upgrades.run(tenantId, signal, () =>
+        this.upgrade(tenantId, options),
+      );
+      this.options.logger.info(
+        `Upgraded the catalog tables of '${tenantSlug}'`,
+      );
+    }
+  }
+
+  /** Puts a tenant first, because a request waits for it. */
+  hurry(tenantId: string): void {
+    this.#provisions.hurry(tenantId);
+    this.#upgrades.hurry(tenantId);
+  }
+
+  /**
    * Creates the schema of a tenant, with tables, triggers and the state of the adoption, in one
    * transaction. Does nothing if the schema exists.
    *
@@ -81,7 +126,7 @@ export class EngineTables {
     tenantId: string,
     options: Partial<WaitOptions> = {},
   ): Promise<TablesVersion | 'created'> {
-    const schema = schemaOf(tenantId);
+    const schema = engineSchemaOf(tenantId);
     const title = titleOf(tenantId);
     return this.withRetries(`Preparing ${title}`, options, async session => {
       if (await hasTables(session, schema)) {
@@ -141,13 +186,14 @@ export class EngineTables {
    * Each is asked for for 50 ms at most, in which others wait behind it; then the transaction
    * begins again. The tenant's entities are read from other tables.
    *
-   * @throws the reason of the signal, which ends it at once
+   * @throws {@link EngineTablesError} for tables of a newer release; the reason of the signal, which
+   * ends it at once
    */
   async upgrade(
     tenantId: string,
     options: Partial<WaitOptions> = {},
   ): Promise<void> {
-    const schema = schemaOf(tenantId);
+    const schema = engineSchemaOf(tenantId);
     const title = titleOf(tenantId);
     await this.withRetries(`Migrating ${title}`, options, session =>
       session.transaction(async () => {
@@ -160,7 +206,11 @@ export class EngineTables {
             `The tenant ${tenantId} has no tables of its own to upgrade`,
           );
         }
-        if ((await this.versionOf(session, schema)) === 'current') {
+        const all = await this.migrations();
+        const done = (await readVersion(session, schema)) ?? [];
+        // Before it locks tables that an engine of a newer release works with.
+        refuseNewer(schema, all, done);
+        if (missing(all, done).length === 0) {
           return;
         }
         await lockTables(session, schema);
@@ -243,7 +293,7 @@ export class EngineTables {
   async drop(tenantId: string): Promise<void> {
     await this.withSession(session =>
       session.dropSchema(
-        schemaOf(tenantId),
+        engineSchemaOf(tenantId),
         `Dropping the catalog tables of the tenant ${tenantId}`,
         this.options,
       ),
@@ -298,12 +348,12 @@ export class EngineTables {
     options: Partial<WaitOptions>,
     work: (session: TablesSession) => Promise<T>,
   ): Promise<T> {
-    return this.withSession(session =>
-      session.endOnAbort(options.signal, () =>
+    return this.withSession(
+      session =>
         session.withLockRetries(title, this.waitOf(options), () =>
           work(session),
         ),
-      ),
+      options.signal,
     );
   }
 
@@ -317,8 +367,9 @@ export class EngineTables {
 
   private withSession<T>(
     use: (session: TablesSession) => Promise<T>,
+    signal?: AbortSignal,
   ): Promise<T> {
-    return TablesSession.use(this.options.connection, use);
+    return TablesSession.use(this.options.connection, use, signal);
   }
 }
 
@@ -424,13 +475,4 @@ function versionOf(all: string[], done: string[]): TablesVersion {
 /** In messages. */
 function titleOf(tenantId: string): string {
   return `the catalog tables of the tenant ${tenantId}`;
-}
-
-function schemaOf(tenantId: string): string {
-  if (!UUID.test(tenantId)) {
-    throw new InputError(
-      `The id of a tenant must be a UUID, but is ${JSON.stringify(tenantId)}`,
-    );
-  }
-  return engineSchemaOf(tenantId.toLowerCase());
 }

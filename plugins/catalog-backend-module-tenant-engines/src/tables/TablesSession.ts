@@ -19,6 +19,7 @@ export class EngineTablesError extends Error {
 // The first key of the advisory locks; 7007 and 7008 are those of the migration.
 const LOCK_CLASS = 7010;
 
+const CONNECT_MS = 60_000;
 const POLL_MS = 100;
 
 // A statement that waits for ACCESS EXCLUSIVE blocks all later statements on the table. So it
@@ -73,8 +74,20 @@ export interface WaitOptions {
  * search_path and its temporary view belong to the session.
  */
 export class TablesSession {
-  static async open(connection: ClientConfig): Promise<TablesSession> {
+  /**
+   * A session for some work, which is closed after it. It is closed when the signal aborts, even
+   * while it connects or a statement waits: the server rolls back what has not been committed.
+   *
+   * @throws the reason of the signal, and what the work throws
+   */
+  static async use<T>(
+    connection: ClientConfig,
+    work: (session: TablesSession) => Promise<T>,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    signal?.throwIfAborted();
     const client = new Client({
+      connectionTimeoutMillis: CONNECT_MS,
       ...connection,
       // Not enumerable where it was hidden.
       password: connection.password,
@@ -86,28 +99,19 @@ export class TablesSession {
     // Without a listener, the error would end the process. The query that needs the connection
     // fails as well.
     client.on('error', () => undefined);
-    const session = new TablesSession(client);
+    const end = () => client.connection.stream.destroy();
+    signal?.addEventListener('abort', end, { once: true });
     try {
       await client.connect();
       await client.query(SETTINGS);
       await client.query(CHECK_CLIENT).catch(() => undefined);
+      return await work(new TablesSession(client));
     } catch (error) {
-      await session.close();
+      signal?.throwIfAborted();
       throw error;
-    }
-    return session;
-  }
-
-  /** A session for some work, which is closed after it. */
-  static async use<T>(
-    connection: ClientConfig,
-    work: (session: TablesSession) => Promise<T>,
-  ): Promise<T> {
-    const session = await TablesSession.open(connection);
-    try {
-      return await work(session);
     } finally {
-      await session.close();
+      signal?.removeEventListener('abort', end);
+      await client.end().catch(() => undefined);
     }
   }
 
@@ -243,29 +247,6 @@ export class TablesSession {
     );
   }
 
-  /**
-   * Closes the connection when the signal aborts, even while a statement waits: the server
-   * rolls back what has not been committed.
-   *
-   * @throws the reason of the signal, and what the work throws
-   */
-  async endOnAbort<T>(
-    signal: AbortSignal | undefined,
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const end = () => this.client.connection.stream.destroy();
-    signal?.throwIfAborted();
-    signal?.addEventListener('abort', end, { once: true });
-    try {
-      return await work();
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    } finally {
-      signal?.removeEventListener('abort', end);
-    }
-  }
-
   private async setLockTimeout(milliseconds: number): Promise<void> {
     await this.query(`select set_config('lock_timeout', $1, false)`, [
       `${Math.ceil(milliseconds)}ms`,
@@ -313,10 +294,6 @@ export class TablesSession {
     return error instanceof Error
       ? this.messages.get(error) ?? error.message
       : String(error);
-  }
-
-  async close(): Promise<void> {
-    await this.client.end().catch(() => undefined);
   }
 }
 

@@ -22,7 +22,6 @@ import { SleepingEngines } from '../work/SleepingEngines';
 import { inventory } from './__testUtils__/inventory';
 import { migrationsFolder } from './__testUtils__/migrationsFolder';
 import { EngineTables } from './EngineTables';
-import { TableUpgrades } from './TableUpgrades';
 import { fillEngine } from './__testUtils__/fillEngine';
 
 jest.setTimeout(3_600_000);
@@ -216,31 +215,29 @@ describe.each(databases.eachSupportedId())(
       await breakTables(broken.tenantId);
       const tables = tablesOf();
       const order: string[] = [];
-      const upgrades = new TableUpgrades({
-        logger,
-        tables: {
-          provision: async tenantId => {
-            const found = await tables.provision(tenantId);
-            if (tenantId !== first.tenantId) {
-              await waitUntil('the first', () => order.length > 0);
-            }
-            return found;
-          },
-          upgrade: async (tenantId, options) => {
-            order.push(`begin ${tenantId}`);
-            await tables
-              .upgrade(tenantId, options)
-              .finally(() => order.push(`end ${tenantId}`));
-          },
-        },
+      const { provision, upgrade } = tables;
+      jest.spyOn(tables, 'provision').mockImplementation(async tenantId => {
+        const found = await provision.call(tables, tenantId);
+        if (tenantId !== first.tenantId) {
+          await waitUntil('the first', () => order.length > 0);
+        }
+        return found;
       });
+      jest
+        .spyOn(tables, 'upgrade')
+        .mockImplementation(async (tenantId, options) => {
+          order.push(`begin ${tenantId}`);
+          await upgrade
+            .call(tables, tenantId, options)
+            .finally(() => order.push(`end ${tenantId}`));
+        });
       const { signal } = new AbortController();
-      const ready = (tenant: ActiveTenant) => upgrades.ready(tenant, signal);
+      const ready = (tenant: ActiveTenant) => tables.ready(tenant, signal);
       const all = [first, broken, last].map(ready);
       const outcomes = Promise.allSettled(all);
       await waitUntil('the first', () => order.length > 0);
       // A request waits for it.
-      upgrades.hurry(last.tenantId);
+      tables.hurry(last.tenantId);
       expect(await outcomes).toEqual([
         { status: 'fulfilled', value: undefined },
         {

@@ -51,7 +51,11 @@ export function missing(all: string[], done: string[]): string[] {
 }
 
 /** Refuses a schema that a newer version of the catalog has migrated, as upstream does. */
-function refuseNewer(schema: string, all: string[], done: string[]): void {
+export function refuseNewer(
+  schema: string,
+  all: string[],
+  done: string[],
+): void {
   const unknown = missing(done, all);
   if (unknown.length > 0) {
     throw new EngineTablesError(
