@@ -8,7 +8,7 @@ import {
   type TenantMutation,
   type TenantShareStore,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import createLimit from 'p-limit';
 import { stampOf } from '../code/stamp';
 import { copyOf, isShareable, SHARES_SOURCE } from './copies';
@@ -30,7 +30,7 @@ export interface ShareTiming {
   ownMs: number;
 }
 
-export const SHARE_TIMING: ShareTiming = { lookMs: 5_000, ownMs: 60_000 };
+const SHARE_TIMING: ShareTiming = { lookMs: 5_000, ownMs: 60_000 };
 
 /** Of one share: each process that does the work of a receiving tenant has them in memory. */
 const MOST_ENTITIES = 10_000;
@@ -41,6 +41,7 @@ const PATIENCE_MS = 2_000;
 /** Turns at a time, with those of such tenants: each may wait with a session of the engines. */
 const MOST_TURNS = 8;
 const STOP_MS = 2_000;
+const COPIES_PER_SLICE = 100;
 
 interface SharedEntitiesOptions {
   /** Since when an engine of this process sleeps, by the clock of `performance`, if it does. */
@@ -70,6 +71,11 @@ interface Shared {
 interface Offer {
   /** Changes with each of its shares. */
   version: string;
+  /** Makes the copies at the first call. */
+  content: () => Promise<OfferContent>;
+}
+
+interface OfferContent {
   copies: Map<string, { shareId: string; entity: Entity; stamp: string }>;
   /** Refs of which a share before has the entity already, by share. */
   doubles: Map<string, number>;
@@ -102,6 +108,11 @@ export class SharedEntities {
   readonly #timing: ShareTiming;
   readonly #stopping = new AbortController();
   readonly #shared = new Map<string, Shared>();
+  /** Of each source, so that all of its shares keep an entity once. */
+  readonly #sources = new Map<
+    string,
+    { version: string; entities: Map<string, Entity> }
+  >();
   readonly #given = new Map<string, Given>();
   /** Turns of tenants that have not ended, also those that a round has waited for no longer. */
   readonly #underWay = new Set<string>();
@@ -225,6 +236,11 @@ export class SharedEntities {
       const { tenantId } = share.source;
       bySource.set(tenantId, [...(bySource.get(tenantId) ?? []), share]);
     }
+    for (const tenantId of this.#sources.keys()) {
+      if (!bySource.has(tenantId)) {
+        this.#sources.delete(tenantId);
+      }
+    }
     for (const [tenantId, some] of bySource) {
       await this.#patiently(`source ${tenantId}`, () =>
         // Its receivers keep their copies, and get those of others.
@@ -241,12 +257,18 @@ export class SharedEntities {
 
   async #readSource(tenantId: string, shares: ActiveShare[]): Promise<void> {
     const version = await this.#versionOf(tenantId);
+    const known = this.#sources.get(tenantId);
+    const source =
+      known?.version === version
+        ? known
+        : { version, entities: new Map<string, Entity>() };
+    this.#sources.set(tenantId, source);
     for (const share of shares) {
       const wanted = `${share.version} ${version}`;
       if (this.#shared.get(share.shareId)?.version !== wanted) {
         this.#shared.set(share.shareId, {
           version: wanted,
-          entities: await this.#entitiesOf(share),
+          entities: await this.#entitiesOf(share, source.entities),
         });
       }
     }
@@ -269,7 +291,11 @@ export class SharedEntities {
     return version;
   }
 
-  async #entitiesOf(share: ActiveShare): Promise<Map<string, Entity>> {
+  /** @param known - entities of the source, to which those of the share are added */
+  async #entitiesOf(
+    share: ActiveShare,
+    known: Map<string, Entity>,
+  ): Promise<Map<string, Entity>> {
     const { catalog, logger } = this.#options;
     const { tenantId, tenantSlug } = share.source;
     const found = await catalog.queryEntities(tenantId, {
@@ -281,12 +307,14 @@ export class SharedEntities {
         `A share of the tenant '${tenantSlug}' has more than ${MOST_ENTITIES} entities, of which it shares the first ones by name: divide it into several`,
       );
     }
-    return new Map(
-      found
-        .slice(0, MOST_ENTITIES)
-        .filter(isShareable)
-        .map(entity => [stringifyEntityRef(entity), entity]),
-    );
+    const entities = new Map<string, Entity>();
+    for (const entity of found.slice(0, MOST_ENTITIES).filter(isShareable)) {
+      const ref = stringifyEntityRef(entity);
+      const kept = known.get(ref) ?? entity;
+      known.set(ref, kept);
+      entities.set(ref, kept);
+    }
+    return entities;
   }
 
   /** The same for all tenants with the same shares. */
@@ -300,35 +328,14 @@ export class SharedEntities {
     if (found) {
       return found;
     }
-    const first = new Map<string, { share: ActiveShare; entity: Entity }>();
-    const doubles = new Map(shares.map(({ shareId }) => [shareId, 0]));
-    for (const { share, shared } of known) {
-      for (const [ref, entity] of shared.entities) {
-        if (first.has(ref)) {
-          doubles.set(share.shareId, doubles.get(share.shareId)! + 1);
-        } else {
-          first.set(ref, { share, entity });
-        }
-      }
-    }
-    const copies: Offer['copies'] = new Map();
-    for (const [ref, { share, entity: original }] of first) {
-      const entity = copyOf(
-        original,
-        {
-          shareId: share.shareId,
-          sharedFrom: share.source.tenantSlug,
-          owner: share.owner,
-        },
-        other => first.has(other),
-      );
-      copies.set(ref, {
-        shareId: share.shareId,
-        entity,
-        stamp: stampOf(entity),
-      });
-    }
-    const offer = { version, copies, doubles };
+    let content: Promise<OfferContent> | undefined;
+    const offer = {
+      version,
+      content: () => {
+        content ??= contentOf(known);
+        return content;
+      },
+    };
     offers.set(version, offer);
     return offer;
   }
@@ -368,7 +375,8 @@ export class SharedEntities {
     // Left out of the map, and so forgotten, if the tenant's work is given up meanwhile.
     const feeding: Given = { version: '', lookedAt: -Infinity };
     this.#given.set(receiver, feeding);
-    const own = await readOwn(pool, receiver, [...offer.copies.keys()]);
+    const content = await offer.content();
+    const own = await readOwn(pool, receiver, [...content.copies.keys()]);
     // Not from memory: another process may have had the lease meanwhile, and tables of an engine
     // that are gone are made anew.
     const given = await readGiven(pool, receiver);
@@ -378,9 +386,11 @@ export class SharedEntities {
         own.add(ref);
       }
     }
-    const copies = new Map([...offer.copies].filter(([ref]) => !own.has(ref)));
-    const notes = [...offer.doubles].map(([shareId, doubles]) =>
-      noteOf(shareId, doubles, offer, own),
+    const copies = new Map(
+      [...content.copies].filter(([ref]) => !own.has(ref)),
+    );
+    const notes = [...content.doubles].map(([shareId, doubles]) =>
+      noteOf(shareId, doubles, content, own),
     );
     // Before the first copy: if the share ends while no process checks, its note is found
     // later.
@@ -409,13 +419,48 @@ function isFor({ source, targetIds }: ActiveShare, receiver: string): boolean {
   );
 }
 
+/** Makes the copies, in slices of the thread. */
+async function contentOf(
+  known: { share: ActiveShare; shared: Shared }[],
+): Promise<OfferContent> {
+  const first = new Map<string, { share: ActiveShare; entity: Entity }>();
+  const doubles = new Map(known.map(({ share }) => [share.shareId, 0]));
+  for (const { share, shared } of known) {
+    await setImmediate();
+    for (const [ref, entity] of shared.entities) {
+      if (first.has(ref)) {
+        doubles.set(share.shareId, doubles.get(share.shareId)! + 1);
+      } else {
+        first.set(ref, { share, entity });
+      }
+    }
+  }
+  const copies: OfferContent['copies'] = new Map();
+  for (const [ref, { share, entity: original }] of first) {
+    if (copies.size % COPIES_PER_SLICE === 0) {
+      await setImmediate();
+    }
+    const entity = copyOf(
+      original,
+      {
+        shareId: share.shareId,
+        sharedFrom: share.source.tenantSlug,
+        owner: share.owner,
+      },
+      other => first.has(other),
+    );
+    copies.set(ref, { shareId: share.shareId, entity, stamp: stampOf(entity) });
+  }
+  return { copies, doubles };
+}
+
 function noteOf(
   shareId: string,
   doubles: number,
-  offer: Offer,
+  content: OfferContent,
   own: Set<string>,
 ): CopiesNote {
-  const refs = [...offer.copies]
+  const refs = [...content.copies]
     .filter(([, copy]) => copy.shareId === shareId)
     .map(([ref]) => ref);
   const conflicts = refs.filter(ref => own.has(ref)).length;
@@ -428,7 +473,7 @@ function noteOf(
 
 /** What has changed, if anything. */
 function toMutation(
-  copies: Offer['copies'],
+  copies: OfferContent['copies'],
   given: Map<string, GivenCopy>,
 ): TenantMutation | undefined {
   const added = [...copies].filter(

@@ -8,6 +8,7 @@ import type { Request } from 'express';
 
 /** In any case, as Express matches routes. */
 const REMOVAL = /^\/entities\/by-uid\/([^/]+)\/?$/i;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * Refuses to remove a copy of an entity that another tenant shares: it would come back with the
@@ -20,17 +21,17 @@ export async function refuseRemoval(
   tenantId: string,
   { method, path }: Request,
 ): Promise<void> {
-  const [, uid] = (method === 'DELETE' && REMOVAL.exec(path)) || [];
-  if (uid === undefined) {
+  const [, segment] = (method === 'DELETE' && REMOVAL.exec(path)) || [];
+  const uid = segment && decoded(segment);
+  if (!uid || !UUID.test(uid)) {
+    // The engine has no such entity.
     return;
   }
   const rows = await database.query<{ sharedFrom: string }>(tenantId, scope =>
     scope
       .table('entities')
       .whereNull('deleted_at')
-      .whereRaw('entity_id::text = ?', [
-        decodeURIComponent(uid).toLocaleLowerCase('en-US'),
-      ])
+      .where('entity_id', uid)
       .whereRaw(
         `final_entity #>> array['metadata', 'annotations', ?] is not null`,
         [ANNOTATION_SHARE],
@@ -46,5 +47,14 @@ export async function refuseRemoval(
     throw new ConflictError(
       `The entity is shared by the tenant '${rows[0].sharedFrom}', and can be removed there`,
     );
+  }
+}
+
+/** `undefined` for what is not encoded correctly. */
+function decoded(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return undefined;
   }
 }

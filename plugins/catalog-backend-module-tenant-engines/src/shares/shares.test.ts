@@ -418,6 +418,12 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
         "The entity is shared by the tenant 'acme', and can be removed there",
       );
     }
+    for (const segment of ['%00', '%zz', 'none']) {
+      const { statusCode } = await backend
+        .as('globex')
+        .send('delete', `/entities/by-uid/${segment}`);
+      expect(`${segment} ${statusCode}`).toMatch(/ (204|4..)$/);
+    }
     await remove(own).expect(204);
   });
 

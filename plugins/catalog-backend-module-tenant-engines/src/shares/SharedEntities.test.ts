@@ -1,0 +1,96 @@
+import { mockServices } from '@backstage/backend-test-utils';
+import type { Entity } from '@backstage/catalog-model';
+import { waitUntil } from '@internal/postgres/testUtils';
+import type { ActiveShare } from 'backstage-plugin-catalog-tenancy-node';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { SharedEntities } from './SharedEntities';
+
+const MB = 1_000_000;
+const RECEIVER = '5c1f0b6e-65a7-4f4f-8d55-1f3b1f7c4b11';
+
+const entities = (count: number, characters: number): Entity[] =>
+  Array.from({ length: count }, (_, i) => ({
+    apiVersion: 'backstage.io/v1alpha1',
+    kind: 'API',
+    metadata: { name: `api-${i}`, namespace: 'default' },
+    spec: { definition: 'x'.repeat(characters) },
+  }));
+
+const shareOf = (shareId: string): ActiveShare => ({
+  shareId,
+  source: { tenantId: 'source', tenantSlug: 'source' },
+  targetIds: null,
+  filter: {},
+  owner: null,
+  version: shareId,
+});
+
+describe('shares with many entities', () => {
+  let applied: number;
+  let looks: number;
+  let shared: SharedEntities;
+
+  const start = (shareIds: string[], read: () => Entity[]) => {
+    applied = 0;
+    looks = 0;
+    shared = SharedEntities.start({
+      asleepSince: () => undefined,
+      catalog: { queryEntities: async () => read() },
+      database: {
+        query: async <T>() => [{ version: '1' }] as T[],
+      },
+      logger: mockServices.logger.mock(),
+      mutations: {
+        apply: async () => {
+          applied += 1;
+        },
+      },
+      pool: { query: async () => [] },
+      receivers: () => [RECEIVER],
+      shares: {
+        listActive: async () => {
+          looks += 1;
+          return shareIds.map(shareOf);
+        },
+      },
+      status: {
+        readCopies: async () => new Map(),
+        writeCopies: async () => undefined,
+      },
+      timing: { lookMs: 20 },
+    });
+    return waitUntil('the copies', () => applied > 0);
+  };
+
+  afterEach(() => shared.stop());
+
+  it('do not hold the thread at each look at them', async () => {
+    await start(['1'], () => entities(10_000, 4_000));
+    const stays = monitorEventLoopDelay({ resolution: 5 });
+    await delay(50);
+    stays.enable();
+    const before = looks;
+    await waitUntil('some looks', () => looks > before + 5);
+    stays.disable();
+    expect(stays.max / 1e6).toBeLessThan(100);
+  });
+
+  it('keep each entity of a source once, however many of them have it', async () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    const used = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const before = used();
+    await start(
+      Array.from({ length: 50 }, (_, i) => `share-${i}`),
+      // As the store reads them, objects of their own each time.
+      () => JSON.parse(JSON.stringify(entities(300, 30_000))),
+    );
+    expect(used() - before).toBeLessThan(60 * MB);
+  });
+});
