@@ -97,29 +97,47 @@ interface NoteRow {
  * and read by all, and the due items in the tables of an engine.
  *
  * It has its own sessions: it neither waits for those of the engines nor takes one from a
- * request, and its statements wake no idle engine.
+ * request, and its statements wake no idle engine. Two of them read the tables of engines, which
+ * takes seconds where a tenant has many entities: requests of other tenants wait for the others.
  */
 export class EngineStatusStore {
   readonly #pool: StorePool;
+  readonly #tables: StorePool;
   readonly #name: (table: string) => string;
+  readonly #reports = new Map<string, Promise<TenantEngineReport>>();
 
   /** It connects at the first call. */
   constructor({ connection, schema }: StoreOptions) {
     this.#name = table => `${escapeIdentifier(schema)}.${table}`;
-    this.#pool = new StorePool({
-      connection,
-      application_name: 'catalog tenant engines: status',
-      max: 2,
-      // A session that has looked at many schemas has grown.
-      idleTimeoutMillis: 5_000,
-      connectionTimeoutMillis: TIMEOUT_MS,
-      query_timeout: TIMEOUT_MS,
-      settings: { statement_timeout: String(TIMEOUT_MS) },
-    });
+    const open = () =>
+      new StorePool({
+        connection,
+        application_name: 'catalog tenant engines: status',
+        max: 2,
+        // A session that has looked at many schemas has grown.
+        idleTimeoutMillis: 5_000,
+        connectionTimeoutMillis: TIMEOUT_MS,
+        query_timeout: TIMEOUT_MS,
+        settings: { statement_timeout: String(TIMEOUT_MS) },
+      });
+    this.#pool = open();
+    this.#tables = open();
   }
 
-  /** The report of a tenant's engine in all processes. */
-  async report(tenantId: string): Promise<TenantEngineReport> {
+  /** The report of a tenant's engine in all processes; the same for all that ask at a time. */
+  report(tenantId: string): Promise<TenantEngineReport> {
+    const underWay = this.#reports.get(tenantId);
+    if (underWay) {
+      return underWay;
+    }
+    const report = this.#report(tenantId).finally(() =>
+      this.#reports.delete(tenantId),
+    );
+    this.#reports.set(tenantId, report);
+    return report;
+  }
+
+  async #report(tenantId: string): Promise<TenantEngineReport> {
     const due = await this.readDue([tenantId]);
     return {
       ...(await this.reports([tenantId], due)).get(tenantId)!,
@@ -183,7 +201,7 @@ export class EngineStatusStore {
       },
     );
     for (const statement of statements) {
-      const rows = await this.#pool.query<{
+      const rows = await this.#tables.query<{
         tenantId: string;
         due: Date | null;
       }>(statement);
@@ -199,7 +217,7 @@ export class EngineStatusStore {
    */
   async #schemasOf(tenantIds: string[]): Promise<Map<string, string>> {
     const bySchema = new Map(tenantIds.map(id => [engineSchemaOf(id), id]));
-    const rows = await this.#pool.query<{ schema: string }>(
+    const rows = await this.#tables.query<{ schema: string }>(
       `select n.nspname as schema
          from pg_catalog.pg_namespace n
          join pg_catalog.pg_class c on c.relnamespace = n.oid and c.relname = 'refresh_state'
@@ -233,7 +251,8 @@ export class EngineStatusStore {
         if (left <= 0) {
           break;
         }
-        const rows = await this.#query<{ tenantId: string; errors: number }>(
+        const rows = await withSetting<{ tenantId: string; errors: number }>(
+          this.#tables,
           `set local statement_timeout = ${left}`,
           statement,
         );
@@ -257,7 +276,7 @@ export class EngineStatusStore {
     // writes may have what PostgreSQL can't decode: NUL characters and lone surrogates.
     const readable = (column: string) =>
       `regexp_replace(${column}, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'gi')::json`;
-    return this.#pool.query<SourceError>(
+    return this.#tables.query<SourceError>(
       `select left(coalesce(
                 substring(entity #>> '{metadata,annotations,backstage.io/managed-by-origin-location}' from '^[a-z]+:(.+)'),
                 entity #>> '{spec,target}', "entityRef"), 2000) as location,
@@ -422,30 +441,31 @@ export class EngineStatusStore {
   }
 
   async close(): Promise<void> {
-    await this.#pool.close();
+    await Promise.all([this.#pool.close(), this.#tables.close()]);
   }
 
   #asAdmin<TRow extends object>(
     sql: string,
     values?: unknown[],
   ): Promise<TRow[]> {
-    return this.#query(`set local role ${ADMIN_ROLE}`, sql, values);
+    return withSetting(this.#pool, `set local role ${ADMIN_ROLE}`, sql, values);
   }
+}
 
-  /** A statement with a setting of its own, for which it is a transaction. */
-  async #query<TRow extends object>(
-    setting: string,
-    sql: string,
-    values?: unknown[],
-  ): Promise<TRow[]> {
-    return this.#pool.lend(async client => {
-      await client.query('begin');
-      await client.query(setting);
-      const { rows } = await client.query<TRow>(sql, values);
-      await client.query('commit');
-      return rows;
-    });
-  }
+/** A statement with a setting of its own, for which it is a transaction. */
+async function withSetting<TRow extends object>(
+  pool: StorePool,
+  setting: string,
+  sql: string,
+  values?: unknown[],
+): Promise<TRow[]> {
+  return pool.lend(async client => {
+    await client.query('begin');
+    await client.query(setting);
+    const { rows } = await client.query<TRow>(sql, values);
+    await client.query('commit');
+    return rows;
+  });
 }
 
 function toReport(

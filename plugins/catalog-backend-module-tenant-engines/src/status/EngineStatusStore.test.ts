@@ -1,0 +1,53 @@
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
+import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
+import { EngineStatusStore } from './EngineStatusStore';
+
+const databases = createTestDatabases({ versions: 'newest' });
+
+/** For how long the tables of the engine are read. */
+const SECONDS = 2;
+
+describe.each(databases.eachSupportedId())('reports on %s', id => {
+  it('on a large engine are read once for all who ask, and others do not wait', async () => {
+    const database = await EngineDatabase.create(databases, id);
+    const tenantId = await database.newTenant();
+    const schema = engineSchemaOf(tenantId);
+    await database.use(
+      client =>
+        client.query(
+          `create schema ${schema};
+           create view ${schema}.refresh_state as
+             select 'component:default/a' as entity_ref, '[]' as errors,
+                    '{}' as unprocessed_entity, now() as next_update_at
+               from (select pg_sleep(${SECONDS})) s;
+           create view ${schema}.stitch_queue as select now() as next_stitch_at;
+           create view ${schema}.refresh_state_references as
+             select 'component:default/a' as target_entity_ref`,
+        ),
+      database.login,
+    );
+    const store = new EngineStatusStore({
+      connection: database.login,
+      schema: 'tenancy',
+    });
+    try {
+      const reports = Promise.all(
+        Array.from({ length: 5 }, () => store.report(tenantId)),
+      );
+      await waitUntil('the reports', async () => {
+        const rows = await database.query(
+          `select from pg_stat_activity where query like '%min(next_update_at)%'
+              and state = 'active' and pid <> pg_backend_pid()`,
+        );
+        return rows.length > 0;
+      });
+      const began = performance.now();
+      await store.makeDue(tenantId);
+      expect(performance.now() - began).toBeLessThan(SECONDS * 500);
+      expect(new Set(await reports).size).toBe(1);
+    } finally {
+      await store.close();
+    }
+  });
+});
