@@ -34,11 +34,18 @@ export function databaseErrorOf(error: unknown): DatabaseError | undefined {
     : undefined;
 }
 
-/** An error in a line, without SQL and without a stack. */
-export function describeFailure(error: unknown): string {
+/**
+ * An error in a line, without SQL and without a stack.
+ *
+ * @param conceal - changes the message of a module or a library before it is cut
+ */
+export function describeFailure(
+  error: unknown,
+  conceal: (message: string) => string = message => message,
+): string {
   const causes =
     error instanceof BackendStartupError ? causesOf(error) : [error];
-  return causes.map(describe).join('; ');
+  return causes.map(cause => describe(cause, conceal)).join('; ');
 }
 
 function causesOf(error: BackendStartupError): unknown[] {
@@ -47,7 +54,10 @@ function causesOf(error: BackendStartupError): unknown[] {
     .flatMap(({ failure }) => (failure ? [failure.error] : []));
 }
 
-function describe(error: unknown): string {
+function describe(
+  error: unknown,
+  conceal: (message: string) => string,
+): string {
   if (error instanceof EngineTablesError) {
     // Says what to do, and what PostgreSQL said; its cause is an error of a statement.
     return error.message.replaceAll(/\s+/g, ' ');
@@ -62,7 +72,7 @@ function describe(error: unknown): string {
       ? `its tables are not there (${sqlState})`
       : `the database refused a statement (${sqlState})`;
   }
-  const [line] = toError(error).message.split('\n');
+  const [line] = conceal(toError(error).message).split('\n');
   return line.slice(0, LONGEST_REASON);
 }
 
@@ -71,10 +81,13 @@ export function withoutSecrets(
   error: unknown,
   secrets: readonly string[],
 ): unknown {
-  const said = describeFailure(error);
-  const kept = secrets.reduce(
-    (text, each) => text.replaceAll(each, '***'),
-    said,
+  // A message may quote a value as JSON.
+  const texts = secrets.flatMap(secret => [
+    secret,
+    JSON.stringify(secret).slice(1, -1),
+  ]);
+  const kept = describeFailure(error, message =>
+    texts.reduce((text, each) => text.replaceAll(each, '***'), message),
   );
-  return kept === said ? error : new Error(kept);
+  return kept === describeFailure(error) ? error : new Error(kept);
 }
