@@ -1,15 +1,6 @@
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
+import type { PoolStats } from '../work/SessionPool';
 import type { HeldEngine, Observations } from './EngineStatusRecorder';
-
-/** The sessions of the engines' pool of this process. */
-export interface PoolStats {
-  /** Sessions that do something for an engine. */
-  used: number;
-  idle: number;
-  /** The number of requests that wait for a session. */
-  waiting: number;
-  max: number;
-}
 
 /** The lag above which a tenant counts as lagging, in milliseconds. */
 const LAGGING_MS = 10 * 60_000;
@@ -25,7 +16,7 @@ const STATES = [
 
 interface Sources {
   observe: () => Observations;
-  pool: () => PoolStats;
+  pool: () => Pick<PoolStats, 'idle' | 'max' | 'used' | 'waiting'>;
   /** How long this process stood still at most, since the last call, in milliseconds. */
   longestHoldMs: () => number;
 }
