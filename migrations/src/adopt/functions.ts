@@ -10,11 +10,14 @@ import {
   revokeAllOnFunctionStatement,
   revokeAllStatement,
 } from '../schema/grants';
+import { existingTables } from '../schema/lookups';
 import { isSharded } from '../schema/partitions';
 import { functionsIn, readSqlFile, sqlForSchema } from '../sqlFile';
 import { ADOPTION_STATE, FAULTS } from './state';
 
 const SQL = readSqlFile('adoption');
+
+const TABLES = [FAULTS, ADOPTION_STATE];
 
 /** The functions that the file creates, by their signatures. */
 export const ADOPTION_FUNCTIONS = functionsIn(SQL);
@@ -35,10 +38,7 @@ const FORMER_SIGNATURES = [
 
 /** What the file creates. */
 export const ADOPTION_CREATIONS = [
-  FAULTS,
-  `${FAULTS}_pkey`,
-  ADOPTION_STATE,
-  `${ADOPTION_STATE}_pkey`,
+  ...TABLES.flatMap(table => [table, `${table}_pkey`]),
   ...ADOPTION_FUNCTIONS,
 ];
 
@@ -47,7 +47,7 @@ export const DROP_ADOPTION = [
   ...ADOPTION_FUNCTIONS.map(
     signature => `drop function if exists ${signature}`,
   ),
-  `drop table if exists ${FAULTS}, ${ADOPTION_STATE}`,
+  `drop table if exists ${TABLES.join(', ')}`,
 ];
 
 /** The statements that have each plan name the shards of its tenant. */
@@ -66,6 +66,7 @@ export async function prepareAdoption({
   executor,
   settings,
 }: StepContext): Promise<void> {
+  const there = await existingTables(executor, TABLES);
   await executor.transaction({
     title: 'Create the functions that carry changes',
     locks:
@@ -77,10 +78,11 @@ export async function prepareAdoption({
         signature => `drop function if exists ${signature}`,
       ),
       // Faults name entities, and no policy protects the table.
-      ...[FAULTS, ADOPTION_STATE].map(revokeAllStatement),
+      ...TABLES.map(revokeAllStatement),
       ...ADOPTION_FUNCTIONS.map(revokeAllOnFunctionStatement),
       ...((await isSharded(executor)) ? plansOnCitus : []),
-      ...[FAULTS, ADOPTION_STATE].map(ownerStatement),
+      // A trigger would wait for it, also where it changes nothing.
+      ...TABLES.filter(each => !there.includes(each)).map(ownerStatement),
       // They are SECURITY DEFINER, and work as the owner of our tables.
       ...ADOPTION_FUNCTIONS.map(
         signature => `alter function ${signature} owner to ${ADMIN_ROLE}`,

@@ -108,7 +108,8 @@ async function stopCarrying(
   await asLogin(context, () =>
     executor.transaction({
       title: 'Take back what was granted for it',
-      locks: 'Privileges need no lock on a table.',
+      locks:
+        'None on tables: privileges, and a sequence that nothing uses any more.',
       statements: [
         ...privileges
           .map(each => `revoke ${each} from ${ADMIN_ROLE}`)

@@ -178,6 +178,16 @@ describe.each(databases.eachSupportedId())('partition commands on %s', id => {
     });
 
     it('lock the tables as they say', async () => {
+      const mode =
+        direction === 'give' ? 'SHARE ROW EXCLUSIVE' : 'ACCESS EXCLUSIVE';
+      const printed: string[] = [];
+      await database.migrate(
+        ({ context }) => COMMANDS[direction](context, 'my-team'),
+        { mode: 'dryRun', print: text => printed.push(text) },
+      );
+      expect(printed.join()).toContain(
+        `ACCESS EXCLUSIVE on entities, relations, refresh_state and their partitions, ${mode} on tenants,`,
+      );
       await act(async (pid, client) => {
         const { rows } = await client.query(LOCKS, [pid]);
         expect(rows).toEqual([

@@ -132,10 +132,10 @@ async function perform(
       locks:
         `ACCESS EXCLUSIVE on ${TENANT_TABLES.join(
           ', ',
-        )} and their partitions, SHARE ROW ` +
-        `EXCLUSIVE on tenants, for ${maxBlockMs} ms at the most: readers and writers wait, ` +
-        'and none fails. Under a weaker lock, taken first, a transaction that reads and ' +
-        'then writes would deadlock with ATTACH PARTITION.',
+        )} and their partitions, ${tenantsLock.toUpperCase()} on tenants, for ` +
+        `${maxBlockMs} ms at the most: readers and writers wait, and none fails. ` +
+        'Under a weaker lock, taken first, a transaction that reads and then writes would ' +
+        'deadlock with ATTACH PARTITION.',
       tables: [...TENANT_TABLES],
       statements: [
         `lock table tenants in ${tenantsLock} mode`,

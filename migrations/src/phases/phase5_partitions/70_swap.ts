@@ -170,6 +170,7 @@ async function addOldKeys(context: StepContext): Promise<void> {
     await addConstraint(context, {
       name: keyName(table),
       table: oldName(table),
+      references: entities,
       definition:
         `foreign key (tenant_id, ${ENTITY_KEY[table]}) references ${entities} ` +
         '(tenant_id, entity_id) on delete cascade',
