@@ -3,7 +3,9 @@ import { forAllTests } from '../__testUtils__/forEachTest';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { rollback } from '../rollback/rollback';
-import { cleanup } from './cleanup';
+import { readStatus } from '../status/readStatus';
+import { verify } from '../verify/verify';
+import { cleanup, cleanupTransactions } from './cleanup';
 
 const databases = createTestDatabases();
 
@@ -83,6 +85,31 @@ describe.each(databases.eachSupportedId())('the cleanup on %s', id => {
     );
     await expect(leftovers()).resolves.toContain('tenancy_change_log');
     await query('drop function newest()');
+  });
+
+  it('that was stopped leaves no way back, which is refused before it begins', async () => {
+    await database.migrate(async ({ context }) => {
+      await context.executor.transaction(cleanupTransactions(context)[0]);
+    });
+    await query(`update entities set hash = 'later'`);
+    const END =
+      'Changes of entities are not logged any more: a cleanup was begun. Run "';
+    await expect(
+      database.migrate(migration => rollback(migration)),
+    ).rejects.toThrow(END);
+    await expect(leftovers()).resolves.toContain('entities_old');
+    await expect(query('select from tenancy_ready')).resolves.toEqual([]);
+    await expect(
+      database.migrate(async migration => ({
+        back: (await readStatus(migration)).back,
+        problems: (
+          await verify(migration)
+        ).checks.flatMap(({ problems }) => problems),
+      })),
+    ).resolves.toEqual({
+      back: null,
+      problems: [expect.stringContaining(END)],
+    });
   });
 
   it('drops the old tables and all that served the way back, and nothing else', async () => {

@@ -1,3 +1,4 @@
+import type { Executor } from '../engine/Executor';
 import { escapeIdentifier } from '../sql';
 import { DEFAULT_TENANT_ID, ENTITY_KEY, TENANT_TABLES } from '../schema/tables';
 import type { TenantTable } from '../schema/tables';
@@ -85,6 +86,18 @@ export function createLogTriggers(table: TenantTable, name: string): string[] {
     `alter table ${name} enable always trigger ${LOG_TRIGGER}`,
     `alter table ${name} enable always trigger ${LOG_TRIGGER}_truncate`,
   ];
+}
+
+/** Whether a table logs its changes: a cleanup that has begun drops the triggers. */
+export async function isLogged(
+  { read }: Pick<Executor, 'read'>,
+  table: TenantTable,
+): Promise<boolean> {
+  const found = await read(
+    `select from pg_trigger where tgrelid = to_regclass($1) and tgname = $2`,
+    [table, LOG_TRIGGER],
+  );
+  return found.length > 0;
 }
 
 /** The statements that drop the triggers. */

@@ -17,7 +17,7 @@ import type { Interference } from './applicationSessions';
 import { dropCatalog } from './dropCatalog';
 import { readLosses } from './losses';
 import { dropTenantSchemas, readTenantSchemas } from './tenantSchemas';
-import { firstToUndo, isBeforeOrAt, missingOldTable } from './wayBack';
+import { firstToUndo, isBeforeOrAt, lostWayBack } from './wayBack';
 
 const FLAG_OFF =
   'Set MULTI_TENANCY_ENABLED to false, restart the application, and run the command again. ' +
@@ -150,11 +150,8 @@ async function refuseWithoutOldTables({
   if (!(await isSwapped(executor))) {
     return;
   }
-  const missing = await missingOldTable(executor);
-  if (missing) {
-    throw new RefusedError(
-      `${missing} is gone: the tables of before the swap were cleaned up. ` +
-        'Only a backup has what they held.',
-    );
+  const reason = await lostWayBack(executor);
+  if (reason) {
+    throw new RefusedError(reason);
   }
 }

@@ -1,3 +1,4 @@
+import { isLogged } from '../copy/changeLog';
 import type { Executor } from '../engine/Executor';
 import type { PhaseNumber, Step, StepContext } from '../engine/Step';
 import type { TenancyMigration } from '../engine/TenancyMigration';
@@ -38,7 +39,7 @@ export async function readWayBack(
     return { what: 'the rollback that was begun goes on to its end', command };
   }
   if (await isSwapped(executor)) {
-    return (await missingOldTable(executor))
+    return (await lostWayBack(executor))
       ? null
       : {
           what: 'with MULTI_TENANCY_ENABLED=false, the tables of before the swap take their place',
@@ -94,13 +95,21 @@ export function isBeforeOrAt(step: Step, other: Step): boolean {
   return all.indexOf(step) <= all.indexOf(other);
 }
 
-/** A table of before the swap that was cleaned up. */
-export async function missingOldTable(
+/** Why there is no way back to the tables of before the swap, if so. */
+export async function lostWayBack(
   executor: Executor,
 ): Promise<string | undefined> {
-  for (const table of TENANT_TABLES.map(oldName)) {
-    if (!(await relationExists(executor, table))) {
-      return table;
+  for (const table of TENANT_TABLES) {
+    if (!(await relationExists(executor, oldName(table)))) {
+      return `${oldName(
+        table,
+      )} is gone: the tables of before the swap were cleaned up. Only a backup has what they held.`;
+    }
+    if (!(await isLogged(executor, table))) {
+      return `Changes of ${table} are not logged any more: a cleanup was begun. Run "${operatorCommand(
+        'cleanup',
+        '--force',
+      )}", which ends it.`;
     }
   }
   return undefined;

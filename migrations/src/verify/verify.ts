@@ -24,6 +24,7 @@ import { findDifferences } from '../phases/phase5_partitions/15_search_tables/di
 import { REPAIR } from '../phases/phase5_partitions/15_search_tables/functions';
 import { describeCopies } from '../copy/TableCopy';
 import { APP_ROLE } from '../roles';
+import { lostWayBack } from '../rollback/wayBack';
 import { relationExists } from '../schema/lookups';
 import { isSharded, isSwapped } from '../schema/partitions';
 import { examineShards } from '../sharding/shards';
@@ -148,6 +149,10 @@ async function verifyCopies({ executor }: StepContext): Promise<string[]> {
     !(await relationExists(executor, CHANGE_LOG))
   ) {
     return [];
+  }
+  const reason = (await isSwapped(executor)) && (await lostWayBack(executor));
+  if (reason) {
+    return [reason];
   }
   const described = await describeCopies(executor);
   return compareAtOnce(executor, read => findCopyProblems(read, described));

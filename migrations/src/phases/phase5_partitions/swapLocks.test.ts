@@ -151,7 +151,7 @@ describe.each(databases.eachSupportedId())('the swap on %s', id => {
       await context.executor.transaction(first);
     });
     await expect(
-      database.migrate(migration => rollback(migration)),
+      database.migrate(migration => migration.undoFrom(swap)),
     ).rejects.toThrow('The changes of entities are not logged');
   });
 });
