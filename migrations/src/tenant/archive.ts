@@ -1,7 +1,7 @@
 import { createHash, type Hash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { finished, pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { UUID } from '../adopt/engine';
@@ -76,11 +76,27 @@ export class ArchiveWriter {
     await rename(this.#partial, this.file);
   }
 
-  async giveUp(): Promise<void> {
+  /** @returns the error in words, if it is one of the file */
+  async giveUp(error: unknown): Promise<unknown> {
     this.#gzip.destroy();
     await this.#written.catch(() => undefined);
     await rm(this.#partial, { force: true });
+    return explainWrite(this.file, error);
   }
+}
+
+/** @throws {@link UsageError} for a folder, a device and the like, in whose place a file would come */
+export async function requireFile(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found && !found.isFile()) {
+    throw new UsageError(`${path} can't be written: it is no file.`);
+  }
+}
+
+/** Explains an error of the file system, and leaves others as they are. */
+export function explainWrite(path: string, error: unknown): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  return syscall ? new UsageError(`${path} can't be written: ${code}.`) : error;
 }
 
 /**

@@ -9,6 +9,7 @@ import {
   FORMAT,
   FORMAT_VERSION,
   type Header,
+  requireFile,
 } from './archive';
 import { inSnapshots, withPlaces } from './places';
 import type { Place, Portal } from './places';
@@ -47,12 +48,14 @@ const LARGEST_BATCH = 200;
  * as an upgrade of the tenant's engine.
  *
  * @throws {@link RefusedError} if there is no such tenant, or another registry has one of its id
+ * @throws {@link UsageError} if the file can't be written
  */
 export async function exportTenant(
   context: StepContext,
   options: { slug: string; file: string; portal: Portal },
 ): Promise<ExportReport> {
   const { file, portal } = options;
+  await requireFile(file);
   // It may be named by its id.
   const { tenantId, slug } = await requireTenant(context, options.slug);
   await refuseSharedId(context, tenantId);
@@ -71,8 +74,7 @@ export async function exportTenant(
         }
         await writer.finish();
       } catch (error) {
-        await writer.giveUp();
-        throw error;
+        throw await writer.giveUp(error);
       }
       return {
         tenantId,

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { StepContext } from '../engine/Step';
 import { EXIT_CODES, MigrationError } from '../errors';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
+import { explainWrite } from './archive';
 import { exportTenant } from './export';
 import type { Portal } from './places';
 
@@ -24,7 +25,9 @@ export async function exportAll(
   options: { folder: string; keep: number; portal: Portal },
 ): Promise<string[]> {
   const { folder, keep, portal } = options;
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true }).catch(error => {
+    throw explainWrite(folder, error);
+  });
   const tenants = await context.executor.read<{ slug: string }>(
     `select tenant_slug as slug from tenants
       where deleted_at is null and tenant_id <> $1 order by 1`,

@@ -1,5 +1,6 @@
 import { ConfigReader } from '@backstage/config';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   mkdtemp,
@@ -7,6 +8,7 @@ import {
   readFile,
   rename,
   rm,
+  stat,
   utimes,
   writeFile,
 } from 'node:fs/promises';
@@ -14,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import type { ClientConfig } from 'pg';
+import { createQuotaStatement } from '../adopt/quota';
 import {
   runInProcess,
   runWithoutDatabase,
@@ -280,17 +283,33 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       ['"rows":', '"rows":-'],
       ['"columns":[', '"columns":[1,'],
       ['"migrations":', '"others":'],
-    ].map(([text, other]): [string, string, () => Promise<string>, string] => [
-      `a file with ${other} in its first line`,
-      'new',
-      () =>
-        changed(
-          inLines(([first, ...rows]) =>
-            sealed([first.replace(text, other), ...rows]),
+      [
+        '"migrations":{',
+        '"migrations":{"plugin ../x":[],',
+        'has rows of plugin ../x knex_migrations',
+      ],
+      [
+        '"columns":["id","owner"',
+        '"columns":["id","later","owner"',
+        'The rows of mockups mockups have later, for which there is no table or column.',
+      ],
+    ].map(
+      ([
+        text,
+        other,
+        message = 'is damaged: its first line does not say what it has',
+      ]): [string, string, () => Promise<string>, string] => [
+        `a file with ${other} in its first line`,
+        'new',
+        () =>
+          changed(
+            inLines(([first, ...rows]) =>
+              sealed([first.replace(text, other), ...rows]),
+            ),
           ),
-        ),
-      'is damaged: its first line does not say what it has',
-    ]),
+        message,
+      ],
+    ),
     [
       'rows of a table that is not of tenants',
       'new',
@@ -322,13 +341,16 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       'is damaged',
     ],
   ])('refuse %s', async (_what, slug, path, message) => {
-    const before = await query(template, 'select * from tenancy.tenants');
+    const state = () =>
+      Promise.all([
+        query(template, 'select * from tenancy.tenants'),
+        query(template, 'select nspname from pg_namespace order by 1'),
+      ]);
+    const before = await state();
     await expect(importFrom(template, await path(), slug)).rejects.toThrow(
       message,
     );
-    await expect(
-      query(template, 'select * from tenancy.tenants'),
-    ).resolves.toEqual(before);
+    await expect(state()).resolves.toEqual(before);
   });
 
   it('refuse what the database has made other rows of', async () => {
@@ -360,6 +382,15 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
   });
 
+  it('take the place of files alone', async () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const { exitCode, stderr } = await exportTo(template, 'my-team', pipe);
+    expect(stderr).toContain(`${pipe} can't be written: it is no file.`);
+    expect(exitCode).toBe(2);
+    expect((await stat(pipe)).isFIFO()).toBe(true);
+  });
+
   it('are whole of runs at the same time', async () => {
     const to = join(folder, 'together.gz');
     const runs = [1, 2, 3].map(() => exportTo(template, 'my-team', to));
@@ -377,6 +408,12 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     ['import .', ". can't be read: EISDIR."],
     ['import none.gz', "none.gz can't be read: ENOENT."],
     ['export my-team a.gz --keep 3', 'Give a slug and a file, such as'],
+    ['export my-team nowhere/a.gz', "nowhere/a.gz can't be written: ENOENT."],
+    ['export my-team .', ". can't be written: it is no file."],
+    [
+      'export --all --to package.json',
+      "package.json can't be written: EEXIST.",
+    ],
   ])('say what is wrong: %s', async (command, message) => {
     const { exitCode, stderr } = await runInProcess(
       connection,
@@ -587,7 +624,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     const whole = await clones.clone(template);
     await query(
       whole,
-      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+      `update tenancy.tenants set deleted_at = null, max_entities = 60 where tenant_id = '${TEAM}'`,
     );
     const expected = await contents(whole);
     const broken = await clones.clone(whole);
@@ -597,7 +634,9 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
        update tenancy.entities set hash = 'x' where tenant_id = '${TEAM}';
        delete from plugins.mockup_pages where tenant_id = '${TEAM}';
        delete from plugins.mockups where tenant_id = '${TEAM}';
-       delete from tenant_${HEX}.edges`,
+       delete from tenant_${HEX}.edges;
+       ${createQuotaStatement(`tenant_${HEX}`)};
+       select tenancy.adoption_reserve('${TEAM}', 'tenant_${HEX}')`,
     );
     const count = async (database: string) => {
       const [row] = await query(
@@ -610,6 +649,12 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     const name = await clones.clone(broken);
     const sent = await clones.count(name, replace);
     await expect(contents(name)).resolves.toEqual(expected);
+    await expect(
+      query(
+        name,
+        `select tenancy.adoption_reserve('${TEAM}', 'tenant_${HEX}')`,
+      ),
+    ).rejects.toMatchObject({ code: '54000' });
     for (let after = 30; after < sent; after += EVERY) {
       const killed = await clones.clone(broken);
       await clones.kill(after, killed, replace);

@@ -3,17 +3,23 @@ import { adoptedEngine } from '../adopt/state';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
 import { readTenantsOfOthers, refuseSharedId } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
 import { type Footer, type Header, readArchive } from './archive';
-import { BATCH, loadParts, type PartPlace } from './loadParts';
+import { BATCH, loadParts, type PartPlace, requireTable } from './loadParts';
 import { placeOf, whereIs, withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { digestOf, removeLeftovers } from './purge';
 import { allowWrites } from './refusedWrites';
 import type { Target } from './rewrite';
-import { isKnown, registrySections, schemaOfPart } from './sections';
+import {
+  isKnown,
+  isOwnSchema,
+  registrySections,
+  schemaOfPart,
+} from './sections';
 import type { MakeTables } from './tables';
 
 export interface ImportOptions {
@@ -59,7 +65,13 @@ export async function importTenant(
     context.executor,
     context.settings.schema,
   );
-  const unknown = header.sections.find(each => !isKnown(each, registry));
+  const unknown = [
+    ...header.sections,
+    ...Object.keys(header.migrations).map(part => ({
+      part,
+      table: 'knex_migrations',
+    })),
+  ].find(each => !isKnown(each, registry));
   if (unknown) {
     throw new RefusedError(
       `${file} has rows of ${unknown.part} ${unknown.table}, which this version does not import. Use the version that wrote it.`,
@@ -80,6 +92,17 @@ export async function importTenant(
     ),
   };
   await withPlaces(context, portal, async places => {
+    const parts: PartPlace[] = [];
+    for (const part of new Set(header.sections.map(each => each.part))) {
+      const { executor, schema } = await whereIs(context, places, part, target);
+      const { session } = executor;
+      parts.push({ part, session, schema });
+      for (const section of header.sections) {
+        if (section.part === part && !isOwnSchema(part)) {
+          await requireTable(session, section, schema);
+        }
+      }
+    }
     if (!options.replace) {
       await removeLeftovers(context, places, target.tenantId);
     }
@@ -89,11 +112,6 @@ export async function importTenant(
       migrations: header.migrations,
       tenantId: target.tenantId,
     });
-    const parts: PartPlace[] = [];
-    for (const part of new Set(header.sections.map(each => each.part))) {
-      const { executor, schema } = await whereIs(context, places, part, target);
-      parts.push({ part, session: executor.session, schema });
-    }
     await loadParts(context, options, parts, target);
     await removeMarks(places, target.tenantId);
   });
@@ -143,7 +161,7 @@ function partsOf({ migrations, sections }: Header): string[] {
       ...Object.keys(migrations),
       ...sections.map(({ part }) => part),
     ]),
-  ].filter(part => part === 'engine' || part.startsWith('plugin '));
+  ].filter(isOwnSchema);
 }
 
 /** Whether a purge has retired the slug $1, which was not of the tenant with the digest $2. */
@@ -173,17 +191,20 @@ async function chooseTarget(
       `The slug "${wanted}" is taken. Give another one with --slug.`,
     );
   }
-  const [{ isTaken, isPurged }] = await executor.read<{
+  const [{ isTaken, retired }] = await executor.read<{
     isTaken: boolean;
-    isPurged: boolean;
+    retired: string | null;
   }>(
     `select exists (select from tenants where tenant_id = $1) as "isTaken",
-            exists (select from ${RETIRED_TABLE} where tenant_id = $1) as "isPurged"`,
+            (select tenant_slug from ${RETIRED_TABLE} where tenant_id = $1) as retired`,
     [from.id],
   );
-  if (isPurged) {
+  if (retired) {
     throw new RefusedError(
-      `The purge of the tenant "${from.slug}" is not complete. End it first.`,
+      `The purge of the tenant "${retired}" is not complete. Run "${operatorCommand(
+        'tenant',
+        `purge ${retired}`,
+      )}" first.`,
     );
   }
   const others = await readTenantsOfOthers(context);

@@ -3,6 +3,7 @@ import { RefusedError, VerificationError } from '../errors';
 import type { MigrationSession } from '../session/MigrationSession';
 import { readerOf } from '../engine/Executor';
 import { escapeIdentifier } from '../sql';
+import { enumerate } from '../text';
 import { readArchive, type Section } from './archive';
 import {
   announce,
@@ -146,19 +147,23 @@ async function requireSum(
   }
 }
 
-/** @throws {@link RefusedError} for a table that no migration has made */
+/** @throws {@link RefusedError} for a table or columns that no migration has made */
 export async function requireTable(
   session: MigrationSession,
-  { part, table }: Pick<Section, 'part' | 'table'>,
+  { part, table, columns }: Omit<Section, 'rows'>,
   schema: string,
 ): Promise<void> {
-  const [{ exists }] = await session.query<{ exists: boolean }>(
-    `select to_regclass(format('%I.%I', $1::text, $2::text)) is not null as exists`,
-    [schema, table],
+  const missing = await session.query<{ name: string }>(
+    `select name from unnest($2::text[]) name
+      where not exists (select from pg_attribute
+                         where attrelid = to_regclass($1) and attname = name and not attisdropped)`,
+    [nameOf({ schema, table }), columns],
   );
-  if (!exists) {
+  if (missing.length > 0) {
     throw new RefusedError(
-      `There is no table ${table} for the rows of ${part}, as its migrations make none. Import the file with the version that wrote it.`,
+      `The rows of ${part} ${table} have ${enumerate(
+        missing.map(({ name }) => name),
+      )}, for which there is no table or column. Use the version that wrote them.`,
     );
   }
 }

@@ -1,3 +1,4 @@
+import { QUOTA_SEQUENCE } from '../adopt/quota';
 import { notifyRegistryStatement } from '../registryChannel';
 import { readerOf } from '../engine/Executor';
 import { RETIRED_TABLE } from '../schema/tables';
@@ -132,8 +133,12 @@ async function advanceSequences(
        from pg_attribute a join pg_class c on c.oid = a.attrelid and c.relkind = 'r'
        join pg_namespace n on n.oid = c.relnamespace,
             pg_get_serial_sequence(format('%I.%I', n.nspname, c.relname), a.attname) sequence
-      where n.nspname = $1 and a.attnum > 0 and not a.attisdropped and sequence is not null`,
-    [schema],
+      where n.nspname = $1 and a.attnum > 0 and not a.attisdropped and sequence is not null
+      union all
+     -- It has counted other entities.
+     select format('alter sequence %s restart', oid::regclass) from pg_class
+      where relnamespace = (select oid from pg_namespace where nspname = $1) and relname = $2`,
+    [schema, QUOTA_SEQUENCE],
   );
   for (const { advance } of sequences) {
     await session.query(advance);
