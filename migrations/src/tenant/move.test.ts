@@ -203,6 +203,20 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     to: await clones.clone(empty),
   });
 
+  /** What a purge at the destination leaves. */
+  const leftWhenGivenUp = async (to: string) => {
+    const name = await clones.clone(to);
+    await purgeTeam(clones, name, true);
+    const left = await query(
+      name,
+      `select nspname as left from pg_namespace where nspname ~ '${HEX}'
+        union all
+       select 'mockups' from plugins.mockups where tenant_id = '${TEAM}'`,
+    );
+    await clones.drop(name);
+    return left;
+  };
+
   it('has all of it there, deleted here, and can be repeated', async () => {
     const { from, to } = await pair();
     const before = await contents(from);
@@ -439,8 +453,10 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     for (let after = 6; after < sent; after += EVERY) {
       const { from, to } = await pair();
       await clones.kill(after, [from, to], movePair);
+      const isThere = await isActive(to);
       // Never in use in both.
-      expect((await isActive(from)) && (await isActive(to))).toBe(false);
+      expect((await isActive(from)) && isThere).toBe(false);
+      expect(isThere ? [] : await leftWhenGivenUp(to)).toEqual([]);
       await move(from, to);
       await expect(contents(to)).resolves.toEqual(expected);
       expect([await isActive(from), await isActive(to)]).toEqual([false, true]);

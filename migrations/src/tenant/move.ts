@@ -72,6 +72,13 @@ class Move {
     private readonly target: Target,
   ) {}
 
+  /** Has the tenant be there, deleted: from then on a purge there gives the move up. */
+  async begin(): Promise<void> {
+    await inSnapshots([this.from.context.executor], () =>
+      this.#copyRegistry(['tenants']),
+    );
+  }
+
   /** @returns for how many milliseconds the tenant was read-only */
   async run(): Promise<number> {
     const { reporter, executor } = this.from.context;
@@ -192,6 +199,7 @@ class Move {
       const copy = () => copyDifference(reader, session, copied, target, since);
       if (part === 'registry') {
         await copy();
+        await announce(session, schema, target.slug);
         return;
       }
       // Of a move from there to here that was a moment ago.
@@ -363,6 +371,8 @@ export async function moveToDeployment(
     withPlaces(to.context, to.portal, async there => {
       const from = { context, places: here };
       const into = { context: to.context, places: there };
+      const move = new Move(from, into, target);
+      await move.begin();
       await makeMissingTables(there, await ownParts(from, tenantId), {
         makeTables,
         migrations: await migrationsOf(here, tenantId),
@@ -370,7 +380,7 @@ export async function moveToDeployment(
         reporter: context.reporter,
         tenantId,
       });
-      return new Move(from, into, target).run();
+      return move.run();
     }),
   );
 }
