@@ -70,11 +70,15 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     const name = await clones.clone(template);
     const others = await query(name, OTHERS);
     const { exitCode, stdout, stderr } = await run(name, 'my-team', '--yes');
-    expect(stderr).toContain('everything of the tenant "my-team"');
+    expect(stderr).toContain(
+      'everything of the tenant "my-team", in the databases that are given, but not what TechDocs has',
+    );
     expect(exitCode).toBe(0);
     expect(stdout).toContain(`- ${name} tenancy.entities: 60`);
     expect(stdout).toContain(`- ${name} tenant_${HEX}_user-settings`);
-    expect(stdout).toContain('Nothing is left of the tenant "my-team"');
+    expect(stdout).toContain(
+      'Nothing is left of the tenant "my-team" in the databases that were searched.',
+    );
     await expect(leftOf(name, TEAM)).resolves.toEqual([]);
     await expect(leftOf(name, HEX)).resolves.toEqual([]);
     await expect(query(name, OTHERS)).resolves.toEqual(others);

@@ -227,7 +227,7 @@ export const purge: CommandDefinition = {
     databaseOption,
   ],
   async run(invocation) {
-    const { migration, options, args, report, confirm } = invocation;
+    const { migration, options, args, backstage, report, confirm } = invocation;
     const [slug] = args;
     await migration.requireProductTables();
     const purged = await purgeTenant(migration.context, {
@@ -237,7 +237,11 @@ export const purge: CommandDefinition = {
       confirm: () =>
         confirm(
           [
-            `everything of the tenant "${slug}", in every database of the portal`,
+            `everything of the tenant "${slug}", in ${
+              backstage
+                ? 'every database of the portal'
+                : 'the databases that are given, but not what TechDocs has of it: that takes --config'
+            }`,
           ],
           slug,
         ),
@@ -246,13 +250,14 @@ export const purge: CommandDefinition = {
       return `The tenant "${slug}" was purged before.`;
     }
     report({ ...purged });
-    return renderPurge(slug, purged);
+    return renderPurge(slug, purged, backstage !== undefined);
   },
 };
 
 function renderPurge(
   slug: string,
   { rows, schemas, folders, elsewhere, unread }: PurgeReport,
+  isPortal: boolean,
 ): string {
   const section = (title: string, lines: string[]) =>
     lines.length > 0 ? [title, ...lines] : [];
@@ -279,6 +284,8 @@ function renderPurge(
       'The login may not read these, which were not searched:',
       unread.map(({ database, place }) => `- ${database} ${place}`),
     ),
-    `Nothing is left of the tenant "${slug}". Its slug stays taken, and backups keep what they have.`,
+    `Nothing is left of the tenant "${slug}"${
+      isPortal ? '' : ' in the databases that were searched'
+    }. Its slug stays taken, and backups keep what they have.`,
   ].join('\n');
 }
