@@ -1,10 +1,12 @@
 import type { AppConfig } from '@backstage/config';
-import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
+import { requireOfPortal } from './portalPackages';
 
 type JsonObject = AppConfig['data'];
 
-/** As far as it is used of `@aws-sdk/client-s3`, which TechDocs brings along. */
+/** TechDocs brings it along. */
+const PACKAGE = '@aws-sdk/client-s3';
+
+/** As far as it is used. */
 interface S3 {
   S3Client: new (options: object) => {
     send(command: object): Promise<{
@@ -40,7 +42,10 @@ export async function emptyBucket({
   if ([settings, credentials ?? {}].some(needsOthers)) {
     throw new Error('its credentials are of an account or a role');
   }
-  const s3 = loadS3();
+  const s3 = requireOfPortal<S3>(PACKAGE);
+  if (!s3) {
+    throw new Error(`${PACKAGE} is not installed here`);
+  }
   const client = new s3.S3Client({
     credentials,
     endpoint: settings.endpoint,
@@ -73,10 +78,4 @@ export async function emptyBucket({
 
 function needsOthers(settings: JsonObject): boolean {
   return OTHER_CREDENTIALS.some(key => settings[key] !== undefined);
-}
-
-/** That of the repository in which the command runs. */
-function loadS3(): S3 {
-  const load = createRequire(join(resolve('packages/backend'), 'package.json'));
-  return load('@aws-sdk/client-s3');
 }

@@ -1,7 +1,6 @@
-import { createRequire } from 'node:module';
-import { join, resolve } from 'node:path';
 import type { ClientConfig } from 'pg';
 import { RefusedError } from '../errors';
+import { requireOfPortal } from './portalPackages';
 
 /** The tables of an engine or instance that an import fills. */
 export interface PartTables {
@@ -21,41 +20,27 @@ export type MakeTables = (tables: PartTables) => Promise<void>;
 
 const ENGINES = 'backstage-plugin-catalog-backend-module-tenant-engines';
 
-/** Where a repository of Backstage has the modules of its backend. */
-const FOLDERS = ['packages/backend', '.'];
+interface Engines {
+  makeTenantTables(
+    tables: PartTables & { tenancySchema: string },
+  ): Promise<void>;
+}
 
-/**
- * Has the module of the engines make them, which knows the migrations: that of the repository in
- * which the command runs, so that the tables are those of its backend.
- */
+/** Has the module of the engines make them, which knows the migrations. */
 export function makeTablesOf(tenancySchema: string): MakeTables {
   return async tables => {
-    const { makeTenantTables } = loadEngines();
+    const engines = requireOfPortal<Engines>(ENGINES);
+    if (!engines) {
+      throw new RefusedError(
+        `The tables of the tenant's engine can't be made without ${ENGINES}. Run the command in the repository of the portal, which has it.`,
+      );
+    }
     try {
-      await makeTenantTables({ ...tables, tenancySchema });
+      await engines.makeTenantTables({ ...tables, tenancySchema });
     } catch (error) {
       throw (error as Error).name === 'EngineTablesError'
         ? new RefusedError(`${(error as Error).message}.`)
         : error;
     }
   };
-}
-
-function loadEngines(): {
-  makeTenantTables(
-    tables: PartTables & { tenancySchema: string },
-  ): Promise<void>;
-} {
-  for (const folder of FOLDERS) {
-    try {
-      return createRequire(join(resolve(folder), 'package.json'))(ENGINES);
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'MODULE_NOT_FOUND') {
-        throw error;
-      }
-    }
-  }
-  throw new RefusedError(
-    `The tables of the tenant's engine can't be made without ${ENGINES}. Run the command in the repository of the portal, which has it.`,
-  );
 }
