@@ -48,9 +48,9 @@ export async function withPlaces<T>(
       database: string;
       server: string;
     }>(
+      // Without the address, of which a server may have several.
       `select current_database() as database,
-              current_database() || ' ' || coalesce(inet_server_addr()::text, '') || ' ' ||
-              pg_postmaster_start_time() as server`,
+              current_database() || ' ' || pg_postmaster_start_time() as server`,
     );
     const place = known.get(server) ?? {
       database,
