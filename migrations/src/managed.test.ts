@@ -93,6 +93,12 @@ describe.each(managedServers('every'))(
       };
       const here = await open();
       const there = await open();
+      // Of another application.
+      await query(
+        here,
+        `create schema app; create table app.tenants (tenant_id uuid);
+         alter table app.tenants enable row level security, force row level security`,
+      );
       const folder = await mkdtemp(join(tmpdir(), 'managed-'));
       const file = join(folder, 'acme.gz');
       await query(

@@ -15,13 +15,14 @@ const OWN = '^tenant_([0-9a-f]{32}|template)(_[A-Za-z][A-Za-z0-9-]*)?$';
 const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
   from pg_namespace where nspname ~ $1 order by 1`;
 
-// Those that the login may not read have schemas that it may not drop.
+// Those that the login may not read have schemas that it may not drop. Ours have no policies.
 const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace and n.nspname <> $1
   join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and a.atttypid = 'uuid'::regtype
  where c.relname = 'tenants' and c.relkind = 'r'
-   and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')`;
+   and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
+   and not row_security_active(c.oid)`;
 
 /**
  * The tenants of other registries in this database, by their ids as the names of schemas have
