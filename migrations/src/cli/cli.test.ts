@@ -8,6 +8,7 @@ import { EXIT_CODES } from '../errors';
 import {
   runCli,
   runWithoutDatabase,
+  startCli,
   urlEnvironment,
   urlOf,
 } from './__testUtils__/runCli';
@@ -51,6 +52,14 @@ describe('help', () => {
       expect(stdout).toContain(option);
     }
     expect(stdout).toContain('Exit codes:');
+  });
+
+  it('ends well where nobody reads it', async () => {
+    for (const args of [['--help'], ['tenant', 'apply', '--help']]) {
+      const running = startCli(args);
+      running.stopReading();
+      await expect(running.result).resolves.toMatchObject({ exitCode: 0 });
+    }
   });
 
   it('is there for every command that package.json has a script for', () => {

@@ -7,11 +7,13 @@
 import { main } from './program';
 
 // The reader of a pipe may end first, as `head` does.
-process.stdout.on('error', error => {
-  if ((error as NodeJS.ErrnoException).code !== 'EPIPE') {
-    throw error;
-  }
-});
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', error => {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') {
+      throw error;
+    }
+  });
+}
 
 main(process.argv.slice(2), process).then(
   exitCode => {

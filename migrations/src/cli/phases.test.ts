@@ -49,6 +49,13 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(stdout).not.toContain('Create the table tenants');
     });
 
+    it('go on to their end where nobody reads what they print', async () => {
+      const running = startCli(['phase1', ...PREFLIGHT], { env });
+      running.stopReading();
+      await expect(running.result).resolves.toMatchObject({ exitCode: 0 });
+      expect(JSON.parse((await run('status', '--json')).stdout).phase).toBe(1);
+    });
+
     it('print one JSON document where that is asked for', async () => {
       const first = await run('phase1', '--json', ...PREFLIGHT);
       expect(JSON.parse(first.stdout)).toMatchObject({

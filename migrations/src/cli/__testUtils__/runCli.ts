@@ -23,6 +23,8 @@ export interface CliProcess {
   said(text: string): Promise<void>;
   /** @returns whether it was still at work */
   signal(signal: NodeJS.Signals): boolean;
+  /** Ends the reader of what it prints, as `head` does. */
+  stopReading(): void;
   result: Promise<CliResult>;
 }
 
@@ -62,6 +64,8 @@ export function startCli(
   return {
     result,
     signal: signal => child.exitCode === null && child.kill(signal),
+    stopReading: () =>
+      [child.stdout, child.stderr].forEach(each => each.destroy()),
     async said(text) {
       while (!texts.stderr.includes(text)) {
         const ended = await Promise.race([
