@@ -8,6 +8,11 @@ export interface Failure {
   exitCode: number;
 }
 
+/** Where PostgreSQL gives no hint. */
+const ADVICE: Record<string, string | undefined> = {
+  42501: 'Connect as the owner of what it names, or as a superuser.',
+};
+
 /** Explains an error, without SQL and without a stack. */
 export function explainFailure(error: unknown): Failure {
   if (error instanceof MigrationError) {
@@ -19,7 +24,7 @@ export function explainFailure(error: unknown): Failure {
       error instanceof Error ? error : new Error(String(error));
     return unexpected(name, message || name);
   }
-  const { code, detail, hint, message } = error;
+  const { code = '', detail, hint = ADVICE[code], message } = error;
   return unexpected(
     'DatabaseError',
     [
