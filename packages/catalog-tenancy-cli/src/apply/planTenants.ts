@@ -6,6 +6,7 @@ import type {
   TenantShare,
   UpdateTenant,
 } from 'backstage-plugin-tenants-common';
+import { principalOf } from './readTenantsFile';
 import type { WantedShare, WantedTenant } from './readTenantsFile';
 
 /** One change of a tenant. */
@@ -139,11 +140,7 @@ class TenantPlan {
       ]),
     );
     const wanted = new Map(
-      Object.entries(members).map(([principal, role]) => [
-        // As the registry has references.
-        /^(user|group):/i.test(principal) ? principal.toLowerCase() : principal,
-        role,
-      ]),
+      Object.entries(members).map(([name, role]) => [principalOf(name), role]),
     );
     const put = [...wanted]
       .filter(([principal, role]) => there.get(principal) !== role)

@@ -37,6 +37,10 @@ tenants:
       /tenants\[1\]\.slug must be another slug than 'a'/,
     ],
     [
+      'tenants: [{ slug: a, name: A, members: { "user:default/x": admin, "User:default/X": viewer } }]',
+      /members\["User:default\/X"\] must be a reference that no other member has/,
+    ],
+    [
       'tenants: [{ slug: a, name: A, sign_in: { issuer: x, client_id: a, client_secret: b } }]',
       /sign_in\.issuer must be the URL of an issuer/,
     ],

@@ -46,7 +46,17 @@ const file = z
     { error: 'an object with tenants' },
   )
   .superRefine(({ tenants }, context) => {
-    tenants.forEach(({ slug }, index) => {
+    tenants.forEach(({ slug, members = {} }, index) => {
+      const principals = Object.keys(members).map(principalOf);
+      Object.keys(members).forEach((name, place) => {
+        if (principals.indexOf(principals[place]) < place) {
+          context.addIssue({
+            code: 'custom',
+            path: ['tenants', index, 'members', name],
+            message: 'a reference that no other member has in other letters',
+          });
+        }
+      });
       if (tenants.findIndex(each => each.slug === slug) < index) {
         context.addIssue({
           code: 'custom',
@@ -56,6 +66,11 @@ const file = z
       }
     });
   });
+
+/** A member as the registry has it, which has references in lower case. */
+export function principalOf(name: string): string {
+  return /^(user|group):/i.test(name) ? name.toLowerCase() : name;
+}
 
 /** A tenant as the file wants it. A section that is not there stays as it is. */
 export type WantedTenant = z.infer<typeof tenant>;
