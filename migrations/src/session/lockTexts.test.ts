@@ -169,7 +169,7 @@ describe.each(databases.eachSupportedId())('on %s', id => {
     await watch(migration => adopt(migration));
     await watch(({ context }) => unadopt(context));
     await database.client.query(
-      `create or replace function adoption_release(p_engine text) returns void language sql as ''`,
+      `create or replace function tenancy.adoption_release(p_engine text) returns void language sql as 'select 4711'`,
     );
     await watch(migration => adopt(migration));
     await watch(migration => rollback(migration, 0));
