@@ -23,6 +23,16 @@ describe('the thread that parses sources', () => {
     ]);
   });
 
+  it.each(['&a ', '!a ', ':\n', '%\n'])(
+    'refuses what takes it long, such as many of %j',
+    async token => {
+      parser = new SourceParser({ ...DEFAULT_BOUNDS, timeoutMs: 10_000 });
+      await expect(parser.parse('acme', token.repeat(500_000))).rejects.toThrow(
+        'has more than 10,000 values',
+      );
+    },
+  );
+
   it('parses the file of a tenant beside many of another', async () => {
     parser = new SourceParser(DEFAULT_BOUNDS);
     // Both threads are there.

@@ -18,17 +18,25 @@ class Beyond extends Error {
 // scalar.
 const BEGINS = new Set(['\\x1f', '[', '{', '-', '?', '|', '>', '"', "'", '*']);
 
+// Those of tokens that begin none: each value has a few at most, and thousands at one of them take
+// the parser the square of their time.
+const OTHERS = new Set([':', ',', '&', '!', '%']);
+const OTHERS_PER_VALUE = 2;
+
 function count(text, { maxEntities, maxValues, maxDepth }) {
   let values = 0;
+  let others = 0;
   let depth = 0;
   let documents = 0;
   for (const token of new Lexer().lex(text)) {
     const first = token[0];
     if (BEGINS.has(first) && ++values > maxValues) throw new Beyond('maxValues');
+    if (OTHERS.has(first) && ++others > OTHERS_PER_VALUE * maxValues) throw new Beyond('maxValues');
     if ((first === '[' || first === '{') && ++depth > maxDepth) throw new Beyond('maxDepth');
     if (first === ']' || first === '}') depth = Math.max(0, depth - 1);
     if (token === '---') {
       values = 0;
+      others = 0;
       if (++documents > maxEntities) throw new Beyond('maxEntities');
     }
   }
