@@ -166,6 +166,14 @@ export function pathOf(
   return String.raw({ raw: texts }, ...values.map(encodeURIComponent));
 }
 
+/**
+ * The entity tag of an answer, which `ifMatch` takes. Our plugins send strong tags alone: a weak one
+ * is of a proxy that compresses answers, and would never match (RFC 9110, 13.1.1).
+ */
+export function etagOf(response: Response): string | undefined {
+  return response.headers.get('ETag')?.replace(/^W\//, '');
+}
+
 async function assertOk(response: Response): Promise<Response> {
   if (!response.ok) {
     throw await ResponseError.fromResponse(response);

@@ -5,6 +5,7 @@ import {
   ALICE,
   BOB,
   item,
+  type MockupBackend,
   startMockupBackend,
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
@@ -13,12 +14,14 @@ const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
   let client: MockupClient;
+  let backend: MockupBackend;
 
   const alice = { token: mockCredentials.user.token(ALICE) };
 
   beforeAll(async () => {
     const knex = await databases.init(id);
-    ({ client } = await startMockupBackend({ knex }));
+    backend = await startMockupBackend({ knex });
+    ({ client } = backend);
   });
 
   it('reaches every operation of the plugin', async () => {
@@ -217,6 +220,31 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
     await expect(client.announceEditor(mockupId, bob)).resolves.toEqual([
       ALICE,
     ]);
+  });
+
+  it('saves behind a proxy that compresses answers, which makes their entity tags weak', async () => {
+    const proxied = new MockupClient({
+      discoveryApi: {
+        getBaseUrl: async pluginId =>
+          `http://localhost:${backend.server.port()}/api/${pluginId}`,
+      },
+      fetchApi: {
+        fetch: async (...request) => {
+          const { status, headers, body } = await fetch(...request);
+          const tag = `W/${headers.get('ETag')}`;
+          return new Response(body, { status, headers: { ETag: tag } });
+        },
+      },
+    });
+    const { mockup, etag } = await proxied.createMockup({ name: 'x' }, alice);
+    await proxied.updateMockup(
+      mockup.id,
+      { name: 'y' },
+      { ...alice, ifMatch: etag },
+    );
+    await expect(proxied.getMockup(mockup.id, alice)).resolves.toMatchObject({
+      mockup: { name: 'y' },
+    });
   });
 
   it('returns nothing for what does not exist', async () => {

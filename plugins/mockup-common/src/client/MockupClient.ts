@@ -1,4 +1,4 @@
-import { HttpClient, pathOf, toSearch } from '@internal/http-client';
+import { etagOf, HttpClient, pathOf, toSearch } from '@internal/http-client';
 import type {
   CreateCommentRequest,
   CreateMockupRequest,
@@ -530,8 +530,8 @@ async function* readPages<
 }
 
 function readETag(response: Response): string {
-  const etag = response.headers.get('ETag');
-  if (etag === null) {
+  const etag = etagOf(response);
+  if (etag === undefined) {
     throw new Error(
       'The answer of the mockup plugin has lost its ETag header on the way',
     );

@@ -1,4 +1,4 @@
-import { HttpClient, pathOf, toSearch } from '@internal/http-client';
+import { etagOf, HttpClient, pathOf, toSearch } from '@internal/http-client';
 import type {
   AcceptInvitation,
   CatalogConfig,
@@ -432,13 +432,10 @@ export class TenantsClient {
   }
 }
 
-/**
- * Reads what an answer has, and the entity tag of that. The plugin sends strong tags alone: a
- * weak one is of a proxy that compresses answers, and would never match (RFC 9110, 13.1.1).
- */
+/** Reads what an answer has, and the entity tag of that. */
 async function readTagged<T extends object>(
   response: Response,
 ): Promise<T & { etag?: string }> {
-  const etag = response.headers.get('ETag')?.replace(/^W\//, '');
+  const etag = etagOf(response);
   return { ...(await response.json()), ...(etag && { etag }) };
 }
