@@ -18,6 +18,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text as textOf } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isSafeKey } from '../__testUtils__/json';
 import { ImportsUnderWay } from '../database/MockupImport';
 import { createMockupFileReader } from './request/mockupFile';
@@ -593,17 +594,22 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     await Promise.all(running);
   });
 
-  it('that arrive too slowly get 408, and their connection ends', async () => {
+  /** The answer to a file of which the caller sends parts, each after a time. */
+  async function answerTo(readMs: number, parts: [ms: number, text: string][]) {
     const app = express();
     const readFile = createMockupFileReader({
       maxBytes: MAX_BYTES,
       maxVersions: MAX_VERSIONS,
-      readMs: 50,
+      readMs,
     });
     app.post('/', async (req, res) => {
-      const { statusCode } = await readFile(req, res)
-        .next()
-        .catch(e => e);
+      const read = readFile(req, res);
+      const { statusCode, message } = await read.next().then(
+        () => ({ statusCode: 200, message: 'OK' }),
+        error => error,
+      );
+      await read.return(undefined);
+      res.statusMessage = message;
       res.status(statusCode).end();
     });
     const server = app.listen(0, 'localhost');
@@ -611,14 +617,54 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     const sent = request({
       port: (server.address() as AddressInfo).port,
       method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'Content-Length': 100 },
+      headers: {
+        'Content-Type': 'application/json',
+        'Content-Length': parts.map(([, part]) => part).join('').length,
+      },
     });
-    sent.write('{');
-    const [response] = (await once(sent, 'response')) as [IncomingMessage];
-    expect(response.statusCode).toBe(408);
-    expect(response.headers.connection).toBe('close');
+    let response: IncomingMessage | undefined;
+    sent.once('response', received => {
+      response = received;
+    });
+    // It is cut off where it is refused.
+    sent.on('error', () => {});
+    for (const [ms, part] of parts) {
+      if (!response) {
+        sent.write(part);
+        await delay(ms);
+      }
+    }
+    const answer = await waitUntil('an answer', () => response);
     sent.destroy();
     server.close();
+    return answer;
+  }
+
+  it('that do not arrive in time get 408, and their connection ends', async () => {
+    const response = await answerTo(60, [
+      [1_000, 'x'.repeat(MAX_BYTES / 2)],
+      [0, 'x'],
+    ]);
+    expect(response.statusCode).toBe(408);
+    expect(response.headers.connection).toBe('close');
+  });
+
+  it('that hardly arrive get 408 before the time is over: others wait for their turn', async () => {
+    const drops = Array.from({ length: 100 }, (): [number, string] => [
+      50,
+      ' ',
+    ]);
+    const response = await answerTo(3_000, drops);
+    expect(response.statusCode).toBe(408);
+    expect(response.statusMessage).toContain('bytes a second');
+  });
+
+  it('that arrive fast enough have all of the time', async () => {
+    const response = await answerTo(6_000, [
+      [1_500, ' '.repeat(256 * 1024)],
+      [0, JSON.stringify(file(mockup()))],
+    ]);
+    expect(response.statusCode).toBe(200);
   });
 
   it('end, and create nothing, when their caller leaves', async () => {

@@ -16,6 +16,10 @@ import { FilePieces } from './FilePieces';
 /** How long the file of an import may take to arrive. */
 const READ_MS = 60_000;
 
+/** How often it is looked at whether the file arrives, and how fast it has to. */
+const CHECKS = 6;
+const MIN_BYTES_PER_SECOND = 64 * 1024;
+
 /** The limits of an import. */
 export interface ImportBounds {
   maxBytes: number;
@@ -75,7 +79,7 @@ export function createMockupFileReader({
 }: ImportBounds): MockupFileReader {
   const readBody = createBodyReader({ limit: maxBytes, asText: true });
   return async function* read(req, res) {
-    const body = await withDeadline(readBody(req, res), readMs, res);
+    const body = await withDeadline(readBody(req, res), readMs, { req, res });
     const pieces = new FilePieces((body as string | undefined) ?? 'null', {
       maxCharacters: MOCKUP_LIMITS.layoutBytes,
     });
@@ -95,17 +99,35 @@ export function createMockupFileReader({
   };
 }
 
+/**
+ * Waits for the file, for a minute at most. A caller who sends nothing, or next to nothing, is given up
+ * sooner: few imports run at a time, and others wait for their end.
+ */
 async function withDeadline<T>(
   reading: Promise<T>,
   ms: number,
-  res: Response,
+  { req, res }: { req: Request; res: Response },
 ): Promise<T> {
   const done = new AbortController();
+  const { socket } = req;
+  const before = socket.bytesRead;
   const expire = async (): Promise<never> => {
-    await delay(ms, undefined, { signal: done.signal });
+    const leastBytes = (MIN_BYTES_PER_SECOND * ms) / 1000 / CHECKS;
+    let checks = 0;
+    do {
+      await delay(ms / CHECKS, undefined, { signal: done.signal });
+      checks++;
+    } while (
+      checks < CHECKS &&
+      socket.bytesRead - before >= checks * leastBytes
+    );
     // The answer ends the connection, and with it what was read.
     res.set('Connection', 'close');
-    throw new RequestTimeoutError(`The file did not arrive within ${ms} ms`);
+    throw new RequestTimeoutError(
+      checks < CHECKS
+        ? `The file must arrive with at least ${MIN_BYTES_PER_SECOND} bytes a second`
+        : `The file did not arrive within ${ms} ms`,
+    );
   };
   try {
     return await Promise.race([reading, expire()]);
