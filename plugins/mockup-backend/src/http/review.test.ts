@@ -223,13 +223,6 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
         })),
       );
 
-    it('are at most 500 on a mockup', async () => {
-      await addComments(MOCKUP_LIMITS.comments);
-      const answer = await backend.bob.post(comments(), { text: 'x' });
-      expect(answer.status).toBe(409);
-      expect(answer.body.error.message).toContain('Delete some of them first');
-    });
-
     it('are at most 500 on a mockup, also where several are made at once', async () => {
       await addComments(MOCKUP_LIMITS.comments - 1);
       const locked = await backend.knex.transaction();
@@ -237,7 +230,7 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
       const answers = [1, 2].map(() =>
         backend.bob
           .post(comments(), { text: 'x' })
-          .then(({ status }) => status),
+          .then(({ status, body }) => [status, body.error?.message]),
       );
       await waitUntil('the comments to wait', async () => {
         const { rows } = await backend.knex.raw(
@@ -247,7 +240,10 @@ describe.each(databases.eachSupportedId())('reviews on %s', id => {
         return rows.length === answers.length;
       });
       await locked.commit();
-      expect((await Promise.all(answers)).sort()).toEqual([201, 409]);
+      expect((await Promise.all(answers)).sort()).toEqual([
+        [201, undefined],
+        [409, expect.stringContaining('Delete some of them first')],
+      ]);
     });
 
     it('come back with their mockup from the trash, and end with it there', async () => {
