@@ -193,7 +193,7 @@ function ActionForm(props: Action & { onClose: () => void }) {
               autoComplete="off"
             />
           )}
-          {error && <Failure title={failed} error={error} />}
+          {error && <Failure title={failed} error={error} isOfAction />}
           <div role="status">
             {isSlow && <Text as="p">{t('slow.doing')}</Text>}
           </div>

@@ -1,7 +1,7 @@
 import { ResponseError, toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonLink, Flex } from '@backstage/ui';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 import { Alert } from './Alert';
 import { pagesTranslationRef } from './translation';
 
@@ -47,17 +47,31 @@ export function Failure(props: {
   /** What else to do about it. */
   action?: ReactNode;
   onRetry?: () => void;
+  /** Whether it is tried again at the moment. The button for that keeps the focus meanwhile. */
+  isRetrying?: boolean;
+  /** Whether it is what the user has just done that failed: then it comes into sight. */
+  isOfAction?: boolean;
 }) {
   const { title, error, text, action, onRetry } = props;
+  const { isRetrying = false, isOfAction } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
+  const alert = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isOfAction) {
+      // Not every browser can.
+      alert.current?.scrollIntoView?.({ block: 'nearest' });
+    }
+  }, [isOfAction, error]);
   return (
     <Alert
+      ref={alert}
       role="alert"
       status="danger"
       icon
       title={title}
-      description={text ?? textOf(error)}
+      // Another text has it read out again where it fails again.
+      description={isRetrying ? t('retrying') : text ?? textOf(error)}
       customActions={
         <Flex gap="2" style={{ flexWrap: 'wrap' }}>
           {statusOf(error) === 401 && (
@@ -72,12 +86,33 @@ export function Failure(props: {
           )}
           {action}
           {onRetry && (
-            <Button size="small" variant="secondary" onPress={onRetry}>
+            <Button
+              size="small"
+              variant="secondary"
+              isPending={isRetrying}
+              onPress={onRetry}
+            >
               {t('retry')}
             </Button>
           )}
         </Flex>
       }
+    />
+  );
+}
+
+/** Says that something could not be read, until it is. */
+export function ReadFailure(props: {
+  title: string;
+  state: { error?: unknown; loading: boolean; retry: () => void };
+}) {
+  const { title, state } = props;
+  return state.error === undefined ? null : (
+    <Failure
+      title={title}
+      error={state.error}
+      onRetry={state.retry}
+      isRetrying={state.loading}
     />
   );
 }

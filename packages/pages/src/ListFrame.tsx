@@ -3,7 +3,8 @@ import { Button, Flex, SearchField, Text, VisuallyHidden } from '@backstage/ui';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import useDebounce from 'react-use/esm/useDebounce';
 import { EmptyState } from './EmptyState';
-import { Failure } from './Failure';
+import { ReadFailure } from './Failure';
+import { keepFocus } from './keepFocus';
 import { Loading } from './Loading';
 import { useNumber } from './Moment';
 import { SlowNote } from './SlowNote';
@@ -40,7 +41,7 @@ export function ListFrame<TItem>(props: {
   children: (items: TItem[], isStale: boolean) => ReactNode;
 }) {
   const { state, query, onQuery, pageSize, texts, children } = props;
-  const { value: found, error, loading, retry } = state;
+  const { value: found, error, loading } = state;
   const isThere = found && !error;
   const last = Math.max(1, Math.ceil((found?.totalItems ?? 0) / pageSize));
   const isBeyond =
@@ -57,10 +58,8 @@ export function ListFrame<TItem>(props: {
       <VisuallyHidden role="status">
         {loading || !isThere ? '' : texts.found(found.totalItems)}
       </VisuallyHidden>
-      {error && !loading && (
-        <Failure title={texts.failed} error={error} onRetry={retry} />
-      )}
-      {(isBeyond || (loading && !isThere)) && <Loading />}
+      <ReadFailure title={texts.failed} state={state} />
+      {(isBeyond || (loading && !isThere && !error)) && <Loading />}
       <SlowNote isPending={Boolean(loading && isThere)} />
       {isThere && found.items.length > 0 && (
         <>
@@ -152,7 +151,10 @@ export function Pages(props: {
               variant="secondary"
               size="small"
               isDisabled={page === 1}
-              onPress={() => onPage(page - 1)}
+              onPress={event => {
+                onPage(page - 1);
+                keepFocus(event);
+              }}
             >
               {t('list.page.previous')}
             </Button>
@@ -160,7 +162,10 @@ export function Pages(props: {
               variant="secondary"
               size="small"
               isDisabled={to === totalItems}
-              onPress={() => onPage(page + 1)}
+              onPress={event => {
+                onPage(page + 1);
+                keepFocus(event);
+              }}
             >
               {t('list.page.next')}
             </Button>

@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { Failure } from './Failure';
+import { ReadFailure } from './Failure';
 import { Loading } from './Loading';
 
 /** What is read from the backend, in whatever state it is: loading, failed, or there. */
@@ -18,13 +18,11 @@ export function Loaded<TValue>(props: {
   children: (value: TValue) => ReactNode;
 }) {
   const { state, failed, height, label, children } = props;
-  const { value, error, loading, retry } = state;
+  const { value, error, loading } = state;
   return (
     <>
-      {error && !loading && (
-        <Failure title={failed} error={error} onRetry={retry} />
-      )}
-      {loading && value === undefined && (
+      <ReadFailure title={failed} state={state} />
+      {loading && value === undefined && !error && (
         <Loading height={height} label={label} />
       )}
       {value !== undefined && children(value)}

@@ -1,6 +1,6 @@
 import { ButtonLink, Container } from '@backstage/ui';
 import { Alert } from './Alert';
-import { Failure } from './Failure';
+import { ReadFailure } from './Failure';
 import { Loading } from './Loading';
 import { PageHeader } from './PageHeader';
 
@@ -14,15 +14,13 @@ export function UnreadPage(props: {
   missing: { title: string; description?: string; href: string; link: string };
 }) {
   const { title, failed, missing } = props;
-  const { error, loading, retry } = props.state;
+  const { error, loading } = props.state;
   return (
     <>
       <PageHeader title={title} isLoading={loading} />
       <Container>
-        {loading && <Loading />}
-        {error && !loading && (
-          <Failure title={failed} error={error} onRetry={retry} />
-        )}
+        {loading && !error && <Loading />}
+        <ReadFailure title={failed} state={props.state} />
         {!error && !loading && (
           <Alert
             role="alert"

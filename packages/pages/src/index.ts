@@ -8,11 +8,20 @@ export { type Action, ActionButton, ActionDialog } from './ActionDialog';
 export { Alert } from './Alert';
 export { CopyButton } from './CopyButton';
 export { EmptyState } from './EmptyState';
-export { Failure, messageOf, statusOf, useFailureText } from './Failure';
+export {
+  Failure,
+  messageOf,
+  ReadFailure,
+  statusOf,
+  useFailureText,
+} from './Failure';
+export { ifThere } from './ifThere';
+export { keepFocus } from './keepFocus';
 export { LeaveDialog } from './LeaveDialog';
 export { ListFrame, SearchInput } from './ListFrame';
 export { Loaded } from './Loaded';
 export { Loading } from './Loading';
+export { MoreButton } from './MoreButton';
 export { Moment, useDay, useExactTime, useNumber } from './Moment';
 export { PageHeader } from './PageHeader';
 export { type Found, NOTHING_PICKED, type Picked, Picker } from './Picker';

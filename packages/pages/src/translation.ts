@@ -14,6 +14,7 @@ export const pagesTranslationRef = createTranslationRef({
         'The backend has not answered yet. Closing this does not stop what was asked for.',
     },
     retry: 'Try again',
+    retrying: 'Trying again…',
     cancel: 'Cancel',
     copy: {
       done: 'Copied',

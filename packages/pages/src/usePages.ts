@@ -25,10 +25,10 @@ export function usePages<
     lastRead.current += 1;
     const own = lastRead.current;
     setLoading(true);
-    setFailure(undefined);
     try {
       const page = await read(known.at(-1)?.nextCursor ?? undefined);
       if (own === lastRead.current) {
+        setFailure(undefined);
         setPages([...known, page]);
         setLoading(false);
       }
@@ -41,6 +41,7 @@ export function usePages<
   }
 
   useEffect(() => {
+    setFailure(undefined);
     setPages([]);
     readBehind([]);
     return () => {
@@ -54,8 +55,10 @@ export function usePages<
     pages,
     items: pages.flatMap(({ items }): Item[] => items),
     loading,
-    /** How reading has failed last, and what reads the same again. */
-    failure,
+    /** How reading has failed last. */
+    error: failure?.error,
+    /** Reads again what was not read. */
+    retry: () => failure?.retry(),
     /** Reads the first page again. */
     reload: () => readBehind([]),
     /** Reads the next page; nothing where there is none. */

@@ -2,9 +2,9 @@ import { useState } from 'react';
 
 /** Something that the user has asked for: whether it is under way, and how it failed last. */
 export function useTask() {
-  const [pending, setPending] = useState<{ of?: string }>();
+  const [pending, setPending] = useState<readonly { of?: string }[]>([]);
   const [failed, setFailed] = useState<{
-    failure: { title: string; error: unknown };
+    failure: { title: string; error: unknown; isRetrying: boolean };
     retry: () => Promise<boolean>;
   }>();
 
@@ -13,33 +13,48 @@ export function useTask() {
    * @param of - what it is about, where there are several
    * @returns whether it is done
    */
-  async function run(
+  function run(
     title: string,
     work: () => Promise<unknown>,
     of?: string,
   ): Promise<boolean> {
-    setPending({ of });
     setFailed(undefined);
+    return attempt(title, work, of);
+  }
+
+  async function attempt(
+    title: string,
+    work: () => Promise<unknown>,
+    of: string | undefined,
+  ): Promise<boolean> {
+    const own = { of };
+    setPending(before => [...before, own]);
     try {
       await work();
       return true;
     } catch (error) {
-      setFailed({
-        failure: { title, error },
-        retry: () => run(title, work, of),
-      });
+      const failure = { title, error, isRetrying: false };
+      const retry = async () => {
+        setFailed({ failure: { ...failure, isRetrying: true }, retry });
+        const isDone = await attempt(title, work, of);
+        if (isDone) {
+          setFailed(undefined);
+        }
+        return isDone;
+      };
+      setFailed({ failure, retry });
       return false;
     } finally {
-      setPending(undefined);
+      setPending(before => before.filter(each => each !== own));
     }
   }
 
   return {
-    isPending: pending !== undefined,
+    isPending: pending.length > 0,
     /** Whether it is about this. A button that shows it keeps the focus; a disabled one does not. */
-    isPendingOf: (of: string) => pending?.of === of,
-    /** For `Failure`; nothing from the next try on. */
-    failure: failed?.failure,
+    isPendingOf: (of: string) => pending.some(each => each.of === of),
+    /** For `Failure`; nothing once something else is tried, or it is done. */
+    failure: failed && { ...failed.failure, isOfAction: true },
     /** Does what has failed last once more. */
     retry: failed?.retry,
     forget: () => setFailed(undefined),

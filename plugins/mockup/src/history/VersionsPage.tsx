@@ -15,10 +15,11 @@ import {
 } from '@backstage/ui';
 import {
   EmptyState,
-  Failure,
   Loading,
   Moment,
+  MoreButton,
   PageHeader,
+  ReadFailure,
   TextLink,
   useLaterFocus,
   usePages,
@@ -73,7 +74,7 @@ function Versions(props: { read: ReadMockup }) {
       }),
     [api, mockup.id],
   );
-  const { pages, items, failure, loading, readMore } = versions;
+  const { pages, items, error, loading, readMore } = versions;
   const restoring = useRestoring(props.read, versions.reload);
   // In the address, so that it is still chosen on the way back from the comparison.
   const [params, setParams] = useSearchParams();
@@ -176,14 +177,8 @@ function Versions(props: { read: ReadMockup }) {
               ))}
             </ol>
           )}
-          {failure && (
-            <Failure
-              title={t('history.failed')}
-              error={failure.error}
-              onRetry={failure.retry}
-            />
-          )}
-          {loading && items.length === 0 && <Loading />}
+          <ReadFailure title={t('history.failed')} state={versions} />
+          {loading && items.length === 0 && !error && <Loading />}
           {pages.length > 0 && !loading && items.length === 0 && (
             <EmptyState
               text={t('history.none')}
@@ -194,13 +189,20 @@ function Versions(props: { read: ReadMockup }) {
               }
             />
           )}
-          {items.length > 0 && !failure && (
-            <More
-              shown={items.length}
-              total={pages[pages.length - 1].totalItems}
-              isLoading={loading}
-              onMore={readMore}
-            />
+          {items.length > 0 && (
+            <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
+              <Text role="status" color="secondary">
+                {t('history.shown', {
+                  shown: String(items.length),
+                  total: String(pages[pages.length - 1].totalItems),
+                })}
+              </Text>
+              <MoreButton
+                label={t('history.more')}
+                isPending={loading}
+                onMore={readMore}
+              />
+            </Flex>
           )}
         </Flex>
       </Container>
@@ -325,27 +327,5 @@ function Row(props: {
         </Button>
       )}
     </li>
-  );
-}
-
-function More(props: {
-  shown: number;
-  total: number;
-  isLoading: boolean;
-  onMore: (() => void) | undefined;
-}) {
-  const { shown, total, isLoading, onMore } = props;
-  const { t } = useTranslationRef(mockupTranslationRef);
-  return (
-    <Flex align="center" gap="3" style={{ flexWrap: 'wrap' }}>
-      <Text role="status" color="secondary">
-        {t('history.shown', { shown: String(shown), total: String(total) })}
-      </Text>
-      {onMore && (
-        <Button variant="secondary" isPending={isLoading} onPress={onMore}>
-          {t('history.more')}
-        </Button>
-      )}
-    </Flex>
   );
 }

@@ -14,9 +14,9 @@ import {
   ActionDialog,
   Alert,
   CopyButton,
-  Failure,
   Loading,
   NOTHING_PICKED,
+  ReadFailure,
 } from '@internal/pages';
 import {
   MOCKUP_LIMITS,
@@ -76,14 +76,8 @@ export function ShareDialog(props: {
         return true;
       }}
     >
-      {sharing.error && (
-        <Failure
-          title={t('sharing.loadFailed')}
-          error={sharing.error}
-          onRetry={sharing.retry}
-        />
-      )}
-      {!isReady && !sharing.error && <Loading height={120} />}
+      <ReadFailure title={t('sharing.loadFailed')} state={sharing.opened} />
+      {!isReady && !sharing.opened.error && <Loading height={120} />}
       {isReady && (
         <>
           {permission.allowed ? (

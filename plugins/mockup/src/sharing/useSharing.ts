@@ -70,8 +70,8 @@ export function useSharing(mockupId: string) {
   return {
     current,
     conflict,
-    error: opened.loading ? undefined : opened.error,
-    retry: opened.retry,
+    /** How it was read when it was opened. */
+    opened,
     save,
     forgetConflict: () => setConflict(undefined),
   };

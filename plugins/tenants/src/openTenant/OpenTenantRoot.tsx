@@ -89,7 +89,11 @@ function TenantOfPage({ children }: { children: ReactNode }) {
 
   const identityApi = useApi(identityApiRef);
   const [shown, setShown] = useState<OpenTenant>();
-  const { value: decided, error: failure } = useAsync(async () => {
+  const {
+    value: decided,
+    error: failure,
+    loading,
+  } = useAsync(async () => {
     const { userEntityRef: user } = await identityApi.getBackstageIdentity();
     const remembered = rememberedTenant({ user, slug });
     if (remembered) {
@@ -142,6 +146,7 @@ function TenantOfPage({ children }: { children: ReactNode }) {
           title={t('openTenant.failed.title')}
           error={error}
           onRetry={() => setAttempt(attempt + 1)}
+          isRetrying={loading}
         />
       </Container>
     );

@@ -59,7 +59,7 @@ function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
     [pageData, component, asked],
   );
   const { value, error, loading, retry } = answer;
-  if (error && !loading) {
+  if (error) {
     return (
       <div className={styles.state} role="alert">
         <strong>{component.title}</strong>
@@ -68,7 +68,12 @@ function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
             ? t('components.live.tooMany')
             : t('components.live.failed', { message: textOf(error) })}
         </span>
-        <Button size="small" variant="secondary" onPress={retry}>
+        <Button
+          size="small"
+          variant="secondary"
+          isPending={loading}
+          onPress={retry}
+        >
           {t('components.live.retry')}
         </Button>
       </div>

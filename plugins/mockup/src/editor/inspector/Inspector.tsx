@@ -1,7 +1,7 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text } from '@backstage/ui';
-import { Failure, Loading, useRead } from '@internal/pages';
+import { Loading, ReadFailure, useRead } from '@internal/pages';
 import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
 import {
   type Dispatch,
@@ -169,9 +169,9 @@ function PropsFields(props: {
 }) {
   const { item, schema, ...rest } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const { loading, error, retry } = usePropsForm();
+  const form = usePropsForm();
   const Form = loadedForm;
-  const isLoading = !Form && (loading || !error);
+  const isLoading = !Form && !form.error;
   const room = useRef<HTMLDivElement>(null);
   useEffect(() => {
     // It had the focus in the place of its first field.
@@ -185,12 +185,8 @@ function PropsFields(props: {
         <Form id={item.i} schema={schema} value={item.props} {...rest} />
       )}
       {isLoading && <Loading label={t('editor.loading')} />}
-      {!Form && !isLoading && (
-        <Failure
-          title={t('editor.inspector.noForm')}
-          error={error}
-          onRetry={retry}
-        />
+      {!Form && (
+        <ReadFailure title={t('editor.inspector.noForm')} state={form} />
       )}
     </div>
   );

@@ -9,9 +9,10 @@ import {
 } from '@backstage/ui';
 import {
   EmptyState,
-  Failure,
   Loading,
   Moment,
+  MoreButton,
+  ReadFailure,
   usePages,
 } from '@internal/pages';
 import type {
@@ -36,18 +37,18 @@ export function ActivityTab({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [search, setSearch] = useState<Search>({});
   const tenantsApi = useApi(tenantsApiRef);
-  const { pages, items, failure, loading, readMore } = usePages(
+  const events = usePages(
     async cursor => {
-      const { items: events, next_cursor: nextCursor } =
-        await tenantsApi.listAudit(slug, {
-          ...search,
-          limit: PAGE_SIZE,
-          ...(cursor !== undefined && { cursor }),
-        });
-      return { items: events, nextCursor };
+      const page = await tenantsApi.listAudit(slug, {
+        ...search,
+        limit: PAGE_SIZE,
+        ...(cursor !== undefined && { cursor }),
+      });
+      return { items: page.items, nextCursor: page.next_cursor };
     },
     [tenantsApi, slug, search],
   );
+  const { pages, items, error, loading, readMore } = events;
   const isSearch = Object.keys(search).length > 0;
   return (
     <Flex direction="column" gap="4" pb="6">
@@ -60,14 +61,8 @@ export function ActivityTab({ slug }: { slug: string }) {
           ? t('activity.shown', { count: items.length })
           : ''}
       </VisuallyHidden>
-      {failure && (
-        <Failure
-          title={t('activity.failed')}
-          error={failure.error}
-          onRetry={failure.retry}
-        />
-      )}
-      {loading && pages.length === 0 && <Loading height={160} />}
+      <ReadFailure title={t('activity.failed')} state={events} />
+      {loading && pages.length === 0 && !error && <Loading height={160} />}
       {pages.length > 0 && items.length === 0 && (
         <EmptyState text={t(isSearch ? 'activity.noMatch' : 'activity.none')} />
       )}
@@ -78,16 +73,11 @@ export function ActivityTab({ slug }: { slug: string }) {
           ))}
         </ol>
       )}
-      {readMore && (
-        <Button
-          variant="secondary"
-          style={{ alignSelf: 'start' }}
-          isPending={loading}
-          onPress={readMore}
-        >
-          {t('activity.more')}
-        </Button>
-      )}
+      <MoreButton
+        label={t('activity.more')}
+        isPending={loading}
+        onMore={readMore}
+      />
     </Flex>
   );
 }
