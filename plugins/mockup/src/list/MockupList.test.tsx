@@ -215,6 +215,9 @@ describe('the actions of a mockup', () => {
     );
     api.restoreMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));
     await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
+    await waitFor(() =>
+      expect(document.querySelector('[role=status]:focus')).not.toBeNull(),
+    );
     expect(await screen.findByRole('alert')).toHaveTextContent(
       /“Start” is still in the trash.*does not answer/,
     );
@@ -222,6 +225,33 @@ describe('the actions of a mockup', () => {
     expect(await link('Start')).toBeVisible();
     expect(screen.queryByRole('alert')).toBeNull();
     expect(screen.getByText(/“Start” is back/)).toBeVisible();
+  });
+
+  it('are done where the answer to the first attempt was lost', async () => {
+    const api = mockApi(mockupOf('Start'));
+    await render(api);
+    const lose = async (change: 'deleteMockup' | 'restoreMockup') => {
+      const work: (id: string) => Promise<unknown> =
+        api[change].getMockImplementation()!;
+      api[change].mockImplementationOnce(async id => {
+        await work(id);
+        throw new TypeError('Failed to fetch');
+      });
+      const gone = await refusal(404, 'NotFoundError', 'No such mockup');
+      api[change].mockRejectedValueOnce(gone);
+    };
+    await lose('deleteMockup');
+    await act('Start', /Move to the trash/);
+    await screen.findByRole('alert');
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText('“Start” is in the trash.')).toBeVisible();
+
+    await lose('restoreMockup');
+    await userEvent.click(screen.getByRole('button', { name: 'Undo' }));
+    await screen.findByRole('alert');
+    await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
+    expect(await screen.findByText(/“Start” is back/)).toBeVisible();
+    expect(await link('Start')).toBeVisible();
   });
 
   it('exports one, or all, as a file', async () => {

@@ -21,11 +21,13 @@ import { RiAddLine, RiDeleteBinLine, RiMore2Line } from '@remixicon/react';
 import {
   Alert,
   Failure,
+  ifThere,
   ListFrame,
   PageHeader,
   SearchInput,
   SelectedActions,
   SlowNote,
+  useLaterFocus,
   useListQuery,
   useSelection,
   useTask,
@@ -45,6 +47,7 @@ import { CreateDialog } from './CreateDialog';
 import { DetailsDialog } from './DetailsDialog';
 import { download, fileNameOf, ImportDialog } from './files';
 import { ListedMockup, type MockupAction } from './ListedMockup';
+import { restoreMockup } from './restoreMockup';
 import { CHOICES, ORDERS, PAGE_SIZE, useMockups } from './useMockups';
 
 /** The mockups that the user may see. */
@@ -61,6 +64,7 @@ export function MockupList() {
   const close = () => setAsked(undefined);
   const [notice, setNotice] = useState<{ text: string; undo?: () => void }>();
   const { isPending, failure, retry, run } = useTask();
+  const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
   const trashHref = useRouteRef(trashRouteRef)?.();
   const creating = usePermission({ permission: mockupCreatePermission });
   const createButton = (
@@ -79,14 +83,17 @@ export function MockupList() {
   }
 
   function trash({ id, name }: Mockup) {
-    const undo = () =>
-      attempt(t('list.failedTo.undo', { name }), async () => {
-        await mockupApi.restoreMockup(id);
+    const undo = () => {
+      // The button goes with the notice.
+      focusStatus();
+      return attempt(t('list.failedTo.undo', { name }), async () => {
+        await restoreMockup(mockupApi, id);
         mockups.retry();
         setNotice({ text: t('list.done.restored', { name }) });
       });
+    };
     return attempt(t('list.failedTo.trash', { name }), async () => {
-      await mockupApi.deleteMockup(id);
+      await ifThere(mockupApi.deleteMockup(id));
       mockups.retry();
       setNotice({ text: t('list.done.trashed', { name }), undo });
     });
@@ -170,7 +177,9 @@ export function MockupList() {
               }
             />
           </Flex>
-          <div role="status">{notice && <Notice {...notice} />}</div>
+          <div role="status" ref={status} tabIndex={-1}>
+            {notice && <Notice {...notice} />}
+          </div>
           <SlowNote isPending={isPending} />
           {failure && <Failure {...failure} onRetry={retry} />}
           <SelectedActions
@@ -181,7 +190,7 @@ export function MockupList() {
               {
                 open: t('list.actions.trash'),
                 title: t('list.several.trash', { count: chosen }),
-                does: ({ id }) => mockupApi.deleteMockup(id),
+                does: ({ id }) => ifThere(mockupApi.deleteMockup(id)),
               },
             ]}
           />

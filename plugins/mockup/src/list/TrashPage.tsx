@@ -16,6 +16,7 @@ import {
   Alert,
   ActionDialog,
   Failure,
+  ifThere,
   ListFrame,
   Moment,
   PageHeader,
@@ -40,6 +41,7 @@ import { mockupTranslationRef } from '../translation';
 import rows from '../components/rows.module.css';
 import styles from './TrashPage.module.css';
 import type { Choice } from './ListedMockup';
+import { restoreMockup } from './restoreMockup';
 import { PAGE_SIZE } from './useMockups';
 
 /** The mockups that were deleted, until they are gone for good. */
@@ -69,7 +71,7 @@ export function TrashPage() {
   function restore({ id, name }: TrashedMockup) {
     setNotice('');
     const work = async () => {
-      await mockupApi.restoreMockup(id);
+      await restoreMockup(mockupApi, id);
       setNotice(t('list.done.restored', { name }));
       // The button that asked for it goes with its row.
       focusStatus();
@@ -112,7 +114,7 @@ export function TrashPage() {
               {
                 open: t('list.trash.restore'),
                 title: t('list.several.restore', { count: chosen }),
-                does: ({ id }) => mockupApi.restoreMockup(id),
+                does: ({ id }) => restoreMockup(mockupApi, id),
               },
               {
                 open: t('list.purge.submit'),
@@ -120,7 +122,7 @@ export function TrashPage() {
                 text: t('list.purge.text'),
                 warning: t('list.purge.warning'),
                 destructive: true,
-                does: ({ id }) => mockupApi.purgeMockup(id),
+                does: ({ id }) => ifThere(mockupApi.purgeMockup(id)),
               },
             ]}
           />
@@ -168,7 +170,7 @@ export function TrashPage() {
           destructive
           onClose={() => setPurging(undefined)}
           onSubmit={async () => {
-            await mockupApi.purgeMockup(purging.id);
+            await ifThere(mockupApi.purgeMockup(purging.id));
             setNotice(t('list.done.purged', { name: purging.name }));
             trash.retry();
           }}

@@ -5,7 +5,15 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Link, Text } from '@backstage/ui';
-import { Failure, Moment, SlowNote, useRead, useTask } from '@internal/pages';
+import {
+  Failure,
+  ifThere,
+  Moment,
+  ReadFailure,
+  SlowNote,
+  useRead,
+  useTask,
+} from '@internal/pages';
 import {
   mockupPagePublishPermission,
   type PublishedPage,
@@ -63,7 +71,7 @@ export function usePublishing(
     });
   const takeBack = (path: string) =>
     change(path, t('pages.takeBack.failed'), async () => {
-      await api.takePageBack(path);
+      await ifThere(api.takePageBack(path));
       return t('pages.takeBack.done', { path });
     });
 
@@ -106,13 +114,7 @@ export function usePublishing(
       <>
         <SlowNote isPending={isPending} />
         {failure && <Failure {...failure} />}
-        {read.error && !read.loading && (
-          <Failure
-            title={t('pages.publishedFailed')}
-            error={read.error}
-            onRetry={read.retry}
-          />
-        )}
+        <ReadFailure title={t('pages.publishedFailed')} state={read} />
         {pages.length > 0 && (
           <ul className={rows.rows} aria-label={t('pages.published')}>
             {pages.map(page => (

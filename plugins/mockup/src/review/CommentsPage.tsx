@@ -8,6 +8,7 @@ import { usePermission } from '@backstage/plugin-permission-react';
 import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
 import {
   Failure,
+  ifThere,
   PageHeader,
   SlowNote,
   useLaterFocus,
@@ -121,7 +122,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
       t('review.failedTo.delete'),
       t('review.done.deleted'),
       async () => {
-        await api.deleteComment(mockup.id, id);
+        await ifThere(api.deleteComment(mockup.id, id));
         return before => before.filter(each => each.id !== id);
       },
       id,

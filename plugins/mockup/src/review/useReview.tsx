@@ -1,7 +1,14 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { usePermission } from '@backstage/plugin-permission-react';
 import { Badge, Button, Text } from '@backstage/ui';
-import { Failure, SlowNote, useRead, useTask } from '@internal/pages';
+import {
+  Failure,
+  ifThere,
+  ReadFailure,
+  SlowNote,
+  useRead,
+  useTask,
+} from '@internal/pages';
 import {
   mockupReviewPermission,
   type Version,
@@ -30,7 +37,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
       if (isReady) {
         await api.markReady(mockupId, version.id);
       } else {
-        await api.unmarkReady(mockupId, version.id);
+        await ifThere(api.unmarkReady(mockupId, version.id));
       }
       onSaid(t(`review.ready.${isReady ? 'marked' : 'unmarked'}`, { title }));
     };
@@ -80,13 +87,7 @@ export function useReview(mockupId: string, onSaid: (text: string) => void) {
             {t('review.ready.required')}
           </Text>
         )}
-        {read.error && !read.loading && (
-          <Failure
-            title={t('review.ready.failed')}
-            error={read.error}
-            onRetry={read.retry}
-          />
-        )}
+        <ReadFailure title={t('review.ready.failed')} state={read} />
         <SlowNote isPending={isPending} />
         {failure && <Failure {...failure} />}
       </>
