@@ -163,11 +163,15 @@ async function open(
   options: {
     storage?: ReturnType<typeof storageApi>;
     mayUpdate?: boolean;
+    mayPublish?: boolean;
   } = {},
 ) {
   const { storage = storageApi(), mayUpdate = true } = options;
-  authorize.mockResolvedValue({
-    result: mayUpdate ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
+  const { mayPublish = mayUpdate } = options;
+  authorize.mockImplementation(async ({ permission }) => {
+    const isPublishing = permission.name === 'mockup.page.publish';
+    const isAllowed = isPublishing ? mayPublish : mayUpdate;
+    return { result: isAllowed ? AuthorizeResult.ALLOW : AuthorizeResult.DENY };
   });
   const result = await renderInTestApp(<MockupsPage />, {
     initialRouteEntries: [`/${mockupId}`],
@@ -416,6 +420,32 @@ describe('the arrangement for phones', () => {
   });
 });
 
+it('keeps the focus at what orders the items for phones, and says where they are', async () => {
+  await open(
+    new Backend(
+      ...['One', 'Two', 'Three'].map((text, at) => item(text, 0, 2 * at, text)),
+    ),
+  );
+  await userEvent.click(screen.getByRole('radio', { name: 'Phone' }));
+  focus(button('Move Text “One” down'));
+  await press('{Enter}');
+  await said('Text “One” is at place 2 of 3 now.');
+  await waitFor(() => expect(button('Move Text “One” down')).toHaveFocus());
+  await press('{Enter}');
+  await said('Text “One” is at place 3 of 3 now.');
+  await waitFor(() => expect(button('Move Text “One” up')).toHaveFocus());
+});
+
+it('keeps the focus among the tools where the last step is undone', async () => {
+  await open(new Backend(item('a', 0, 0, 'Hello')));
+  focus(option(/Hello/));
+  await press(' {ArrowRight}');
+  focus(button('Undo'));
+  await press('{Enter}');
+  await said('Undone.');
+  await waitFor(() => expect(button('Redo')).toHaveFocus());
+});
+
 describe('a mockup of a thousand items', () => {
   it('draws what is in sight, and what the keyboard comes to', async () => {
     await open(
@@ -572,6 +602,8 @@ describe('saving', () => {
     await screen.findByRole('heading', { name: 'Home' });
     await userEvent.click(button('Save'));
     await screen.findByText('All changes are saved.');
+    expect(button('Save')).toBeEnabled();
+    expect(button('Save')).toHaveFocus();
     expect(backend.mockup.name).toBe('Home');
     expect(backend.api.saveVersion).not.toHaveBeenCalled();
   });
@@ -688,6 +720,22 @@ describe('saving', () => {
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
   });
 
+  it.each([true, false])(
+    'offers to publish what may not be changed where there is a version (%s)',
+    async isThere => {
+      const backend = new Backend(item('a', 0, 0, 'Hello'));
+      const latestVersion = isThere ? backend.mockup.latestVersion : null;
+      backend.mockup = { ...backend.mockup, latestVersion };
+      await open(backend, { mayUpdate: false, mayPublish: true });
+      await screen.findByText('You may look at this mockup, but not change it');
+      await act(async () => {
+        await Promise.all(authorize.mock.results.map(({ value }) => value));
+      });
+      const publish = screen.queryByRole('button', { name: 'Publish' });
+      expect(publish !== null).toBe(isThere);
+    },
+  );
+
   it('opens the copy as it is saved, once that is read', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);
@@ -796,6 +844,18 @@ describe('two people in one mockup', () => {
     expect(backend.saved.map(({ layoutData }) => layoutData)).toEqual([
       [item('a', 0, 1, 'Hello'), item('b', 4, 0, 'World')],
     ]);
+  });
+
+  it('are told in the dialog that nothing was saved, and try again there', async () => {
+    const { backend, dialog } = await meet([item('a', 0, 0, 'Hello')]);
+    backend.api.saveVersion.mockRejectedValueOnce(new TypeError('No answer'));
+    await choose('Save mine on top');
+    expect(await within(dialog).findByRole('alert')).toHaveTextContent(
+      /could not be saved.*does not answer/,
+    );
+    await choose('Save mine on top');
+    await screen.findByText('All changes are saved.');
+    expect(screen.queryByRole('dialog')).toBeNull();
   });
 
   it('merge what does not touch the same, and save it', async () => {

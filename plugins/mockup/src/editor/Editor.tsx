@@ -2,7 +2,13 @@ import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, VisuallyHidden } from '@backstage/ui';
 import { Alert, Failure } from '@internal/pages';
 import { allItems, type LayoutItem } from 'backstage-plugin-mockup-common';
-import { useCallback, useMemo, useRef, useState } from 'react';
+import {
+  type ComponentProps,
+  useCallback,
+  useMemo,
+  useRef,
+  useState,
+} from 'react';
 import { boxOf, readingOrder } from '../components/grid';
 import { LeaveDialog } from '../components/LeaveDialog';
 import {
@@ -176,6 +182,19 @@ export function Editor(props: {
     }
     return isSaved;
   };
+  const failure = (
+    more: Pick<ComponentProps<typeof Failure>, 'action' | 'onRetry'> = {},
+  ) =>
+    saving.failure && (
+      <Failure
+        title={t('editor.save.failed')}
+        error={saving.failure.error}
+        text={saving.failure.isGone ? t('editor.save.gone') : undefined}
+        isOfAction
+        isRetrying={saving.isPending}
+        {...more}
+      />
+    );
   const onKeyDown = (event: KeyboardEvent) => {
     const key = event.key.toLowerCase();
     if (event.key === '?' && !isEditable(event.target)) {
@@ -219,16 +238,18 @@ export function Editor(props: {
           announce(t('sharing.saved', { name: content.name }));
         }}
       >
-        <PublishButton
-          mockup={{ id: mockupId, name: content.name }}
-          versionId={saved.versionId}
-          onOpen={async () =>
-            isReadOnly ||
-            (!isChanged && saved.versionId !== undefined) ||
-            (await save())
-          }
-          onSaid={announce}
-        />
+        {(!isReadOnly || saved.versionId !== undefined) && (
+          <PublishButton
+            mockup={{ id: mockupId, name: content.name }}
+            versionId={saved.versionId}
+            onOpen={async () =>
+              isReadOnly ||
+              (!isChanged && saved.versionId !== undefined) ||
+              (await save())
+            }
+            onSaid={announce}
+          />
+        )}
       </EditorHeader>
       <div className={styles.notices}>
         {!isReadOnly && <OtherEditors mockupId={mockupId} />}
@@ -240,12 +261,9 @@ export function Editor(props: {
             description={t('editor.readOnly.text')}
           />
         )}
-        {saving.failure && (
-          <Failure
-            title={t('editor.save.failed')}
-            error={saving.failure.error}
-            text={saving.failure.isGone ? t('editor.save.gone') : undefined}
-            action={
+        {!conflict &&
+          failure({
+            action: (
               <Button
                 size="small"
                 variant="secondary"
@@ -253,10 +271,9 @@ export function Editor(props: {
               >
                 {t('editor.toolbar.saveCopy')}
               </Button>
-            }
-            onRetry={() => save(saving.failure?.note)}
-          />
-        )}
+            ),
+            onRetry: () => save(saving.failure?.note),
+          })}
       </div>
       <Toolbar
         state={state}
@@ -352,6 +369,7 @@ export function Editor(props: {
             <PhoneOrder
               items={content.items}
               titleOf={titleOf}
+              onSaid={announce}
               onChange={next =>
                 dispatch({
                   type: 'replace',
@@ -395,6 +413,7 @@ export function Editor(props: {
           mine={content}
           theirs={conflict.theirs}
           isPending={saving.isPending}
+          failure={failure()}
           titleOf={titleOf}
           onTakeTheirs={() => {
             saving.startFrom(conflict.theirs);

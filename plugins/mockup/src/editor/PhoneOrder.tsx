@@ -1,5 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonIcon, Checkbox, Text } from '@backstage/ui';
+import { keepFocus } from '@internal/pages';
 import { RiArrowDownLine, RiArrowUpLine } from '@remixicon/react';
 import {
   allItems,
@@ -18,6 +19,8 @@ interface PhoneOrderProps {
   items: Items;
   titleOf: (item: LayoutItem) => string;
   onChange: (items: Items) => void;
+  /** Called with what was done. */
+  onSaid: (text: string) => void;
 }
 
 /** In which order the items of a page come on a phone, and which of them; those of containers too. */
@@ -39,7 +42,10 @@ export function PhoneOrder(props: PhoneOrderProps) {
       <Button
         variant="secondary"
         isDisabled={!isArranged}
-        onPress={() => onChange(items.map(withoutPlaces))}
+        onPress={event => {
+          onChange(items.map(withoutPlaces));
+          keepFocus(event);
+        }}
       >
         {t('editor.phone.reset')}
       </Button>
@@ -49,7 +55,7 @@ export function PhoneOrder(props: PhoneOrderProps) {
 
 /** The items of the page or of a container, each with those that it holds. */
 function OrderedItems(props: PhoneOrderProps) {
-  const { items, titleOf, onChange } = props;
+  const { items, titleOf, onChange, onSaid } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const ordered = phoneOrder(items);
 
@@ -65,6 +71,13 @@ function OrderedItems(props: PhoneOrderProps) {
           order: next.indexOf(item.i),
         }),
       ),
+    );
+    onSaid(
+      t('editor.phone.moved', {
+        item: titleOf(ordered[at]),
+        place: String(at + by + 1),
+        total: String(ordered.length),
+      }),
     );
   };
   const hide = (item: LayoutItem, isHidden: boolean) => {
@@ -97,7 +110,10 @@ function OrderedItems(props: PhoneOrderProps) {
                 icon={<RiArrowUpLine />}
                 aria-label={t('editor.phone.up', { item: title })}
                 isDisabled={at === 0}
-                onPress={() => move(at, -1)}
+                onPress={event => {
+                  move(at, -1);
+                  keepFocus(event);
+                }}
               />
               <ButtonIcon
                 size="small"
@@ -105,13 +121,17 @@ function OrderedItems(props: PhoneOrderProps) {
                 icon={<RiArrowDownLine />}
                 aria-label={t('editor.phone.down', { item: title })}
                 isDisabled={at === ordered.length - 1}
-                onPress={() => move(at, 1)}
+                onPress={event => {
+                  move(at, 1);
+                  keepFocus(event);
+                }}
               />
             </div>
             {within.length > 0 && (
               <OrderedItems
                 items={within}
                 titleOf={titleOf}
+                onSaid={onSaid}
                 onChange={next => change(item, withItems(item, next))}
               />
             )}

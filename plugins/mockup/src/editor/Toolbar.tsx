@@ -18,6 +18,7 @@ import {
   RiKeyboardLine,
   RiScissorsLine,
 } from '@remixicon/react';
+import { keepFocus } from '@internal/pages';
 import type { Dispatch, ReactElement, ReactNode } from 'react';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
@@ -150,7 +151,10 @@ function Tool(props: {
         aria-label={label}
         icon={icon}
         isDisabled={isDisabled}
-        onPress={onPress}
+        onPress={event => {
+          onPress();
+          keepFocus(event);
+        }}
       />
       <Tooltip>{label}</Tooltip>
     </TooltipTrigger>

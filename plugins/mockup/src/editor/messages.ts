@@ -125,6 +125,7 @@ export const editorMessages = {
     help: 'Phones show what is checked, in this order. Items that you do not arrange follow the page.',
     up: 'Move {{item}} up',
     down: 'Move {{item}} down',
+    moved: '{{item}} is at place {{place}} of {{total}} now.',
     reset: 'Show all as on the page',
   },
   levels: {

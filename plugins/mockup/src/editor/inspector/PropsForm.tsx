@@ -8,6 +8,7 @@ import {
   RiDeleteBinLine,
   RiFileCopyLine,
 } from '@remixicon/react';
+import { keepFocus } from '@internal/pages';
 import Form from '@rjsf/core';
 import type {
   ArrayFieldItemTemplateProps,
@@ -58,7 +59,10 @@ function buttonOf(
         icon={icon}
         aria-label={t(`editor.inspector.${name}`)}
         isDisabled={button.disabled}
-        onPress={() => press(button)}
+        onPress={event => {
+          press(button);
+          keepFocus(event);
+        }}
       />
     );
   };

@@ -12,7 +12,7 @@ import {
 } from '@backstage/ui';
 import { Moment } from '@internal/pages';
 import { isEqualJson, type LayoutItem } from 'backstage-plugin-mockup-common';
-import { useMemo, useState } from 'react';
+import { type ReactNode, useMemo, useState } from 'react';
 import { Person } from '../../components/Person';
 import { LayoutDifferenceView } from '../../history/difference/LayoutDifferenceView';
 import { mockupTranslationRef } from '../../translation';
@@ -29,13 +29,15 @@ export function ConflictDialog(props: {
   mine: Content;
   theirs: Saved;
   isPending: boolean;
+  /** Why nothing was saved of what was chosen here. */
+  failure: ReactNode;
   titleOf: (item: LayoutItem) => string;
   onTakeTheirs: () => void;
   onSaveMine: () => void;
   onMerge: (result: Content) => void;
   onLater: () => void;
 }) {
-  const { base, mine, theirs, isPending, titleOf } = props;
+  const { base, mine, theirs, isPending, failure, titleOf } = props;
   const { onTakeTheirs, onSaveMine, onMerge, onLater } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const [isMerging, setMerging] = useState(false);
@@ -78,6 +80,7 @@ export function ConflictDialog(props: {
         <>
           <DialogBody>
             <Flex direction="column" gap="3">
+              {failure}
               <Text as="p">
                 {theirs.savedBy !== undefined && (
                   <>

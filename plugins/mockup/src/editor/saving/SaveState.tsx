@@ -37,11 +37,8 @@ export function SaveState(props: {
         {!isChanged && !isNew && <RiCheckLine size={16} aria-hidden />}
         {t(`editor.status.${status()}`)}
       </Text>
-      <Button
-        isPending={isPending}
-        isDisabled={!isChanged && !isNew}
-        onPress={onSave}
-      >
+      {/* Never disabled: after saving it would lose the focus. */}
+      <Button isPending={isPending} onPress={onSave}>
         {t('editor.toolbar.save')}
       </Button>
     </div>

@@ -164,9 +164,10 @@ export function useSaving(mockupId: string, opened: Saved) {
     }
     isUnderWay.current = true;
     setPending(true);
-    setFailure(undefined);
     try {
-      return await sendOrCompare(content, over, note);
+      const isSaved = await sendOrCompare(content, over, note);
+      setFailure(undefined);
+      return isSaved;
     } catch (error) {
       const isGone = error instanceof MockupGone || statusOf(error) === 404;
       setFailure({ error, isGone, note });
