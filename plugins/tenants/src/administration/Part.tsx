@@ -13,10 +13,14 @@ export const Part = forwardRef<
     explanation?: string;
     level?: 2 | 3;
     isBoxed?: boolean;
+    /** What was done last, for those who do not see what has changed. */
+    said?: string;
     actions?: ReactNode;
     children: ReactNode;
   }
->(({ title, explanation, level = 2, isBoxed, actions, children }, heading) => {
+>((props, heading) => {
+  const { title, explanation, level = 2, isBoxed } = props;
+  const { said, actions, children } = props;
   const id = useId();
   const Heading = `h${level}` as const;
   return (
@@ -40,6 +44,11 @@ export const Part = forwardRef<
             </Text>
           )}
         </div>
+        {said !== undefined && (
+          <div role="status">
+            {said && <Text color="secondary">{said}</Text>}
+          </div>
+        )}
         {children}
         {actions && (
           <Flex gap="2" style={{ flexWrap: 'wrap' }}>

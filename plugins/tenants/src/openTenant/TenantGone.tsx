@@ -8,7 +8,7 @@ import {
   Flex,
   Text,
 } from '@backstage/ui';
-import { Alert } from '@internal/pages';
+import { Alert, useTask } from '@internal/pages';
 import type { OpenTenant } from 'backstage-plugin-tenants-common';
 import { useState } from 'react';
 import useAsync from 'react-use/esm/useAsync';
@@ -55,25 +55,17 @@ export function TenantGone(props: {
 function Others({ onBack, onStay }: { onBack(): void; onStay(): void }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const tenantsApi = useApi(tenantsApiRef);
-  const [problem, setProblem] = useState<string>();
+  const { isPending, failure, run } = useTask();
   // Refused too where a hostname names the tenant: the portal's own host has them.
-  const { value: own, error: failure } = useAsync(
+  const { value: own, error } = useAsync(
     () => tenantsApi.listOwnTenants({ limit: 100 }, { tenantSlug: 'default' }),
     [tenantsApi],
   );
-  const check = async () => {
-    setProblem(undefined);
-    try {
+  const check = () =>
+    run('', async () => {
       await tenantsApi.getOpenTenant();
       onBack();
-    } catch (error) {
-      setProblem(
-        isRefusal(error)
-          ? t('openTenant.gone.stillRefused')
-          : t('openTenant.gone.checkFailed'),
-      );
-    }
-  };
+    });
   return (
     <>
       <DialogBody>
@@ -81,12 +73,20 @@ function Others({ onBack, onStay }: { onBack(): void; onStay(): void }) {
           <Text as="p">{t('openTenant.gone.text')}</Text>
           <Text as="p">{t('openTenant.gone.keep')}</Text>
           {own && own.totalItems > 0 && <OwnTenants own={own} />}
-          {isRefusal(failure) && <PortalLink />}
-          <div role="status">{problem && <Text as="p">{problem}</Text>}</div>
+          {isRefusal(error) && <PortalLink />}
+          <div role="status">
+            {failure && (
+              <Text as="p">
+                {isRefusal(failure.error)
+                  ? t('openTenant.gone.stillRefused')
+                  : t('openTenant.gone.checkFailed')}
+              </Text>
+            )}
+          </div>
         </Flex>
       </DialogBody>
       <DialogFooter>
-        <Button variant="secondary" onPress={check}>
+        <Button variant="secondary" isPending={isPending} onPress={check}>
           {t('openTenant.gone.check')}
         </Button>
         <Button variant="primary" onPress={onStay}>

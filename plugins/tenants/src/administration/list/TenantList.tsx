@@ -18,6 +18,7 @@ import {
 } from '@backstage/ui';
 import { RiAddLine } from '@remixicon/react';
 import {
+  ifThere,
   ListFrame,
   Moment,
   PageHeader,
@@ -168,7 +169,7 @@ function Summaries(props: {
     actionOf('pause', slug => tenantsApi.pauseEngine(slug)),
     actionOf('resume', slug => tenantsApi.resumeEngine(slug)),
     {
-      ...actionOf('delete', slug => tenantsApi.deleteTenant(slug)),
+      ...actionOf('delete', slug => ifThere(tenantsApi.deleteTenant(slug))),
       destructive: true,
       typed: {
         label: t('list.several.delete.typed', { count: chosen.length }),

@@ -50,7 +50,8 @@ export function AddMember(props: {
     }
     await run(t('members.add.failed'), async () => {
       const member = await tenantsApi.putMember(slug, principal, { role });
-      setPicked(NOTHING_PICKED);
+      // Somebody else may have been picked meanwhile.
+      setPicked(now => (now === picked ? NOTHING_PICKED : now));
       onAdded(member, picked);
     });
   };

@@ -161,5 +161,6 @@ describe('Invitations', () => {
       await screen.findByText('Nobody has been invited yet.'),
     ).toBeVisible();
     expect(api.revokeInvitation).toHaveBeenCalledWith('acme', 'i1');
+    expect(screen.getByText('The invitation was removed.')).toBeVisible();
   });
 });

@@ -7,6 +7,7 @@ import {
   Alert,
   CopyButton,
   EmptyState,
+  ifThere,
   Loaded,
   Moment,
   useLaterFocus,
@@ -38,11 +39,13 @@ export function Invitations({ slug }: { slug: string }) {
   );
   const [created, setCreated] = useState<CreatedInvitation>();
   const [revoked, setRevoked] = useState<TenantInvitation>();
+  const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
 
   const revoke = async ({ id }: TenantInvitation) => {
-    await tenantsApi.revokeInvitation(slug, id);
+    await ifThere(tenantsApi.revokeInvitation(slug, id));
     setCreated(last => (last?.id === id ? undefined : last));
+    setAnnouncement(t('members.invitations.revoke.done'));
     read.retry();
   };
 
@@ -51,12 +54,14 @@ export function Invitations({ slug }: { slug: string }) {
       ref={heading}
       title={t('members.invitations.title')}
       explanation={t('members.invitations.explanation')}
+      said={announcement}
     >
       <div>
         <InviteButton
           slug={slug}
           onCreated={invitation => {
             setCreated(invitation);
+            setAnnouncement('');
             read.retry();
           }}
         />

@@ -57,8 +57,8 @@ export function MemberRow(props: {
         <RoleSelect
           aria-label={t('members.roles.of', { name })}
           role={member.role}
-          isDisabled={isPending}
-          onChange={role => role !== member.role && onRole(role)}
+          // Disabled, it would lose the focus while it is saved.
+          onChange={role => !isPending && role !== member.role && onRole(role)}
         />
       </td>
       <td className={styles.added}>

@@ -177,6 +177,25 @@ describe('MembersTab', () => {
       );
     });
 
+    it('keeps what is typed while another one is being added', async () => {
+      const api = registry();
+      let answer = () => {};
+      api.putMember.mockImplementationOnce(async (_slug, principal) => {
+        await new Promise<void>(resolve => {
+          answer = resolve;
+        });
+        return member(principal);
+      });
+      await render(api);
+      await userEvent.type(field(), 'user:default/jane');
+      await add();
+      await userEvent.clear(field());
+      await userEvent.type(field(), 'user:default/john');
+      await act(async () => answer());
+      expect(await screen.findByText(/jane was added/)).toBeVisible();
+      expect(field()).toHaveValue('user:default/john');
+    });
+
     it('takes a name for no service, unless that is chosen', async () => {
       const api = registry();
       await render(api);
@@ -233,6 +252,26 @@ describe('MembersTab', () => {
       });
     });
 
+    it('keeps the focus while it is saved, and is not changed again meanwhile', async () => {
+      const api = registry(member(PETER.principal));
+      let answer = () => {};
+      api.putMember.mockImplementationOnce(async (_slug, principal) => {
+        await new Promise<void>(resolve => {
+          answer = resolve;
+        });
+        return member(principal, 'admin');
+      });
+      await render(api);
+      await choose(/peter/, 'Admin');
+      const role = () => screen.getByRole('button', { name: /Role of/ });
+      await waitFor(() => expect(role()).toHaveFocus());
+      expect(role()).toBeEnabled();
+      await choose(/peter/, 'Viewer');
+      expect(api.putMember).toHaveBeenCalledTimes(1);
+      await act(async () => answer());
+      expect(role()).toHaveFocus();
+    });
+
     it.each([ANNA, CREW])(
       'of admin is not given up for %s without a question',
       async own => {
@@ -273,6 +312,25 @@ describe('MembersTab', () => {
         expect(screen.queryByRole('rowheader', { name: /peter/ })).toBeNull(),
       );
       expect(api.removeMember).toHaveBeenCalledWith('acme', PETER.principal);
+    });
+
+    it('is done where the answer to the first attempt was lost', async () => {
+      const api = registry(member(PETER.principal));
+      const remove = api.removeMember.getMockImplementation()!;
+      const gone = await refusal(404, 'NotFoundError', 'Not a member');
+      api.removeMember
+        .mockImplementationOnce(async (...request) => {
+          await remove(...request);
+          throw new TypeError('Failed to fetch');
+        })
+        .mockRejectedValueOnce(gone);
+      await render(api);
+      const dialog = within(await ask(/peter/));
+      await userEvent.click(dialog.getByRole('button', { name: 'Remove' }));
+      await dialog.findByRole('alert');
+      await userEvent.click(dialog.getByRole('button', { name: 'Remove' }));
+      expect(await screen.findByText(/peter was removed/)).toBeVisible();
+      expect(screen.queryByRole('dialog')).toBeNull();
     });
 
     it.each([

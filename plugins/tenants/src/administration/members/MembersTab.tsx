@@ -3,10 +3,11 @@ import {
   useApi,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { Button, Flex, Text } from '@backstage/ui';
+import { Button, Flex } from '@backstage/ui';
 import {
   ActionDialog,
   Failure,
+  ifThere,
   ListFrame,
   SlowNote,
   statusOf,
@@ -46,8 +47,7 @@ export function MembersTab({ slug }: { slug: string }) {
     [identityApi],
   );
   const [question, setQuestion] = useState<Question>();
-  const [pending, setPending] = useState<string>();
-  const { isPending, failure, run } = useTask();
+  const { isPending, isPendingOf, failure, run } = useTask();
   const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const adding = useRef<HTMLDivElement>(null);
@@ -69,15 +69,14 @@ export function MembersTab({ slug }: { slug: string }) {
 
   const putRole = async ({ principal }: TenantMember, role: TenantRole) => {
     const name = nameOf(principal);
-    setPending(principal);
-    await run(t('members.roles.failed', { name }), async () => {
+    const work = async () => {
       await tenantsApi.putMember(slug, principal, { role });
       setAnnouncement(
         t('members.roles.changed', { name, role: roleText(role) }),
       );
       retry();
-    });
-    setPending(undefined);
+    };
+    await run(t('members.roles.failed', { name }), work, principal);
   };
 
   const changeRole = (member: TenantMember, role: TenantRole) => {
@@ -89,7 +88,7 @@ export function MembersTab({ slug }: { slug: string }) {
   };
 
   const remove = async ({ principal }: TenantMember) => {
-    await tenantsApi.removeMember(slug, principal);
+    await ifThere(tenantsApi.removeMember(slug, principal));
     setAnnouncement(t('members.remove.removed', { name: nameOf(principal) }));
     retry();
   };
@@ -101,6 +100,7 @@ export function MembersTab({ slug }: { slug: string }) {
         ref={heading}
         title={t('members.title')}
         explanation={t('members.explanation')}
+        said={announcement}
       >
         {!isRefused && (
           <div ref={adding}>
@@ -121,9 +121,6 @@ export function MembersTab({ slug }: { slug: string }) {
             />
           </div>
         )}
-        <div role="status">
-          {announcement && <Text color="secondary">{announcement}</Text>}
-        </div>
         <SlowNote isPending={isPending} />
         {failure && <Failure {...failure} />}
         <ListFrame
@@ -161,7 +158,7 @@ export function MembersTab({ slug }: { slug: string }) {
                   member={member}
                   name={nameOf(member.principal)}
                   own={ownOf(member)}
-                  isPending={pending === member.principal}
+                  isPending={isPendingOf(member.principal)}
                   onRole={role => changeRole(member, role)}
                   onRemove={() => setQuestion({ about: 'removal', member })}
                 />

@@ -10,7 +10,6 @@ export function RoleSelect(props: {
   /** What screen readers say where there is no label to see. */
   'aria-label'?: string;
   size?: 'medium';
-  isDisabled?: boolean;
 }) {
   const { role, onChange, ...others } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);

@@ -94,6 +94,7 @@ export const membersMessages = {
       expired: 'It is removed from this list.',
       confirm: 'Remove',
       failed: 'Not removed',
+      done: 'The invitation was removed.',
     },
   },
   signIn: {
@@ -144,6 +145,7 @@ export const membersMessages = {
       text: 'It applies from the next sign-in. With another issuer or client, all sessions end.',
       submit: 'Save',
       failed: 'Not saved',
+      done: 'The provider is saved.',
     },
     remove: {
       open: 'Remove the provider…',
@@ -151,6 +153,7 @@ export const membersMessages = {
       text: 'Nobody signs in by it any more, and sessions end when they are refreshed, within an hour. The people stay members.',
       confirm: 'Remove',
       failed: 'Not removed',
+      done: 'The provider was removed.',
     },
   },
   remove: {

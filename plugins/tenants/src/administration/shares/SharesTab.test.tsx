@@ -89,6 +89,7 @@ describe('SharesTab', () => {
       owner: null,
     });
     expect(listShares).toHaveBeenCalledTimes(2);
+    expect(await screen.findByText('The entities are shared.')).toBeVisible();
   });
 
   it('ends a share after a question', async () => {
@@ -105,6 +106,7 @@ describe('SharesTab', () => {
       dialog.getByRole('button', { name: 'End the share' }),
     );
     expect(deleteShare).toHaveBeenCalledWith('acme', '1');
+    expect(await screen.findByText('The share has ended.')).toBeVisible();
     await waitFor(() =>
       expect(screen.getByRole('heading', { name: 'Shares' })).toHaveFocus(),
     );

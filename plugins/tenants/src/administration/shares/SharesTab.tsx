@@ -4,6 +4,7 @@ import {
   ActionButton,
   ActionDialog,
   EmptyState,
+  ifThere,
   Loaded,
   useLaterFocus,
   useNumber,
@@ -39,16 +40,27 @@ export function SharesTab({ slug }: { slug: string }) {
   const { t } = useTranslationRef(tenantsTranslationRef);
   const mayShare = useOpenTenant()?.administers_tenants === true;
   const [ended, setEnded] = useState<TenantShare>();
+  const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const read = useRead(() => tenantsApi.listShares(slug), [tenantsApi, slug]);
+  const onChanged = (text: string) => {
+    setAnnouncement(text);
+    read.retry();
+  };
   return (
     <Box pb="6">
       <Part
         ref={heading}
         title={t('shares.title')}
         explanation={t('shares.explanation')}
+        said={announcement}
       >
-        {mayShare && <CreateShare slug={slug} onCreated={read.retry} />}
+        {mayShare && (
+          <CreateShare
+            slug={slug}
+            onCreated={() => onChanged(t('shares.create.done'))}
+          />
+        )}
         <Loaded state={read} failed={t('shares.failed')} height={160}>
           {({ shares, received }) => (
             <>
@@ -65,8 +77,8 @@ export function SharesTab({ slug }: { slug: string }) {
             submit={t('shares.end.submit')}
             failed={t('shares.end.failed')}
             onSubmit={async () => {
-              await tenantsApi.deleteShare(slug, ended.share_id);
-              read.retry();
+              await ifThere(tenantsApi.deleteShare(slug, ended.share_id));
+              onChanged(t('shares.end.done'));
             }}
             // The button that asked for it goes with its row.
             onDone={focusHeading}

@@ -36,6 +36,7 @@ export const sharesMessages = {
       'For copies whose own owner is not shared, such as group:default/platform.',
     submit: 'Share',
     failed: 'Not shared',
+    done: 'The entities are shared.',
   },
   end: {
     action: 'End the share of {{filter}}',
@@ -43,5 +44,6 @@ export const sharesMessages = {
     text: 'The tenants lose the copies of {{filter}} within seconds.',
     submit: 'End the share',
     failed: 'Not ended',
+    done: 'The share has ended.',
   },
 } as const;

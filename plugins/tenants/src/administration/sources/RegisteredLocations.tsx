@@ -1,12 +1,13 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { ButtonIcon, Text } from '@backstage/ui';
+import { ButtonIcon } from '@backstage/ui';
 import { RiDeleteBinLine } from '@remixicon/react';
 import {
   ActionDialog,
   Alert,
   EmptyState,
-  Failure,
+  ifThere,
   Loading,
+  ReadFailure,
   statusOf,
   useFailureText,
   useLaterFocus,
@@ -73,8 +74,9 @@ export function RegisteredLocations(props: {
         explanation={t('sources.registered.explanation')}
         level={3}
         isBoxed
+        said={announcement}
       >
-        {loading && !value && (
+        {loading && !value && !error && (
           <Loading label={t('sources.registered.loading')} height={60} />
         )}
         {error && renderFailure(error)}
@@ -104,9 +106,6 @@ export function RegisteredLocations(props: {
             ))}
           </ul>
         )}
-        <div role="status">
-          {announcement && <Text color="secondary">{announcement}</Text>}
-        </div>
       </Part>
       {removing && (
         <ActionDialog
@@ -116,7 +115,7 @@ export function RegisteredLocations(props: {
           submit={t('sources.registered.confirm')}
           failed={t('sources.registered.notRemoved')}
           onSubmit={async () => {
-            await catalog.remove(removing.id);
+            await ifThere(catalog.remove(removing.id));
             setAnnouncement(t('sources.registered.removed', removing));
             retry();
           }}
@@ -162,11 +161,7 @@ export function RegisteredLocations(props: {
       );
     }
     return (
-      <Failure
-        title={t('sources.registered.failed')}
-        error={failure}
-        onRetry={retry}
-      />
+      <ReadFailure title={t('sources.registered.failed')} state={registered} />
     );
   }
 }

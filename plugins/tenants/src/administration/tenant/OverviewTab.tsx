@@ -4,7 +4,13 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { ButtonLink, Flex, Text } from '@backstage/ui';
-import { Alert, ActionButton, Failure, Loading } from '@internal/pages';
+import {
+  ActionButton,
+  Alert,
+  Failure,
+  ifThere,
+  Loading,
+} from '@internal/pages';
 import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { DEFAULT_TENANT_SLUG } from '../../openTenant/tenantAddress';
@@ -166,7 +172,7 @@ function DeleteSection(props: {
             destructive
             failed={t('tenant.remove.failed')}
             onSubmit={async () => {
-              await tenantsApi.deleteTenant(slug);
+              await ifThere(tenantsApi.deleteTenant(slug));
               onDeleted();
             }}
           />

@@ -135,6 +135,7 @@ describe('the sign-in of a tenant', () => {
     );
     await userEvent.click(dialog.getByRole('button', { name: 'Save' }));
     await screen.findByText('portal2');
+    expect(screen.getByText('The provider is saved.')).toBeVisible();
     expect(api.putSignIn).toHaveBeenCalledWith('acme', {
       ...PROVIDER,
       client_id: 'portal2',
@@ -142,6 +143,7 @@ describe('the sign-in of a tenant', () => {
     dialog = await openDialog('Remove the provider…');
     await userEvent.click(dialog.getByRole('button', { name: 'Remove' }));
     await screen.findByText(/This tenant has no provider/);
+    expect(screen.getByText('The provider was removed.')).toBeVisible();
     await waitFor(() =>
       expect(screen.getByRole('heading', { name: 'Sign-in' })).toHaveFocus(),
     );

@@ -8,6 +8,7 @@ import { Button, Flex, Text } from '@backstage/ui';
 import {
   ActionDialog,
   Alert,
+  ifThere,
   Loaded,
   Moment,
   useLaterFocus,
@@ -33,14 +34,20 @@ export function SignIn({ slug }: { slug: string }) {
     [tenantsApi, slug],
   );
   const [asked, setAsked] = useState<'edit' | 'remove'>();
+  const [announcement, setAnnouncement] = useState('');
   const [heading, focusHeading] = useLaterFocus<HTMLHeadingElement>();
   const provider = read.value?.provider;
   const close = () => setAsked(undefined);
+  const onChanged = (text: string) => {
+    setAnnouncement(text);
+    read.retry();
+  };
   return (
     <Part
       ref={heading}
       title={t('members.signIn.title')}
       explanation={t('members.signIn.explanation', { slug })}
+      said={announcement}
     >
       {!isOn && (
         <Alert
@@ -78,7 +85,7 @@ export function SignIn({ slug }: { slug: string }) {
           slug={slug}
           provider={provider}
           redirectUrl={<RedirectUrl slug={slug} />}
-          onSaved={read.retry}
+          onSaved={() => onChanged(t('members.signIn.dialog.done'))}
           onClose={close}
         />
       )}
@@ -90,8 +97,8 @@ export function SignIn({ slug }: { slug: string }) {
           submit={t('members.signIn.remove.confirm')}
           failed={t('members.signIn.remove.failed')}
           onSubmit={async () => {
-            await tenantsApi.removeSignIn(slug);
-            read.retry();
+            await ifThere(tenantsApi.removeSignIn(slug));
+            onChanged(t('members.signIn.remove.done'));
           }}
           // The button that asked for it goes with the provider.
           onDone={focusHeading}
