@@ -1,4 +1,6 @@
+import { waitUntil, withDeadline } from '@internal/postgres/testUtils';
 import { mockLogger } from '../__testUtils__/serviceMocks';
+import { AdminAccessError } from '../pool/errors';
 import { AuditQueue } from './AuditQueue';
 
 describe('AuditQueue', () => {
@@ -43,6 +45,25 @@ describe('AuditQueue', () => {
     expect(queue.take('ended')).toBe('written');
     await queue.stop();
     expect(written).toEqual(['ended']);
+  });
+
+  it('refuses nobody who waits for room where nothing can be stored any more', async () => {
+    let refuse!: (error: Error) => void;
+    const queue = new AuditQueue<{ event_id: string }>({
+      write: () => new Promise((_resolve, reject) => (refuse = reject)),
+      describe: ({ event_id }) => event_id,
+      logger: mockLogger(),
+    });
+    void queue.store({ event_id: 'first' });
+    await waitUntil('the first entry to be written', () => refuse);
+    for (let index = 0; index < 10_000; index += 1) {
+      await queue.add({ event_id: String(index) });
+    }
+    const added = queue.add({ event_id: 'late' });
+    refuse(new AdminAccessError('withheld'));
+    await expect(
+      withDeadline('the entry to be taken', added),
+    ).resolves.toBeUndefined();
   });
 
   it('does not keep the process from ending where nothing can be stored', async () => {

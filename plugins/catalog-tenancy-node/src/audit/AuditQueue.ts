@@ -211,6 +211,7 @@ export class AuditQueue<TEntry extends Entry> {
     this.#logger.warn(`Audit trails are not stored: ${reason}`);
     const pending = [...this.#pending.values()];
     this.#pending.clear();
+    this.#roomAsked.splice(0).forEach(resolve => resolve());
     pending.forEach(({ waiting }) => waiting.forEach(resolve => resolve()));
   }
 
