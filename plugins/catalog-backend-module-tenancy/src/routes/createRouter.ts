@@ -64,7 +64,7 @@ export function createRouter(operations: Operations): Router {
           : found.map(json => json ?? 'null');
         await sendEntities(res, [items], {
           before: '{"items":',
-          after: '}',
+          after: () => '}',
           tagged: projection !== undefined,
         });
         return JSON.parse(

@@ -1,6 +1,6 @@
 import type { Router } from 'express';
-import { encodeCursor } from '../pages/EntityCursor';
-import { readEntityPage } from '../pages/readEntityPage';
+import { encodeCursor } from './EntityCursor';
+import { readEntityPage } from './readEntityPage';
 import type { OperationContext, Operations } from './operations';
 import {
   type PageParameters,
@@ -32,26 +32,25 @@ export function mountEntityPages(router: Router, operations: Operations): void {
 }
 
 async function answer(
-  { res, tenantId, catalog }: OperationContext,
+  { res, tenantId, catalog, assertTenantActive }: OperationContext,
   { page, projection }: PageParameters,
 ) {
-  const { items, totalItems, nextCursor, prevCursor } = await readEntityPage(
-    catalog,
-    tenantId,
-    page,
-  );
-  const around = {
-    totalItems,
-    pageInfo: {
-      ...(nextCursor && { nextCursor: encodeCursor(nextCursor) }),
-      ...(prevCursor && { prevCursor: encodeCursor(prevCursor) }),
-    },
+  const { parts, describe } = await readEntityPage(catalog, tenantId, page);
+  const around = () => {
+    const { totalItems, nextCursor, prevCursor } = describe();
+    return {
+      totalItems,
+      pageInfo: {
+        ...(nextCursor && { nextCursor: encodeCursor(nextCursor) }),
+        ...(prevCursor && { prevCursor: encodeCursor(prevCursor) }),
+      },
+    };
   };
-  const parts = await projectParts(tenantId, [items], projection);
-  await sendEntities(res, parts, {
+  await sendEntities(res, await projectParts(tenantId, parts, projection), {
     before: '{"items":',
-    after: `,${JSON.stringify(around).slice(1)}`,
+    after: () => `,${JSON.stringify(around()).slice(1)}`,
     tagged: projection !== undefined,
+    mayGoOn: assertTenantActive,
   });
-  return around;
+  return around();
 }

@@ -7,9 +7,10 @@ import { workSlices } from './workSlices';
 const WRITTEN_AT_ONCE = 100;
 
 interface SendEntitiesOptions {
-  /** Text around the array. */
+  /** Text before the array. */
   before?: string;
-  after?: string;
+  /** Text after the array, once all parts are read. */
+  after?: () => string;
   /** Whether the response has an ETag, unless it is sent in several parts. */
   tagged?: boolean;
   /** Called before each further part; a rejection stops the response. */
@@ -31,14 +32,14 @@ export async function sendEntities(
   parts: Parts,
   options: SendEntitiesOptions = {},
 ): Promise<void> {
-  const { before = '', after = '', tagged = false, mayGoOn } = options;
+  const { before = '', after = () => '', tagged = false, mayGoOn } = options;
   if (Array.isArray(parts)) {
     const [items] = parts;
-    if (tagged && sendTag(res, [before, ...items, after])) {
+    if (tagged && sendTag(res, [before, ...items, after()])) {
       return;
     }
     if (items.length <= WRITTEN_AT_ONCE) {
-      sendJson(res, `${before}[${items.join(',')}]${after}`);
+      sendJson(res, `${before}[${items.join(',')}]${after()}`);
       return;
     }
   }
@@ -63,11 +64,11 @@ export async function sendEntities(
       separator = ',';
     }
   }
-  if (isFirst && tagged && sendTag(res, [before, after])) {
+  if (isFirst && tagged && sendTag(res, [before, after()])) {
     return;
   }
   setType(res);
-  res.end(`${separator === ',' ? '' : separator}]${after}`);
+  res.end(`${separator === ',' ? '' : separator}]${after()}`);
 }
 
 function setType(res: Response): void {

@@ -4,12 +4,8 @@ import { parseFilter } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, Response } from 'express';
 import { z } from 'zod/v3';
 import type { SearchCriteria } from '../../predicates';
-import type {
-  EntityCursor,
-  FullTextFilter,
-  PageOrder,
-} from '../../pages/EntityCursor';
-import type { PageRequest } from '../../pages/readEntityPage';
+import type { EntityCursor, FullTextFilter, PageOrder } from '../EntityCursor';
+import type { PageRequest } from '../readEntityPage';
 import {
   type BodySchema,
   NUMBER,
@@ -189,7 +185,7 @@ const cursor = z.object({
  *
  * @throws InputError for a malformed cursor
  */
-export function parseCursor(encoded: string): EntityCursor {
+function parseCursor(encoded: string): EntityCursor {
   try {
     const json = JSON.parse(Buffer.from(encoded, 'base64').toString('utf8'));
     assertNotDeeper(json, 'cursor');
