@@ -30,6 +30,11 @@ export interface RegistryTiming {
    * one by hand, stays unseen for at most this time.
    */
   ttlMs: number;
+  /**
+   * How long a running look-up is shared with further callers: 5 seconds by default. A server that
+   * has vanished keeps it until TCP gives up.
+   */
+  sharedMs: number;
   /** The interval of checks of the listening connection: 10 seconds by default. */
   heartbeatMs: number;
   /** The time limit of such a check: 2 seconds by default. */
@@ -47,6 +52,7 @@ export interface RegistryTiming {
 
 const TIMING: RegistryTiming = {
   ttlMs: 5_000,
+  sharedMs: 5_000,
   heartbeatMs: 10_000,
   answerMs: 2_000,
   reconnectMs: { shortest: 100, longest: 60_000 },
@@ -78,14 +84,23 @@ const MOST_ANSWERS = 50_000;
  */
 class CachedAnswers {
   readonly #answers: LRUCache<string, object>;
-  readonly #underWay = new Map<string, Promise<object | undefined>>();
+  readonly #underWay = new Map<
+    string,
+    { since: number; answer: Promise<object | undefined> }
+  >();
   readonly #isListening: () => boolean;
+  readonly #sharedMs: number;
   // Increases with each change: a result from before a change must not be cached.
   #generation = 0;
 
-  constructor(options: { ttlMs: number; isListening: () => boolean }) {
+  constructor(
+    options: Pick<RegistryTiming, 'ttlMs' | 'sharedMs'> & {
+      isListening: () => boolean;
+    },
+  ) {
     this.#answers = new LRUCache({ max: MOST_ANSWERS, ttl: options.ttlMs });
     this.#isListening = options.isListening;
+    this.#sharedMs = options.sharedMs;
   }
 
   /** Looks up a key. Undefined results are not cached. */
@@ -108,9 +123,10 @@ class CachedAnswers {
     question: string,
     ask: () => Promise<T | undefined>,
   ): Promise<T | undefined> {
+    const since = performance.now();
     const underWay = this.#underWay.get(question);
-    if (underWay) {
-      return underWay as Promise<T | undefined>;
+    if (underWay && since - underWay.since < this.#sharedMs) {
+      return underWay.answer as Promise<T | undefined>;
     }
     const generation = this.#generation;
     const answer = ask()
@@ -121,11 +137,11 @@ class CachedAnswers {
         return found;
       })
       .finally(() => {
-        if (this.#underWay.get(question) === answer) {
+        if (this.#underWay.get(question)?.answer === answer) {
           this.#underWay.delete(question);
         }
       });
-    this.#underWay.set(question, answer);
+    this.#underWay.set(question, { since, answer });
     return answer;
   }
 }
@@ -161,7 +177,7 @@ export class RegistrySnapshot
     this.#timing = { ...TIMING, ...timing };
     this.#listener = new ChangeListener({ ...this.#timing, pool, logger });
     this.#answers = new CachedAnswers({
-      ttlMs: this.#timing.ttlMs,
+      ...this.#timing,
       isListening: () => this.#listener.isListening,
     });
     this.#listener.subscribe({

@@ -83,6 +83,30 @@ describe('What several callers ask a Coalescer', () => {
     expect(reads.size).toBe(0);
   });
 
+  it('waits no longer than 5 seconds for a read that may never be answered', async () => {
+    jest.useFakeTimers();
+    try {
+      const never = read();
+      const second = read();
+      await jest.advanceTimersByTimeAsync(4_999);
+      expect(database.underWay).toHaveLength(1);
+      await jest.advanceTimersByTimeAsync(1);
+      expect(database.underWay).toHaveLength(2);
+      const third = read();
+      database.underWay[1].answer();
+      await second;
+      database.underWay[2].answer();
+      await third;
+      expect(reads.size).toBe(0);
+      database.underWay[0].fail(new Error('TCP has given up'));
+      await expect(never).rejects.toThrow('TCP has given up');
+      void read();
+      expect(reads.size).toBe(1);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('shares nothing between tenants', async () => {
     const tenants = [TENANT, OTHER, TENANT, OTHER];
     const answers = tenants.map(tenant =>

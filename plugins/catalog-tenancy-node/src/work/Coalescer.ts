@@ -24,6 +24,12 @@ const MOST_REFS_SHARED = 100;
 /** A batch of this size is sent at once. */
 const MOST_REFS = 200;
 
+/**
+ * How long a batch waits for the previous one, in milliseconds. A server that has vanished keeps a
+ * query until TCP gives up, while other connections may lead to its successor.
+ */
+const LONGEST_WAIT_MS = 5_000;
+
 /** A query shared by several callers. It is cancelled when all of them have left. */
 class Batch<T> {
   readonly #refs = new Set<string>();
@@ -96,9 +102,9 @@ class Batch<T> {
 /**
  * Merges equal concurrent queries of several callers into one.
  *
- * Not a cache: a caller that arrives while an equal query runs waits for its end, and is served
- * by the next query, together with all others that wait. So each caller sees everything
- * committed before its call.
+ * Not a cache: a caller that arrives while an equal query runs waits for its end, or for 5
+ * seconds, and is served by the next query, together with all others that wait. So each caller
+ * sees everything committed before its call.
  *
  * A caller can leave at any time. Its query continues while other callers share it.
  *
@@ -108,7 +114,7 @@ export class Coalescer {
   /** By key: the batch that waits while the previous one runs. */
   readonly #waiting = new Map<string, Waiting | undefined>();
 
-  /** The number of different running queries. */
+  /** The number of different running queries, except those that others wait for no longer. */
   get size(): number {
     return this.#waiting.size;
   }
@@ -192,7 +198,13 @@ export class Coalescer {
 
   #run(key: string, batch: Waiting): void {
     this.#waiting.set(key, undefined);
+    let timer: NodeJS.Timeout | undefined;
     const next = () => {
+      if (!timer) {
+        return;
+      }
+      clearTimeout(timer);
+      timer = undefined;
       const waiting = this.#waiting.get(key);
       if (waiting?.hasCallers) {
         this.#run(key, waiting);
@@ -200,6 +212,7 @@ export class Coalescer {
         this.#waiting.delete(key);
       }
     };
+    timer = setTimeout(next, LONGEST_WAIT_MS).unref();
     batch.send().then(next, next);
   }
 }
