@@ -35,7 +35,7 @@ import {
   toAncestry,
 } from './reads/others';
 import { selectEntities } from './reads/list';
-import { selectPage } from './reads/page';
+import { type PagePlan, planPage, selectPage } from './reads/page';
 import { shortPage } from './reads/shortPage';
 import { Coalescer } from '../work/Coalescer';
 
@@ -148,10 +148,11 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<string[]> {
     refuseNegative('limit', query.limit);
     refuseNegative('offset', query.offset);
+    const condition = readFilter(query.filter);
     const rows = await this.#share<{ json: string }>(
       tenantId,
-      ['list', query],
-      scope => selectEntities(scope, query),
+      ['list', { ...query, filter: condition }],
+      scope => selectEntities(scope, condition, query),
       options,
     );
     return rows.map(({ json }) => json);
@@ -184,10 +185,11 @@ export class PostgresCatalogStore implements CatalogStore {
   ): Promise<EntityPage> {
     refuseNegative('limit', query.limit);
     refuseNegative('offset', query.offset);
+    const plan = planPage(query);
     const rows = await this.#coalescer.ask<readonly Readonly<PageRow>[]>(
       tenantId,
-      questionOf('page', query),
-      shared => this.#pageRows(tenantId, query, shared),
+      ['page', { ...query, filter: plan.condition }],
+      shared => this.#pageRows(tenantId, plan, query, shared),
       options,
     );
     return {
@@ -206,10 +208,11 @@ export class PostgresCatalogStore implements CatalogStore {
     query: FacetsQuery,
     options: ReadOptions = {},
   ): Promise<Record<string, FacetCount[]>> {
+    const condition = readFilter(query.filter);
     const rows = await this.#share<FacetRow>(
       tenantId,
-      ['facets', query],
-      scope => selectFacets(scope, query),
+      ['facets', { ...query, filter: condition }],
+      scope => selectFacets(scope, condition, query),
       options,
     );
     const byKey = new Map<string, FacetCount[]>();
@@ -244,20 +247,20 @@ export class PostgresCatalogStore implements CatalogStore {
   /** The rows of a page, of one statement. Tries the one for short lists first. */
   async #pageRows(
     tenantId: string,
+    plan: PagePlan,
     query: EntityPageQuery,
     options: ReadOptions,
   ): Promise<PageRow[]> {
-    const { filter, fullText, order } = query;
     const read = (build: (scope: TenantScope) => Knex.Raw) =>
       this.#database.query<PageRow>(tenantId, build, {
         ...ON_ANY_SERVER,
         ...options,
       });
-    const short = shortPage(query);
+    const short = shortPage(plan, query);
     const list = `${tenantId} ${JSON.stringify([
-      readFilter(filter),
-      fullText,
-      order?.field,
+      plan.condition,
+      query.fullText,
+      query.order?.field,
     ])}`;
     if (short && !this.#longLists.has(list)) {
       const rows = await read(short);
@@ -266,7 +269,7 @@ export class PostgresCatalogStore implements CatalogStore {
       }
       this.#longLists.set(list, true);
     }
-    return read(scope => selectPage(scope, query));
+    return read(scope => selectPage(scope, plan, query));
   }
 
   /** The texts of the entities with these refs that match the condition, by ref. */
@@ -298,19 +301,18 @@ export class PostgresCatalogStore implements CatalogStore {
    * Runs equal concurrent reads once, such as those of users who open the same page. The filter
    * includes the caller's permissions, so callers share a result only if they may read the same
    * entities.
+   *
+   * @param question - identifies the query; filters are compared as parsed conditions
    */
   #share<TRow extends object>(
     tenantId: string,
-    [what, query]: [
-      what: string,
-      query: { filter?: FilterPredicate; refs?: string[] },
-    ],
+    question: [what: string, query: object],
     build: (scope: TenantScope) => Knex.QueryBuilder | Knex.Raw,
     options: ReadOptions,
   ): Promise<readonly Readonly<TRow>[]> {
     return this.#coalescer.ask<readonly Readonly<TRow>[]>(
       tenantId,
-      questionOf(what, query),
+      question,
       shared =>
         this.#database.query<TRow>(tenantId, build, {
           ...ON_ANY_SERVER,
@@ -319,14 +321,6 @@ export class PostgresCatalogStore implements CatalogStore {
       options,
     );
   }
-}
-
-/** Filters are compared as parsed conditions. */
-function questionOf(
-  what: string,
-  query: { filter?: FilterPredicate; refs?: string[] },
-): object {
-  return [what, { ...query, filter: readFilter(query.filter) }];
 }
 
 /** As in the stock catalog, a malformed ref matches no entity. */

@@ -33,6 +33,11 @@ interface GroupCondition {
 export type Condition = TermCondition | GroupCondition;
 
 const TRUE: Condition = { type: 'all', conditions: [] };
+
+/** Whether the condition holds for every entity. */
+export function isAlways(condition: Condition): boolean {
+  return condition.type === 'all' && condition.conditions.length === 0;
+}
 const FALSE: Condition = { type: 'any', conditions: [] };
 
 export function term(keys: string[], test: ValueTest): Condition {

@@ -4,21 +4,22 @@ import type { Knex } from 'knex';
 import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityOrder, QueryEntities } from '../CatalogStore';
 import { storedRefs } from '../entityRefs';
-import { type Condition, readFilter, storedKeys, term } from '../conditions';
+import { type Condition, storedKeys, term } from '../conditions';
 import { holds, liveEntities } from './conditionSql';
 
 /**
  * A list of entities, as `json`. It selects ids or refs first, so that skipped entities are not
  * read.
  *
- * @throws `InputError` for a filter that has no meaning, or `afterRef` in an order
+ * @param condition - the filter of the query
+ * @throws `InputError` for `afterRef` in an order
  */
 export function selectEntities(
   scope: TenantScope,
-  query: QueryEntities,
+  condition: Condition,
+  query: Omit<QueryEntities, 'filter'>,
 ): Knex.Raw {
   const { order = [], afterRef } = query;
-  const condition = readFilter(query.filter);
   if (order.length === 0) {
     return fetch(scope, 'entity_ref', byRef(scope, condition, query));
   }
@@ -71,7 +72,7 @@ function slice(rows: Knex.QueryBuilder, { limit, offset }: Slice) {
 function byRef(
   scope: TenantScope,
   condition: Condition,
-  { afterRef, ...query }: QueryEntities,
+  { afterRef, ...query }: Omit<QueryEntities, 'filter'>,
 ): Knex.QueryBuilder {
   const entities = liveEntities(scope, 'e')
     .whereRaw('?', [holds(scope, condition, 'e.entity_id')])

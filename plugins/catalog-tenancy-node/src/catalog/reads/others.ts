@@ -5,8 +5,8 @@ import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityAncestry, FacetsQuery } from '../CatalogStore';
 import {
   type Condition,
+  isAlways,
   isStorable,
-  readFilter,
   storedKeys,
 } from '../conditions';
 import { VERSION } from '../EntityTexts';
@@ -109,11 +109,12 @@ export interface FacetRow {
  * The matching ids are materialized: of a tenant that came after the last ANALYZE, PostgreSQL
  * expects one row, and would find them again for each term.
  *
- * @throws `InputError` for a filter that has no meaning
+ * @param condition - on the counted entities
  */
 export function selectFacets(
   scope: TenantScope,
-  { facets, filter }: FacetsQuery,
+  condition: Condition,
+  { facets }: Pick<FacetsQuery, 'facets'>,
 ): Knex.QueryBuilder {
   const keys = [...new Set(facets.flatMap(storedKeys))];
   const original = `coalesce(nullif(s.original_value, ''), s.value)`;
@@ -129,10 +130,10 @@ export function selectFacets(
       scope.knex.raw(`${original} as value`),
       scope.knex.raw('count(*)::int as count'),
     );
-  return filter === undefined
+  return isAlways(condition)
     ? values
     : values
-        .withMaterialized('matching', matchingIds(scope, readFilter(filter)))
+        .withMaterialized('matching', matchingIds(scope, condition))
         .join('matching', 'matching.entity_id', 's.entity_id');
 }
 

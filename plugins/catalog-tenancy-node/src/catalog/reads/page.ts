@@ -38,14 +38,14 @@ export interface PagePlan {
  * Page and count are one statement: one round trip and one snapshot. The page's ids come from
  * `entity_terms` alone.
  *
- * @throws `InputError` for a filter that has no meaning
+ * @param plan - that of the query
  */
 export function selectPage(
   scope: TenantScope,
+  plan: PagePlan,
   query: EntityPageQuery,
 ): Knex.Raw {
   const { knex } = scope;
-  const plan = planPage(query);
   const rows = entitiesOfPage(scope, plan);
   const page = knex.raw('page as materialized ?', [
     pageIds(scope, plan, query),

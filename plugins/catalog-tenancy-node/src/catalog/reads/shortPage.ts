@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { TenantScope } from '../../database/TenantDatabase';
 import type { EntityPageQuery } from '../CatalogStore';
 import { isSelective, matchingIds } from './conditionSql';
-import { entitiesOfPage, orderOf, type PagePlan, planPage } from './page';
+import { entitiesOfPage, orderOf, type PagePlan } from './page';
 
 /** Beyond, it may take longer to look up the values of all matches than to plan twice. */
 export const MOST_MATCHES = 500;
@@ -17,12 +17,12 @@ export const MOST_MATCHES = 500;
  * the conditions once. If more than {@link MOST_MATCHES} match, the only row has no total and no
  * entity.
  *
- * @throws `InputError` for a filter that has no meaning
+ * @param plan - that of the query
  */
 export function shortPage(
+  plan: PagePlan,
   query: EntityPageQuery,
 ): ((scope: TenantScope) => Knex.Raw) | undefined {
-  const plan = planPage(query);
   const { sort, condition } = plan;
   return query.total &&
     !query.after &&
