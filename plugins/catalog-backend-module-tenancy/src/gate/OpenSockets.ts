@@ -23,7 +23,7 @@ export interface SocketsTiming {
   answerMs: number;
 }
 
-export const SOCKETS_TIMING: SocketsTiming = {
+const SOCKETS_TIMING: SocketsTiming = {
   checkMs: 30_000,
   answerMs: 5_000,
 };

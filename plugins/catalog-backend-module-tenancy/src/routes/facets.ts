@@ -78,7 +78,7 @@ function parseFacetParameters(query: Request['query']): FacetsQuery {
  *
  * @throws InputError that names what is malformed or missing
  */
-export async function parseFacetsBody(
+async function parseFacetsBody(
   req: Request,
   res: Response,
 ): Promise<FacetsQuery> {

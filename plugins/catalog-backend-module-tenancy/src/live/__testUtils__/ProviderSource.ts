@@ -55,12 +55,6 @@ export class ProviderSource implements Source {
     this.provided = after;
   }
 
-  /** Has the entities of a draft's name no more of this source's, but of another's. */
-  take(provided: Draft): void {
-    const locationKey = this.anyLocationKey();
-    this.provided.set(provided.ref, { draft: provided, locationKey });
-  }
-
   private changeOne(provided: Map<string, Provided>): void {
     const { random } = this;
     const one = random.pick([...provided.values()]);
