@@ -27,6 +27,8 @@ export const WATCH = 'backstage catalog tenancy replica watch';
 
 // A server without an answer within this time counts as lost.
 const ANSWER_MS = 2_000;
+// The check sends several statements, some of which read all of the catalogue.
+const CHECK_MS = 60_000;
 const RETRY_MS = 1_000;
 // After a failed check, which is costly and which an operator has to resolve.
 const RETRY_REFUSED_MS = 30_000;
@@ -222,12 +224,22 @@ export class ReplicaWatch {
       logger: atDebug(logger),
     });
     try {
-      await check(pool);
+      await this.#inTime(check(pool));
     } catch (error) {
-      await pool.close();
+      // Not awaited: a vanished server may never answer what is under way.
+      pool.close().catch(() => undefined);
       throw error;
     }
     return new ReplicaSession(pool);
+  }
+
+  /** Rejects after {@link CHECK_MS}, or when this is closed. */
+  async #inTime(checked: Promise<void>): Promise<void> {
+    const { signal } = this.#closing;
+    const late = sleep(CHECK_MS, undefined, { signal, ref: false }).then(() => {
+      throw new Error(`its check took longer than ${CHECK_MS} ms`);
+    });
+    await Promise.race([checked, late]);
   }
 
   #reasonOf(error: unknown): string {
@@ -267,7 +279,7 @@ export class ReplicaWatch {
   }
 
   #reportLost(reason: string): void {
-    if (this.#reported !== 'lost') {
+    if (this.#reported !== 'lost' && !this.#closing.signal.aborted) {
       this.#reported = 'lost';
       this.#options.logger.warn(
         `Catalogs are read from the primary, and not from the read replica: ${reason}`,

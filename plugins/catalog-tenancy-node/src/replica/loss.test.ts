@@ -1,4 +1,9 @@
-import { eventually, testedVersions } from '@internal/postgres/testUtils';
+import {
+  eventually,
+  testedVersions,
+  waitUntil,
+  withDeadline,
+} from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import { mockLogger } from '../__testUtils__/serviceMocks';
 import { TenancyPool } from '../pool/TenancyPool';
@@ -99,6 +104,30 @@ describe.each(testedVersions({ versions: 'newest' }))(
       await endSlowReads();
       await backend.close();
       await proxy.close();
+    });
+
+    it('while its connections are checked does not keep the process from ending', async () => {
+      const proxy = await FreezableProxy.start(servers.replica);
+      let isChecked = false;
+      const backend = await backends.open({
+        replica: proxy.connection,
+        check: async pool => {
+          await pool.query(knex => knex.raw('select'));
+          proxy.freeze();
+          isChecked = true;
+          await pool.query(knex => knex.raw('select'));
+        },
+      });
+      try {
+        await waitUntil('the check', () => isChecked);
+        await expect(
+          withDeadline('the replica to be closed', backend.replica.close(), {
+            withinMs: 30_000,
+          }),
+        ).resolves.toBeUndefined();
+      } finally {
+        await proxy.close();
+      }
     });
 
     it('for one read, whose connection ends, is used for the next', async () => {
