@@ -402,10 +402,14 @@ export class ProcessLeases {
       await store.release(tenantIds);
     };
     this.#givingUp = giveUp()
-      .catch(error =>
-        // The next check finds that this process still holds them.
-        logger.warn(`Leases can't be given up at the moment: ${error}`),
-      )
+      .catch(error => {
+        logger.warn(`Leases can't be given up at the moment: ${error}`);
+        // The next check finds that this process still holds them, and their work begins again.
+        if (epoch === this.#epoch) {
+          tenantIds.forEach(id => this.#held.delete(id));
+          this.#changed();
+        }
+      })
       .finally(() => {
         this.#givingUp = undefined;
       });

@@ -535,6 +535,21 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       await expect(rowsOf('engine_leases')).resolves.toHaveLength(2);
     });
 
+    it('that can not be given up are held again, so that their work goes on', async () => {
+      await createTenants(2);
+      const one = await start();
+      await one.holds(2);
+      const seen: number[] = [];
+      one.leases.onChange(() => seen.push(one.held().length));
+      const keep = one.leases.beforeRelease(async () => {
+        keep();
+        throw new Error('The reads under way can not be noted');
+      });
+      await start();
+      await waitUntil('two changes', () => seen.length > 1);
+      expect(seen.slice(0, 2)).toEqual([1, 2]);
+    });
+
     it('of others are divided where those of a lost process can not be', async () => {
       await createTenants(2);
       const [first, second] = tenants;
