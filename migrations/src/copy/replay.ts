@@ -5,6 +5,7 @@ import type { TenantTable } from '../schema/tables';
 import type { TableCopy } from './TableCopy';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
+import type { Progress } from '../Reporter';
 import type { MigrationSession } from '../session/MigrationSession';
 
 /** The function that replays the change log. */
@@ -20,7 +21,7 @@ const SHORT_LOG = 50;
 const ROUNDS = 30;
 
 /** Replays the change log once, and returns how many entries it had. */
-export async function replayOnce(session: MigrationSession): Promise<number> {
+async function replayOnce(session: MigrationSession): Promise<number> {
   return session.transaction(SNAPSHOT, async () => {
     const [{ entries }] = await session.query<{ entries: number }>(
       `select ${REPLAY}()::int as entries`,
@@ -52,6 +53,15 @@ async function replayRounds({
   // Mostly the log is empty.
   const progress =
     waiting > 0 ? reporter.progress('Replay changes', waiting) : undefined;
+  await replayUntilShort(session, progress);
+  progress?.finish();
+}
+
+/** Replays the change log until it is short, or for {@link ROUNDS} rounds. */
+export async function replayUntilShort(
+  session: MigrationSession,
+  progress?: Progress,
+): Promise<void> {
   for (let round = 0; round < ROUNDS; round += 1) {
     const entries = await replayOnce(session);
     progress?.advance(entries);
@@ -62,7 +72,6 @@ async function replayRounds({
     // waits seconds for ACCESS EXCLUSIVE on the log.
     await session.query(`vacuum (truncate false) ${CHANGE_LOG}`);
   }
-  progress?.finish();
 }
 
 /**

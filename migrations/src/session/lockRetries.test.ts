@@ -219,48 +219,57 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
     },
   );
 
-  it('ends no transaction that waits behind it and holds another of its tables', async () => {
-    await use(create());
-    const [ours, first, crossing] = await Promise.all([
-      connect('ours'),
-      connect('first'),
-      connect('crossing'),
-    ]);
-    // Only this one looks for deadlocks, and finds one where we wait for it.
-    await ours.query(`set deadlock_timeout = '600s'`);
-    await first.query(`set deadlock_timeout = '600s'`);
-    await crossing.query('set deadlock_timeout = 300');
-    const isWaiting = (name: string) =>
-      waitUntil(`${name} to wait`, async () => {
-        const { rowCount } = await database.client.query(
-          `select from pg_stat_activity
-            where application_name = $1 and wait_event_type = 'Lock'`,
-          [name],
-        );
-        return rowCount;
-      });
-    await first.query('begin; lock table entities in row exclusive mode');
-    await crossing.query(
-      'begin; lock table refresh_state in row exclusive mode',
-    );
-    const locked = ours
-      .query(
-        `begin; ${lockTogether(
-          ['entities', 'relations', 'refresh_state'],
-          600_000,
-        )}`,
-      )
-      .catch(error => error);
-    await isWaiting('ours');
-    const crossed = crossing.query(
-      'lock table entities in row exclusive mode; commit',
-    );
-    await isWaiting('crossing');
-    await first.query('commit');
-    expect(await locked).toMatchObject({ code: '55P03' });
-    await ours.query('rollback');
-    await expect(crossed).resolves.toHaveLength(2);
-  });
+  it.each([
+    { when: 'that waits behind it', held: 'refresh_state', isBehind: true },
+    { when: 'that it waits for', held: 'relations', isBehind: false },
+  ])(
+    'ends no transaction $when and that holds another of its tables',
+    async ({ held, isBehind }) => {
+      await use(create());
+      const [ours, first, crossing] = await Promise.all([
+        connect('ours'),
+        connect('first'),
+        connect('crossing'),
+      ]);
+      // Only this one looks for deadlocks, and finds one where we wait for it.
+      await ours.query(`set deadlock_timeout = '600s'`);
+      await first.query(`set deadlock_timeout = '600s'`);
+      await crossing.query('set deadlock_timeout = 3000');
+      const isWaiting = (name: string) =>
+        waitUntil(`${name} to wait`, async () => {
+          const { rowCount } = await database.client.query(
+            `select from pg_stat_activity
+              where application_name = $1 and wait_event_type = 'Lock'`,
+            [name],
+          );
+          return rowCount;
+        });
+      await first.query('begin; lock table entities in row exclusive mode');
+      await crossing.query(`begin; lock table ${held} in row exclusive mode`);
+      const locked = ours
+        .query(
+          `begin; ${lockTogether(
+            ['entities', 'relations', 'refresh_state'],
+            600_000,
+          )}`,
+        )
+        .catch(error => error);
+      await isWaiting('ours');
+      if (!isBehind) {
+        await first.query('commit');
+      }
+      const crossed = crossing.query(
+        'lock table entities in row exclusive mode; commit',
+      );
+      if (isBehind) {
+        await isWaiting('crossing');
+        await first.query('commit');
+      }
+      expect(await locked).toMatchObject({ code: '55P03' });
+      await ours.query('rollback');
+      await expect(crossed).resolves.toHaveLength(2);
+    },
+  );
 });
 
 describe('on a server with prepared transactions', () => {

@@ -18,6 +18,11 @@ const GROWTH = 1.5;
 // autovacuum that blocks another session.
 const AUTOVACUUM_TIMEOUT_MS = 5000;
 
+// A transaction that holds some of its locks waits so long for the next one before it looks for
+// a deadlock, and then longer: each wait begins at the end of the queue.
+const FIRST_WAIT_MS = 10;
+const WAIT_GROWTH = 4;
+
 /**
  * lock_not_available and deadlock_detected. Not query_canceled (57014): no statement
  * that waits for a lock has a statement_timeout, so 57014 means a cancel by another
@@ -227,9 +232,9 @@ export function limitWaits(timeoutMs: number): string {
  * It may queue for the first table for `timeoutMs`. It holds no lock meanwhile, so a
  * session behind it in the queue cannot deadlock with it: PostgreSQL reorders the queue and
  * aborts no transaction. After the first lock it takes half of deadlock_timeout at most for
- * the others together, and fails at once if a session in the queue of the first table
- * holds another one of them: that would be a deadlock, and the session's deadlock_timeout
- * may be nearly over.
+ * the others together, and fails as soon as it sees that a session that waits for one of the
+ * tables holds another of them: that is a deadlock, in which all writers would wait, and the
+ * session's deadlock_timeout may be nearly over.
  *
  * A partition comes after its table, so it waits in addition only for sessions that use the
  * partition directly, which no application may.
@@ -242,37 +247,46 @@ export function lockTogether(
   mode: Exclude<LockMode, 'rows'> = 'access exclusive',
 ): string {
   const [first, ...others] = tables;
-  const name = escapeLiteral(nameOf(first));
   // The limits are set for each lock: statement_timeout would limit all of them, but raises
   // the error of a cancelled statement.
   return doBlock(`declare
+  ours oid[] := array(select to_regclass(t) from unnest(${list(
+    tables.map(nameOf),
+  )}) t);
   give_up_at timestamptz;
   left_ms int;
+  wait_ms int;
   item text;
 begin
   perform set_config('lock_timeout', '${timeoutMs}', true);
-  if to_regclass(${name}) is not null then
+  if to_regclass(${escapeLiteral(nameOf(first))}) is not null then
     lock table ${first} in ${mode} mode;
-  end if;
-  if exists (
-    select from pg_locks w join pg_locks h on h.pid = w.pid and h.database = w.database
-     where not w.granted and w.relation = to_regclass(${name}) and h.granted
-       and h.relation = any (select to_regclass(t) from unnest(${list(
-         others.map(nameOf),
-       )}) t)
-       and w.database = (select oid from pg_database where datname = current_database())) then
-    raise exception 'Transactions that wait for the first table hold another one' using errcode = 'lock_not_available';
   end if;
   give_up_at := clock_timestamp() + ${held(
     timeoutMs,
   )} * interval '1 millisecond';
   for item in ${existing(others)} loop
-    left_ms := ceil(extract(epoch from give_up_at - clock_timestamp()) * 1000);
-    if left_ms < 1 then
-      raise exception 'The tables were not free in time' using errcode = 'lock_not_available';
-    end if;
-    perform set_config('lock_timeout', left_ms::text, true);
-    execute 'lock table ' || item || ' in ${mode} mode';
+    wait_ms := ${FIRST_WAIT_MS};
+    loop
+      if exists (
+        select from pg_locks w join pg_locks h on h.pid = w.pid and h.database = w.database
+         where not w.granted and w.relation = any (ours) and w.pid <> pg_backend_pid()
+           and h.granted and h.relation = any (ours) and h.relation <> w.relation
+           and w.database = (select oid from pg_database where datname = current_database())) then
+        raise exception 'Transactions that wait for one of the tables hold another one' using errcode = 'lock_not_available';
+      end if;
+      left_ms := greatest(1, ceil(extract(epoch from give_up_at - clock_timestamp()) * 1000));
+      perform set_config('lock_timeout', least(wait_ms, left_ms)::text, true);
+      begin
+        execute 'lock table ' || item || ' in ${mode} mode';
+        exit;
+      exception when lock_not_available then
+        if left_ms <= wait_ms then
+          raise;
+        end if;
+      end;
+      wait_ms := wait_ms * ${WAIT_GROWTH};
+    end loop;
   end loop;
 end`);
 }

@@ -9,7 +9,7 @@ import {
   catchUp,
   provideReplay,
   REPLAY_FUNCTION,
-  replayOnce,
+  replayUntilShort,
   SNAPSHOT,
 } from '../../copy/replay';
 import { swapStatements } from '../../copy/swap';
@@ -135,7 +135,7 @@ async function swapOnce(
     context,
     { title: 'Swap the tables', tables: TENANT_TABLES },
     async timeoutMs => {
-      await replayOnce(session);
+      await replayUntilShort(session);
       await session
         .queryAtOnce(['begin', ...statements(timeoutMs), 'commit'])
         .catch(error => {
