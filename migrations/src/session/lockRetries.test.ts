@@ -235,12 +235,12 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
       await ours.query(`set deadlock_timeout = '600s'`);
       await first.query(`set deadlock_timeout = '600s'`);
       await crossing.query('set deadlock_timeout = 3000');
-      const isWaiting = (name: string) =>
-        waitUntil(`${name} to wait`, async () => {
+      const isWaiting = (name: string, table: string) =>
+        waitUntil(`${name} to wait for ${table}`, async () => {
           const { rowCount } = await database.client.query(
-            `select from pg_stat_activity
-              where application_name = $1 and wait_event_type = 'Lock'`,
-            [name],
+            `select from pg_locks join pg_stat_activity using (pid)
+              where application_name = $1 and relation = $2::regclass and not granted`,
+            [name, table],
           );
           return rowCount;
         });
@@ -254,15 +254,16 @@ describe.each(databases.eachSupportedId())('a command on %s', id => {
           )}`,
         )
         .catch(error => error);
-      await isWaiting('ours');
+      await isWaiting('ours', 'entities');
       if (!isBehind) {
         await first.query('commit');
+        await isWaiting('ours', held);
       }
       const crossed = crossing.query(
         'lock table entities in row exclusive mode; commit',
       );
       if (isBehind) {
-        await isWaiting('crossing');
+        await isWaiting('crossing', 'entities');
         await first.query('commit');
       }
       expect(await locked).toMatchObject({ code: '55P03' });
