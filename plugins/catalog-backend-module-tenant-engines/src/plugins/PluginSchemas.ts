@@ -157,8 +157,10 @@ export class PluginSchemas {
    * Removes the schema of a tenant for good, with all tables in it. The instance does not run.
    *
    * Locks: as {@link TablesSession.dropSchema}.
+   *
+   * @param check - keeps them where it throws
    */
-  async drop(tenantId: string): Promise<void> {
+  async drop(tenantId: string, check?: () => Promise<void>): Promise<void> {
     await this.#withSession(session =>
       session.dropSchema(
         this.nameOf(tenantId),
@@ -166,6 +168,7 @@ export class PluginSchemas {
           this.#pluginId
         }' of the tenant ${tenantId}`,
         { patienceMs: PATIENCE_MS },
+        check,
       ),
     );
   }

@@ -225,6 +225,20 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
     await expect(tables.provision(gone)).resolves.toBe('created');
   });
 
+  it('stay where the check of a removal fails, as for a tenant that is restored', async () => {
+    const tables = (await create()).tables();
+    const tenantId = randomUUID();
+    await tables.provision(tenantId);
+    const restored = async () => {
+      throw new Error('It is restored');
+    };
+    await expect(tables.drop(tenantId, restored)).rejects.toThrow(
+      'It is restored',
+    );
+    expect(await tables.list()).toEqual([{ tenantId }]);
+    await expect(tables.provision(tenantId)).resolves.toBe('current');
+  });
+
   it('are not dropped while a transaction holds them for longer than there is patience', async () => {
     const database = await create();
     const tenantId = randomUUID();

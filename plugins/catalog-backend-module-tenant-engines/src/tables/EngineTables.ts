@@ -289,13 +289,16 @@ export class EngineTables {
    * after its purge.
    *
    * Locks: as {@link TablesSession.dropSchema}.
+   *
+   * @param check - keeps them where it throws
    */
-  async drop(tenantId: string): Promise<void> {
+  async drop(tenantId: string, check?: () => Promise<void>): Promise<void> {
     await this.withSession(session =>
       session.dropSchema(
         engineSchemaOf(tenantId),
         `Dropping the catalog tables of the tenant ${tenantId}`,
         this.options,
+        check,
       ),
     );
   }

@@ -235,15 +235,23 @@ export class TablesSession {
    *
    * Locks: ACCESS EXCLUSIVE on the tables. It gives up after 100 ms to 2 s and comes again, so
    * that others who use them wait no longer.
+   *
+   * @param check - is called once nobody else uses the tables, and keeps them where it throws
    */
   async dropSchema(
     name: string,
     title: string,
     wait: WaitOptions,
+    check: () => Promise<void> = async () => undefined,
   ): Promise<void> {
     await this.lock(name, { scope: 'session', ...wait });
     await this.withLockRetries(title, wait, () =>
-      this.query(`drop schema if exists ${escapeIdentifier(name)} cascade`),
+      this.transaction(async () => {
+        await this.query(
+          `drop schema if exists ${escapeIdentifier(name)} cascade`,
+        );
+        await check();
+      }),
     );
   }
 

@@ -33,9 +33,10 @@ describe('the purge of the tables of engines', () => {
       logger,
       scheduler,
       tables: {
-        drop: async tenantId => {
-          dropped.push(tenantId);
+        drop: async (tenantId, check) => {
           onDrop?.(tenantId);
+          await check();
+          dropped.push(tenantId);
         },
         list: async () => withTables.map(tenantId => ({ tenantId })),
       },
@@ -74,6 +75,15 @@ describe('the purge of the tables of engines', () => {
     expect(await purge(tenants, ['t0', 't1'], restore)).toEqual(['t0']);
   });
 
+  it('leaves those of a tenant that is restored while their locks are waited for', async () => {
+    const tenants = [tenant('t0', 3, 2), tenant('t1', 3, 2)];
+    const restore = () => {
+      tenants[0] = tenant('t0', null, 2);
+    };
+    expect(await purge(tenants, ['t0', 't1'], restore)).toEqual(['t1']);
+    expect(logger.warn).not.toHaveBeenCalled();
+  });
+
   it('goes on with those of others where some can not be removed', async () => {
     const tenants = [tenant('t0', 3, 2), tenant('t1', 3, 2)];
     const fail = (tenantId: string) => {
@@ -81,7 +91,7 @@ describe('the purge of the tables of engines', () => {
         throw new Error('Others hold the tables');
       }
     };
-    expect(await purge(tenants, ['t0', 't1'], fail)).toEqual(['t0', 't1']);
+    expect(await purge(tenants, ['t0', 't1'], fail)).toEqual(['t1']);
     expect(logger.warn).toHaveBeenCalledWith(
       expect.stringMatching(/^The tables of the engine of the tenant 't0'/),
     );

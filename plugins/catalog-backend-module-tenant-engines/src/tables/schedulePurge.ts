@@ -21,7 +21,8 @@ export async function schedulePurge(options: {
   scheduler: SchedulerService;
   tables: {
     list(): Promise<{ tenantId: string }[]>;
-    drop(tenantId: string): Promise<void>;
+    /** @param check - is called at the end, and keeps them where it throws */
+    drop(tenantId: string, check: () => Promise<void>): Promise<void>;
   };
   /** The name of the tables in messages; those of the engine by default. */
   name?: string;
@@ -39,6 +40,9 @@ export async function schedulePurge(options: {
   });
 }
 
+/** The tenant was restored, or is gone. */
+class RestoredError extends Error {}
+
 async function purgeTables(
   {
     logger,
@@ -55,24 +59,33 @@ async function purgeTables(
   const overdue = await overdueTenants(tenants);
   for (const { tenantId } of found) {
     const slug = overdue.get(tenantId);
-    // Others took their time, in which it may have been restored.
-    const tenant = slug && !signal.aborted && (await tenants.get(slug));
-    if (tenant && isOverdue(tenant)) {
-      try {
-        await tables.drop(tenantId);
-      } catch (error) {
+    if (!slug || signal.aborted) {
+      continue;
+    }
+    // Others took their time, and so do the locks of these.
+    const refuseRestored = async () => {
+      const tenant = await tenants.get(slug);
+      if (!tenant || !isOverdue(tenant)) {
+        throw new RestoredError();
+      }
+    };
+    try {
+      await refuseRestored();
+      await tables.drop(tenantId, refuseRestored);
+    } catch (error) {
+      if (!(error instanceof RestoredError)) {
         // Such as locks of others. The tables of other tenants do not wait for that.
         logger.warn(
           `The tables of the ${name} of the tenant '${slug}' can't be removed, which is tried again in a day: ${describeFailure(
             error,
           )}`,
         );
-        continue;
       }
-      logger.info(
-        `Removed the tables of the ${name} of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
-      );
+      continue;
     }
+    logger.info(
+      `Removed the tables of the ${name} of the tenant '${slug}', which was deleted longer ago than its entity_ttl_days`,
+    );
   }
 }
 
