@@ -97,17 +97,15 @@ const DEPENDENTS = `
  *
  * @param tables - the names of those that go, as far as they exist
  * @param emptied - those that lose rows: only foreign keys matter there
+ * @param own - those whose keys and policies are ours, too
  */
 export async function readDependents(
   executor: Executor,
   tables: readonly string[],
   emptied: readonly string[] = [],
+  own: readonly string[] = CATALOG_TABLES,
 ): Promise<Dependent[]> {
-  return executor.read<Dependent>(DEPENDENTS, [
-    tables,
-    emptied,
-    CATALOG_TABLES,
-  ]);
+  return executor.read<Dependent>(DEPENDENTS, [tables, emptied, own]);
 }
 
 /**
@@ -116,14 +114,16 @@ export async function readDependents(
  *
  * @param tables - the names of those that are dropped, as far as they exist
  * @param emptied - those that lose rows: only foreign keys matter there
+ * @param own - those whose keys and policies are ours, too
  * @throws {@link RefusedError} with all of it, and the statements that help
  */
 export async function refuseDependentsOf(
   executor: Executor,
   tables: readonly string[],
-  emptied: readonly string[] = [],
+  emptied?: readonly string[],
+  own?: readonly string[],
 ): Promise<void> {
-  refuseFound(await readDependents(executor, tables, emptied));
+  refuseFound(await readDependents(executor, tables, emptied, own));
 }
 
 const OUTSIDE = `

@@ -22,7 +22,11 @@ import {
   readNodes,
   SHARDED_TABLES,
 } from '../schema/citus';
-import { findObstacles, isSuperuser } from './obstacles';
+import {
+  findObstacles,
+  isSuperuser,
+  refuseDependentsOfDistributed,
+} from './obstacles';
 import {
   buildIndexes,
   checksum,
@@ -214,6 +218,8 @@ export async function distribute(
 /**
  * Brings the tables back to the coordinator, partitioned as phase 5 makes them. Tenants with
  * partitions of their own get these by `partition`.
+ *
+ * @throws {@link RefusedError} while others' views and keys depend on them, before anything is changed
  */
 export async function undistribute(
   migration: TenancyMigration,
@@ -229,6 +235,7 @@ export async function undistribute(
       'Tables of Citus with triggers can only be changed by a superuser: connect as one.',
     );
   }
+  await refuseDependentsOfDistributed(executor);
   const parts = await readAllParts(context);
   const { localKeys = [] } =
     (await state.get<{ localKeys: LocalKey[] }>(STATE)) ?? {};

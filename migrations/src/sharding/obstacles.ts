@@ -3,7 +3,8 @@ import type { Executor } from '../engine/Executor';
 import type { TenancyMigration } from '../engine/TenancyMigration';
 import { operatorCommand } from '../operatorCommand';
 import { TERM_TRIGGERS } from '../phases/phase5_partitions/15_search_tables/triggers';
-import { readDependents } from '../schema/dependents';
+import { OWN_TABLES } from '../ownTables';
+import { readDependents, refuseDependentsOf } from '../schema/dependents';
 import { isSwapped, oldName } from '../schema/partitions';
 import { TENANT_POLICY } from '../schema/policies';
 import { TENANT_TABLES } from '../schema/tables';
@@ -58,6 +59,22 @@ export async function isSuperuser(executor: Executor): Promise<boolean> {
     `select rolsuper as superuser from pg_roles where rolname = current_user`,
   );
   return superuser;
+}
+
+/**
+ * The way back drops the tables, and Citus brings no registry back to which others refer.
+ *
+ * @throws {@link RefusedError} with what of the operator's hangs on them
+ */
+export async function refuseDependentsOfDistributed(
+  executor: Executor,
+): Promise<void> {
+  await refuseDependentsOf(
+    executor,
+    SHARDED_TABLES,
+    ['tenants'],
+    OWN_TABLES.map(({ name }) => name),
+  );
 }
 
 async function obstaclesOfNodes(read: QueryRows): Promise<string[]> {

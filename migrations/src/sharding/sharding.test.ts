@@ -12,6 +12,7 @@ import { runInProcess } from '../cli/__testUtils__/runCli';
 import { migrateTo } from '../migrateTo';
 import { verify } from '../verify/verify';
 import { SHARDED_TABLES } from '../schema/citus';
+import { refuseDependentsOfDistributed } from './obstacles';
 import { examineShards } from './shards';
 
 const databases = createTestDatabases({ versions: 'newest', citus: true });
@@ -73,6 +74,31 @@ describeWithout('a server without Citus', () => {
       );
       expect(moved).toMatchObject({ exitCode: 3 });
       expect(moved.stderr).toContain('are not distributed');
+    } finally {
+      await database.close();
+    }
+  });
+});
+
+describeWithout('the way back of a distribution', () => {
+  it('is refused for what hangs on the tables, but for what is ours', async () => {
+    const database = await createMigrated();
+    const refuse = () =>
+      database.migrate(({ context }) =>
+        refuseDependentsOfDistributed(context.executor),
+      );
+    try {
+      await expect(refuse()).resolves.toBeUndefined();
+      await database.client.query(
+        `create view public.mine as select entity_ref from entities;
+         create table public.bills (tenant uuid constraint payer references tenants)`,
+      );
+      await expect(refuse()).rejects.toMatchObject({
+        exitCode: 3,
+        message: expect.stringMatching(
+          /\n {4}alter table public.bills drop constraint payer;\n {4}drop view public.mine;$|\n {4}drop view public.mine;\n {4}alter table public.bills drop constraint payer;$/,
+        ),
+      });
     } finally {
       await database.close();
     }
@@ -202,6 +228,16 @@ describeOnCitus('a catalog on Citus', () => {
         expect(stderr).toContain('are distributed over the nodes of Citus');
       },
     );
+
+    it('does not come back while a view or a key hangs on the tables', async () => {
+      await database.client.query(
+        'create view public.mine as select entity_ref from entities',
+      );
+      const { exitCode, stderr } = await run('undistribute');
+      await database.client.query('drop view public.mine');
+      expect(stderr).toContain('\n    drop view public.mine;');
+      expect(exitCode).toBe(3);
+    });
 
     it('moves a tenant and back', async () => {
       const placeOf = async () =>
