@@ -6,7 +6,7 @@ import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runCli } from './__testUtils__/runCli';
-import { connectionFromConfig } from './connection';
+import { connectionFromConfig, resolveDestination } from './connection';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -106,4 +106,13 @@ it.each([
   const loading = connectionFromConfig([file]);
   await expect(loading).rejects.toThrow(expected);
   await expect(loading).rejects.toThrow('Give the files with --config');
+});
+
+it('names the options of the destination where that is what is wrong', async () => {
+  const file = await configFile({ connection: {} });
+  for (const toConfig of [[file], ['none.yaml']]) {
+    await expect(resolveDestination({ toConfig })).rejects.toThrow(
+      'Give the files with --to-config, or a URL in the environment variable MIGRATION_TO_URL.',
+    );
+  }
 });

@@ -49,7 +49,10 @@ export async function resolveDestination(options: {
   toConfig?: string[];
 }): Promise<Connection> {
   if (options.toConfig) {
-    return connectionFromConfig(options.toConfig);
+    return connectionFromConfig(
+      options.toConfig,
+      `the files with --to-config, or a URL in the environment variable ${TO_URL_VARIABLE}`,
+    );
   }
   const url = options.toUrl ?? process.env[TO_URL_VARIABLE];
   if (!url) {
@@ -91,19 +94,20 @@ function invalid(source: string): UsageError {
   );
 }
 
-const ALTERNATIVES =
-  'the files with --config, or a URL in the environment variable MIGRATION_DATABASE_URL';
+const ALTERNATIVES = `the files with --config, or a URL in the environment variable ${URL_VARIABLE}`;
 
 /**
  * The connection of Backstage's catalog, by Backstage's own database manager. A missing database
  * is a mistake in the configuration, which creating an empty one would hide.
  *
  * @param files - as given with `--config`; none means the default ones
+ * @param alternatives - what may be given in their place, for messages
  */
 export async function connectionFromConfig(
   files: string[],
+  alternatives = ALTERNATIVES,
 ): Promise<Connection> {
-  const config = await loadConfig(files);
+  const config = await loadConfig(files, alternatives);
   const client = clientOfCatalog(config);
   if (client !== 'pg') {
     throw new UsageError(
@@ -111,7 +115,7 @@ export async function connectionFromConfig(
         client === undefined
           ? 'The configuration has no backend.database.client'
           : `backend.database.client is "${client}"`
-      }, where "pg" is expected. Give ${ALTERNATIVES}.`,
+      }, where "pg" is expected. Give ${alternatives}.`,
     );
   }
   const secrets = new Set<string>();
@@ -135,7 +139,10 @@ export async function connectionFromConfig(
 }
 
 /** @throws {@link UsageError} if it can't be read */
-export async function loadConfig(files: string[]): Promise<Config> {
+export async function loadConfig(
+  files: string[],
+  alternatives = ALTERNATIVES,
+): Promise<Config> {
   try {
     const config = await ConfigSources.toConfig(
       ConfigSources.default({
@@ -148,7 +155,7 @@ export async function loadConfig(files: string[]): Promise<Config> {
   } catch (error) {
     throw new UsageError(
       `The configuration of Backstage can't be read: ${messageOf(error)}. ` +
-        `Give ${ALTERNATIVES}.`,
+        `Give ${alternatives}.`,
     );
   }
 }
