@@ -1,4 +1,6 @@
 import type { StepContext } from '../engine/Step';
+import { lockStatements, withLockRetries } from '../session/lockRetries';
+import type { TableLocks } from '../session/lockRetries';
 import type { Place } from './places';
 import { nameOf } from './sections';
 import type { FoundSection } from './sections';
@@ -12,7 +14,8 @@ interface Deletion extends Pick<FoundSection, 'schema' | 'table'> {
 /**
  * Deletes rows in batches, each of them a transaction.
  *
- * Locks: the rows of a batch, until it commits. No request reads them: the tenant is deleted.
+ * Locks: the rows of a batch, until it commits. No request reads them: the tenant is deleted. It
+ * waits for others for `--max-pause` at a time.
  *
  * @param counts - gets how many there were, by `database schema.table`
  */
@@ -33,17 +36,31 @@ export async function deleteRows(
   );
   const progress = reporter.progress(`Delete rows of ${title}`, total);
   const { session } = executor;
-  // A generic plan of the foreign keys would lock the partitions of all tenants.
-  await session.query('set plan_cache_mode = force_custom_plan');
+  const locks: TableLocks = { tables: [table], mode: 'rows' };
+  const deleteBatch = (timeoutMs: number) =>
+    session.transaction('begin', async () => {
+      await session.query(
+        [
+          ...lockStatements(locks, timeoutMs),
+          // A generic plan of the foreign keys would lock the partitions of all tenants.
+          'set local plan_cache_mode = force_custom_plan',
+        ].join(';\n'),
+      );
+      const [{ rows }] = await session.query<{ rows: number }>(
+        `with gone as (${statement} returning 1) select count(*)::int as rows from gone`,
+      );
+      return rows;
+    });
   for (let rows = 1; rows > 0; ) {
-    [{ rows }] = await session.query<{ rows: number }>(
-      `with gone as (${statement} returning 1) select count(*)::int as rows from gone`,
+    rows = await withLockRetries(
+      { executor, reporter, settings },
+      { title: `Delete rows of ${title}`, ...locks },
+      deleteBatch,
     );
     progress.advance(rows);
     if (rows > 0) {
       counts[title] = (counts[title] ?? 0) + rows;
     }
   }
-  await session.query('set plan_cache_mode = auto');
   progress.finish();
 }

@@ -1,5 +1,10 @@
 import { ConfigReader } from '@backstage/config';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  changeRole,
+  createTestDatabases,
+  waitUntil,
+  withClient,
+} from '@internal/postgres/testUtils';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -688,3 +693,26 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     }
   });
 });
+  it('let the engine go on while a backup holds its tables', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+    await withClient({ ...connection, database: name }, async backup => {
+      await backup.query('begin');
+      await backup.query(`select from tenant_${HEX}.states`);
+      const replacing = replace(name);
+      await waitUntil('a pause between two requests for the lock', async () => {
+        const pauses = await query(
+          name,
+          `select from pg_stat_activity
+            where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`,
+        );
+        return pauses.length;
+      });
+      await backup.query('commit');
+      await expect(replacing).resolves.toBeUndefined();
+    });
+  });
+

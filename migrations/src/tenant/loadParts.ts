@@ -93,7 +93,7 @@ async function fillPart(
   fill: Work,
 ): Promise<void> {
   if (isOwnSchema(part)) {
-    await fillOwnTables(session, schema, async () => {
+    await fillOwnTables(context, session, schema, async () => {
       await emptyTables(session, schema);
       await fillWithoutIndexes(session, schema, fill);
     });

@@ -204,7 +204,9 @@ class Move {
       }
       // Of a move from there to here that was a moment ago.
       const refuseAgain = await allowWritesOnCommit(session, target.tenantId);
-      await (isOwnSchema(part) ? fillOwnTables(session, schema, copy) : copy());
+      await (isOwnSchema(part)
+        ? fillOwnTables(this.into.context, session, schema, copy)
+        : copy());
       await refuseAgain();
     });
   }

@@ -1,7 +1,9 @@
 import { QUOTA_SEQUENCE } from '../adopt/quota';
 import { notifyRegistryStatement } from '../registryChannel';
 import { readerOf } from '../engine/Executor';
+import type { StepContext } from '../engine/Step';
 import { RETIRED_TABLE } from '../schema/tables';
+import { lockStatements, withLockRetries } from '../session/lockRetries';
 import type { MigrationSession } from '../session/MigrationSession';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { nameOf, tablesInOrder } from './sections';
@@ -11,17 +13,34 @@ import { nameOf, tablesInOrder } from './sections';
  * rows come with what these have made of them.
  *
  * Locks: ACCESS EXCLUSIVE on the tables until the end of the transaction, all of them before a
- * weaker lock of one. Only the engine or instance uses them, and it waits.
+ * weaker lock of one. Only the engine or instance uses them, and it waits. While others hold them,
+ * such as a backup, it is asked for up to --max-pause at a time.
  */
 export async function fillOwnTables(
+  { reporter, settings }: Pick<StepContext, 'reporter' | 'settings'>,
   session: MigrationSession,
   schema: string,
   fill: () => Promise<void>,
 ): Promise<void> {
-  const names = await tableNames(session, schema);
-  if (names.length > 0) {
-    await session.query(
-      `lock table ${names.join(', ')} in access exclusive mode`,
+  const tables = await tableNames(session, schema);
+  if (tables.length > 0) {
+    await session.query('savepoint unlocked');
+    await withLockRetries(
+      { executor: { session }, reporter, settings },
+      { title: `Lock the tables of ${schema}`, tables },
+      async timeoutMs => {
+        try {
+          await session.query(
+            [
+              ...lockStatements({ tables }, timeoutMs),
+              'set local lock_timeout = 0',
+            ].join(';\n'),
+          );
+        } catch (error) {
+          await session.query('rollback to savepoint unlocked');
+          throw error;
+        }
+      },
     );
   }
   const enable = await disableTriggers(session, schema);
