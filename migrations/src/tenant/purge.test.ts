@@ -1,10 +1,20 @@
 import { ConfigReader } from '@backstage/config';
-import { createTestDatabases } from '@internal/postgres/testUtils';
-import type { ClientConfig } from 'pg';
+import { mkdir, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  changeRole,
+  createTestDatabases,
+  waitUntil,
+  withClient,
+} from '@internal/postgres/testUtils';
+import type { Client, ClientConfig } from 'pg';
 import { runInProcess, runOnTerminal } from '../cli/__testUtils__/runCli';
 import { TEAM } from '../partitions/__testUtils__/tenants';
 import { givePartition } from '../partitions/move';
 import type { Clones } from '../resumption/__testUtils__/Clones';
+import { removeFolder } from './documents';
+import { purgeTenant } from './purge';
 import { HEX } from './__testUtils__/plugins';
 import {
   EVERY,
@@ -174,6 +184,145 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     await query(name, 'truncate plugins.notes');
     await expect(run(name, 'my-team', '--yes')).resolves.toMatchObject({
       exitCode: 0,
+    });
+  });
+
+  const inDatabase = <T>(
+    database: string,
+    use: (client: Client) => Promise<T>,
+  ) => withClient({ ...connection, database }, use);
+
+  it('is refused to a login before anything is changed, until it has the rights', async () => {
+    const name = await clones.clone(template);
+    const login = { user: 'purge_login', password: 'only-for-tests' };
+    await inDatabase(name, async client => {
+      await changeRole(client, 'create role purge_owner');
+      await changeRole(client, 'create role purge_login login');
+      for (const statement of [
+        'revoke purge_owner from purge_login',
+        `alter role purge_login nobypassrls password '${login.password}'`,
+        'grant portal_admin to purge_login',
+      ]) {
+        await changeRole(client, statement);
+      }
+      await client.query(`
+        alter schema tenant_${HEX} owner to purge_owner;
+        alter schema "tenant_${HEX}_user-settings" owner to purge_owner;
+        alter table plugins.mockup_settings enable row level security;
+        alter function plugins.to_trash() security definer`);
+    });
+    const purgeAsLogin = () =>
+      runInProcess(
+        { ...connection, ...login, database: name },
+        ...['tenant', 'purge', 'my-team', '--yes'],
+      );
+    const before = await clones.describe(name);
+    const { exitCode, stderr } = await purgeAsLogin();
+    expect(stderr).toContain(
+      `In the database "${name}" the login "purge_login" lacks`,
+    );
+    for (const right of [
+      'USAGE on the schema plugins',
+      'SELECT and DELETE on plugins.mockups',
+      'SELECT and DELETE on plugins.user_info',
+      'BYPASSRLS, for the policies of plugins.mockup_settings',
+      `the rights of purge_owner, which owns the schema tenant_${HEX}`,
+    ]) {
+      expect(stderr).toContain(right);
+    }
+    expect(exitCode).toBe(3);
+    await expect(clones.describe(name)).resolves.toEqual(before);
+    await expect(
+      query(name, 'select from tenancy.retired_slugs'),
+    ).resolves.toEqual([]);
+
+    const statements = stderr.match(/^ {4}.*;$/gm) ?? [];
+    await inDatabase(name, async client => {
+      for (const statement of statements) {
+        await changeRole(client, statement);
+      }
+    });
+    await expect(purgeAsLogin()).resolves.toMatchObject({ exitCode: 0 });
+    await expect(leftOf(name, TEAM)).resolves.toEqual([]);
+  });
+
+  it('is refused before it begins while a view depends on what it drops', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `create view public.mine as select * from tenant_${HEX}.states`,
+    );
+    const { exitCode, stderr } = await run(name, 'my-team', '--yes');
+    expect(stderr).toContain('\n    drop view public.mine;');
+    expect(exitCode).toBe(3);
+    await expect(
+      query(name, 'select from tenancy.retired_slugs'),
+    ).resolves.toEqual([]);
+  });
+
+  it('names the folder of documents that it may not remove, and goes on', async () => {
+    const name = await clones.clone(template);
+    const folder = await mkdtemp(join(tmpdir(), 'documents-'));
+    const documents = join(`${folder}-of-tenants`, TEAM);
+    await mkdir(documents, { recursive: true });
+    const { host, port, user, password } = connection;
+    const config = new ConfigReader({
+      backend: {
+        database: {
+          client: 'pg',
+          prefix: `${name}_`,
+          connection: { host, port, user, password } as {},
+        },
+      },
+      techdocs: {
+        publisher: { type: 'local', local: { publishDirectory: folder } },
+      },
+    });
+    const rm = jest.spyOn(jest.requireActual('node:fs/promises'), 'rm');
+    rm.mockRejectedValueOnce(new Error('EACCES: permission denied'));
+    let report: unknown;
+    try {
+      await clones.migrate(name, async ({ context }) => {
+        report = await purgeTenant(context, {
+          slug: 'my-team',
+          portal: { config },
+          confirm: async () => undefined,
+        });
+      });
+    } finally {
+      rm.mockRestore();
+      await removeFolder(folder);
+      await removeFolder(`${folder}-of-tenants`);
+    }
+    expect(report).toMatchObject({
+      folders: [],
+      elsewhere: [`rm -r ${documents}`],
+    });
+    await expect(leftOf(name, TEAM)).resolves.toEqual([]);
+  });
+
+  it('lets others go on while it waits for rows that are locked', async () => {
+    const name = await clones.clone(template);
+    await inDatabase(name, async holder => {
+      await holder.query('begin');
+      await holder.query(
+        `select from plugins.mockups where tenant_id = '${TEAM}' for update`,
+      );
+      const running = run(name, 'my-team', '--yes');
+      await waitUntil('a pause between two requests for the lock', async () => {
+        const pauses = await query(
+          name,
+          `select from pg_stat_activity
+            where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`,
+        );
+        return pauses.length;
+      });
+      await holder.query('rollback');
+      const { exitCode, stderr } = await running;
+      expect(stderr).toContain(
+        `Waiting for a lock: Delete rows of ${name} plugins.mockups`,
+      );
+      expect(exitCode).toBe(0);
     });
   });
 

@@ -5,10 +5,16 @@ import { RefusedError, VerificationError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
 import { notifyRegistryStatement } from '../registryChannel';
 import { takeBackPartition } from '../partitions/move';
+import { refuseDependents } from '../partitions/partitions';
 import { tenantPartition } from '../partitions/tenantPartition';
 import { dropSchemas, refuseSharedId } from '../rollback/tenantSchemas';
+import { refuseDependentsOfSchemas } from '../schema/dependents';
 import { relationExists } from '../schema/lookups';
-import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
+import {
+  DEFAULT_TENANT_ID,
+  RETIRED_TABLE,
+  TENANT_TABLES,
+} from '../schema/tables';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { formatThings, formatTime } from '../text';
 import { deleteRows } from './deleteRows';
@@ -17,8 +23,10 @@ import { documentsOf, removeFolder } from './documents';
 import { emptyBucket } from './emptyBucket';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
-import { allowWrites } from './refusedWrites';
+import { allowWrites, functionOf } from './refusedWrites';
+import { refuseWithoutRights } from './removalRights';
 import {
+  type FoundSection,
   mockupSections,
   ofTenant,
   registrySections,
@@ -61,8 +69,8 @@ export interface PurgeOptions {
  * id until the search finds nothing.
  *
  * @returns undefined where it was purged before
- * @throws {@link RefusedError} for a tenant that is not deleted, or not for long enough, and where
- *   another registry has one of its id
+ * @throws {@link RefusedError} for a tenant that is not deleted, or not for long enough, where
+ *   another registry has one of its id, and for what the login may not remove, or others depend on
  * @throws {@link VerificationError} if something is left
  */
 export async function purgeTenant(
@@ -75,9 +83,10 @@ export async function purgeTenant(
     return undefined;
   }
   await refuseSharedId(context, subject.tenantId);
-  await confirm(subject);
-  await retireSlug(context, subject);
   return withPlaces(context, portal, async places => {
+    await refuseUnremovable(context, places, subject);
+    await confirm(subject);
+    await retireSlug(context, subject);
     const report = emptyReport(subject.tenantId);
     for (const place of places) {
       await dropOwnSchemas(place, subject.tenantId, report);
@@ -96,6 +105,27 @@ export async function purgeTenant(
     );
     return report;
   });
+}
+
+/** @throws {@link RefusedError} for a tenant of which a purge was begun, and has removed a part */
+export async function refuseHalfPurged(
+  { executor }: StepContext,
+  tenantId: string,
+): Promise<void> {
+  const [retired] = await executor.read<{ slug: string }>(
+    `select tenant_slug as slug from ${RETIRED_TABLE} where tenant_id = $1`,
+    [tenantId],
+  );
+  if (retired) {
+    throw new RefusedError(
+      `The purge of the tenant "${
+        retired.slug
+      }" is not complete. Run "${operatorCommand(
+        'tenant',
+        `purge ${retired.slug}`,
+      )}" first.`,
+    );
+  }
 }
 
 /** Removes what an interrupted import has left. The registry does not have its id yet. */
@@ -173,6 +203,30 @@ async function findSubject(
     );
   }
   return { slug, tenantId: tenant.tenantId };
+}
+
+/** Looks at all that refuses a part of the purge, before the first part is done. */
+async function refuseUnremovable(
+  { executor }: StepContext,
+  places: Place[],
+  { tenantId, slug }: Subject,
+): Promise<void> {
+  for (const place of places) {
+    const schemas = await findTenantSchemas(place.executor, tenantId);
+    const tables: Pick<FoundSection, 'schema' | 'table'>[] =
+      await mockupSections(place.executor, true);
+    for (const [table, column] of [[TASKS, 'id'], ...PEOPLE_TABLES]) {
+      const found = await sharedSchemas(place.executor, table, column);
+      tables.push(...found.map(schema => ({ schema, table })));
+    }
+    const functionName = functionOf(tenantId);
+    await refuseWithoutRights(place, { tables, schemas, functionName });
+    await refuseDependentsOfSchemas(place.executor, schemas);
+  }
+  const partitions = TENANT_TABLES.map(table => tenantPartition(table, slug));
+  if (await relationExists(executor, partitions[0])) {
+    await refuseDependents(executor, partitions);
+  }
 }
 
 /** After this the tenant can't be restored, and no other tenant can take its slug. */
@@ -348,8 +402,16 @@ async function removeDocuments(
     report.elsewhere.push(documents.command);
   }
   if (documents?.kind === 'folder') {
-    if (await removeFolder(documents.path)) {
-      report.folders.push(documents.path);
+    const { path } = documents;
+    try {
+      if (await removeFolder(path)) {
+        report.folders.push(path);
+      }
+    } catch (error) {
+      reporter.warn(
+        `${path} could not be removed: ${(error as Error).message}`,
+      );
+      report.elsewhere.push(`rm -r ${path}`);
     }
   }
   if (documents?.kind === 'bucket') {

@@ -19,7 +19,7 @@ interface Refused {
 export const REFUSED_FOR = '10 minutes';
 
 /** The name of the function, in each schema that has tables of the tenant. */
-function functionOf(tenantId: string): string {
+export function functionOf(tenantId: string): string {
   return `refuse_writes_of_${tenantId.replaceAll('-', '')}`;
 }
 
