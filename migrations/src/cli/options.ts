@@ -30,6 +30,7 @@ export interface CommandOptions {
   now?: boolean;
   slug?: string;
   replace?: boolean;
+  giveUp?: boolean;
   database?: string[];
   toUrl?: string;
   toConfig?: string[];

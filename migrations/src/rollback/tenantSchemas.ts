@@ -15,36 +15,75 @@ const OWN = '^tenant_([0-9a-f]{32}|template)(_[A-Za-z][A-Za-z0-9-]*)?$';
 const SCHEMAS = `select nspname as name, substr(nspname, 8, 32) as id
   from pg_namespace where nspname ~ $1 order by 1`;
 
-// Those that the login may not read have schemas that it may not drop. Ours have no policies.
-const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants
+// Ours have no policies.
+const REGISTRIES = `select format('%I.tenants', n.nspname) as tenants,
+       has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select') as "isReadable",
+       format('grant usage on schema %1$I to %2$I; grant select on %1$I.tenants to %2$I', n.nspname, current_user) as "grant"
   from pg_class c
   join pg_namespace n on n.oid = c.relnamespace and n.nspname <> $1
   join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and a.atttypid = 'uuid'::regtype
- where c.relname = 'tenants' and c.relkind = 'r'
-   and has_schema_privilege(n.oid, 'usage') and has_table_privilege(c.oid, 'select')
-   and not row_security_active(c.oid)`;
+  join pg_attribute s on s.attrelid = c.oid and s.attname = 'tenant_slug'
+ where c.relname = 'tenants' and c.relkind = 'r' and not row_security_active(c.oid)`;
 
-/**
- * The tenants of other registries in this database, by their ids as the names of schemas have
- * them, and the registry of each: what engines and plugins keep for them is not this one's.
- */
-export async function readTenantsOfOthers({
+interface Registry {
+  /** Its table, as SQL. */
+  tenants: string;
+  isReadable: boolean;
+  grant: string;
+}
+
+/** The other registries in this database. */
+interface Others {
+  /**
+   * The registry of each tenant, by its id as the names of schemas have it: what engines and
+   * plugins keep for it is not this registry's.
+   */
+  tenants: Map<string, string>;
+  /** Those that the login may not read: their schemas are not its to drop. */
+  unreadable: Registry[];
+}
+
+async function readOthers({
   executor,
   settings,
-}: Pick<StepContext, 'executor' | 'settings'>): Promise<Map<string, string>> {
-  const others = new Map<string, string>();
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<Others> {
+  const tenants = new Map<string, string>();
   // The search path ignores a schema that the login may not use.
-  await asLogin({ executor }, async () => {
-    const registries = await executor.read<{ tenants: string }>(REGISTRIES, [
+  return asLogin({ executor }, async () => {
+    const registries = await executor.read<Registry>(REGISTRIES, [
       settings.schema,
     ]);
-    for (const { tenants } of registries) {
-      for (const id of await readTenantIds(executor, tenants)) {
-        others.set(id, tenants);
+    for (const registry of registries.filter(each => each.isReadable)) {
+      for (const id of await readTenantIds(executor, registry.tenants)) {
+        tenants.set(id, registry.tenants);
       }
     }
+    return { tenants, unreadable: registries.filter(each => !each.isReadable) };
   });
-  return others;
+}
+
+/**
+ * The registries of other tenants in this database, by the ids of these as the names of schemas
+ * have them, for a command that finds the mockups of a tenant by its id.
+ *
+ * @throws {@link RefusedError} for a registry that the login may not read
+ */
+export async function requireTenantsOfOthers(
+  context: Pick<StepContext, 'executor' | 'settings'>,
+): Promise<Map<string, string>> {
+  const { tenants, unreadable } = await readOthers(context);
+  if (unreadable.length > 0) {
+    throw new RefusedError(
+      `The login may not read ${unreadable
+        .map(each => each.tenants)
+        .join(
+          ', ',
+        )} in the same database, which may have a tenant with the same id. Connect as another login, or let the owner run:${unreadable
+        .map(each => `\n    ${each.grant};`)
+        .join('')}`,
+    );
+  }
+  return tenants;
 }
 
 /**
@@ -55,7 +94,7 @@ export async function refuseSharedId(
   context: Pick<StepContext, 'executor' | 'settings'>,
   tenantId: string,
 ): Promise<void> {
-  const others = await readTenantsOfOthers(context);
+  const others = await requireTenantsOfOthers(context);
   const registry = others.get(tenantId.replaceAll('-', ''));
   if (registry) {
     throw new RefusedError(
@@ -68,7 +107,7 @@ export async function refuseSharedId(
 export async function readTenantSchemas(
   context: Pick<StepContext, 'executor' | 'settings'>,
 ): Promise<string[]> {
-  const others = await readTenantsOfOthers(context);
+  const { tenants: others } = await readOthers(context);
   const rows = await context.executor.read<{ name: string; id: string }>(
     SCHEMAS,
     [OWN],

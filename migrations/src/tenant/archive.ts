@@ -85,11 +85,17 @@ export class ArchiveWriter {
   }
 }
 
-/** @throws {@link UsageError} for a folder, a device and the like, in whose place a file would come */
-export async function requireFile(path: string): Promise<void> {
+/**
+ * @throws {@link UsageError} for a folder, in whose place no file comes, and for a device or a pipe,
+ *   which is not read twice
+ */
+export async function requireFile(
+  path: string,
+  use: 'read' | 'written',
+): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found && !found.isFile()) {
-    throw new UsageError(`${path} can't be written: it is no file.`);
+    throw new UsageError(`${path} can't be ${use}: it is no file.`);
   }
 }
 
@@ -208,7 +214,9 @@ function parseHeader(file: string, line: string): Header {
 function isWhole(header: Partial<Header>): header is Header {
   const { tenant, migrations, sections } = header;
   return (
+    // In lower case, as the ids that it is compared with.
     UUID.test(tenant?.id ?? '') &&
+    tenant?.id === tenant?.id.toLowerCase() &&
     typeof tenant?.slug === 'string' &&
     Object.values(migrations ?? [null]).every(isListOfTexts) &&
     Array.isArray(sections) &&

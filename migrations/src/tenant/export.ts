@@ -13,6 +13,7 @@ import {
 } from './archive';
 import { inSnapshots, withPlaces } from './places';
 import type { Place, Portal } from './places';
+import { refuseHalfPurged } from './purge';
 import {
   type FoundSection,
   mockupSections,
@@ -47,7 +48,8 @@ const LARGEST_BATCH = 200;
  * Locks: ACCESS SHARE on the tables until the end. It blocks only ALTER TABLE and the like, such
  * as an upgrade of the tenant's engine.
  *
- * @throws {@link RefusedError} if there is no such tenant, or another registry has one of its id
+ * @throws {@link RefusedError} if there is no such tenant, another registry has one of its id, or
+ *   its purge was begun
  * @throws {@link UsageError} if the file can't be written
  */
 export async function exportTenant(
@@ -55,12 +57,13 @@ export async function exportTenant(
   options: { slug: string; file: string; portal: Portal },
 ): Promise<ExportReport> {
   const { file, portal } = options;
-  await requireFile(file);
+  await requireFile(file, 'written');
   // It may be named by its id.
   const { tenantId, slug } = await requireTenant(context, options.slug);
   await refuseSharedId(context, tenantId);
   return withPlaces(context, portal, places =>
     inSharedSnapshots(context, places, async () => {
+      await refuseHalfPurged(context, tenantId);
       const sources = await findSources(context, places, tenantId);
       const writer = new ArchiveWriter(file);
       try {

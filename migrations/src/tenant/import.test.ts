@@ -39,7 +39,7 @@ import {
   tableMaker,
 } from './__testUtils__/tenantClones';
 import { exportAll } from './exportAll';
-import { importTenant } from './import';
+import { giveUpImport, importTenant } from './import';
 import { placeOf, withPlaces } from './places';
 
 // An import of what an export has written is killed between some of its statements; between all
@@ -250,6 +250,43 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   });
 
   it.each([
+    ['export', 'my-team', 'unread.gz'],
+    ['import', 'my-team.gz', '--slug', 'new'],
+    ['purge', 'my-team', '--yes'],
+  ])(
+    'refuse where the login may not read another registry: %s',
+    async (...args) => {
+      const name = await clones.clone(template);
+      const login = { user: 'registry_login', password: 'only-for-tests' };
+      await withClient({ ...connection, database: name }, async client => {
+        await changeRole(client, 'create role registry_login login');
+        await changeRole(
+          client,
+          `alter role registry_login password '${login.password}'`,
+        );
+        await changeRole(client, 'grant portal_admin to registry_login');
+        await client.query(
+          `create schema other_portal;
+           create table other_portal.tenants (tenant_id uuid, tenant_slug text);
+           insert into other_portal.tenants values ('${TEAM}', 'my-team')`,
+        );
+      });
+      const { exitCode, stderr } = await runInProcess(
+        { ...connection, ...login, database: name },
+        'tenant',
+        ...args.map(each => (each.endsWith('.gz') ? join(folder, each) : each)),
+      );
+      expect(stderr).toContain(
+        'The login may not read other_portal.tenants in the same database',
+      );
+      expect(stderr).toContain(
+        '\n    grant usage on schema other_portal to registry_login; grant select on other_portal.tenants to registry_login;',
+      );
+      expect(exitCode).toBe(3);
+    },
+  );
+
+  it.each([
     ['a slug that is taken', undefined, async () => file, 'is taken'],
     ['a slug that is none', 'No slug', async () => file, `can't be one`],
     [
@@ -285,6 +322,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     ...[
       ['"id":"', '"id":"../'],
       ['"sections":[', '"sections":[null,'],
+      ['00aa"', '00AA"'],
       ['"rows":', '"rows":-'],
       ['"columns":[', '"columns":[1,'],
       ['"migrations":', '"others":'],
@@ -358,6 +396,87 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     await expect(state()).resolves.toEqual(before);
   });
 
+  /** An import beside which something happens once the file was checked. */
+  const importBeside = (
+    database: string,
+    from: string,
+    meanwhile: () => Promise<unknown>,
+  ) =>
+    clones.migrate(database, ({ context }) =>
+      importTenant(context, {
+        file: from,
+        slug: 'new',
+        portal: {},
+        makeTables: async tables => {
+          await makeTables(tables);
+          await meanwhile();
+        },
+      }),
+    );
+
+  it('refuse a slug that another tenant gets meanwhile, and can be given up then', async () => {
+    const name = await clones.clone(template);
+    const schemas = () =>
+      query(name, `select nspname from pg_namespace order by 1`);
+    const before = await schemas();
+    const taking = importBeside(name, file, () =>
+      query(
+        name,
+        `insert into tenancy.tenants (tenant_slug, tenant_name) values ('new', 'New') on conflict do nothing`,
+      ),
+    );
+    await expect(taking).rejects.toMatchObject({
+      exitCode: 3,
+      message: 'The slug "new" is taken. Give another one with --slug.',
+    });
+    await expect(
+      runInProcess(
+        { ...connection, database: name },
+        ...['tenant', 'import', file, '--slug', 'new', '--give-up'],
+      ),
+    ).resolves.toMatchObject({
+      exitCode: 0,
+      stdout: 'Nothing is left of the import of "new".\n',
+    });
+    await expect(schemas()).resolves.toEqual(before);
+  });
+
+  it('refuse a file that is replaced meanwhile', async () => {
+    const name = await clones.clone(template);
+    const path = await changed(bytes => bytes);
+    const other = join(folder, 'other.gz');
+    await exportTo(template, 'other', other);
+    await expect(
+      importBeside(name, path, async () =>
+        writeFile(path, await readFile(other)),
+      ),
+    ).rejects.toMatchObject({
+      exitCode: 3,
+      message: `${path} was replaced meanwhile, and nothing was imported. Run the command again.`,
+    });
+    await expect(
+      query(name, `select from tenancy.tenants where tenant_slug = 'new'`),
+    ).resolves.toEqual([]);
+  });
+
+  it('refuse a tenant of which a purge has removed a part', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `insert into tenancy.retired_slugs (tenant_slug, tenant_digest, tenant_id)
+       values ('my-team', '', '${TEAM}')`,
+    );
+    const { exitCode, stderr } = await exportTo(
+      name,
+      'my-team',
+      join(folder, 'half.gz'),
+    );
+    expect(stderr).toContain(
+      'The purge of the tenant "my-team" is not complete.',
+    );
+    expect(exitCode).toBe(3);
+  });
+
   it('refuse what the database has made other rows of', async () => {
     const name = await clones.clone(template);
     await query(
@@ -394,6 +513,13 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(stderr).toContain(`${pipe} can't be written: it is no file.`);
     expect(exitCode).toBe(2);
     expect((await stat(pipe)).isFIFO()).toBe(true);
+    // Nobody would write to it a second time.
+    await expect(
+      runInProcess(connection, 'tenant', 'import', pipe),
+    ).resolves.toMatchObject({
+      exitCode: 2,
+      stderr: `Error: ${pipe} can't be read: it is no file.\n`,
+    });
   });
 
   it('are whole of runs at the same time', async () => {
@@ -410,7 +536,9 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   });
 
   it.each([
-    ['import .', ". can't be read: EISDIR."],
+    ['import .', ". can't be read: it is no file."],
+    ['import none.gz --give-up', "none.gz can't be read: ENOENT."],
+    ['import none.gz --give-up --replace', 'cannot be used with option'],
     ['import none.gz', "none.gz can't be read: ENOENT."],
     ['export my-team a.gz --keep 3', 'Give a slug and a file, such as'],
     ['export my-team nowhere/a.gz', "nowhere/a.gz can't be written: ENOENT."],
@@ -625,6 +753,29 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       importTenant(context, { file, replace: true, portal: {}, makeTables }),
     );
 
+  it('let the engine go on while a backup holds its tables', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+    await withClient({ ...connection, database: name }, async backup => {
+      await backup.query('begin');
+      await backup.query(`select from tenant_${HEX}.states`);
+      const replacing = replace(name);
+      await waitUntil('a pause between two requests for the lock', async () => {
+        const pauses = await query(
+          name,
+          `select from pg_stat_activity
+            where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`,
+        );
+        return pauses.length;
+      });
+      await backup.query('commit');
+      await expect(replacing).resolves.toBeUndefined();
+    });
+  });
+
   it('bring a tenant back to what it was, wherever that is killed', async () => {
     const whole = await clones.clone(template);
     await query(
@@ -671,6 +822,41 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     }
   });
 
+  it('leave nothing of an import that was killed and is given up', async () => {
+    const empty = await clones.clone(template);
+    await purgeTeam(clones, empty);
+    const stateOf = async (database: string) => [
+      await clones.describe(database),
+      await query(
+        database,
+        `select nspname from pg_namespace where nspname ~ '^tenant_' order by 1`,
+      ),
+      await query(database, 'select m::text from plugins.mockups m order by 1'),
+    ];
+    const giveUp = (database: string) =>
+      clones.migrate(database, ({ context }) =>
+        giveUpImport(context, { file, portal: {} }),
+      );
+    const before = await stateOf(empty);
+    const sent = await clones.count(await clones.clone(empty), importFile);
+    for (let after = 3; after < sent; after += EVERY) {
+      const killed = await clones.clone(empty);
+      await clones.kill(after, killed, importFile);
+      const there = await query(
+        killed,
+        `select from tenancy.tenants where tenant_slug = 'my-team'`,
+      );
+      const outcome = await giveUp(killed).then(
+        () => stateOf(killed),
+        error => error.message.split('.')[0],
+      );
+      expect(outcome).toEqual(
+        there.length === 0 ? before : 'The import of "my-team" is complete',
+      );
+      await clones.drop(killed);
+    }
+  });
+
   it('go on from wherever the import was killed', async () => {
     const empty = await clones.clone(template);
     await purgeTeam(clones, empty);
@@ -693,26 +879,3 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     }
   });
 });
-  it('let the engine go on while a backup holds its tables', async () => {
-    const name = await clones.clone(template);
-    await query(
-      name,
-      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
-    );
-    await withClient({ ...connection, database: name }, async backup => {
-      await backup.query('begin');
-      await backup.query(`select from tenant_${HEX}.states`);
-      const replacing = replace(name);
-      await waitUntil('a pause between two requests for the lock', async () => {
-        const pauses = await query(
-          name,
-          `select from pg_stat_activity
-            where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`,
-        );
-        return pauses.length;
-      });
-      await backup.query('commit');
-      await expect(replacing).resolves.toBeUndefined();
-    });
-  });
-

@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto';
+import { DatabaseError } from 'pg';
 import { adoptedEngine } from '../adopt/state';
 import type { Executor } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { operatorCommand } from '../operatorCommand';
-import { readTenantsOfOthers, refuseSharedId } from '../rollback/tenantSchemas';
+import {
+  refuseSharedId,
+  requireTenantsOfOthers,
+} from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import { escapeIdentifier } from '../sql';
-import { type Footer, type Header, readArchive } from './archive';
+import { type Footer, type Header, readArchive, requireFile } from './archive';
 import { BATCH, loadParts, type PartPlace, requireTable } from './loadParts';
 import { placeOf, whereIs, withPlaces } from './places';
 import type { Place, Portal } from './places';
-import { digestOf, removeLeftovers } from './purge';
+import { digestOf, refuseHalfPurged, removeLeftovers } from './purge';
 import { allowWrites } from './refusedWrites';
 import type { Target } from './rewrite';
 import {
@@ -34,6 +38,9 @@ export interface ImportOptions {
   confirm?(target: Target): Promise<unknown>;
 }
 
+/** The constraint of a slug that another tenant has. */
+const SLUG_KEY = 'tenants_tenant_slug_key';
+
 /** What an import has made. */
 export interface ImportReport {
   tenantId: string;
@@ -55,28 +62,7 @@ export async function importTenant(
 ): Promise<ImportReport> {
   const { file, portal } = options;
   const { reporter } = context;
-  reporter.info('Checking the file');
-  const { header, footer } = await readArchive(
-    file,
-    BATCH,
-    async () => undefined,
-  );
-  const registry = await registrySections(
-    context.executor,
-    context.settings.schema,
-  );
-  const unknown = [
-    ...header.sections,
-    ...Object.keys(header.migrations).map(part => ({
-      part,
-      table: 'knex_migrations',
-    })),
-  ].find(each => !isKnown(each, registry));
-  if (unknown) {
-    throw new RefusedError(
-      `${file} has rows of ${unknown.part} ${unknown.table}, which this version does not import. Use the version that wrote it.`,
-    );
-  }
+  const { header, footer } = await readChecked(context, file);
   const target = options.replace
     ? await chooseReplaced(context, header)
     : await chooseTarget(context, header, footer, options.slug);
@@ -112,10 +98,81 @@ export async function importTenant(
       migrations: header.migrations,
       tenantId: target.tenantId,
     });
-    await loadParts(context, options, parts, target);
+    await loadParts(context, { ...options, ...footer }, parts, target).catch(
+      error => {
+        throw error instanceof DatabaseError && error.constraint === SLUG_KEY
+          ? slugTaken(target.slug)
+          : error;
+      },
+    );
     await removeMarks(places, target.tenantId);
   });
   return report;
+}
+
+/**
+ * Removes what an import has left that was stopped, and is not to be begun anew.
+ *
+ * @returns the slug that it was to have
+ * @throws {@link RefusedError} where the tenant is there
+ */
+export async function giveUpImport(
+  context: StepContext,
+  options: Pick<ImportOptions, 'file' | 'slug' | 'portal'>,
+): Promise<string> {
+  const { header, footer } = await readChecked(context, options.file);
+  const { id } = header.tenant;
+  const { sha256 } = footer;
+  const { slug = header.tenant.slug } = options;
+  const complete = await context.executor.read(
+    'select from tenants where tenant_slug = $1 and tenant_id = any ($2)',
+    [slug, [id, uuidOf(`${sha256} ${slug}`)]],
+  );
+  if (complete.length > 0) {
+    throw new RefusedError(
+      `The import of "${slug}" is complete. To remove that tenant, delete it, and run "${operatorCommand(
+        'tenant',
+        `purge ${slug} --now`,
+      )}".`,
+    );
+  }
+  await refuseHalfPurged(context, id);
+  const tenantId = await chooseId(context, id, sha256, slug);
+  await withPlaces(context, options.portal, places =>
+    removeLeftovers(context, places, tenantId),
+  );
+  return slug;
+}
+
+/** @throws {@link RefusedError} for a file that is damaged, or has what this version does not know */
+async function readChecked(
+  context: StepContext,
+  file: string,
+): Promise<{ header: Header; footer: Footer }> {
+  await requireFile(file, 'read');
+  context.reporter.info('Checking the file');
+  const { header, footer } = await readArchive(
+    file,
+    BATCH,
+    async () => undefined,
+  );
+  const registry = await registrySections(
+    context.executor,
+    context.settings.schema,
+  );
+  const unknown = [
+    ...header.sections,
+    ...Object.keys(header.migrations).map(part => ({
+      part,
+      table: 'knex_migrations',
+    })),
+  ].find(each => !isKnown(each, registry));
+  if (unknown) {
+    throw new RefusedError(
+      `${file} has rows of ${unknown.part} ${unknown.table}, which this version does not import. Use the version that wrote it.`,
+    );
+  }
+  return { header, footer };
 }
 
 /** A tenant that was moved away from here, and is in use again, has no use for these triggers. */
@@ -168,6 +225,12 @@ function partsOf({ migrations, sections }: Header): string[] {
 export const RETIRED_OF_ANOTHER = `select from ${RETIRED_TABLE}
       where tenant_slug = $1 and tenant_digest <> decode($2, 'hex')`;
 
+function slugTaken(slug: string): RefusedError {
+  return new RefusedError(
+    `The slug "${slug}" is taken. Give another one with --slug.`,
+  );
+}
+
 async function chooseTarget(
   context: StepContext,
   { tenant: from }: Header,
@@ -187,35 +250,31 @@ async function chooseTarget(
     [wanted, digestOf(from.id)],
   );
   if (taken.length > 0) {
-    throw new RefusedError(
-      `The slug "${wanted}" is taken. Give another one with --slug.`,
-    );
+    throw slugTaken(wanted);
   }
-  const [{ isTaken, retired }] = await executor.read<{
-    isTaken: boolean;
-    retired: string | null;
-  }>(
-    `select exists (select from tenants where tenant_id = $1) as "isTaken",
-            (select tenant_slug from ${RETIRED_TABLE} where tenant_id = $1) as retired`,
-    [from.id],
-  );
-  if (retired) {
-    throw new RefusedError(
-      `The purge of the tenant "${retired}" is not complete. Run "${operatorCommand(
-        'tenant',
-        `purge ${retired}`,
-      )}" first.`,
-    );
-  }
-  const others = await readTenantsOfOthers(context);
+  await refuseHalfPurged(context, from.id);
   return {
     slug: wanted,
-    tenantId:
-      isTaken || others.has(from.id.replaceAll('-', ''))
-        ? uuidOf(`${sha256} ${wanted}`)
-        : from.id,
+    tenantId: await chooseId(context, from.id, sha256, wanted),
     from,
   };
+}
+
+/** That of the file, or one that is the same for each run, where another tenant has that. */
+async function chooseId(
+  context: StepContext,
+  id: string,
+  sha256: string,
+  slug: string,
+): Promise<string> {
+  const registered = await context.executor.read(
+    'select from tenants where tenant_id = $1',
+    [id],
+  );
+  const others = await requireTenantsOfOthers(context);
+  return registered.length > 0 || others.has(id.replaceAll('-', ''))
+    ? uuidOf(`${sha256} ${slug}`)
+    : id;
 }
 
 async function chooseReplaced(

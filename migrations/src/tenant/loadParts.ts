@@ -45,14 +45,16 @@ type Work = () => Promise<void>;
  * tenant. Where one is replaced it is the first: the engine, which would change the entities of the
  * file, waits until readers have them.
  *
+ * @param source - with the checksum by which the file was checked
  * @throws {@link VerificationError} if they differ
  */
 export async function loadParts(
   context: StepContext,
-  { file, replace = false }: { file: string; replace?: boolean },
+  source: { file: string; sha256: string; replace?: boolean },
   parts: PartPlace[],
   target: Target,
 ): Promise<void> {
+  const { replace = false } = source;
   const registry = context.executor.session;
   const sessions = new Set([registry, ...parts.map(({ session }) => session)]);
   const outerFirst = replace ? [...sessions].reverse() : [...sessions];
@@ -77,7 +79,7 @@ export async function loadParts(
   await outerFirst.reduceRight<Work>(
     (inside, session) => () => inTransaction(session, inside),
     () =>
-      insertAll(file, target, ({ part, table }) =>
+      insertAll(source, target, ({ part, table }) =>
         replace && describeShared(table).isKept
           ? undefined
           : parts.find(each => each.part === part),
@@ -107,12 +109,12 @@ async function fillPart(
 
 /** @param placeOf - where the rows of a section go; undefined for those that are left out */
 async function insertAll(
-  file: string,
+  { file, sha256 }: { file: string; sha256: string },
   target: Target,
   placeOf: (section: Section) => PartPlace | undefined,
 ): Promise<void> {
   const sums = new Map<Section, bigint>();
-  await readArchive(file, BATCH, async (section, rows) => {
+  const { footer } = await readArchive(file, BATCH, async (section, rows) => {
     const place = placeOf(section);
     if (place) {
       if (!sums.has(section)) {
@@ -122,6 +124,11 @@ async function insertAll(
       sums.set(section, (sums.get(section) ?? 0n) + sum);
     }
   });
+  if (footer.sha256 !== sha256) {
+    throw new RefusedError(
+      `${file} was replaced meanwhile, and nothing was imported. Run the command again.`,
+    );
+  }
   for (const [section, expected] of sums) {
     await requireSum(placeOf(section)!, section, expected, target);
   }

@@ -19,7 +19,7 @@ import {
   whereIs,
   withPlaces,
 } from './places';
-import { digestOf } from './purge';
+import { digestOf, refuseHalfPurged } from './purge';
 import {
   allowWrites,
   allowWritesOnCommit,
@@ -403,6 +403,7 @@ async function isMovable(
   }
   await refuseSharedId(here, tenantId);
   await refuseSharedId(there, tenantId);
+  await refuseHalfPurged(here, tenantId);
   const active = `select from tenants where tenant_id = $1 and deleted_at is null`;
   if ((await there.executor.read(active, [tenantId])).length > 0) {
     if ((await here.executor.read(active, [tenantId])).length === 0) {

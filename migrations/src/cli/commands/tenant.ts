@@ -2,7 +2,7 @@ import { requireTenant } from '../../adopt/engine';
 import { OtherOperatorError, UsageError } from '../../errors';
 import { exportTenant } from '../../tenant/export';
 import { exportAll } from '../../tenant/exportAll';
-import { importTenant } from '../../tenant/import';
+import { giveUpImport, importTenant } from '../../tenant/import';
 import { makeTablesOf } from '../../tenant/tables';
 import { formatCount, formatThings } from '../../text';
 import { purgeTenant } from '../../tenant/purge';
@@ -100,23 +100,35 @@ tables. Stop the command at any time, and run it again.`,
       '--replace',
       'put what the file has in the place of what the same tenant has now',
     ).conflicts('slug'),
+    option(
+      '--give-up',
+      'remove what this import has left behind, where it was stopped',
+    ).conflicts('replace'),
     yesOption,
     databaseOption,
   ],
   async run(invocation) {
-    const { context } = invocation.migration;
-    await invocation.migration.requireProductTables();
+    const { args, options, migration } = invocation;
+    const { context } = migration;
+    const [file] = args;
+    const portal = portalOf(invocation);
+    await migration.requireProductTables();
+    if (options.giveUp) {
+      const { slug } = options;
+      const given = await giveUpImport(context, { file, slug, portal });
+      return `Nothing is left of the import of "${given}".`;
+    }
     const { tenantId, slug, rows } = await importTenant(context, {
-      file: invocation.args[0],
-      slug: invocation.options.slug,
-      replace: invocation.options.replace,
+      file,
+      slug: options.slug,
+      replace: options.replace,
       confirm: async target =>
-        invocation.options.replace &&
+        options.replace &&
         invocation.confirm(
           [`what the tenant "${target.slug}" has now`],
           target.slug,
         ),
-      portal: portalOf(invocation),
+      portal,
       makeTables: makeTablesOf(context.settings.schema),
     });
     invocation.report({ tenantId, slug, rows });
