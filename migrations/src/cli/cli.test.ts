@@ -54,6 +54,15 @@ describe('help', () => {
     expect(stdout).toContain('Exit codes:');
   });
 
+  it('has the version of the package', async () => {
+    const { version } = jest.requireActual('../../package.json');
+    await expect(runWithoutDatabase('--version')).resolves.toEqual({
+      exitCode: EXIT_CODES.done,
+      stdout: `${version}\n`,
+      stderr: '',
+    });
+  });
+
   it('ends well where nobody reads it', async () => {
     for (const args of [['--help'], ['tenant', 'apply', '--help']]) {
       const running = startCli(args);

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { readFileSync } from 'node:fs';
 import { EXIT_CODES } from '../errors';
 import { operatorCommand, usageOfCommands } from '../operatorCommand';
 import type { OperatorCommandName } from '../operatorCommand';
@@ -89,6 +90,7 @@ export function buildProgram(streams: Streams, act: Act): Command {
       'Takes a single-tenant catalog database to the multi-tenant layout in six\n' +
         'phases, while the application goes on writing to it.',
     )
+    .version(readVersion(), '--version')
     .exitOverride()
     .showHelpAfterError('(--help shows what is expected)')
     .configureOutput({
@@ -107,6 +109,13 @@ export function buildProgram(streams: Streams, act: Act): Command {
     .addHelpText('after', EXIT_CODES_HELP);
   commands.forEach(definition => register(program, definition, act));
   return program;
+}
+
+function readVersion(): string {
+  const file = require.resolve(
+    'backstage-catalog-tenancy-migrations/package.json',
+  );
+  return JSON.parse(readFileSync(file, 'utf8')).version;
 }
 
 /** The name of a command, and what follows it. */
