@@ -13,6 +13,7 @@ import type {
 } from 'backstage-plugin-catalog-tenancy-node';
 import { CodeSources } from '../code/CodeSources';
 import type { EngineConfigs } from '../config/EngineConfigs';
+import { fingerprintOf } from '../config/fingerprint';
 import { processingIntervalMs } from '../config/intervals';
 import { describeFailure, withoutSecrets } from './failures';
 import { type EngineEntry, EngineSleep, type SleepTiming } from './EngineSleep';
@@ -266,8 +267,9 @@ export class EngineManager {
         }
       }
     }
-    for (const { tenantId, tenantSlug, catalogConfig, pausedAt } of wanted) {
-      const fingerprint = JSON.stringify(catalogConfig ?? null);
+    for (const record of wanted) {
+      const { tenantId, tenantSlug, pausedAt } = record;
+      const fingerprint = fingerprintOf(record);
       let entry = this.#entries.get(tenantId);
       if (!entry) {
         entry = {

@@ -41,6 +41,18 @@ describe.each(databases.eachSupportedId())('the directory on %s', id => {
       [slug],
     );
 
+  it('answers all who list the engines at a time by two statements at most', async () => {
+    const asked = open(database.pool);
+    const { tenant_id } = await registry.createTenant('acme');
+    const lists = await Promise.all(
+      Array.from({ length: 5 }, () => asked.directory.list()),
+    );
+    for (const list of lists) {
+      expect(list.map(({ tenantId }) => tenantId)).toEqual([tenant_id]);
+    }
+    expect(asked.questions).toBe(2);
+  });
+
   describe('a look-up', () => {
     it('finds active tenants alone', async () => {
       const { directory } = open(database.pool);

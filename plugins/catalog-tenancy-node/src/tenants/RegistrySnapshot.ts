@@ -11,6 +11,7 @@ import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers, TenantRole } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
 import type { TenantLimits } from '../pool/TenantLimits';
+import { Coalescer } from '../work/Coalescer';
 import {
   ChangeListener,
   type ChangeSubscriber,
@@ -161,6 +162,7 @@ export class RegistrySnapshot
   readonly #timing: RegistryTiming;
   readonly #listener: ChangeListener;
   readonly #answers: CachedAnswers;
+  readonly #lists = new Coalescer();
   readonly #listeners = new Set<() => void>();
   readonly #workListeners = new Set<(tenantId: string) => void>();
   #limits?: TenantLimits;
@@ -280,8 +282,13 @@ export class RegistrySnapshot
     this.#listener.subscribe(subscriber);
   }
 
-  list(options?: { tenantIds?: string[] }): Promise<TenantEngineRecord[]> {
-    return listEngines(this.#pool, options);
+  async list(options?: {
+    tenantIds?: string[];
+  }): Promise<TenantEngineRecord[]> {
+    // Each change has the engines and each plugin with instances list all of them at a time.
+    return options?.tenantIds
+      ? listEngines(this.#pool, options)
+      : this.#lists.ask('all', 'engines', () => listEngines(this.#pool));
   }
 
   onChange(listener: () => void): () => void {
