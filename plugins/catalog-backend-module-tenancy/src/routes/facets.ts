@@ -1,5 +1,6 @@
 import { InputError } from '@backstage/errors';
 import {
+  type FacetCount,
   type FacetsQuery,
   parseFilter,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -13,6 +14,7 @@ import {
 } from './request/parseBody';
 import { parsePredicate } from './request/parsePredicate';
 import { parseQuery } from './request/parseQuery';
+import { sendTexts } from './response';
 
 const EVENT = { eventId: 'entity-facets' };
 
@@ -41,11 +43,74 @@ export function mountFacets(router: Router, operations: Operations): void {
   );
 }
 
+/** The most keys whose values are in memory at once: each entity may have a value of its own. */
+const KEYS_AT_ONCE = 5;
+
+/** The most counts in one text. */
+const COUNTS_AT_ONCE = 1_000;
+
+/**
+ * Sends many counts in several texts, and reads a few keys at a time: a request may name thousands
+ * of keys, or thousands of spellings of one.
+ */
 async function answer(
-  { res, tenantId, catalog }: OperationContext,
-  query: FacetsQuery,
+  { res, tenantId, catalog, assertTenantActive }: OperationContext,
+  { facets, filter }: FacetsQuery,
 ): Promise<void> {
-  res.json({ facets: await catalog.countFacets(tenantId, query) });
+  const [part, ...others] = inParts(facets);
+  const read = (some: string[]) =>
+    catalog.countFacets(tenantId, { facets: some, filter });
+  const first = await read(part);
+  const counts = Object.values(first).reduce(
+    (sum, { length }) => sum + length,
+    0,
+  );
+  if (others.length === 0 && counts <= COUNTS_AT_ONCE) {
+    res.json({ facets: first });
+    return;
+  }
+  async function* texts() {
+    yield '{"facets":{';
+    yield* textsOf(first);
+    for (const other of others) {
+      await assertTenantActive();
+      yield ',';
+      yield* textsOf(await read(other));
+    }
+    yield '}}';
+  }
+  await sendTexts(res, texts());
+}
+
+/** Different facets, with all spellings of a key in one part. */
+function inParts(facets: readonly string[]): string[][] {
+  const byKey = new Map<string, string[]>();
+  for (const facet of new Set(facets)) {
+    const key = facet.toLowerCase();
+    const spellings = byKey.get(key) ?? [];
+    spellings.push(facet);
+    byKey.set(key, spellings);
+  }
+  const keys = [...byKey.values()];
+  const parts: string[][] = [];
+  while (keys.length > 0) {
+    parts.push(keys.splice(0, KEYS_AT_ONCE).flat());
+  }
+  return parts;
+}
+
+/** The properties of a JSON object, without its braces. */
+function* textsOf(facets: Record<string, FacetCount[]>): Generator<string> {
+  let separator = '';
+  for (const [facet, counts] of Object.entries(facets)) {
+    yield `${separator}${JSON.stringify(facet)}:[`;
+    for (let at = 0; at < counts.length; at += COUNTS_AT_ONCE) {
+      const some = JSON.stringify(counts.slice(at, at + COUNTS_AT_ONCE));
+      yield `${at === 0 ? '' : ','}${some.slice(1, -1)}`;
+    }
+    yield ']';
+    separator = ',';
+  }
 }
 
 const schema: BodySchema = {

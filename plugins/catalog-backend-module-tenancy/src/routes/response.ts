@@ -71,6 +71,20 @@ export async function sendEntities(
   res.end(`${separator === ',' ? '' : separator}]${after()}`);
 }
 
+/** Sends the texts of one JSON value, with backpressure; errors end it as in {@link sendEntities}. */
+export async function sendTexts(
+  res: Response,
+  texts: AsyncIterable<string>,
+): Promise<void> {
+  setType(res);
+  for await (const text of texts) {
+    if (!(await write(res, text))) {
+      return;
+    }
+  }
+  res.end();
+}
+
 function setType(res: Response): void {
   if (!res.headersSent) {
     res.setHeader('Content-Type', 'application/json; charset=utf-8');
