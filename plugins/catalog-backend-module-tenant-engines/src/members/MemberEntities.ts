@@ -15,7 +15,9 @@ import { CoalescedRefresh } from '../work/CoalescedRefresh';
 
 export const PROVIDER_NAME = 'tenant-members';
 
-const RETRY_MS = 5_000;
+/** The pause after the first failure, doubled with each further one. */
+const SHORTEST_PAUSE_MS = 5_000;
+const LONGEST_PAUSE_MS = 300_000;
 
 /**
  * The entity provider that brings the members of one tenant into the catalog of its engine.
@@ -40,6 +42,7 @@ export class MemberEntities {
   #handedOver?: string;
   /** The timer of the next attempt. */
   #timer?: NodeJS.Timeout;
+  #failures = 0;
   #isClosed = false;
 
   /**
@@ -104,6 +107,7 @@ export class MemberEntities {
   async #handOverSafely(): Promise<void> {
     try {
       await this.#handOver();
+      this.#failures = 0;
     } catch (error) {
       if (this.#mayWork()) {
         this.#logger.warn(
@@ -111,7 +115,11 @@ export class MemberEntities {
             error,
           )}`,
         );
-        this.#timer = setTimeout(() => this.refresh(), RETRY_MS);
+        this.#timer = setTimeout(
+          () => this.refresh(),
+          Math.min(SHORTEST_PAUSE_MS * 2 ** this.#failures, LONGEST_PAUSE_MS),
+        );
+        this.#failures += 1;
       }
     }
   }
