@@ -7,6 +7,12 @@ import type { PutTenantSignIn } from 'backstage-plugin-tenants-common';
 import { type BaseClient, Issuer } from 'openid-client';
 import type { SignInConfig } from './SignInConfig';
 
+/**
+ * How long the metadata of a provider are kept, in milliseconds: everybody may begin to sign in, and
+ * each attempt would ask the provider.
+ */
+const KEPT_MS = 60_000;
+
 /** One tenant, its provider, and the client of that. */
 export interface TenantClient {
   tenant: ActiveTenant;
@@ -21,6 +27,8 @@ export interface TenantClient {
 export class TenantClients {
   readonly #signIns: Pick<TenantSignInStore, 'find'>;
   readonly #config: SignInConfig;
+  /** The metadata that are kept or asked for, by issuer. */
+  readonly #issuers = new Map<string, Promise<Issuer<BaseClient>>>();
 
   constructor(options: {
     signIns: Pick<TenantSignInStore, 'find'>;
@@ -46,12 +54,7 @@ export class TenantClients {
     const { tenant, provider } = found;
     const client_secret = await this.#config.secretOf(tenant, provider);
     return this.#config.within(new URL(provider.issuer), async () => {
-      const issuer = await Issuer.discover(provider.issuer);
-      if (issuer.metadata.issuer !== provider.issuer) {
-        throw new NotFoundError(
-          'The metadata of the provider are of another issuer',
-        );
-      }
+      const issuer = await this.#find(provider.issuer);
       const client = new issuer.Client({
         client_id: provider.client_id,
         client_secret,
@@ -60,4 +63,27 @@ export class TenantClients {
       return work({ tenant, provider, client });
     });
   }
+
+  /** Concurrent calls share one request. */
+  #find(url: string): Promise<Issuer<BaseClient>> {
+    const known = this.#issuers.get(url);
+    if (known) {
+      return known;
+    }
+    const found = discover(url);
+    this.#issuers.set(url, found);
+    const forget = () => this.#issuers.delete(url);
+    found.then(() => setTimeout(forget, KEPT_MS).unref(), forget);
+    return found;
+  }
+}
+
+async function discover(url: string): Promise<Issuer<BaseClient>> {
+  const issuer = await Issuer.discover(url);
+  if (issuer.metadata.issuer !== url) {
+    throw new NotFoundError(
+      'The metadata of the provider are of another issuer',
+    );
+  }
+  return issuer;
 }
