@@ -6,6 +6,8 @@ import {
   withDeadline,
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { Client, type ClientConfig } from 'pg';
 import { BackgroundWork } from './BackgroundWork';
 import { EnginePool } from './EnginePool';
@@ -120,9 +122,77 @@ async function isOpen(pid: number): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** A way to PostgreSQL that goes silent at the first statement. */
+async function listenInSilence() {
+  const sockets: Socket[] = [];
+  let onStatement = () => undefined as void;
+  const statement = new Promise<void>(resolve => {
+    onStatement = resolve;
+  });
+  const server = createServer(near => {
+    const far = connect(connection.port!, connection.host!);
+    sockets.push(near, far);
+    [near, far].forEach(socket => socket.on('error', () => undefined));
+    far.pipe(near);
+    near.on('data', (data: Buffer) => {
+      // Query and Parse.
+      if (['Q', 'P'].includes(String.fromCharCode(data[0]))) {
+        onStatement();
+      } else {
+        far.write(data);
+      }
+    });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    connection: { ...connection, host: '127.0.0.1', port },
+    statement,
+    close: () => {
+      sockets.forEach(socket => socket.destroy());
+      server.close();
+    },
+  };
+}
+
 describe.each(newest.eachSupportedId())('the pool of engines on %s', id => {
   beforeAll(async () => connectTo(await newest.create(id)));
   afterAll(async () => client?.end());
+
+  it('gives up a session that PostgreSQL has not opened in time, whose place another one gets', async () => {
+    const silent = await listenInSilence();
+    try {
+      const pool = createPool({
+        connection: silent.connection,
+        max: 1,
+        limits: { openMs: 500 },
+      });
+      for (const attempt of ['first', 'second']) {
+        await expect(
+          withDeadline(`the ${attempt} failure`, pool.query('select 1', [])),
+        ).rejects.toThrow("PostgreSQL can't be reached");
+      }
+      expect(pool.stats().sessions).toBe(0);
+    } finally {
+      silent.close();
+    }
+  });
+
+  it('closes also while PostgreSQL does not open a session', async () => {
+    const silent = await listenInSilence();
+    try {
+      const pool = createPool({
+        connection: silent.connection,
+        limits: { closeMs: 10 },
+      });
+      const failure = failureOf(pool.query('select 1', []));
+      await withDeadline('a statement', silent.statement);
+      await withDeadline('the close', pool.close());
+      expect((await failure).message).toMatch("PostgreSQL can't be reached");
+    } finally {
+      silent.close();
+    }
+  });
 
   it('tells for how long a tenant has had a connection', async () => {
     const worked: string[] = [];

@@ -15,7 +15,8 @@ export type QueryCallback = (error: Error | null, result?: QueryResult) => void;
 /** The pool of engines needs a session of PostgreSQL for each of its connections. */
 export class PoolerError extends ServiceUnavailableError {}
 
-const CONNECT_MS = 60_000;
+/** How long a change to another schema may take. */
+const SWITCH_MS = 60_000;
 /** How long to wait for the end of an abandoned statement. */
 const DRAIN_MS = 5_000;
 const CLOSE_MS = 5_000;
@@ -32,6 +33,10 @@ interface SessionOptions {
   applicationName: string;
   /** How long a statement waits for a lock, in milliseconds. */
   lockMs: number;
+  /** How long the session may take to open, in milliseconds. */
+  openMs: number;
+  /** Ends the opening. */
+  signal: AbortSignal;
   /** Called when the connection was lost, or after an unexpected message of PostgreSQL. */
   onLost: (session: Session, error: Error) => void;
 }
@@ -54,12 +59,12 @@ export class Session {
   #isLost = false;
 
   static async open(options: SessionOptions): Promise<Session> {
-    const { applicationName, connection, lockMs } = options;
+    const { applicationName, connection, lockMs, openMs, signal } = options;
+    signal.throwIfAborted();
     const client = new Client({
       keepAlive: true,
       // Otherwise a vanished server would be noticed only after TCP's own timeout.
       keepAliveInitialDelayMillis: 10_000,
-      connectionTimeoutMillis: CONNECT_MS,
       ...connection,
       // Not enumerable where it was hidden.
       password: connection.password,
@@ -73,6 +78,9 @@ export class Session {
     client.on('error', error => onLost(error));
     client.on('end', () => onLost(new Error('The connection has ended')));
     const reported = searchPathReportedTo(client);
+    const giveUp = () => client.connection.stream.destroy();
+    const timer = setTimeout(giveUp, openMs);
+    signal.addEventListener('abort', giveUp);
     try {
       await client.connect();
       // The name again, since a connection string may have one.
@@ -101,6 +109,9 @@ export class Session {
       throw error instanceof DatabaseError
         ? error
         : new ServiceUnavailableError("PostgreSQL can't be reached", error);
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', giveUp);
     }
   }
 
@@ -149,11 +160,13 @@ export class Session {
     const path = escapeIdentifier(schema);
     this.#path = undefined;
     this.#isUsable = false;
-    const { rows } = await this.#client.query<{ pid: number }>(
-      `select pg_catalog.set_config('search_path', $1, false),
-              pg_catalog.pg_backend_pid() as pid`,
-      [path],
-    );
+    const query = {
+      text: `select pg_catalog.set_config('search_path', $1, false),
+                    pg_catalog.pg_backend_pid() as pid`,
+      values: [path],
+      query_timeout: SWITCH_MS,
+    };
+    const { rows } = await this.#client.query<{ pid: number }>(query);
     if (rows[0].pid !== this.pid) {
       throw poolerError();
     }
@@ -257,7 +270,7 @@ export class Session {
  */
 export async function requireSessionPooling(
   session: Session,
-  options: Pick<SessionOptions, 'connection' | 'applicationName'>,
+  options: Pick<SessionOptions, 'connection' | 'applicationName' | 'signal'>,
 ): Promise<void> {
   const client = new Client({
     ...options.connection,
@@ -267,6 +280,8 @@ export async function requireSessionPooling(
     query_timeout: CLOSE_MS,
   });
   client.on('error', () => undefined);
+  const giveUp = () => client.connection.stream.destroy();
+  options.signal.addEventListener('abort', giveUp);
   try {
     await client.connect();
     // Again, in case another client had the connection that the first round was about.
@@ -292,6 +307,7 @@ export async function requireSessionPooling(
             `with a second connection: ${(error as Error).message}`,
         );
   } finally {
+    options.signal.removeEventListener('abort', giveUp);
     await close(client);
   }
 }

@@ -2,6 +2,7 @@ import type { LoggerService } from '@backstage/backend-plugin-api';
 import { ServiceUnavailableError } from '@backstage/errors';
 import { FairQueue } from 'backstage-plugin-catalog-tenancy-node';
 import { AsyncResource } from 'node:async_hooks';
+import { setMaxListeners } from 'node:events';
 import type { ClientConfig } from 'pg';
 import { PoolerError, requireSessionPooling, Session } from './Session';
 
@@ -31,6 +32,10 @@ export interface SessionLimits {
    * for as long, and then they go to others.
    */
   lockMs: number;
+  /** How long a session may take to open. */
+  openMs: number;
+  /** How long sessions at work, and those that open, have to end when the pool closes. */
+  closeMs: number;
   /** After how long without use a session is closed. */
   idleMs: number;
   /**
@@ -59,6 +64,8 @@ const LIMITS: SessionLimits = {
   waitMs: 60_000,
   // More than the 10 s for which `partition` blocks writers by default.
   lockMs: 15_000,
+  openMs: 60_000,
+  closeMs: 10_000,
   idleMs: 30_000,
   keepMs: 200,
   turnUses: 50,
@@ -67,9 +74,6 @@ const LIMITS: SessionLimits = {
   schemas: 20,
   ageMs: 1_800_000,
 };
-
-/** How long sessions at work have to come back when the pool closes. */
-const CLOSE_MS = 10_000;
 
 const LEAST_SHARE = 2;
 
@@ -167,6 +171,8 @@ export class SessionPool {
   #switches = 0;
   #opened = 0;
   #isClosed = false;
+  /** Ends the sessions that open. */
+  readonly #giveUp = new AbortController();
   /** The running check that a pooler keeps sessions. */
   #proof?: Promise<void>;
   #onEmpty?: () => void;
@@ -175,6 +181,8 @@ export class SessionPool {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
     this.#share = Math.max(LEAST_SHARE, Math.floor(options.max / 2));
+    // Each session that opens is one.
+    setMaxListeners(0, this.#giveUp.signal);
   }
 
   get stats(): PoolStats {
@@ -265,19 +273,18 @@ export class SessionPool {
     this.#dispatch();
   }
 
-  /** Ends all sessions, after some seconds those at work too. */
+  /** Ends all sessions, after some seconds also those at work and those that open. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#queue.clear().forEach(waiter => waiter.reject(closedError()));
     this.#endAllIdle();
-    const timer = setTimeout(
-      () =>
-        [...this.#held.keys()].forEach(session => {
-          this.#held.delete(session);
-          this.#end(session);
-        }),
-      CLOSE_MS,
-    );
+    const timer = setTimeout(() => {
+      this.#giveUp.abort();
+      [...this.#held.keys()].forEach(session => {
+        this.#held.delete(session);
+        this.#end(session);
+      });
+    }, this.#limits.closeMs);
     if (this.#sessions > 0) {
       await new Promise<void>(resolve => {
         this.#onEmpty = resolve;
@@ -397,17 +404,20 @@ export class SessionPool {
       Session.open({
         ...this.#options,
         lockMs: this.#limits.lockMs,
+        openMs: this.#limits.openMs,
+        signal: this.#giveUp.signal,
         onLost: (lost, error) => this.#lose(lost, error),
       }),
     );
     this.#opened += 1;
     if (session.isPooled) {
       // Each time: the pooler's mode may have changed.
-      this.#proof ??= requireSessionPooling(session, this.#options).finally(
-        () => {
-          this.#proof = undefined;
-        },
-      );
+      this.#proof ??= requireSessionPooling(session, {
+        ...this.#options,
+        signal: this.#giveUp.signal,
+      }).finally(() => {
+        this.#proof = undefined;
+      });
       try {
         await this.#proof;
       } catch (error) {
