@@ -1,4 +1,4 @@
-import { InputError } from '@backstage/errors';
+import { InputError, NotAllowedError } from '@backstage/errors';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import http from 'node:http';
@@ -225,6 +225,7 @@ function isReplaceable(agent: http.Agent, ofNode: typeof http.Agent): boolean {
 interface Connecting {
   host?: string | null;
   port?: number | string | null;
+  socketPath?: string;
   lookup?: unknown;
 }
 
@@ -234,7 +235,15 @@ function within<TOptions extends Connecting>(
   options: TOptions,
 ): TOptions {
   const reach = currentReach();
-  const { host, port } = options;
+  const { host, port, socketPath } = options;
+  if (reach && socketPath) {
+    // Node.js then ignores the host.
+    throw reach.refuse(
+      new NotAllowedError(
+        `The source leads to ${socketPath}, a socket of this machine`,
+      ),
+    );
+  }
   if (!reach || !host) {
     return options;
   }

@@ -8,7 +8,11 @@ import {
 } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { TestServer } from '@internal/catalog-testing/TestServer';
-import { get } from 'node:http';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, get, type RequestOptions } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { boundedReaders } from '../sources/boundedReader';
 import { DEFAULT_BOUNDS } from '../sources/bounds';
 import { isPublic } from './addresses';
@@ -77,9 +81,9 @@ describe('what the reads of a tenant may reach', () => {
     expect(secret.asked).toEqual([]);
   });
 
-  const getByHttp = (url: string) =>
+  const getByHttp = (target: string | RequestOptions) =>
     new Promise<number | undefined>((resolve, reject) => {
-      get(url, res => {
+      get(target, res => {
         res.resume().once('end', () => resolve(res.statusCode));
       }).once('error', reject);
     });
@@ -108,6 +112,26 @@ describe('what the reads of a tenant may reach', () => {
       ).resolves.toBe(200);
     },
   );
+
+  it('is no socket of this machine, whatever host the request names', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'reach-'));
+    const socketPath = join(folder, 'socket');
+    const answering = createServer((_req, res) => res.end()).listen(socketPath);
+    await once(answering, 'listening');
+    try {
+      const ask = () => getByHttp({ socketPath, host: 'localhost' });
+      await expect(ask()).resolves.toBe(200);
+      for (const listing of [isListed, () => true]) {
+        await expect(
+          new Reach({ isListed: listing }).run(ask),
+        ).rejects.toMatchObject({ name: 'NotAllowedError' });
+      }
+    } finally {
+      answering.closeAllConnections();
+      answering.close();
+      await rm(folder, { recursive: true });
+    }
+  });
 
   it('does not concern others of the process', async () => {
     const response = await fetch(`http://${secret.host}/mine`);
