@@ -113,6 +113,11 @@ export interface Config {
         maxValues?: number;
         /** Lists and maps inside each other; 100 by default. */
         maxDepth?: number;
+        /**
+         * Bytes of an entity as JSON, with the files that it includes by placeholders; 1048576 by
+         * default. Also of those that code hands over or a module brings.
+         */
+        maxEntityBytes?: number;
         /** For one read, and for the parsing of a file; 30 seconds by default. */
         timeout?: HumanDuration | string;
       };

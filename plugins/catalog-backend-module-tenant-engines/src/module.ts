@@ -371,6 +371,7 @@ export const catalogModuleTenantEngines = (
               }
             };
             const mutations = new CodeMutations({
+              bounds: engines.configs.bounds,
               database: tenantDatabase,
               find: findToWork,
               logger,

@@ -4,12 +4,14 @@ import type { EntityProviderMutation } from '@backstage/plugin-catalog-node';
 import {
   type ActiveTenant,
   DEFAULT_TENANT_ID,
+  type ProvidedEntity,
   type TenantDatabase,
   type TenantMutation,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SupervisedEngine } from '../engine/SupervisedEngine';
 import { runningEngine, toEngineError } from '../routes/engineErrors';
+import type { SourceBounds } from '../sources/bounds';
 import { DEFAULT_SOURCE } from './CodeSources';
 import { STAMP, stamped, stampsOf } from './stamp';
 
@@ -25,6 +27,7 @@ export class CodeMutations {
    */
   constructor(
     private readonly options: {
+      bounds: Pick<SourceBounds, 'maxEntityBytes'>;
       find: (tenantId: string) => Promise<SupervisedEngine | undefined>;
       notifyWork: (tenantId: string) => void;
       database: Pick<TenantDatabase, 'query'>;
@@ -58,7 +61,11 @@ export class CodeMutations {
     }
     try {
       await run(supervised.tenant, () =>
-        connection.applyMutation(toProviderMutation(mutation, source)),
+        connection.applyMutation(
+          toProviderMutation(mutation, each =>
+            stamped(each, source, this.options.bounds),
+          ),
+        ),
       );
     } catch (error) {
       throw error instanceof TypeError
@@ -138,16 +145,13 @@ export class CodeMutations {
 
 function toProviderMutation(
   mutation: TenantMutation,
-  source: string,
+  provide: (entity: ProvidedEntity) => ProvidedEntity,
 ): EntityProviderMutation {
   return mutation.type === 'full'
-    ? {
-        type: 'full',
-        entities: mutation.entities.map(each => stamped(each, source)),
-      }
+    ? { type: 'full', entities: mutation.entities.map(provide) }
     : {
         type: 'delta',
-        added: mutation.added.map(each => stamped(each, source)),
+        added: mutation.added.map(provide),
         removed: mutation.removed,
       };
 }

@@ -224,6 +224,40 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
     );
   });
 
+  it('has an error at an entity that is too large, which is not stored, and serves the others', async () => {
+    const large = provided('large');
+    large.entity.metadata.title = 'x'.repeat(2_000_000);
+    const small = provided('small');
+    await worker.engines.applyMutation(tenants.idOf('earlier'), {
+      type: 'delta',
+      added: [large, small],
+      removed: [],
+    });
+    await worker.engines.served(tenants.idOf('earlier'), {
+      type: 'delta',
+      added: [small],
+      removed: [],
+    });
+    await waitUntil('the error', async () => {
+      const { sourceErrors = [] } = await web.engines.report(
+        tenants.idOf('earlier'),
+      );
+      return sourceErrors.some(
+        ({ entityRef, message }) =>
+          entityRef === 'component:default/large' &&
+          /^The entity has 2,000,\d{3} bytes as JSON, more than 1,048,576, /.test(
+            message,
+          ),
+      );
+    });
+    expect(await namesOf('earlier')).not.toContain('large');
+    const { rows } = await tenants.client.query(
+      `select max(length(unprocessed_entity)) as longest
+         from "${engineSchemaOf(tenants.idOf('earlier'))}".refresh_state`,
+    );
+    expect(rows[0].longest).toBeLessThan(10_000);
+  });
+
   it('keeps to max_entities', async () => {
     await tenants.client.query(
       `update tenancy.tenants set max_entities = 1 where tenant_id = $1`,

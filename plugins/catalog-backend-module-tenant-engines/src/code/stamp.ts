@@ -9,6 +9,7 @@ import type {
   TenantMutation,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { createHash } from 'node:crypto';
+import { type SourceBounds, withinSize } from '../sources/bounds';
 
 /**
  * An annotation with the hash of an entity as it was passed in. The engine keeps the
@@ -18,10 +19,13 @@ export const STAMP = 'catalog-tenancy/handed-over';
 
 /** The same entity, with its stamp and with the location that the catalog demands. */
 export function stamped(
-  { entity, locationKey }: ProvidedEntity,
+  { entity: given, locationKey }: ProvidedEntity,
   source: string,
+  bounds: Pick<SourceBounds, 'maxEntityBytes'>,
 ): ProvidedEntity {
   const location = `code:${source}`;
+  const json = JSON.stringify(given);
+  const entity = withinSize(given, json, bounds);
   return {
     locationKey,
     entity: {
@@ -32,7 +36,7 @@ export function stamped(
           [ANNOTATION_LOCATION]: location,
           [ANNOTATION_ORIGIN_LOCATION]: location,
           ...entity.metadata?.annotations,
-          [STAMP]: stampOf(entity),
+          [STAMP]: hashOf(json),
         },
       },
     },
@@ -50,7 +54,9 @@ export function stampsOf(mutation: TenantMutation): Map<string, string> {
 
 /** Equal entities have equal stamps. */
 export function stampOf(entity: Entity): string {
-  return createHash('sha256')
-    .update(JSON.stringify(entity))
-    .digest('base64url');
+  return hashOf(JSON.stringify(entity));
+}
+
+function hashOf(json: string): string {
+  return createHash('sha256').update(json).digest('base64url');
 }

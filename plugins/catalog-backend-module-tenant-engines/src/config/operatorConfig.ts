@@ -108,6 +108,7 @@ const enginesSchema = configKeys({
     maxEntities: configInteger(1).default(DEFAULT_BOUNDS.maxEntities),
     maxValues: configInteger(1).default(DEFAULT_BOUNDS.maxValues),
     maxDepth: configInteger(1).default(DEFAULT_BOUNDS.maxDepth),
+    maxEntityBytes: configInteger(1).default(DEFAULT_BOUNDS.maxEntityBytes),
     timeout: configDuration().default({
       milliseconds: DEFAULT_BOUNDS.timeoutMs,
     }),

@@ -252,7 +252,7 @@ function boundedTrees(
       create: (options: TOptions) => ReturnType<typeof trees.fromZipArchive>,
     ) =>
     async (given: TOptions) => {
-      let beyond: keyof SourceBounds | undefined;
+      let beyond: Parameters<typeof tooMuch>[0] | undefined;
       let inMemory: { files: number; bytes: number } | undefined;
       const response = await create({
         ...given,

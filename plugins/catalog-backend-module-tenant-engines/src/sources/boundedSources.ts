@@ -21,7 +21,7 @@ import { setImmediate } from 'node:timers/promises';
 import { BackgroundWork } from '../work/BackgroundWork';
 import { refuseFalseCopy } from '../shares/copies';
 import { BoundedLocations } from './BoundedLocations';
-import { type SourceBounds, tooMuch } from './bounds';
+import { refuseLarge, type SourceBounds, tooMuch, withinSize } from './bounds';
 import { takeFromDryRun } from './dryRuns';
 import { createPlaceholders } from './placeholders';
 import type { ReadsUnderWay } from './ReadsUnderWay';
@@ -42,6 +42,21 @@ function createEntityBegins({
       watch.note(tenantSlug, stringifyEntityRef(entity));
       refuseFalseCopy(entity, location);
       return entity;
+    },
+  };
+}
+
+/** Refuses entities that are too large with what placeholders and modules have added. */
+function createSizeCheck({
+  bounds,
+}: Parameters<typeof boundedSources>[0]): CatalogProcessor {
+  return {
+    getProcessorName: () => 'TenantEntitySize',
+    // Before the others: an entity without its content lacks what they demand.
+    getPriority: () => 0,
+    async validateEntityKind(entity) {
+      refuseLarge(entity, bounds);
+      return false;
     },
   };
 }
@@ -112,6 +127,7 @@ export function boundedSources(options: {
           );
           processing.addProcessor(
             createEntityBegins(options),
+            createSizeCheck(options),
             ...createNotes(options),
             new BoundedLocations({
               bounds: options.bounds,
@@ -153,7 +169,13 @@ function createParser({
         value !== null &&
         !Array.isArray(value)
       ) {
-        yield processingResult.entity(location, value);
+        const entity = withinSize(value, document.json, bounds);
+        yield processingResult.entity(location, entity);
+        if (entity !== value) {
+          // Of a file with other results than entities, Backstage keeps none: the file is parsed
+          // again, also unchanged, after the bound was raised.
+          yield processingResult.refresh(stringifyLocationRef(location));
+        }
       } else if (value !== null) {
         yield processingResult.generalError(
           location,

@@ -1,3 +1,4 @@
+import type { Entity } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 
 /** How much an engine takes of one source, and for how long: `tenancy.engines.sources`. */
@@ -12,6 +13,8 @@ export interface SourceBounds {
   readonly maxValues: number;
   /** Lists and maps inside each other. */
   readonly maxDepth: number;
+  /** The size of an entity as JSON, with the files that it includes. */
+  readonly maxEntityBytes: number;
   /** For one read, from the first request to the last byte, and for the parsing of a file. */
   readonly timeoutMs: number;
 }
@@ -22,10 +25,14 @@ export const DEFAULT_BOUNDS: SourceBounds = {
   maxEntities: 1_000,
   maxValues: 10_000,
   maxDepth: 100,
+  maxEntityBytes: 1024 * 1024,
   timeoutMs: 30_000,
 };
 
-const TEXTS: Record<keyof SourceBounds, (bound: string) => string> = {
+/** The bounds of a source as a whole. */
+type WholeBound = Exclude<keyof SourceBounds, 'maxEntityBytes'>;
+
+const TEXTS: Record<WholeBound, (bound: string) => string> = {
   maxBytes: bound => `is larger than ${bound} bytes`,
   maxArchiveBytes: bound => `takes more than ${bound} bytes to be searched`,
   maxEntities: bound => `has more than ${bound} entities`,
@@ -38,10 +45,7 @@ const TEXTS: Record<keyof SourceBounds, (bound: string) => string> = {
 export const LOCATION_FACTOR = 10;
 
 /** The error of a source beyond a bound. Its message is shown at the location. */
-export function tooMuch(
-  bound: keyof SourceBounds,
-  bounds: SourceBounds,
-): InputError {
+export function tooMuch(bound: WholeBound, bounds: SourceBounds): InputError {
   const key = bound === 'timeoutMs' ? 'timeout' : bound;
   return new InputError(
     `The source ${TEXTS[bound](
@@ -89,5 +93,64 @@ export function tooMuchIncluded(maxBytes: number): InputError {
     `The files that are included by placeholders have more than ${maxBytes.toLocaleString(
       'en',
     )} bytes together, the bound of this portal (tenancy.engines.sources.maxBytes)`,
+  );
+}
+
+/** Why an entity was stored without its content. */
+const ANNOTATION_TOO_LARGE = 'catalog-tenancy/too-large';
+
+/**
+ * The entity for the engine to store. One beyond the bound is stored without its content, which the
+ * engine would read again and again; {@link refuseLarge} refuses it when it is processed.
+ *
+ * @param json - the same entity
+ */
+export function withinSize(
+  entity: Entity,
+  json: string,
+  bounds: Pick<SourceBounds, 'maxEntityBytes'>,
+): Entity {
+  const bytes = Buffer.byteLength(json);
+  if (bytes <= bounds.maxEntityBytes) {
+    return entity;
+  }
+  const { apiVersion, kind, metadata } = entity;
+  const { message } = tooLarge(bytes, bounds);
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name: metadata?.name,
+      namespace: metadata?.namespace,
+      annotations: { [ANNOTATION_TOO_LARGE]: message },
+    },
+  };
+}
+
+/** @throws InputError for an entity beyond the bound */
+export function refuseLarge(
+  entity: Entity,
+  bounds: Pick<SourceBounds, 'maxEntityBytes'>,
+): void {
+  const reason = entity.metadata.annotations?.[ANNOTATION_TOO_LARGE];
+  if (reason !== undefined) {
+    throw new InputError(reason);
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(entity));
+  if (bytes > bounds.maxEntityBytes) {
+    throw tooLarge(bytes, bounds);
+  }
+}
+
+function tooLarge(
+  bytes: number,
+  { maxEntityBytes }: Pick<SourceBounds, 'maxEntityBytes'>,
+): InputError {
+  return new InputError(
+    `The entity has ${bytes.toLocaleString(
+      'en',
+    )} bytes as JSON, more than ${maxEntityBytes.toLocaleString(
+      'en',
+    )}, the bound of this portal (tenancy.engines.sources.maxEntityBytes)`,
   );
 }

@@ -7,6 +7,7 @@ import {
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
 import type { JsonObject } from '@backstage/types';
+import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
   type TenantEngines,
   tenantEnginesServiceRef,
@@ -390,13 +391,13 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     let atOnce = 0;
 
     beforeAll(() => {
-      const large = 'x'.repeat(4.5 * MIB);
-      urlOf('/large.txt', (_req, res) => {
+      urlOf('/large.txt', send('x'.repeat(4.5 * MIB)));
+      urlOf('/medium.txt', (_req, res) => {
         underWay += 1;
         atOnce = Math.max(atOnce, underWay);
         setTimeout(() => {
           underWay -= 1;
-          res.end(large);
+          res.end('x'.repeat(300_000));
         }, 20);
       });
       urlOf('/small.txt', send('small'));
@@ -406,11 +407,11 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     });
 
     it('gets them, one after the other', async () => {
-      const target = including('/some.yaml', '$text: ./large.txt', [3]);
+      const target = including('/some.yaml', '$text: ./medium.txt', [3]);
       const { body } = await tryOut(target).expect(201);
       const [, { spec }] = body.entities;
       expect(spec.more.map((text: string) => text.length)).toEqual(
-        Array(3).fill(4.5 * MIB),
+        Array(3).fill(300_000),
       );
       expect(atOnce).toBe(1);
       const json = including('/json.yaml', '$json: ./small.json', [1]);
@@ -422,7 +423,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       [
         'too large together in a dry run',
         '$text: ./large.txt',
-        [6, 6],
+        [12],
         'have more than 52,428,800 bytes together',
       ],
       [
@@ -449,7 +450,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       expect(body.error.message).toContain(message);
     });
 
-    it('has an error at each entity with more than a file may have', async () => {
+    it('has an error at each entity with more than a file or an entity may have, and at no other', async () => {
       await backend.tenants.create({
         tenant_slug: 'hooli',
         tenant_name: 'Hooli',
@@ -458,13 +459,28 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       await eventually(async () => {
         await backend.as('hooli').get('/locations').expect(200);
       });
-      await backend
-        .as('hooli')
-        .post('/locations', {
-          type: 'url',
-          target: including('/two.yaml', '$text: ./large.txt', [2, 1]),
-        })
-        .expect(201);
+      const titled = (name: string, length: number) =>
+        componentYaml(name).replace(
+          'metadata:',
+          `metadata:\n  title: ${'x'.repeat(length)}`,
+        );
+      for (const target of [
+        including('/two.yaml', '$text: ./large.txt', [2, 1]),
+        urlOf(
+          '/titled.yaml',
+          send(
+            [titled('titled', 2 * MIB), componentYaml('beside')].join('---\n'),
+          ),
+        ),
+      ]) {
+        await backend
+          .as('hooli')
+          .post('/locations', { type: 'url', target })
+          .expect(201);
+      }
+      const tooLarge = expect.stringMatching(
+        /^The entity has [2-5],[\d,]+ bytes as JSON, more than 1,048,576, the bound of this portal \(tenancy\.engines\.sources\.maxEntityBytes\)$/,
+      );
       await eventually(async () => {
         const { sourceErrors } = await running.report(tenant_id);
         expect(sourceErrors).toEqual([
@@ -474,8 +490,34 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
               'have more than 5,242,880 bytes together',
             ),
           }),
+          expect.objectContaining({
+            entityRef: 'component:default/including-1',
+            message: tooLarge,
+          }),
+          expect.objectContaining({
+            entityRef: 'component:default/titled',
+            message: tooLarge,
+          }),
         ]);
       });
+      await eventually(async () => {
+        const { body } = await backend
+          .as('hooli')
+          .get('/entities?filter=kind=component')
+          .expect(200);
+        expect(body).toEqual([
+          expect.objectContaining({
+            metadata: expect.objectContaining({ name: 'beside' }),
+          }),
+        ]);
+      });
+      // The engine reads at each processing what it has stored.
+      const { rows } = await tenants.client.query(
+        `select max(length(unprocessed_entity)) as longest from "${engineSchemaOf(
+          tenant_id,
+        )}".refresh_state`,
+      );
+      expect(rows[0].longest).toBeLessThan(MIB);
     });
   });
 });
