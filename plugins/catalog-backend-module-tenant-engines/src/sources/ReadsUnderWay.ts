@@ -146,7 +146,7 @@ export class ReadsUnderWay {
       this.#suspects(async () => {
         const ended = new Promise<void>(end => this.#turns.set(key, end));
         begin();
-        // No end is reported for a reader that throws.
+        // No end is reported for a reader that hangs.
         await Promise.race([
           ended,
           delay(this.#longestMs, undefined, { ref: false }),

@@ -2,7 +2,10 @@ import {
   coreServices,
   createBackendModule,
 } from '@backstage/backend-plugin-api';
-import { UrlReaderProcessor } from '@backstage/plugin-catalog-backend';
+import {
+  CATALOG_ERRORS_TOPIC,
+  UrlReaderProcessor,
+} from '@backstage/plugin-catalog-backend';
 import { ScmIntegrations } from '@backstage/integration';
 import {
   type CatalogProcessor,
@@ -11,6 +14,7 @@ import {
   processingResult,
 } from '@backstage/plugin-catalog-node';
 import { catalogModelExtensionPoint } from '@backstage/plugin-catalog-node/alpha';
+import { eventsServiceRef } from '@backstage/plugin-events-node';
 import {
   type Entity,
   stringifyEntityRef,
@@ -114,12 +118,13 @@ export function boundedSources(options: {
       env.registerInit({
         deps: {
           config: coreServices.rootConfig,
+          events: eventsServiceRef,
           logger: coreServices.logger,
           model: catalogModelExtensionPoint,
           processing: catalogProcessingExtensionPoint,
           reader: coreServices.urlReader,
         },
-        async init({ config, logger, model, processing, reader }) {
+        async init({ config, events, logger, model, processing, reader }) {
           model.setEntityDataParser(createParser(options));
           Object.entries(createPlaceholders(options)).forEach(
             ([key, resolver]) =>
@@ -135,6 +140,17 @@ export function boundedSources(options: {
               reader: new UrlReaderProcessor({ logger, reader }),
             }),
           );
+          // The processing ends with an error before its last step where a reader throws.
+          await events.subscribe({
+            id: 'tenant-bounded-sources',
+            topics: [CATALOG_ERRORS_TOPIC],
+            async onEvent({ eventPayload }) {
+              const { entity } = eventPayload as { entity: string };
+              if (entity.startsWith('location:')) {
+                options.reads.end(options.tenantId, entity);
+              }
+            },
+          });
         },
       });
     },

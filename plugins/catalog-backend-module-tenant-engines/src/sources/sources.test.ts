@@ -3,9 +3,11 @@ import { TestServer } from '@internal/catalog-testing/TestServer';
 import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
 import {
   coreServices,
+  createBackendModule,
   createServiceFactory,
   type RootLoggerService,
 } from '@backstage/backend-plugin-api';
+import { catalogProcessingExtensionPoint } from '@backstage/plugin-catalog-node';
 import type { JsonObject } from '@backstage/types';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import {
@@ -152,6 +154,28 @@ function recordWarnings(logged: JsonObject[]) {
   });
 }
 
+const THROWING = '/throwing.yaml';
+
+const throwingReader = createBackendModule({
+  pluginId: 'catalog',
+  moduleId: 'throwing-reader',
+  register: env =>
+    env.registerInit({
+      deps: { processing: catalogProcessingExtensionPoint },
+      init: async ({ processing }) =>
+        processing.addProcessor({
+          getProcessorName: () => 'ThrowingReader',
+          getPriority: () => 0,
+          async readLocation({ target }) {
+            if (target.endsWith(THROWING)) {
+              throw new Error('The reader throws');
+            }
+            return false;
+          },
+        }),
+    }),
+});
+
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
@@ -186,6 +210,7 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
           tenancy: { engines: { sources: { timeout: { seconds: 5 } } } },
         },
         features: [recordWarnings(logged)],
+        modules: [throwingReader],
       },
     );
     backend = started.backend;
@@ -342,6 +367,37 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     await expect(
       backend.as('globex').get('/entities?filter=kind=component').expect(200),
     ).resolves.toMatchObject({ body: [] });
+  });
+
+  it('is not noted as under way any more after its reader threw', async () => {
+    await backend.tenants.create({
+      tenant_slug: 'stark',
+      tenant_name: 'Stark',
+    });
+    const { tenant_id } = (await backend.tenants.get('stark'))!;
+    await eventually(async () => {
+      await backend
+        .as('stark')
+        .post('/locations', {
+          type: 'url',
+          target: `${source.url}${THROWING}`,
+        })
+        .expect(201);
+    });
+    await eventually(async () => {
+      const { sourceErrors } = await running.report(tenant_id);
+      expect(sourceErrors).toEqual([
+        expect.objectContaining({
+          message: expect.stringContaining('The reader throws'),
+        }),
+      ]);
+    });
+    await eventually(async () => {
+      const { rows } = await tenants.client.query(
+        `select * from "${engineSchemaOf(tenant_id)}".tenancy_reads_under_way`,
+      );
+      expect(rows).toEqual([]);
+    });
   });
 
   it('is read with the YAML that it names by $yaml, within the bounds', async () => {
