@@ -1,9 +1,10 @@
 import { ResponseError, toError } from '@backstage/errors';
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, ButtonLink, Flex } from '@backstage/ui';
-import { type ReactNode, useEffect, useRef } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Alert } from './Alert';
 import { pagesTranslationRef } from './translation';
+import { useFocusPassedOn } from './useFocusPassedOn';
 
 /** What the backend says of a failure, without what the client puts around it. */
 export function messageOf(error: unknown): string {
@@ -56,13 +57,14 @@ export function Failure(props: {
   const { isRetrying = false, isOfAction } = props;
   const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
-  const alert = useRef<HTMLDivElement>(null);
+  // The button that tries again goes with it.
+  const alert = useFocusPassedOn<HTMLDivElement>();
   useEffect(() => {
     if (isOfAction) {
       // Not every browser can.
       alert.current?.scrollIntoView?.({ block: 'nearest' });
     }
-  }, [isOfAction, error]);
+  }, [isOfAction, error, alert]);
   return (
     <Alert
       ref={alert}

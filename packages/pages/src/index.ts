@@ -28,6 +28,7 @@ export { type Found, NOTHING_PICKED, type Picked, Picker } from './Picker';
 export { slugOf } from './slugOf';
 export { TextLink } from './TextLink';
 export { pagesTranslationRef } from './translation';
+export { useFocusPassedOn } from './useFocusPassedOn';
 export { useIsSlow } from './useIsSlow';
 export { useLaterFocus } from './useLaterFocus';
 export { useListQuery } from './useListQuery';

@@ -5,6 +5,7 @@ import { useState } from 'react';
 import { refusal } from './__testUtils__';
 import { Failure } from './Failure';
 import { ifThere } from './ifThere';
+import { keepFocus } from './keepFocus';
 import { ListFrame } from './ListFrame';
 import { Loaded } from './Loaded';
 import { MoreButton } from './MoreButton';
@@ -47,7 +48,12 @@ async function tryAgain({ answer, fail }: ReturnType<typeof slowBackend>) {
     }
   }
   expect(screen.queryByRole('alert')).toBeNull();
+  // The button is gone: what is around it has the focus.
+  await waitFor(() => expect(document.body).not.toHaveFocus());
 }
+
+/** What has the focus. */
+const focused = () => document.activeElement;
 
 describe('what failed', () => {
   it('keeps the focus where it is read again: a list', async () => {
@@ -72,7 +78,7 @@ describe('what failed', () => {
     await renderInTestApp(<List />);
     await backend.fail();
     await tryAgain(backend);
-    expect(screen.getByText('One')).toBeVisible();
+    expect(focused()).toContainElement(screen.getByText('One'));
   });
 
   it('keeps the focus where it is read again: something else', async () => {
@@ -91,7 +97,7 @@ describe('what failed', () => {
     await renderInTestApp(<Page />);
     await backend.fail();
     await tryAgain(backend);
-    expect(screen.getByText('It is read.')).toBeVisible();
+    expect(focused()).toHaveTextContent('It is read.');
   });
 
   it('keeps the focus where it is done again, and comes into sight', async () => {
@@ -112,6 +118,11 @@ describe('what failed', () => {
     await backend.fail();
     expect(scrolled.mock.contexts).toEqual([screen.getByRole('alert')]);
     await tryAgain(backend);
+    const place = focused();
+    expect(place).toContainElement(button('Do it'));
+    // A click on a text in it must not give it the focus later.
+    act(() => button('Do it').focus());
+    expect(place).not.toHaveAttribute('tabindex');
   });
 });
 
@@ -145,6 +156,32 @@ describe('what is removed', () => {
 });
 
 describe('the focus', () => {
+  it('is at the list whose entry a button has removed', async () => {
+    function List() {
+      const [items, setItems] = useState(['One', 'Two']);
+      return (
+        <ul>
+          {items.map(item => (
+            <li key={item}>
+              <Button
+                onPress={event => {
+                  setItems(items.filter(each => each !== item));
+                  keepFocus(event);
+                }}
+              >
+                {item}
+              </Button>
+            </li>
+          ))}
+        </ul>
+      );
+    }
+    await renderInTestApp(<List />);
+    press('One');
+    await waitFor(() => expect(screen.getByRole('list')).toHaveFocus());
+    expect(button('Two')).toBeVisible();
+  });
+
   it('is at the end of a list whose last page was read', async () => {
     const READ = [
       { items: [1], nextCursor: 'a' },

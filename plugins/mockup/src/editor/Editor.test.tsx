@@ -241,6 +241,34 @@ describe('the editor by the keyboard', () => {
     expect(option(/Hello/)).toBeInTheDocument();
   });
 
+  it('keeps the focus in the list of a form whose entry is removed', async () => {
+    const links = { label: 'Home', href: '/' };
+    await open(
+      new Backend({
+        ...item('a', 0, 0, ''),
+        component: 'link-list',
+        props: { links: [links, links] },
+      }),
+    );
+    focus(option(/Link list/));
+    await press('{Enter}');
+    const properties = screen.getByRole('region', { name: 'Properties' });
+    const removing = () =>
+      within(properties).findAllByRole('button', { name: 'Remove the entry' });
+    for (const count of [2, 1]) {
+      const entries = await removing();
+      expect(entries).toHaveLength(count);
+      focus(entries[count - 1]);
+      await press('{Enter}');
+      await waitFor(() => expect(entries[count - 1]).not.toBeInTheDocument());
+      await waitFor(() =>
+        expect(properties).toContainElement(
+          document.activeElement as HTMLElement,
+        ),
+      );
+    }
+  });
+
   it('adds, moves, resizes, copies, deletes and undoes, and says what happens', async () => {
     await open(new Backend(item('a', 0, 0, 'Hello')));
     expect(items()).toEqual(['Text “Hello”, column 1, row 1, 4 wide, 2 high']);
@@ -1064,6 +1092,8 @@ describe('the layout as JSON', () => {
     expect(items()[0]).toMatch(/Hello/);
     await userEvent.click(screen.getByRole('radio', { name: 'JSON' }));
     await userEvent.click(button('Apply'));
+    // Both buttons are disabled now.
+    expect(screen.getByLabelText('The layout as JSON')).toHaveFocus();
     await userEvent.click(screen.getByRole('radio', { name: 'Edit' }));
     expect(items()).toEqual(['Text “Typed”, column 4, row 4, 4 wide, 2 high']);
   });

@@ -6,7 +6,7 @@ import {
   layoutSchema,
   parseInput,
 } from 'backstage-plugin-mockup-common';
-import { useMemo } from 'react';
+import { useMemo, useRef } from 'react';
 import { mockupTranslationRef } from '../translation';
 import styles from './editor.module.css';
 import type { Items } from './model/grid';
@@ -31,8 +31,14 @@ export function JsonView(props: {
       ? parsed.problem
       : t('editor.json.invalid', { message: parsed.problem }));
   const isTyped = typed !== undefined;
+  const room = useRef<HTMLElement>(null);
+  const typeNothing = () => {
+    onType(undefined);
+    // There is nothing to apply or reset any more: both buttons are disabled.
+    room.current?.querySelector('textarea')?.focus({ preventScroll: true });
+  };
   return (
-    <section className={styles.json}>
+    <section ref={room} className={styles.json}>
       <Flex direction="column" gap="3">
         <TextAreaField
           className={styles.code}
@@ -53,7 +59,7 @@ export function JsonView(props: {
               onPress={() => {
                 if (parsed.items) {
                   onApply(parsed.items);
-                  onType(undefined);
+                  typeNothing();
                 }
               }}
             >
@@ -62,7 +68,7 @@ export function JsonView(props: {
             <Button
               variant="secondary"
               isDisabled={!isTyped}
-              onPress={() => onType(undefined)}
+              onPress={typeNothing}
             >
               {t('editor.json.reset')}
             </Button>

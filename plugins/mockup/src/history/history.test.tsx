@@ -431,4 +431,16 @@ describe('the comparison of two versions', () => {
     await userEvent.click(await button('Previous difference'));
     expect(within(list).getAllByRole('listitem')).toHaveLength(150);
   });
+
+  it('keeps the focus in the list where the last ones are asked for', async () => {
+    const many = Array.from({ length: 150 }, (_, y) => item(`n${y}`, { y }));
+    const versions = [versionOf('b', { layoutData: many }), versionOf('a')];
+    await render(mockHistory(versions), '/m/versions/a/compare/b');
+    const list = await screen.findByRole('region', { name: 'Differences' });
+    await userEvent.click(await button('Show 50 more'));
+    expect(within(list).getAllByRole('listitem')).toHaveLength(150);
+    await waitFor(() =>
+      expect(list).toContainElement(document.activeElement as HTMLElement),
+    );
+  });
 });

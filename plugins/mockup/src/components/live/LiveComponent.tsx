@@ -1,6 +1,11 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Text } from '@backstage/ui';
-import { Skeleton, useFailureText, useRead } from '@internal/pages';
+import {
+  Skeleton,
+  useFailureText,
+  useFocusPassedOn,
+  useRead,
+} from '@internal/pages';
 import { type ComponentType, useEffect, useState } from 'react';
 import useDebounce from 'react-use/esm/useDebounce';
 import { mockupTranslationRef } from '../../translation';
@@ -43,7 +48,6 @@ export function LiveComponent(props: LiveProps) {
 /** It loads, fails and is empty by itself. */
 function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
   const { t } = useTranslationRef(mockupTranslationRef);
-  const textOf = useFailureText();
   const pageData = usePageData();
   const [asked, setAsked] = useState(itemProps);
   useDebounce(() => setAsked(itemProps), SETTLED_MS, [itemProps]);
@@ -60,23 +64,14 @@ function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
   );
   const { value, error, loading, retry } = answer;
   if (error) {
+    const { title } = component;
     return (
-      <div className={styles.state} role="alert">
-        <strong>{component.title}</strong>
-        <span>
-          {error instanceof TooManyQuestionsError
-            ? t('components.live.tooMany')
-            : t('components.live.failed', { message: textOf(error) })}
-        </span>
-        <Button
-          size="small"
-          variant="secondary"
-          isPending={loading}
-          onPress={retry}
-        >
-          {t('components.live.retry')}
-        </Button>
-      </div>
+      <Failed
+        title={title}
+        error={error}
+        isRetrying={loading}
+        onRetry={retry}
+      />
     );
   }
   if (!value) {
@@ -96,4 +91,34 @@ function Answered({ component, itemProps, drawn: Drawn }: LiveProps) {
     );
   }
   return <Drawn props={value.props} data={value.data} />;
+}
+
+function Failed(props: {
+  title: string;
+  error: Error;
+  isRetrying: boolean;
+  onRetry: () => void;
+}) {
+  const { title, error, isRetrying, onRetry } = props;
+  const { t } = useTranslationRef(mockupTranslationRef);
+  const textOf = useFailureText();
+  const alert = useFocusPassedOn<HTMLDivElement>();
+  return (
+    <div ref={alert} className={styles.state} role="alert">
+      <strong>{title}</strong>
+      <span>
+        {error instanceof TooManyQuestionsError
+          ? t('components.live.tooMany')
+          : t('components.live.failed', { message: textOf(error) })}
+      </span>
+      <Button
+        size="small"
+        variant="secondary"
+        isPending={isRetrying}
+        onPress={onRetry}
+      >
+        {t('components.live.retry')}
+      </Button>
+    </div>
+  );
 }

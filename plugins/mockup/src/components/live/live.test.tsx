@@ -245,6 +245,7 @@ describe('live components', () => {
     isAway = false;
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
     expect(await screen.findByText('It is back')).toBeVisible();
+    await waitFor(() => expect(document.body).not.toHaveFocus());
   });
 
   it('ask for a hundred things at most', async () => {

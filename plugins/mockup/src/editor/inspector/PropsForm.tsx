@@ -37,7 +37,11 @@ function AddButton(button: IconButtonProps) {
       variant="secondary"
       iconStart={<RiAddLine />}
       isDisabled={button.disabled}
-      onPress={() => press(button)}
+      onPress={event => {
+        press(button);
+        // Where the list is full it goes.
+        keepFocus(event);
+      }}
     >
       {t('editor.inspector.add')}
     </Button>

@@ -1,5 +1,6 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
-import { Button, Text } from '@backstage/ui';
+import { Text } from '@backstage/ui';
+import { MoreButton } from '@internal/pages';
 import type { ItemDifference } from 'backstage-plugin-mockup-common';
 import {
   type KeyboardEvent,
@@ -82,13 +83,17 @@ export function DifferenceList(props: {
           />
         ))}
       </ol>
-      {shown < differences.length && (
-        <Button variant="secondary" onPress={() => setLimit(shown + PAGE_SIZE)}>
-          {t('history.difference.more', {
-            count: Math.min(PAGE_SIZE, differences.length - shown),
-          })}
-        </Button>
-      )}
+      <MoreButton
+        label={t('history.difference.more', {
+          count: Math.min(PAGE_SIZE, differences.length - shown),
+        })}
+        isPending={false}
+        onMore={
+          shown < differences.length
+            ? () => setLimit(shown + PAGE_SIZE)
+            : undefined
+        }
+      />
     </section>
   );
 }
