@@ -132,6 +132,26 @@ describe('Invitations', () => {
     ).toBeVisible();
   });
 
+  it('shows an invitation that is there although the answer was lost', async () => {
+    const api = await render();
+    await screen.findByText('Nobody has been invited yet.');
+    const create = api.createInvitation.getMockImplementation()!;
+    api.createInvitation.mockImplementationOnce(async (slug, request) => {
+      await create(slug, request);
+      throw new TypeError('Failed to fetch');
+    });
+    await userEvent.click(screen.getByRole('button', { name: 'Invite…' }));
+    const dialog = await screen.findByRole('dialog');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Invite' }),
+    );
+    await within(dialog).findByRole('alert');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Cancel' }),
+    );
+    expect(await rowOf(/Whoever has the link/)).toBeVisible();
+  });
+
   it('keeps what is typed while the list is loaded, and is empty', async () => {
     let answer = () => {};
     await render([], new Promise(resolve => (answer = resolve)));

@@ -62,8 +62,9 @@ export function Invitations({ slug }: { slug: string }) {
           onCreated={invitation => {
             setCreated(invitation);
             setAnnouncement('');
-            read.retry();
           }}
+          // It may be there where only the answer was lost.
+          onTried={read.retry}
         />
       </div>
       <div role="status">
@@ -107,8 +108,9 @@ export function Invitations({ slug }: { slug: string }) {
 function InviteButton(props: {
   slug: string;
   onCreated: (invitation: CreatedInvitation) => void;
+  onTried: () => void;
 }) {
-  const { slug, onCreated } = props;
+  const { slug, onCreated, onTried } = props;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [email, setEmail] = useState('');
@@ -124,13 +126,17 @@ function InviteButton(props: {
       onOpen={() => setEmail('')}
       onSubmit={async () => {
         const address = email.trim();
-        onCreated(
-          await tenantsApi.createInvitation(slug, {
-            role,
-            valid_days: Number(days),
-            ...(address && { email: address }),
-          }),
-        );
+        try {
+          onCreated(
+            await tenantsApi.createInvitation(slug, {
+              role,
+              valid_days: Number(days),
+              ...(address && { email: address }),
+            }),
+          );
+        } finally {
+          onTried();
+        }
       }}
     >
       <TextField

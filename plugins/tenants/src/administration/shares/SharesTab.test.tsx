@@ -67,8 +67,11 @@ describe('SharesTab', () => {
     expect(violations).toEqual([]);
   });
 
-  it('shares what is typed', async () => {
-    const { createShare, listShares } = render();
+  it('shares what is typed, and reads the shares again also where the answer was lost', async () => {
+    const createShare = jest
+      .fn()
+      .mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    const { listShares } = render({ createShare });
     await userEvent.click(
       await screen.findByRole('button', { name: 'Share entities' }),
     );
@@ -83,12 +86,15 @@ describe('SharesTab', () => {
     await userEvent.clear(targets);
     await userEvent.type(targets, 'globex, initech');
     await userEvent.click(submit);
-    expect(createShare).toHaveBeenCalledWith('acme', {
+    expect(await dialog.findByRole('alert')).toBeVisible();
+    expect(listShares).toHaveBeenCalledTimes(2);
+    await userEvent.click(submit);
+    expect(createShare).toHaveBeenLastCalledWith('acme', {
       filter: ['kind=api', 'kind=template ,spec.type=a'],
       targets: ['globex', 'initech'],
       owner: null,
     });
-    expect(listShares).toHaveBeenCalledTimes(2);
+    expect(listShares).toHaveBeenCalledTimes(3);
     expect(await screen.findByText('The entities are shared.')).toBeVisible();
   });
 

@@ -58,7 +58,9 @@ export function SharesTab({ slug }: { slug: string }) {
         {mayShare && (
           <CreateShare
             slug={slug}
-            onCreated={() => onChanged(t('shares.create.done'))}
+            onCreated={() => setAnnouncement(t('shares.create.done'))}
+            // It may be there where only the answer was lost.
+            onTried={read.retry}
           />
         )}
         <Loaded state={read} failed={t('shares.failed')} height={160}>
@@ -90,8 +92,12 @@ export function SharesTab({ slug }: { slug: string }) {
   );
 }
 
-function CreateShare(props: { slug: string; onCreated: () => void }) {
-  const { slug, onCreated } = props;
+function CreateShare(props: {
+  slug: string;
+  onCreated: () => void;
+  onTried: () => void;
+}) {
+  const { slug, onCreated, onTried } = props;
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [share, setShare] = useState(NEW_SHARE);
@@ -114,12 +120,16 @@ function CreateShare(props: { slug: string; onCreated: () => void }) {
         failed={t('shares.create.failed')}
         isDisabled={filter.length === 0 || targets.length === 0}
         onSubmit={async () => {
-          await tenantsApi.createShare(slug, {
-            filter,
-            targets: targets.join() === 'all' ? 'all' : targets,
-            owner: share.owner.trim() || null,
-          });
-          onCreated();
+          try {
+            await tenantsApi.createShare(slug, {
+              filter,
+              targets: targets.join() === 'all' ? 'all' : targets,
+              owner: share.owner.trim() || null,
+            });
+            onCreated();
+          } finally {
+            onTried();
+          }
         }}
       >
         <TextField isRequired {...field('filter')} />

@@ -18,10 +18,11 @@ import type { TenantState, VisibleTenant } from './useTenant';
 export function EngineSection(props: {
   tenant: VisibleTenant;
   state: TenantState;
+  isRefreshing: boolean;
   onRefresh: () => void;
   onDone: (notice: string) => void;
 }) {
-  const { tenant, state, onRefresh, onDone } = props;
+  const { tenant, state, isRefreshing, onRefresh, onDone } = props;
   const { status, at } = state;
   const { slug, name } = tenant;
   const tenantsApi = useApi(tenantsApiRef);
@@ -54,7 +55,11 @@ export function EngineSection(props: {
       actions={
         <>
           {changeButton}
-          <Button variant="tertiary" onPress={onRefresh}>
+          <Button
+            variant="tertiary"
+            isPending={isRefreshing}
+            onPress={onRefresh}
+          >
             {t('administration.refresh')}
           </Button>
         </>

@@ -7,9 +7,9 @@ import { ButtonLink, Flex, Text } from '@backstage/ui';
 import {
   ActionButton,
   Alert,
-  Failure,
   ifThere,
   Loading,
+  ReadFailure,
 } from '@internal/pages';
 import { useEffect, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
@@ -51,19 +51,14 @@ export function OverviewTab(props: {
       <div role="status" ref={status} tabIndex={-1}>
         {notice && <Alert status="success" icon title={notice} />}
       </div>
-      {error && (
-        <Failure
-          title={t('tenant.engine.failed')}
-          error={error}
-          onRetry={retry}
-        />
-      )}
-      {!value && loading && <Loading />}
+      <ReadFailure title={t('tenant.engine.failed')} state={state} />
+      {!value && loading && !error && <Loading />}
       {value && <FirstEntities tenant={tenant} state={value} />}
       {value && (
         <EngineSection
           tenant={tenant}
           state={value}
+          isRefreshing={loading}
           onRefresh={retry}
           onDone={text => {
             setNotice(text);

@@ -151,6 +151,44 @@ describe('the page of a tenant', () => {
     expect(api.resumeEngine).toHaveBeenCalledWith('acme');
   });
 
+  it('says while it reads again that it does, but not where it looks by itself', async () => {
+    const api = mockRegistry();
+    api.getTenantStatus.mockResolvedValueOnce(statusOf({ entities: 0 }));
+    const answers: { fail(): void; answer(): void }[] = [];
+    api.getTenantStatus.mockImplementation(
+      () =>
+        new Promise((resolve, reject) =>
+          answers.push({
+            fail: () => reject(new TypeError('Failed to fetch')),
+            answer: () => resolve(statusOf({ entities: 0 })),
+          }),
+        ),
+    );
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick'] });
+    const { unmount } = await renderPages(api, '/acme');
+    await screen.findByText('No entities yet');
+    const refresh = button('Refresh');
+    const look = () => act(() => jest.advanceTimersByTimeAsync(POLL_MS));
+    await look();
+    expect(answers).toHaveLength(1);
+    expect(refresh).not.toHaveAttribute('data-pending');
+    await act(async () => answers[0].fail());
+    expect(screen.getByRole('alert')).toHaveTextContent(/does not answer/);
+    await look();
+    expect(answers).toHaveLength(2);
+    expect(screen.getByRole('alert')).toHaveTextContent(/does not answer/);
+    await act(async () => answers[1].fail());
+
+    act(() => button('Try again').click());
+    expect(answers).toHaveLength(3);
+    expect(screen.getByRole('alert')).toHaveTextContent(/Trying again…/);
+    expect(refresh).toHaveAttribute('data-pending');
+    await act(async () => answers[2].answer());
+    expect(screen.queryByRole('alert')).toBeNull();
+    expect(refresh).not.toHaveAttribute('data-pending');
+    unmount();
+  });
+
   it('deletes only with the name typed, and restores', async () => {
     const api = mockRegistry();
     await renderPages(

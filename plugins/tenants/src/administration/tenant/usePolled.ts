@@ -1,5 +1,5 @@
 import { useRead } from '@internal/pages';
-import { useRef } from 'react';
+import { useRef, useState } from 'react';
 import useInterval from 'react-use/esm/useInterval';
 
 /** What was loaded last, and how that went. */
@@ -8,6 +8,7 @@ export interface Polled<T> {
   value?: T;
   /** Why the last request failed. */
   error?: Error;
+  /** Whether it is being read for the first time, or because it was asked to. */
   loading: boolean;
   /** Asks again at once. */
   retry: () => void;
@@ -26,16 +27,26 @@ export function usePolled<T>(
   intervalMs: number,
 ): Polled<T> {
   const { value: newest, ...state } = useRead(load, [load]);
+  const [isAsked, setAsked] = useState(false);
   const last = useRef<T>();
   last.current = newest ?? last.current;
   const value = last.current;
   useInterval(
     () => {
       if (!state.loading && document.visibilityState !== 'hidden') {
+        setAsked(false);
         state.retry();
       }
     },
     value !== undefined && isExpected(value) ? intervalMs : null,
   );
-  return { ...state, value };
+  return {
+    ...state,
+    value,
+    loading: state.loading && (isAsked || value === undefined),
+    retry: () => {
+      setAsked(true);
+      state.retry();
+    },
+  };
 }
