@@ -20,6 +20,7 @@ export interface HttpRequest {
   jsonText?: string | Blob;
   token?: string;
   ifMatch?: string;
+  idempotencyKey?: string;
   tenantSlug?: string;
 }
 
@@ -115,6 +116,7 @@ export class HttpClient {
       jsonText,
       token,
       ifMatch,
+      idempotencyKey,
       tenantSlug,
     } = request;
     const headers: Record<string, string> = {};
@@ -124,6 +126,9 @@ export class HttpClient {
     // An empty tag must not turn a conditional write into an unconditional one.
     if (ifMatch !== undefined) {
       headers['If-Match'] = ifMatch;
+    }
+    if (idempotencyKey !== undefined) {
+      headers['Idempotency-Key'] = idempotencyKey;
     }
     if (tenantSlug !== undefined) {
       headers['X-Tenant-Slug'] = tenantSlug;

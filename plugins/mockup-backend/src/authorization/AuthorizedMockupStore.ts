@@ -49,7 +49,10 @@ export class AuthorizedMockupStore implements MockupStore {
     return this.#store.get(id, await this.#readable());
   }
 
-  async create(request: CreateMockupRequest, options: { owner: string }) {
+  async create(
+    request: CreateMockupRequest,
+    options: { owner: string; idempotencyKey?: string },
+  ) {
     await this.#assertMayCreate();
     return this.#store.create(request, options);
   }

@@ -144,7 +144,7 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
     const said = await reviewOf('viewer').createComment(
       mockupId,
       { text: 'Too wide' },
-      'user:default/viewer',
+      { author: 'user:default/viewer' },
     );
     const comment = { mockupId, id: said!.id };
     await expect(

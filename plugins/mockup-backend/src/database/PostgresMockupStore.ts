@@ -43,6 +43,7 @@ import {
 } from './columns';
 import { decodeVersionCursor, encodeCursor } from './cursor';
 import { applySearch, containing } from './filter';
+import { idOfAttempts } from './idOfAttempts';
 import { type ImportsUnderWay, MockupImport } from './MockupImport';
 import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';
@@ -114,15 +115,20 @@ export class PostgresMockupStore implements MockupStore {
     return row && withLatestVersion(row);
   }
 
-  async create(request: CreateMockupRequest, options: { owner: string }) {
-    const [row] = await this.#statements.query<MockupRow>(
-      statements.INSERT_MOCKUP,
-      {
-        name: request.name,
-        description: request.description ?? null,
-        owner: options.owner,
-      },
-    );
+  async create(
+    { name, description }: CreateMockupRequest,
+    options: { owner: string; idempotencyKey?: string },
+  ) {
+    const { owner, idempotencyKey } = options;
+    const about = [this.#statements.tenantId, owner, name, description];
+    const newId = idOfAttempts(idempotencyKey, about);
+    const values = { name, description: description ?? null, owner };
+    const [row] = await (newId === null
+      ? this.#statements.query<MockupRow>(statements.INSERT_MOCKUP, values)
+      : this.#statements.query<MockupRow>(statements.INSERT_MOCKUP_ONCE, {
+          ...values,
+          newId,
+        }));
     return { mockup: toMockup(row), revision: row.revision };
   }
 

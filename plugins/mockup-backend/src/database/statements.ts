@@ -60,11 +60,27 @@ export const SELECT_MOCKUP_EXISTS = `
   select from mockups
    where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed`;
 
-/** Bindings: `tenantId`, `name`, `description`, `owner`. */
-export const INSERT_MOCKUP = `
-  insert into mockups (tenant_id, name, description, owner)
-  values (:tenantId, :name, :description, :owner)
+const insertMockup = (id: string) => `
+  insert into mockups (id, tenant_id, name, description, owner)
+  values (${id}, :tenantId, :name, :description, :owner)
+  on conflict (id) do update set owner = mockups.owner
+   where mockups.tenant_id = :tenantId
   returning ${MOCKUP_COLUMNS}`;
+
+/** Bindings: `tenantId`, `name`, `description`, `owner`. */
+export const INSERT_MOCKUP = insertMockup('gen_random_uuid()');
+
+/**
+ * Creates a mockup, or returns the one that an earlier attempt has created, whose row it locks while
+ * it runs, as UPDATE_MOCKUP does. One in the trash keeps its id, so that it can be restored.
+ * Bindings: those of `INSERT_MOCKUP`, `newId`.
+ */
+export const INSERT_MOCKUP_ONCE = insertMockup(`
+    case when exists (
+        select from mockup_trash
+         where mockup_trash.tenant_id = :tenantId
+           and mockup_trash.id = cast(:newId as uuid))
+      then gen_random_uuid() else cast(:newId as uuid) end`);
 
 /**
  * Copies a mockup with its newest layout as a version by the copy's owner, or with all

@@ -25,7 +25,16 @@ describe.each(databases.eachSupportedId())('MockupClient on %s', id => {
   });
 
   it('reaches every operation of the plugin', async () => {
-    const created = await client.createMockup({ name: 'Checkout' }, alice);
+    const created = await client.createMockup(
+      { name: 'Checkout' },
+      { ...alice, idempotencyKey: 'one' },
+    );
+    expect(
+      await client.createMockup(
+        { name: 'Checkout' },
+        { ...alice, idempotencyKey: 'one' },
+      ),
+    ).toEqual(created);
     expect(created.mockup).toMatchObject({ name: 'Checkout', owner: ALICE });
     const mockupId = created.mockup.id;
 

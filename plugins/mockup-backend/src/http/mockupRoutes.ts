@@ -9,6 +9,7 @@ import {
 import type { Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
+import { parseIdempotencyKey } from './request/idempotencyKey';
 import { parseIfMatch } from './request/ifMatch';
 import { parseQuery } from './request/query';
 import { foundMockup } from './response/found';
@@ -28,10 +29,9 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
   router.post(
     '/mockups',
     operations.write('create-mockup', async ({ req, res, mockups, user }) => {
+      const options = { ...parseIdempotencyKey(req), owner: user };
       const request = await parseBody(req, res, createMockupRequestSchema);
-      const { mockup, revision } = await mockups.create(request, {
-        owner: user,
-      });
+      const { mockup, revision } = await mockups.create(request, options);
       setETag(res, revision);
       setLocation(req, res, mockup.id);
       res.status(201).json(mockup);

@@ -66,6 +66,70 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
     });
   });
 
+  describe('POST /mockups with an Idempotency-Key', () => {
+    beforeEach(() => backend.knex('mockup_trash').delete());
+
+    const attempt = async (
+      body: object = { name: 'Checkout' },
+      key = 'dialog 1',
+      by: 'alice' | 'bob' = 'alice',
+    ) => {
+      const request = backend[by].post('/mockups', body);
+      const response = await request.set('Idempotency-Key', key);
+      expect(response.status).toBe(201);
+      return response;
+    };
+    const idOf = async (...args: Parameters<typeof attempt>) =>
+      (await attempt(...args)).body.id;
+
+    it('creates one, however often it is sent, also at once', async () => {
+      const ids = await Promise.all(Array.from({ length: 5 }, () => idOf()));
+      expect(new Set(ids).size).toBe(1);
+      const { body: changed } = await backend.alice.patch(
+        `/mockups/${ids[0]}`,
+        {
+          name: 'Payment',
+        },
+      );
+      const again = await attempt();
+      expect(mockupSchema.parse(again.body)).toEqual(changed);
+      expect(await backend.knex('mockups')).toHaveLength(1);
+      const found = await backend.alice.get(`/mockups/${ids[0]}`);
+      expect(again.get('ETag')).toBe(found.get('ETag'));
+    });
+
+    it('creates another for another key, content or user', async () => {
+      const ids = [
+        await idOf(),
+        await idOf({ name: 'Checkout' }, 'dialog 2'),
+        await idOf({ name: 'Checkout', description: 'New' }),
+        await idOf({ name: 'Checkout' }, 'dialog 1', 'bob'),
+      ];
+      expect(new Set(ids).size).toBe(ids.length);
+    });
+
+    it('leaves one in the trash alone', async () => {
+      const trashed = await idOf();
+      await backend.alice.delete(`/mockups/${trashed}`);
+      expect(await idOf()).not.toBe(trashed);
+      const restored = await backend.alice.post(`/trash/${trashed}/restore`);
+      expect(restored.status).toBe(200);
+    });
+
+    it.each([
+      ['', 'got 0'],
+      ['k'.repeat(256), 'got 256'],
+    ])('refuses the key "%s" with 400', async (key, got) => {
+      const response = await backend.alice
+        .post('/mockups', { name: 'Checkout' })
+        .set('Idempotency-Key', key);
+      expect(response.status).toBe(400);
+      expect(response.body.error.message).toContain(
+        `The Idempotency-Key header must have 1 to 255 characters, ${got}`,
+      );
+    });
+  });
+
   describe('GET /mockups', () => {
     it('returns 100 mockups unless asked for another number', async () => {
       await backend.knex('mockups').insert(

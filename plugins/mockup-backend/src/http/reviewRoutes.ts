@@ -6,6 +6,7 @@ import {
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
+import { parseIdempotencyKey } from './request/idempotencyKey';
 import { foundMockup, foundVersion, missing } from './response/found';
 
 /** Adds the operations of reviews before publication. */
@@ -22,9 +23,10 @@ export function addReviewRoutes(router: Router, operations: Operations): void {
     operations.write(
       'create-comment',
       async ({ req, res, review, user, notifyMentioned }) => {
+        const options = { ...parseIdempotencyKey(req), author: user };
         const request = await parseBody(req, res, createCommentRequestSchema);
         const created = foundMockup(
-          await review.createComment(req.params.id, request, user),
+          await review.createComment(req.params.id, request, options),
           req,
         );
         await notifyMentioned(created);

@@ -48,11 +48,11 @@ export class AuthorizedReview {
   async createComment(
     mockupId: string,
     request: CreateCommentRequest,
-    author: string,
+    options: { author: string; idempotencyKey?: string },
   ): Promise<MockupComment | undefined> {
     const allowed = await this.#readable();
     const comment = await this.#store.createComment(mockupId, request, {
-      author,
+      ...options,
       allowed,
     });
     if (comment || !(await this.#store.hasMockup(mockupId, allowed))) {

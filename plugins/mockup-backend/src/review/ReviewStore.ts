@@ -7,6 +7,7 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { TenantStatements } from '../database/TenantStatements';
+import { idOfAttempts } from '../database/idOfAttempts';
 import * as statements from './statements';
 
 /** The mockups for which a caller has a permission; all if undefined. */
@@ -76,13 +77,16 @@ export class ReviewStore {
   async createComment(
     mockupId: string,
     { text, item }: CreateCommentRequest,
-    { author, allowed }: { author: string; allowed: Allowed },
+    options: { author: string; idempotencyKey?: string; allowed: Allowed },
   ): Promise<MockupComment | undefined> {
+    const { author, idempotencyKey, allowed } = options;
+    const about = [this.#statements.tenantId, author, mockupId, text, item];
     const [row] = await this.#statements.ofMockupsInTurn<CommentRow>(
       // Otherwise comments that are made at once would count the same others.
       `mockup comments ${mockupId.toLowerCase()}`,
       statements.INSERT_COMMENT,
       {
+        newId: idOfAttempts(idempotencyKey, about),
         mockupId,
         text,
         item: item ?? null,

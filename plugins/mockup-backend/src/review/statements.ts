@@ -30,9 +30,10 @@ export const SELECT_COMMENTS = `
    order by mockup_comments.created_at, mockup_comments.id`;
 
 /**
- * Adds a comment to a mockup with fewer than `most` comments. Locks the mockup against deletion
- * (FOR KEY SHARE), so that no comment is added to a deleted mockup. Bindings: those of a
- * mockup, `item`, `text`, `author`, `most`.
+ * Adds a comment to a mockup with fewer than `most` comments, or returns the one that an earlier
+ * attempt has added, whose row it locks while it runs. Locks the mockup against deletion (FOR KEY SHARE), so that no
+ * comment is added to a deleted mockup. Bindings: those of a mockup, `newId` (null for a random
+ * one), `item`, `text`, `author`, `most`.
  */
 export const INSERT_COMMENT = `
   with mockup as (
@@ -40,12 +41,16 @@ export const INSERT_COMMENT = `
        for key share
   )
   insert into mockup_comments
-    (tenant_id, mockup_id, item, text, author, created_at)
-  select mockup.tenant_id, mockup.id, :item, :text, :author, ${NOW}
+    (tenant_id, id, mockup_id, item, text, author, created_at)
+  select mockup.tenant_id, coalesce(cast(:newId as uuid), gen_random_uuid()),
+         mockup.id, :item, :text, :author, ${NOW}
     from mockup
    where (select count(*) from mockup_comments
            where mockup_comments.tenant_id = :tenantId
-             and mockup_comments.mockup_id = :mockupId) < :most
+             and mockup_comments.mockup_id = :mockupId
+             and mockup_comments.id is distinct from cast(:newId as uuid)) < :most
+  on conflict (id) do update set author = mockup_comments.author
+   where mockup_comments.tenant_id = :tenantId
   returning ${COMMENT_COLUMNS}`;
 
 /** Selects a comment on an allowed mockup. Bindings: those of a mockup, `id`. */

@@ -38,6 +38,19 @@ export interface MockupRequestOptions {
 }
 
 /**
+ * Options of calls that create something.
+ *
+ * @public
+ */
+export interface MockupCreateOptions extends MockupRequestOptions {
+  /**
+   * Any text of 1 to 255 characters, the same for each attempt. An attempt after one whose answer
+   * was lost gets what that has created.
+   */
+  idempotencyKey?: string;
+}
+
+/**
  * Options of calls that change a mockup.
  *
  * @public
@@ -105,7 +118,7 @@ export class MockupClient {
   /** Creates a mockup that the caller owns. */
   createMockup(
     request: CreateMockupRequest,
-    options?: MockupRequestOptions,
+    options?: MockupCreateOptions,
   ): Promise<{ mockup: Mockup; etag: string }> {
     return this.#mockup('POST', '/mockups', request, options);
   }
@@ -349,7 +362,7 @@ export class MockupClient {
   createComment(
     mockupId: string,
     request: CreateCommentRequest,
-    options?: MockupRequestOptions,
+    options?: MockupCreateOptions,
   ): Promise<MockupComment> {
     return this.#http.send(
       'POST',

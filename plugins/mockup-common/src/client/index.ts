@@ -1,6 +1,7 @@
 export {
   type MockupApi,
   MockupClient,
+  type MockupCreateOptions,
   type MockupRequestOptions,
   type MockupWriteOptions,
 } from './MockupClient';

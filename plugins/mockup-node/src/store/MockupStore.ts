@@ -153,10 +153,13 @@ export interface MockupStore {
     options?: MockupReadOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; revision: string } | undefined>;
 
-  /** Creates a mockup. `owner` has the form `user:<namespace>/<name>`. */
+  /**
+   * Creates a mockup. `owner` has the form `user:<namespace>/<name>`. Of calls with the same
+   * `idempotencyKey`, owner and request, the first creates, and the others return that mockup.
+   */
   create(
     request: CreateMockupRequest,
-    options: { owner: string },
+    options: { owner: string; idempotencyKey?: string },
   ): Promise<{ mockup: Mockup; revision: string }>;
 
   /**

@@ -145,10 +145,26 @@ describe('creating a mockup', () => {
       within(dialog).getByRole('button', { name: 'Create' }),
     );
     await waitFor(() => expect(dialog).not.toBeInTheDocument());
-    expect(api.createMockup).toHaveBeenCalledWith({
-      name: 'Team page',
-      description: 'For all',
-    });
+    expect(api.createMockup.mock.calls.map(([request]) => request)).toEqual([
+      { name: 'Team page', description: 'For all' },
+    ]);
+  });
+
+  it('creates the same one again where the answer was lost', async () => {
+    const api = mockApi();
+    await render(api);
+    api.createMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    const { dialog } = await create('Team page');
+    await within(dialog).findByRole('alert');
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: 'Create' }),
+    );
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+    const [first, second] = api.createMockup.mock.calls.map(
+      ([, options]) => options?.idempotencyKey,
+    );
+    expect(first).toEqual(expect.any(String));
+    expect(second).toBe(first);
   });
 });
 

@@ -1,7 +1,8 @@
 import { useApi } from '@backstage/frontend-plugin-api';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
-import { useRef } from 'react';
+import { useRef, useState } from 'react';
 import { mockupApiRef } from '../api';
+import { newIdempotencyKey } from '../idempotencyKey';
 
 /**
  * Creates a mockup with a first version, if a layout is given. Where that fails, it is tried again for
@@ -9,6 +10,7 @@ import { mockupApiRef } from '../api';
  */
 export function useNewMockup() {
   const api = useApi(mockupApiRef);
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const created = useRef<{ id: string; name: string; description: string }>();
   return {
     /** The id of the mockup, once it is there. */
@@ -21,10 +23,10 @@ export function useNewMockup() {
       const before = created.current;
       let id = before?.id;
       if (id === undefined) {
-        const { mockup } = await api.createMockup({
-          name,
-          ...(description && { description }),
-        });
+        const { mockup } = await api.createMockup(
+          { name, ...(description && { description }) },
+          { idempotencyKey },
+        );
         id = mockup.id;
       } else if (before?.name !== name || before.description !== description) {
         await api.updateMockup(id, { name, description: description || null });

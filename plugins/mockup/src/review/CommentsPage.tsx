@@ -27,6 +27,7 @@ import { mockupApiRef } from '../api';
 import { LayoutView } from '../components/LayoutView';
 import { useWords } from '../history/difference/useWords';
 import { HistoryFrame, type ReadMockup } from '../history/HistoryFrame';
+import { newIdempotencyKey } from '../idempotencyKey';
 import { commentsRouteRef, mockupRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { CommentForm } from './CommentForm';
@@ -72,6 +73,7 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   const [comments, setComments] = useState(props.loaded);
   /** The item that is commented on; the whole where there is none. */
   const [chosen, setChosen] = useState<string>();
+  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   const [said, setSaid] = useState('');
   const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
   const { isPending, isPendingOf, failure, run } = useTask();
@@ -101,10 +103,12 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   };
   const say = (text: string) =>
     attempt(t('review.failedTo.say'), t('review.said'), async () => {
-      const comment = await api.createComment(mockup.id, {
-        text,
-        ...(chosen !== undefined && { item: chosen }),
-      });
+      const comment = await api.createComment(
+        mockup.id,
+        { text, ...(chosen !== undefined && { item: chosen }) },
+        { idempotencyKey },
+      );
+      setIdempotencyKey(newIdempotencyKey());
       return before => [...before, comment];
     });
   const resolve = ({ id }: MockupComment, resolved: boolean) =>

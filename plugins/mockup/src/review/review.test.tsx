@@ -10,6 +10,7 @@ import type {
   CreateCommentRequest,
   MockupApi,
   MockupComment,
+  MockupCreateOptions,
   ReadyVersion,
 } from 'backstage-plugin-mockup-common';
 import { Route, Routes } from 'react-router-dom';
@@ -65,7 +66,11 @@ class Backend {
     listPagesOf: async () => [],
     listComments: async () => this.comments,
     createComment: jest.fn(
-      async (_: string, request: CreateCommentRequest) => ({
+      async (
+        _: string,
+        request: CreateCommentRequest,
+        _options?: MockupCreateOptions,
+      ) => ({
         ...request,
         id: `new ${request.text}`,
         mockupId: this.mockup.id,
@@ -205,6 +210,28 @@ describe('the comments of a mockup', () => {
     await userEvent.click(within(dialog).getByRole('button', { name: 'Stay' }));
     expect(field).toHaveValue('Too wide, and too high');
     expect(backend.api.createComment).toHaveBeenCalledTimes(1);
+  });
+
+  it('are said again as the same one where the answer was lost, and then as another', async () => {
+    const backend = new Backend();
+    await backend.renderComments();
+    const field = await screen.findByRole('textbox', { name: /^Comment/ });
+    await userEvent.type(field, 'Too wide');
+    const { createComment } = backend.api;
+    createComment.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await userEvent.click(await button('Comment'));
+    await screen.findByRole('alert');
+    await userEvent.click(await button('Comment'));
+    await screen.findByText('Your comment is saved.');
+    await userEvent.type(field, 'Too wide');
+    await userEvent.click(await button('Comment'));
+    await waitFor(() => expect(createComment).toHaveBeenCalledTimes(3));
+    const [first, second, other] = createComment.mock.calls.map(
+      ([, , options]) => options?.idempotencyKey,
+    );
+    expect(first).toEqual(expect.any(String));
+    expect(second).toBe(first);
+    expect(other).not.toBe(first);
   });
 
   it('are said on a phone too, of items that stand one below the other', async () => {
