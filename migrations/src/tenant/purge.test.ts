@@ -15,6 +15,7 @@ import { givePartition } from '../partitions/move';
 import type { Clones } from '../resumption/__testUtils__/Clones';
 import { removeFolder } from './documents';
 import { purgeTenant } from './purge';
+import { searchTraces } from './traces';
 import { HEX } from './__testUtils__/plugins';
 import {
   EVERY,
@@ -299,6 +300,31 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
       elsewhere: [`rm -r ${documents}`],
     });
     await expect(leftOf(name, TEAM)).resolves.toEqual([]);
+  });
+
+  it('searches on where a table goes that it would read', async () => {
+    const name = await clones.clone(template);
+    await clones.migrate(name, async ({ context: { executor } }) => {
+      const reading = (schema: string) => ({
+        ...executor,
+        read: async <Row>(sql: string) => {
+          if (schema === 'plugins') {
+            await query(name, 'drop table if exists plugins.notes');
+          }
+          return executor.read<Row>(sql);
+        },
+      });
+      const subject = { tenantId: TEAM, schema: 'tenancy' };
+      const found = await searchTraces(
+        { database: name, executor },
+        subject,
+        reading,
+      );
+      const places = found.left.map(({ place }) => place);
+      expect(places).toContain('plugins.mockups.tenant_id');
+      expect(places).toContain('tenancy.tenants.tenant_id');
+      expect(found.unread).toEqual([]);
+    });
   });
 
   it('lets others go on while it waits for rows that are locked', async () => {

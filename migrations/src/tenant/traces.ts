@@ -30,6 +30,7 @@ interface SearchedTable {
 const KEPT = ['tenant_audit', RETIRED_TABLE];
 
 const INSUFFICIENT_PRIVILEGE = '42501';
+const UNDEFINED_TABLE = '42P01';
 
 const OBJECTS = `
   select format('schema %I', nspname) as place from pg_namespace
@@ -77,13 +78,16 @@ export async function searchTraces(
         traces.left.push({ database, place, rows: counts[column] });
       }
     } catch (error) {
-      if (
-        !(error instanceof DatabaseError) ||
-        error.code !== INSUFFICIENT_PRIVILEGE
-      ) {
-        throw error;
+      switch (error instanceof DatabaseError ? error.code : undefined) {
+        case INSUFFICIENT_PRIVILEGE:
+          traces.unread.push({ database, place: where });
+          break;
+        case UNDEFINED_TABLE:
+          // It has gone since, as with an upgrade of another tenant's engine.
+          break;
+        default:
+          throw error;
       }
-      traces.unread.push({ database, place: where });
     }
   }
   return traces;
