@@ -121,6 +121,20 @@ describe('wrong usage', () => {
     expect(stderr).toContain(expected);
     expect(stderr).not.toContain('hush');
   });
+
+  it('is told in JSON, too', async () => {
+    const { exitCode, stdout } = await runWithoutDatabase(
+      ...['tenant', 'purge', '--json', '--url=postgres://u:hush@h', '--all'],
+    );
+    expect(exitCode).toBe(EXIT_CODES.usage);
+    expect(JSON.parse(stdout)).toEqual({
+      error: {
+        name: 'UsageError',
+        message: "unknown option '--all'",
+        exitCode: EXIT_CODES.usage,
+      },
+    });
+  });
 });
 
 describe.each(databases.eachSupportedId().slice(-1))('connecting to %s', id => {

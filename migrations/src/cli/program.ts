@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { readFileSync } from 'node:fs';
-import { EXIT_CODES } from '../errors';
+import { EXIT_CODES, UsageError } from '../errors';
 import { operatorCommand, usageOfCommands } from '../operatorCommand';
 import type { OperatorCommandName } from '../operatorCommand';
 import { adopt, unadopt } from './commands/adopt';
@@ -17,6 +17,7 @@ import {
   doctorOptions,
   runDoctor,
 } from './commands/doctor';
+import { explainFailure } from './failures';
 import { commonOptions, maxPauseOption } from './options';
 import type { CommandOptions } from './options';
 import { redact } from './output';
@@ -79,7 +80,15 @@ export async function main(argv: string[], streams: Streams): Promise<number> {
       throw error;
     }
     // Commander has told the operator.
-    return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.usage;
+    if (error.exitCode === 0) {
+      return EXIT_CODES.done;
+    }
+    if (argv.includes('--json')) {
+      const message = redact(error.message.replace(/^error: /, ''));
+      const document = { error: explainFailure(new UsageError(message)) };
+      streams.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
+    }
+    return EXIT_CODES.usage;
   }
 }
 
