@@ -1,7 +1,7 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StepContext } from '../engine/Step';
-import { EXIT_CODES, MigrationError } from '../errors';
+import { CancelledError, EXIT_CODES, MigrationError } from '../errors';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { explainWrite } from './archive';
 import { exportTenant } from './export';
@@ -18,7 +18,7 @@ const ABANDONED_MS = 3_600_000;
  * fails keeps its files, and the others are exported.
  *
  * @returns the files that it has written
- * @throws {@link MigrationError} at the end, if one has failed
+ * @throws {@link MigrationError} at the end, if one has failed; {@link CancelledError} at once
  */
 export async function exportAll(
   context: StepContext,
@@ -43,6 +43,9 @@ export async function exportAll(
       written.push(file);
       await removeOld(folder, slug, keep);
     } catch (error) {
+      if (error instanceof CancelledError) {
+        throw error;
+      }
       failures.push(
         `${slug}: ${error instanceof Error ? error.message : error}`,
       );

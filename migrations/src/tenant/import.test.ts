@@ -290,6 +290,12 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     ['a slug that is taken', undefined, async () => file, 'is taken'],
     ['a slug that is none', 'No slug', async () => file, `can't be one`],
     [
+      'an empty file',
+      'new',
+      () => changed(() => Buffer.alloc(0)),
+      'is damaged: unexpected end of file',
+    ],
+    [
       'a file that is cut off',
       'new',
       () => changed(bytes => bytes.subarray(0, bytes.length - 100)),
@@ -701,6 +707,35 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         whole.get(slug)!,
       );
     }
+  });
+
+  it('of all tenants end where they are cancelled', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+    const to = join(folder, 'cancelled');
+    await withClient({ ...connection, database: name }, async holder => {
+      await holder.query(`begin; lock table tenant_${HEX}.states`);
+      const running = runInProcess(
+        { ...connection, database: name },
+        ...['tenant', 'export', '--all', '--to', to],
+      );
+      await waitUntil('the statement that is cancelled', async () => {
+        const cancelled = await query(
+          name,
+          `select pg_cancel_backend(pid) from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return cancelled.length;
+      });
+      await expect(running).resolves.toMatchObject({
+        exitCode: 9,
+        stderr: expect.stringContaining('was cancelled in the database'),
+      });
+    });
+    expect(await readdir(to)).toEqual([]);
   });
 
   it('are written of all tenants, of which so many are kept', async () => {
