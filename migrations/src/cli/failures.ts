@@ -10,6 +10,7 @@ export interface Failure {
 
 /** Where PostgreSQL gives no hint. */
 const ADVICE: Record<string, string | undefined> = {
+  23503: 'Delete the rows that refer to it, and run the same command again.',
   42501: 'Connect as the owner of what it names, or as a superuser.',
 };
 

@@ -302,6 +302,24 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     await expect(leftOf(name, TEAM)).resolves.toEqual([]);
   });
 
+  it('says what to do with rows of others that refer to the tenant', async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `create table public.bills (tenant uuid references tenancy.tenants);
+       insert into public.bills values ('${TEAM}')`,
+    );
+    const { exitCode, stderr } = await run(name, 'my-team', '--yes');
+    expect(stderr).toMatch(
+      /"bills"[^]*\nHint: Delete the rows that refer to it, and run the same command again\.\n$/,
+    );
+    expect(exitCode).toBe(1);
+    await query(name, 'delete from public.bills');
+    await expect(run(name, 'my-team', '--yes')).resolves.toMatchObject({
+      exitCode: 0,
+    });
+  });
+
   it('searches on where a table goes that it would read', async () => {
     const name = await clones.clone(template);
     await clones.migrate(name, async ({ context: { executor } }) => {
