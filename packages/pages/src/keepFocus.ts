@@ -3,18 +3,19 @@
  * lose the focus. It gets that back, or another button beside it does, or what is around it.
  */
 export function keepFocus({ target }: { target: Element }): void {
-  const around = elementsAround(target);
+  const group = target.parentElement;
+  const places = placesOf(target);
   requestAnimationFrame(() => {
     if (!isFocusLost()) {
       return;
     }
-    const button = [target, ...(around[0]?.querySelectorAll('button') ?? [])]
+    const button = [target, ...(group?.querySelectorAll('button') ?? [])]
       .filter((each): each is HTMLElement => each instanceof HTMLElement)
       .find(each => each.isConnected && !each.matches(':disabled'));
     if (button) {
       button.focus();
     } else {
-      focusNearest(around);
+      focusNearest(places);
     }
   });
 }
@@ -22,10 +23,10 @@ export function keepFocus({ target }: { target: Element }): void {
 /** Call it before an element is removed: where that had the focus, what is around it gets it. */
 export function passFocusOn(element: Element): void {
   if (element.contains(document.activeElement)) {
-    const around = elementsAround(element);
+    const places = placesOf(element);
     requestAnimationFrame(() => {
       if (isFocusLost()) {
-        focusNearest(around);
+        focusNearest(places);
       }
     });
   }
@@ -36,19 +37,42 @@ function isFocusLost(): boolean {
   return activeElement === body || activeElement?.matches(':disabled') === true;
 }
 
-/** The nearest first. */
-function elementsAround({ parentElement }: Element): HTMLElement[] {
-  return parentElement ? [parentElement, ...elementsAround(parentElement)] : [];
+/** An element around another one, and at which of its children that is. */
+interface Place {
+  around: Element;
+  index: number;
 }
 
-/** The first that is still there. Tab goes on from it, to what it has. */
-function focusNearest(around: HTMLElement[]): void {
-  const place = around.find(each => each.isConnected);
-  if (place && !place.hasAttribute('tabindex')) {
-    place.tabIndex = -1;
-    const forget = () => place.removeAttribute('tabindex');
-    // Otherwise a click on any text in it would give it the focus.
-    place.addEventListener('blur', forget, { once: true });
+/** The nearest first. */
+function placesOf(element: Element): Place[] {
+  const { parentElement: around } = element;
+  return around
+    ? [
+        { around, index: [...around.children].indexOf(element) },
+        ...placesOf(around),
+      ]
+    : [];
+}
+
+/**
+ * Gives the focus to the nearest around what is gone, or where that is gone, too, to what has come
+ * there. Tab goes on from it, to what it has.
+ */
+function focusNearest(places: Place[]): void {
+  const nearest = places.findIndex(({ around }) => around.isConnected);
+  if (nearest < 0) {
+    return;
   }
-  place?.focus({ preventScroll: true });
+  const { around, index } = places[nearest];
+  const element = (nearest > 0 && around.children[index]) || around;
+  if (!(element instanceof HTMLElement)) {
+    return;
+  }
+  if (!element.hasAttribute('tabindex')) {
+    element.tabIndex = -1;
+    const forget = () => element.removeAttribute('tabindex');
+    // Otherwise a click on any text in it would give it the focus.
+    element.addEventListener('blur', forget, { once: true });
+  }
+  element.focus({ preventScroll: true });
 }

@@ -156,7 +156,7 @@ describe('what is removed', () => {
 });
 
 describe('the focus', () => {
-  it('is at the list whose entry a button has removed', async () => {
+  it('is at what has come where a button has removed its entry, and then at the list', async () => {
     function List() {
       const [items, setItems] = useState(['One', 'Two']);
       return (
@@ -178,8 +178,10 @@ describe('the focus', () => {
     }
     await renderInTestApp(<List />);
     press('One');
+    await waitFor(() => expect(screen.getByRole('listitem')).toHaveFocus());
+    expect(focused()).toContainElement(button('Two'));
+    press('Two');
     await waitFor(() => expect(screen.getByRole('list')).toHaveFocus());
-    expect(button('Two')).toBeVisible();
   });
 
   it('is at the end of a list whose last page was read', async () => {
