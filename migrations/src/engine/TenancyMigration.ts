@@ -284,10 +284,13 @@ export class TenancyMigration {
     await requireRegistry(this.context);
     const [missing] = await this.missingMigrations(this.home);
     if (missing) {
+      const [{ database }] = await this.context.executor.read<{
+        database: string;
+      }>('select current_database() as database');
       throw new RefusedError(
-        `The database lacks tables of this version, or columns. Run "${operatorCommand(
+        `The database "${database}" lacks tables of this version, or columns. Run "${operatorCommand(
           'upgrade',
-        )}" first.`,
+        )}" on it first.`,
       );
     }
   }

@@ -446,6 +446,27 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     expect(exitCode).toBe(2);
   });
 
+  it('names the database that lacks tables of this version', async () => {
+    const to = await clones.clone(empty);
+    await query(
+      to,
+      `delete from tenancy.tenancy_migrations where name like '%retired_slugs';
+       drop table tenancy.retired_slugs`,
+    );
+    await expect(
+      runInProcess(
+        { ...connection, database: full },
+        ...['tenant', 'move', 'my-team'],
+        ...['--to-url', urlOf({ ...connection, database: to })],
+      ),
+    ).resolves.toMatchObject({
+      exitCode: 3,
+      stderr: expect.stringMatching(
+        new RegExp(`^Error: The database "${to}" lacks tables .* on it first`),
+      ),
+    });
+  });
+
   it('goes on from wherever it was killed', async () => {
     const whole = await pair();
     const sent = await clones.count([whole.from, whole.to], movePair);
