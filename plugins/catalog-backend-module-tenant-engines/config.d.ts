@@ -114,7 +114,7 @@ export interface Config {
         /** Lists and maps inside each other; 100 by default. */
         maxDepth?: number;
         /**
-         * Bytes of an entity as JSON, with the files that it includes by placeholders; 1048576 by
+         * Bytes of an entity as JSON, with the files that it includes by placeholders; 5242880 by
          * default. Also of those that code hands over or a module brings.
          */
         maxEntityBytes?: number;

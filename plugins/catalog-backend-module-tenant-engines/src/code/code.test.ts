@@ -226,7 +226,7 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
 
   it('has an error at an entity that is too large, which is not stored, and serves the others', async () => {
     const large = provided('large');
-    large.entity.metadata.title = 'x'.repeat(2_000_000);
+    large.entity.metadata.title = 'x'.repeat(6_000_000);
     const small = provided('small');
     await worker.engines.applyMutation(tenants.idOf('earlier'), {
       type: 'delta',
@@ -245,7 +245,7 @@ describe.each(databases.eachSupportedId())('code on %s', id => {
       return sourceErrors.some(
         ({ entityRef, message }) =>
           entityRef === 'component:default/large' &&
-          /^The entity has 2,000,\d{3} bytes as JSON, more than 1,048,576, /.test(
+          /^The entity has 6,000,\d{3} bytes as JSON, more than 5,242,880, /.test(
             message,
           ),
       );

@@ -25,7 +25,7 @@ export const DEFAULT_BOUNDS: SourceBounds = {
   maxEntities: 1_000,
   maxValues: 10_000,
   maxDepth: 100,
-  maxEntityBytes: 1024 * 1024,
+  maxEntityBytes: 5 * 1024 * 1024,
   timeoutMs: 30_000,
 };
 

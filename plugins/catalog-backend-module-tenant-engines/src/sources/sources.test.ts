@@ -207,7 +207,11 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
       {
         config: {
           backend: { reading: { allow: [{ host: source.host }] } },
-          tenancy: { engines: { sources: { timeout: { seconds: 5 } } } },
+          tenancy: {
+            engines: {
+              sources: { timeout: { seconds: 5 }, maxEntityBytes: MIB },
+            },
+          },
         },
         features: [recordWarnings(logged)],
         modules: [throwingReader],
