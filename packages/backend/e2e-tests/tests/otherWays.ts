@@ -114,6 +114,17 @@ export function testPhone(): void {
       await visitor.expectNoSidewaysScroll();
     });
 
+    inBrowser('a long dialog has its buttons in sight', async ({ visit }) => {
+      const height = 600;
+      const visitor = await visit({ as: 'guest', ...PHONE, height });
+      const { page } = visitor;
+      await visitor.open('/tenants/acme');
+      await page.getByRole('button', { name: 'Edit name and limits' }).click();
+      const save = page.getByRole('button', { name: 'Save' });
+      const place = (await save.boundingBox())!;
+      expect(place.y + place.height).toBeLessThanOrEqual(height);
+    });
+
     inBrowser.each<[string]>([
       ['/'],
       ['/tenants'],
