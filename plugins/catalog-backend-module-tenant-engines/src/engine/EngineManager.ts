@@ -423,6 +423,8 @@ export class EngineManager {
           // Errors of sources are events, which only this module logs.
           catalogLogs,
           ...features,
+        ],
+        required: [
           ...configs.features(tenant),
           events.featureOf(tenant.tenantId),
           memberEntities.feature,

@@ -1,5 +1,6 @@
 import {
   type Backend,
+  BackendStartupError,
   createSpecializedBackend,
 } from '@backstage/backend-app-api';
 import {
@@ -38,6 +39,10 @@ interface TenantEngineOptions {
   database: SchemaDatabase;
   /** A plugin, its modules, and factories of services. */
   features: EngineFeature[];
+  /**
+   * Modules without which the engine does not run, also if `backend.startup` lets modules fail.
+   */
+  required?: EngineFeature[];
   logger: RootLoggerService;
   /** The services of the same plugin in the outer backend. */
   services: PluginServices;
@@ -69,6 +74,7 @@ export class TenantEngine {
   readonly sources?: CodeSources;
   readonly #backend: Backend;
   readonly #database: SchemaDatabase;
+  readonly #required: EngineFeature[];
   /** The WebSockets of the plugin, by their path below that of the plugin. */
   readonly #upgrades = new Map<string, HttpRouterServiceWebSocketHandler>();
   readonly #sockets = new Set<Duplex>();
@@ -94,12 +100,25 @@ export class TenantEngine {
       signal.throwIfAborted();
       engine = new TenantEngine(options);
       const backend = engine.#backend;
-      await Promise.race([
+      const { result } = await Promise.race([
         background === 'everything'
           ? work.start(() => within(() => backend.start()))
           : backend.start(),
         rejectionOf(signal),
       ]);
+      const required = new Set(await namesOf(engine.#required));
+      // Where `backend.startup` lets them fail, the start succeeds without them.
+      const isIncomplete = result.plugins.some(
+        ({ failure, modules, pluginId }) =>
+          failure ??
+          modules.some(
+            module =>
+              module.failure && required.has(`${pluginId} ${module.moduleId}`),
+          ),
+      );
+      if (isIncomplete) {
+        throw new BackendStartupError(result);
+      }
       return engine;
     } catch (error) {
       options.database.close();
@@ -121,8 +140,9 @@ export class TenantEngine {
   private constructor(options: TenantEngineOptions) {
     const { config, database, features, logger, services, tenant, work } =
       options;
-    const { migrates = false, sources, within } = options;
+    const { migrates = false, required = [], sources, within } = options;
     this.sources = sources;
+    this.#required = [...required, ...(sources ? [sources.feature] : [])];
     this.#database = database;
     this.#backend = createSpecializedBackend({
       defaultServiceFactories: createServices({
@@ -142,7 +162,7 @@ export class TenantEngine {
         work,
       }),
     });
-    [...features, ...(sources ? [sources.feature] : [])].forEach(feature =>
+    [...features, ...this.#required].forEach(feature =>
       this.#backend.add(feature),
     );
   }

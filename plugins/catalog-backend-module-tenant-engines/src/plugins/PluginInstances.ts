@@ -318,8 +318,8 @@ export class PluginInstances {
           tenant,
           config,
           database: pool.forSchema(schemas.nameOf(tenant.tenantId)),
-          features: [
-            ...features,
+          features,
+          required: [
             ...configs.featuresOfInstance(tenant, plugin, logger),
             events.featureOf(tenant.tenantId),
           ],
