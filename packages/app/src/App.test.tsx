@@ -260,6 +260,28 @@ describe('signing in', () => {
     await firstPage();
   });
 
+  it('leaves the focus on the button while it waits', async () => {
+    configure({ providers: GUESTS });
+    let refuse = () => {};
+    answers.set(
+      `${AUTH}/peter/refresh`,
+      () =>
+        new Promise(resolve => {
+          refuse = () => resolve(Response.json({ error: {} }, { status: 404 }));
+        }),
+    );
+    render(createPortalApp().createRoot());
+    const own = await button('Peter, of Initech');
+    const other = await button('Anna, of Acme');
+    await userEvent.click(own);
+    expect(other).toBeDisabled();
+    // A browser takes the focus from what is disabled.
+    expect(own).toBeEnabled();
+    refuse();
+    await waitFor(() => expect(other).toBeEnabled());
+    expect(own).toHaveFocus();
+  });
+
   it('renews a token that is about to expire', async () => {
     configure({ providers: GUESTS });
     answer('guest/refresh', session('guest', 60));

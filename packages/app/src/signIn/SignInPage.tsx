@@ -75,7 +75,8 @@ export function SignInPage({
         key={provider.id}
         id={provider.id}
         isPending={state.pending === provider.id}
-        isDisabled={state.pending !== undefined}
+        // Disabled, the own one would lose the focus.
+        isDisabled={![undefined, provider.id].includes(state.pending)}
         onPress={() => signIn(provider)}
       />
     ));
