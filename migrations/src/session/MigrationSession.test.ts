@@ -30,6 +30,8 @@ const HOSTILE: Record<string, string> = {
   idle_session_timeout: '1000',
   idle_in_transaction_session_timeout: '1000',
   transaction_timeout: '1000',
+  // That of the database: no partitioned table can be created with it.
+  default_tablespace: 'pg_default',
   session_replication_role: 'replica',
 };
 // Nothing that commands read is XML, and warnings about a way to write texts do no harm.

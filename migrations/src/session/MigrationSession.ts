@@ -51,6 +51,13 @@ const HIDDEN_TABLES = `select c.relname as name from pg_class c
     and ${hidesRows('c')}
   order by 1`;
 
+// PostgreSQL creates no partitioned table where this names the tablespace that it would take
+// anyway. Another one stays: the tables are to stand there.
+const OWN_TABLESPACE = `select pg_catalog.set_config('default_tablespace', '', false)
+  from pg_catalog.pg_database d join pg_catalog.pg_tablespace t on t.oid = d.dattablespace
+ where d.datname = pg_catalog.current_database()
+   and t.spcname = pg_catalog.current_setting('default_tablespace')`;
+
 // The server notices within a second that the client was killed, also during a statement,
 // and releases the operator's lock.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
@@ -106,6 +113,7 @@ export class MigrationSession {
   static settings(schema: string): string {
     return [
       sessionSettings(SETTINGS, CONDITIONAL),
+      OWN_TABLESPACE,
       // This schema alone: a missing name must not resolve to a table of Backstage's own
       // catalog in `public`.
       `set search_path = ${escapeIdentifier(schema)}`,
