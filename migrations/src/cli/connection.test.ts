@@ -2,11 +2,16 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTestDatabases, withClient } from '@internal/postgres/testUtils';
+import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runCli } from './__testUtils__/runCli';
-import { connectionFromConfig, resolveDestination } from './connection';
+import {
+  connectionFromConfig,
+  resolveConnection,
+  resolveDestination,
+} from './connection';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -115,4 +120,28 @@ it('names the options of the destination where that is what is wrong', async () 
       'Give the files with --to-config, or a URL in the environment variable MIGRATION_TO_URL.',
     );
   }
+});
+
+describe('a URL', () => {
+  it('may have an IPv6 address', async () => {
+    const { config } = await resolveConnection({
+      url: 'postgresql://ann:p%40ss@[2001:db8::1]:5433/catalog?options=-c%20role%3Downers',
+    });
+    expect(new Client(config)).toMatchObject({
+      ...{ host: '2001:db8::1', port: 5433, user: 'ann', password: 'p@ss' },
+      database: 'catalog',
+      connectionParameters: { options: '-c role=owners' },
+    });
+  });
+
+  it('that names a file which cannot be read is told so', async () => {
+    const certificate = join(folder, 'missing.crt');
+    await expect(
+      resolveConnection({
+        url: `postgresql://ann:secret@localhost/catalog?sslcert=${certificate}`,
+      }),
+    ).rejects.toThrow(
+      `--url names a file that can't be read: ENOENT, '${certificate}'.`,
+    );
+  });
 });

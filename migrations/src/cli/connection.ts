@@ -75,11 +75,22 @@ function connectionFromUrl(url: string, source: string): Connection {
   let client: Client;
   try {
     client = new Client(config);
-  } catch {
+  } catch (error) {
     // Not the parser's message, which may contain the password.
-    throw invalid(source);
+    const { path, code } = error as NodeJS.ErrnoException;
+    throw path === undefined
+      ? invalid(source)
+      : new UsageError(
+          `${source} names a file that can't be read: ${code}, '${path}'.`,
+        );
   }
-  const { password } = client;
+  const { host, password } = client;
+  // With its brackets, an IPv6 address would be looked up as a name.
+  if (/^\[.*\]$/.test(host)) {
+    const parsed = new URL(url);
+    parsed.searchParams.set('host', host.slice(1, -1));
+    config.connectionString = parsed.href;
+  }
   return {
     config,
     secrets: new Set(typeof password === 'string' ? [password] : []),
