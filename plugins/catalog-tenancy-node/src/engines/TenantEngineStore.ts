@@ -78,15 +78,20 @@ export class TenantEngineStore {
    * `TenantEngines.validateConfig` first: this method does not check the content.
    *
    * @param options - `by`: the user or service that makes the change; `ifRevisionIn`: the
-   * required {@link configRevisionOf | revision} of the current configuration
+   * required {@link configRevisionOf | revision} of the current configuration; `whileAdmin`: as
+   * of `TenantMemberStore.put`
    * @throws `InputError` for text that PostgreSQL cannot store; `NotFoundError` as in `get`;
    * `ConflictError` for the default tenant; `PreconditionFailedError` if the current revision
-   * is not in `ifRevisionIn`
+   * is not in `ifRevisionIn`; `NotAllowedError` by `whileAdmin`
    */
   async putConfig(
     tenantSlug: string,
     config: JsonObject,
-    options: { by: string; ifRevisionIn?: readonly string[] },
+    options: {
+      by: string;
+      ifRevisionIn?: readonly string[];
+      whileAdmin?: readonly string[];
+    },
   ): Promise<TenantEngineRecord> {
     refuseUnstorable(config);
     return this.#change(
@@ -111,6 +116,7 @@ export class TenantEngineStore {
         });
         return findEngine(change);
       },
+      options,
     );
   }
 
@@ -166,6 +172,7 @@ export class TenantEngineStore {
     reason: string,
     tenant_slug: string,
     work: (change: TenantChange) => Promise<T>,
+    { whileAdmin }: { whileAdmin?: readonly string[] } = {},
   ): Promise<T> {
     return changeTenant(
       this.#database,
@@ -180,6 +187,7 @@ export class TenantEngineStore {
         return work(change);
       },
       {
+        whileAdmin,
         notify: tenantId => ({ engineOf: tenantId }),
         onChanged: () => this.#database.changes.changed(),
       },

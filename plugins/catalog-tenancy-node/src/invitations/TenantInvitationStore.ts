@@ -12,16 +12,12 @@ import {
 } from 'backstage-plugin-tenants-common';
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdminDatabase } from '../database/AdminDatabase';
-import {
-  assertStillAdmin,
-  changeMembers,
-  type MemberDatabase,
-} from '../members/changeMembers';
+import { changeMembers, type MemberDatabase } from '../members/changeMembers';
 import { normalizePrincipal } from '../members/principals';
 import type { TenantMembers } from '../members/TenantMembers';
 import type { TenancyPool } from '../pool/TenancyPool';
-import type { TenantChange } from '../tenants/changeTenant';
-import { findActiveTenant, lockActiveTenant } from '../tenants/activeTenant';
+import { findActiveTenant } from '../tenants/activeTenant';
+import { changeTenant, type TenantChange } from '../tenants/changeTenant';
 import { readPage } from '../tenants/readPage';
 
 const MOST_INVITATIONS = 500;
@@ -119,17 +115,12 @@ export class TenantInvitationStore {
       'invitation',
     );
     const token = randomBytes(32).toString('base64url');
-    return this.#database.admin.run(
+    return changeTenant(
+      this.#database,
       'create an invitation',
-      async transaction => {
+      { tenant_slug: tenantSlug },
+      async ({ transaction, tenantId: tenant_id, tenantName }) => {
         const { knex } = transaction;
-        const { tenant_id, tenant_name } = await lockActiveTenant(transaction, {
-          tenant_slug: tenantSlug,
-        });
-        await assertStillAdmin(
-          { transaction, tenantId: tenant_id },
-          options.whileAdmin,
-        );
         await transaction.query(
           knex('tenant_invitations')
             .where({ tenant_id })
@@ -162,26 +153,31 @@ export class TenantInvitationStore {
         );
         return {
           invitation: toInvitation(row),
-          tenantName: tenant_name,
+          tenantName,
           token,
         };
       },
+      options,
     );
   }
 
   /**
    * Removes an invitation. A user who has accepted it stays a member.
    *
-   * @throws `NotFoundError` if there is none, or as in `list`
+   * @param options - `whileAdmin`: as in `create`
+   * @throws `NotFoundError` if there is none, or as in `list`; `NotAllowedError` by `whileAdmin`
    */
-  async revoke(tenantSlug: string, id: string): Promise<void> {
-    await this.#database.admin.run(
+  async revoke(
+    tenantSlug: string,
+    id: string,
+    options: { whileAdmin?: readonly string[] } = {},
+  ): Promise<void> {
+    await changeTenant(
+      this.#database,
       'revoke an invitation',
-      async transaction => {
+      { tenant_slug: tenantSlug },
+      async ({ transaction, tenantId: tenant_id }) => {
         const { knex } = transaction;
-        const { tenant_id } = await lockActiveTenant(transaction, {
-          tenant_slug: tenantSlug,
-        });
         const removed = UUID.test(id)
           ? await transaction.query(
               knex('tenant_invitations')
@@ -198,6 +194,7 @@ export class TenantInvitationStore {
           );
         }
       },
+      options,
     );
   }
 

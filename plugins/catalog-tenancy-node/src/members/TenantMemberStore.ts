@@ -11,11 +11,7 @@ import type { TenantChange } from '../tenants/changeTenant';
 import { findActiveTenant } from '../tenants/activeTenant';
 import { readPage } from '../tenants/readPage';
 import { DEFAULT_TENANT_ID } from '../tenants/Tenant';
-import {
-  assertStillAdmin,
-  changeMembers,
-  type MemberDatabase,
-} from './changeMembers';
+import { changeMembers, type MemberDatabase } from './changeMembers';
 import { normalizePrincipal, parsePrincipal } from './principals';
 import type {
   Membership,
@@ -144,8 +140,7 @@ export class TenantMemberStore {
       { role: member.role },
       'member',
     );
-    return this.#change('put a member', tenantSlug, async change => {
-      await assertStillAdmin(change, options.whileAdmin);
+    return this.#change('put a member', tenantSlug, options, async change => {
       const { transaction, tenantId } = change;
       const { knex } = transaction;
       const [before] = await transaction.query<MemberRow>(
@@ -192,8 +187,7 @@ export class TenantMemberStore {
     options: { keepAdmin?: boolean; whileAdmin?: readonly string[] } = {},
   ): Promise<void> {
     const parsed = parsePrincipal(principal);
-    await this.#change('remove a member', tenantSlug, async change => {
-      await assertStillAdmin(change, options.whileAdmin);
+    await this.#change('remove a member', tenantSlug, options, async change => {
       const { transaction, tenantId } = change;
       const { knex } = transaction;
       const [removed] = await transaction.query<{ role: TenantRole }>(
@@ -276,9 +270,16 @@ export class TenantMemberStore {
   #change<T>(
     reason: string,
     tenant_slug: string,
+    options: { whileAdmin?: readonly string[] },
     work: (change: TenantChange) => Promise<T>,
   ): Promise<T> {
-    return changeMembers(this.#database, reason, { tenant_slug }, work);
+    return changeMembers(
+      this.#database,
+      reason,
+      { tenant_slug },
+      work,
+      options,
+    );
   }
 
   async #findActive(tenant_slug: string): Promise<string> {

@@ -69,13 +69,15 @@ export class TenantSignInStore {
   /**
    * Sets or replaces the provider of an active tenant.
    *
+   * @param options - `by`: the user or service that makes the change; `whileAdmin`: as of
+   * `TenantMemberStore.put`
    * @throws `InputError` for an invalid provider; `NotFoundError` as in `get`; `ConflictError`
-   * for a tenant whose slug is a reserved namespace of users
+   * for a tenant whose slug is a reserved namespace of users; `NotAllowedError` by `whileAdmin`
    */
   async put(
     tenantSlug: string,
     request: PutTenantSignIn,
-    { by }: { by: string },
+    options: { by: string; whileAdmin?: readonly string[] },
   ): Promise<TenantSignIn> {
     const provider = parseInput(putTenantSignInSchema, request, 'sign-in');
     if (RESERVED.includes(tenantSlug)) {
@@ -94,7 +96,7 @@ export class TenantSignInStore {
             .insert({
               tenant_id: tenantId,
               provider: JSON.stringify(provider),
-              updated_by: by,
+              updated_by: options.by,
               updated_at: knex.fn.now(),
             })
             .onConflict('tenant_id')
@@ -103,15 +105,20 @@ export class TenantSignInStore {
         );
         return toSignIn(provider, row);
       },
+      { whileAdmin: options.whileAdmin },
     );
   }
 
   /**
    * Removes the provider: it can neither sign in users nor refresh sessions any more.
    *
-   * @throws `NotFoundError` if there is none, or as in `get`
+   * @param options - `whileAdmin`: as in `put`
+   * @throws `NotFoundError` if there is none, or as in `get`; `NotAllowedError` by `whileAdmin`
    */
-  async remove(tenantSlug: string): Promise<void> {
+  async remove(
+    tenantSlug: string,
+    options: { whileAdmin?: readonly string[] } = {},
+  ): Promise<void> {
     await changeTenant(
       this.#database,
       'remove a sign-in',
@@ -130,6 +137,7 @@ export class TenantSignInStore {
           );
         }
       },
+      options,
     );
   }
 

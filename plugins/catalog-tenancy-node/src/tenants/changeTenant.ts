@@ -1,3 +1,4 @@
+import { NotAllowedError } from '@backstage/errors';
 import type {
   AdminDatabase,
   AdminTransaction,
@@ -11,6 +12,7 @@ export interface TenantChange {
   transaction: AdminTransaction;
   tenantId: string;
   tenantSlug: string;
+  tenantName: string;
 }
 
 /**
@@ -18,9 +20,12 @@ export interface TenantChange {
  * the tenant (FOR NO KEY UPDATE) serializes changes of one tenant, and does not block checks of
  * foreign keys.
  *
- * @param options - `notify`: what other processes hear; `onChanged`: called in this process after
- * a change, also if the commit fails: it may have taken effect although its answer was lost
- * @throws NotFoundError if there is no such tenant, or it is deleted
+ * @param options - `whileAdmin`: the principals, in their stored form, of who makes the change as an
+ * admin of the tenant, one of which must still be an admin: a change that waited for the removal of
+ * its maker would outlast it; `notify`: what other processes hear; `onChanged`: called in this
+ * process after a change, also if the commit fails: it may have taken effect although its answer was
+ * lost
+ * @throws NotFoundError if there is no such tenant, or it is deleted; NotAllowedError by `whileAdmin`
  */
 export async function changeTenant<T>(
   { pool, admin }: { pool: TenancyPool; admin: AdminDatabase },
@@ -28,17 +33,26 @@ export async function changeTenant<T>(
   tenant: TenantKey,
   work: (change: TenantChange) => Promise<T>,
   options: {
+    whileAdmin?: readonly string[];
     notify?: (tenantId: string) => RegistryChange;
     onChanged?: (tenantId: string) => void;
   } = {},
 ): Promise<T> {
-  const { notify, onChanged } = options;
+  const { notify, onChanged, whileAdmin } = options;
   let changed: string | undefined;
   try {
     return await admin.run(reason, async transaction => {
-      const { tenant_id: tenantId, tenant_slug: tenantSlug } =
-        await lockActiveTenant(transaction, tenant);
-      const result = await work({ transaction, tenantId, tenantSlug });
+      const locked = await lockActiveTenant(transaction, tenant);
+      const tenantId = locked.tenant_id;
+      if (whileAdmin) {
+        await assertAdmin(transaction, tenantId, whileAdmin);
+      }
+      const result = await work({
+        transaction,
+        tenantId,
+        tenantSlug: locked.tenant_slug,
+        tenantName: locked.tenant_name,
+      });
       changed = tenantId;
       if (notify) {
         await transaction.query(
@@ -51,5 +65,22 @@ export async function changeTenant<T>(
     if (changed) {
       onChanged?.(changed);
     }
+  }
+}
+
+async function assertAdmin(
+  { knex, query }: AdminTransaction,
+  tenantId: string,
+  principals: readonly string[],
+): Promise<void> {
+  const admins = await query(
+    knex('tenant_members')
+      .select('principal')
+      .where({ tenant_id: tenantId, role: 'admin' })
+      .whereIn('principal', principals)
+      .limit(1),
+  );
+  if (admins.length === 0) {
+    throw new NotAllowedError('You are no longer an admin of this tenant');
   }
 }

@@ -188,7 +188,7 @@ export function addEngineRoutes(router: Router, options: RouterOptions): void {
     operation(
       'put-tenant-catalog-config',
       may(tenantConfigUpdatePermission),
-      async (req, res, { by }) => {
+      async (req, res, { by, whileAdmin }) => {
         const { slug } = req.params;
         const ifRevisionIn = parseIfMatch(req);
         const config = await readConfig(req, res);
@@ -201,7 +201,7 @@ export function addEngineRoutes(router: Router, options: RouterOptions): void {
           await engineStore.putConfig(
             tenantSlug,
             { ...config },
-            { by, ifRevisionIn },
+            { by, ifRevisionIn, whileAdmin },
           ),
         );
       },

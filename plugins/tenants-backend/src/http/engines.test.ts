@@ -340,6 +340,19 @@ describe.each(databases.eachSupportedId().slice(-1))(
         expect(body.configured_by).toBeNull();
       });
 
+      it('is not stored for an admin who is removed while the engines check it', async () => {
+        engines.validateConfig.mockImplementation(async () => {
+          await backend.admin.delete(
+            `/acme/members/${encodeURIComponent(JANE)}`,
+          );
+        });
+        expect(
+          told(await backend.user(JANE).put('/acme/catalog-config', CONFIG)),
+        ).toEqual([403, 'You are no longer an admin of this tenant']);
+        const { body } = await backend.admin.get('/acme/catalog-config');
+        expect(body.configured_by).toBeNull();
+      });
+
       it('is the operator’s alone where app-config has it: no content, and 409', async () => {
         await backend.admin.put('/acme/catalog-config', CONFIG);
         engines.isConfiguredByOperator.mockReturnValue(true);

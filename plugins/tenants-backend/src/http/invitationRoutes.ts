@@ -114,8 +114,8 @@ export function addInvitationRoutes(
     operation(
       'revoke-tenant-invitation',
       may(tenantMemberUpdatePermission),
-      async (req, res) => {
-        await invitations.revoke(req.params.slug, req.params.id);
+      async (req, res, caller) => {
+        await invitations.revoke(req.params.slug, req.params.id, caller);
         res.status(204).end();
       },
     ),

@@ -440,6 +440,20 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
           role: 'admin',
         }),
     ],
+    [
+      'the end of an invitation',
+      async () => by(JANE).delete('/acme/invitations/none'),
+    ],
+    [
+      'a sign-in',
+      async () =>
+        by(JANE).put('/acme/sign-in', {
+          issuer: 'https://id.example.com/acme',
+          client_id: 'portal',
+          client_secret: '${ACME_SIGN_IN}',
+        }),
+    ],
+    ['the end of a sign-in', async () => by(JANE).delete('/acme/sign-in')],
   ])('%s is not made by an admin who is being removed', async (_, make) => {
     await database.fill({ acme: { [JANE]: 'admin' } });
     await database.client.query('begin');
@@ -464,7 +478,8 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     expect([status, body.error?.name]).toEqual([403, 'NotAllowedError']);
     const { rows } = await database.client.query(
       `select principal as kept from tenant_members
-        union all select created_by from tenant_invitations`,
+        union all select created_by from tenant_invitations
+        union all select updated_by from tenant_sign_in`,
     );
     expect(rows).toEqual([]);
   });

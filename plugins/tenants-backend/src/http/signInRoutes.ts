@@ -49,8 +49,8 @@ export function addSignInRoutes(
     operation(
       'remove-tenant-sign-in',
       may(tenantMemberUpdatePermission),
-      async (req, res) => {
-        await signIns.remove(req.params.slug);
+      async (req, res, caller) => {
+        await signIns.remove(req.params.slug, caller);
         res.status(204).end();
       },
     ),
