@@ -389,10 +389,10 @@ export class EngineConfigs {
   #instance(
     { adapt, id, inherits = [], storageOf }: KnownPlugin,
     tenant: ActiveTenant,
-    sources: EngineSources,
+    { integrations }: EngineSources,
     own: JsonObject = {},
   ): Config {
-    const backend = this.#compose(sources, inherits);
+    const backend = this.#compose({ integrations }, inherits);
     const operated = this.#operator.plugins.config[id];
     let data = mergeConfigs(
       backend,

@@ -5,7 +5,7 @@ import type {
   TenantEngineRecord,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { EngineConfigs } from '../config/EngineConfigs';
-import { fingerprintOf } from '../config/fingerprint';
+import { instanceFingerprintOf } from '../config/fingerprint';
 import { describeFailure, withoutSecrets } from '../engine/failures';
 import type { PluginServices } from '../engine/services';
 import {
@@ -202,7 +202,7 @@ export class PluginInstances {
     }
     for (const tenant of tenants) {
       const entry = this.#entryOf(tenant);
-      const fingerprint = fingerprintOf(tenant);
+      const fingerprint = instanceFingerprintOf(tenant);
       if (
         entry.fingerprint !== undefined &&
         entry.fingerprint !== fingerprint

@@ -1,3 +1,4 @@
+import { createBackendModule } from '@backstage/backend-plugin-api';
 import { schedulerServiceFactory } from '@backstage/backend-defaults/scheduler';
 import {
   AuthorizeResult,
@@ -8,6 +9,7 @@ import {
 import searchPlugin from '@backstage/plugin-search-backend';
 import searchOfCatalog from '@backstage/plugin-search-backend-module-catalog';
 import searchInPostgres from '@backstage/plugin-search-backend-module-pg';
+import type { JsonObject } from '@backstage/types';
 import { component } from '@internal/catalog-testing/entities';
 import { insertEntities } from '@internal/catalog-testing/insertEntities';
 import { readPolicy } from '@internal/catalog-testing/readPolicy';
@@ -25,7 +27,11 @@ import {
   withDeadline,
 } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
-import { DEFAULT_TENANT_ID } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  DEFAULT_TENANT_ID,
+  type TenantEngineStore,
+  tenantEngineStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -57,6 +63,7 @@ describe.each(databases.eachSupportedId())(
     let connection: ClientConfig;
     let backend: CatalogBackend;
     let authorization: string;
+    let engineStore: TenantEngineStore;
     let decide: () => PolicyDecision = () => ({
       result: AuthorizeResult.ALLOW,
     });
@@ -121,6 +128,18 @@ describe.each(databases.eachSupportedId())(
           searchOfCatalog,
           notes.plugin,
           fallThroughModule,
+          createBackendModule({
+            pluginId: 'notes',
+            moduleId: 'of-the-test',
+            register(env) {
+              env.registerInit({
+                deps: { store: tenantEngineStoreServiceRef },
+                init: async ({ store }) => {
+                  engineStore = store;
+                },
+              });
+            },
+          }),
           enginesServiceFactory,
           tenantEnginesServiceFactory,
           catalogModuleTenantEngines([]),
@@ -329,6 +348,29 @@ describe.each(databases.eachSupportedId())(
       await eventually(async () =>
         expect((await notesOf('hooli')).notes).toEqual([]),
       );
+    });
+
+    it('starts an instance again for other integrations, and not for other sources of the catalog', async () => {
+      const configure = async (tenant: string, config: JsonObject) => {
+        await engineStore.putConfig(tenant, config, { by: GUEST });
+      };
+      for (const slug of ['umbrella', 'soylent']) {
+        await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
+        await configure(slug, {});
+        await notesOf(slug);
+      }
+      const target = 'https://example.com/catalog-info.yaml';
+      await configure('umbrella', {
+        catalog: { locations: [{ type: 'url', target }] },
+      });
+      await configure('soylent', { integrations: { github: [] } });
+      // Both changes are read at once then.
+      await waitUntil(
+        'the other instance to start again',
+        () => notes.starts.get('soylent') === 2,
+      );
+      await notesOf('umbrella');
+      expect(notes.starts.get('umbrella')).toBe(1);
     });
 
     describe('the stock search', () => {

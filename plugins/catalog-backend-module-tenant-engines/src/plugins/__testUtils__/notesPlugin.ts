@@ -33,6 +33,8 @@ const migrationSource: Knex.MigrationSource<string> = {
 export function createNotesPlugin() {
   /** The slugs of the tenants whose instance does not start. */
   const broken = new Set<string>();
+  /** How often an instance has started, by tenant. */
+  const starts = new Map<string, number>();
   /** How often the task has run, by tenant. */
   const runs = new Map<string, number>();
 
@@ -53,6 +55,7 @@ export function createNotesPlugin() {
           const { httpRouter, scheduler } = services;
           const own = await auth.getOwnServiceCredentials();
           const tenant = carriedTenant(own)?.tenantSlug ?? 'default';
+          starts.set(tenant, (starts.get(tenant) ?? 0) + 1);
           if (broken.has(tenant)) {
             throw new Error('The notes are broken');
           }
@@ -110,7 +113,7 @@ export function createNotesPlugin() {
       });
     },
   });
-  return { plugin, broken, runs };
+  return { plugin, broken, runs, starts };
 }
 
 /** Routes that the plugin of the default tenant has, and that answer all that reaches them. */
