@@ -7,13 +7,14 @@ import {
   messageOf,
   statusOf,
   useExactTime,
+  useFocusPassedOn,
   useIsSlow,
 } from '@internal/pages';
 import type {
   ReadCatalogConfig,
   SourceError,
 } from 'backstage-plugin-tenants-common';
-import { type SetStateAction, useRef, useState } from 'react';
+import { type ReactNode, type SetStateAction, useRef, useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
 import { Part } from '../Part';
@@ -216,7 +217,7 @@ export function ConfigEditor(props: {
           </Text>
         </div>
         {!isReadOnly && !theirs && (isChanged || isPending) && (
-          <Flex gap="2" className={styles.buttons}>
+          <Buttons>
             <Button
               variant="secondary"
               isDisabled={isPending}
@@ -231,7 +232,7 @@ export function ConfigEditor(props: {
             >
               {t('sources.save.submit')}
             </Button>
-          </Flex>
+          </Buttons>
         )}
       </div>
       <LeaveDialog
@@ -253,4 +254,14 @@ export function ConfigEditor(props: {
         })
       : t('sources.save.never');
   }
+}
+
+/** They go once there is nothing to save. */
+function Buttons({ children }: { children: ReactNode }) {
+  const room = useFocusPassedOn<HTMLDivElement>();
+  return (
+    <Flex ref={room} gap="2" className={styles.buttons}>
+      {children}
+    </Flex>
+  );
 }

@@ -1,9 +1,9 @@
 import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button, Flex, Text } from '@backstage/ui';
-import { Alert } from '@internal/pages';
+import { Alert, useFocusPassedOn } from '@internal/pages';
 import type { ReadCatalogConfig } from 'backstage-plugin-tenants-common';
 import { diffLines } from 'diff';
-import { useEffect, useRef } from 'react';
+import { useEffect } from 'react';
 import { tenantsTranslationRef } from '../../translation';
 import shared from '../administration.module.css';
 import { toText } from './configText';
@@ -23,11 +23,11 @@ export function Conflict(props: {
   const { base, theirs, isPending, canSave } = props;
   const { onOverwrite, onTakeTheirs } = props;
   const { t } = useTranslationRef(tenantsTranslationRef);
-  const alert = useRef<HTMLDivElement>(null);
+  const alert = useFocusPassedOn<HTMLDivElement>();
   useEffect(() => {
     // It may be below what is in sight. Not every browser can.
     alert.current?.scrollIntoView?.({ block: 'center' });
-  }, [theirs]);
+  }, [theirs, alert]);
   const changes = diffLines(toText(base), toText(theirs)).filter(
     ({ added, removed }) => added || removed,
   );

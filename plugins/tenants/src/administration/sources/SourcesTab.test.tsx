@@ -160,6 +160,10 @@ const add = async (target: string, kinds = '') => {
   );
 };
 
+/** The focus is on something, although the button that had it is gone. */
+const expectFocus = () =>
+  waitFor(() => expect(document.body).not.toHaveFocus());
+
 describe('SourcesTab', () => {
   it.each([
     ['added', () => add('https://git.example.com/b.yaml')],
@@ -203,6 +207,7 @@ describe('SourcesTab', () => {
     expect(api.putCatalogConfig).not.toHaveBeenCalled();
     await click('Save');
     expect(await screen.findByText(/^Saved/)).toBeVisible();
+    await expectFocus();
     expect(api.putCatalogConfig).toHaveBeenCalledWith(
       'acme',
       {
@@ -433,6 +438,7 @@ describe('SourcesTab', () => {
       expect(screen.getByText('https://theirs')).toBeVisible();
       expect(screen.queryByText('https://mine')).not.toBeInTheDocument();
       expect(screen.queryByRole('alert')).not.toBeInTheDocument();
+      await expectFocus();
     });
   });
 
