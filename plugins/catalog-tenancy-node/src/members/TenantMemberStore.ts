@@ -218,21 +218,22 @@ export class TenantMemberStore {
    *
    * @param principals - as in {@link TenantMembers.roleOf}
    * @param options - `beyond`: includes tenants that the caller may enter without membership,
-   * the default tenant or all, with the role `member`
+   * the default tenant, all others or all, with the role `member`
    * @throws `InputError` for what is out of bounds
    */
   async tenantsOf(
     principals: readonly string[],
-    options: ListMembers & { beyond?: 'default' | 'all' } = {},
+    options: ListMembers & { beyond?: 'default' | 'others' | 'all' } = {},
   ): Promise<{ items: Membership[]; totalItems: number }> {
     const { beyond, ...page } = options;
     const { limit, offset } = parseInput(pageSchema, page, 'query');
     const rows = await this.#database.pool.query<EnteredRow>(knex => {
       const others = {
         default: 'select ?::uuid, null',
+        others: 'select tenant_id, null from tenants where tenant_id <> ?',
         all: 'select tenant_id, null from tenants where ?::uuid is not null',
       };
-      // Uses the index on principals; only `all` reads the whole registry.
+      // Uses the index on principals; only `others` and `all` read the whole registry.
       return knex.raw(
         `with entered (tenant_id, role) as (
            select tenant_id, role from tenant_members where principal = any (?)

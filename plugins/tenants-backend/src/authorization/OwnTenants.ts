@@ -111,14 +111,14 @@ export class OwnTenants {
     const beyond = this.#beyondMembership();
     const isOpen =
       beyond === 'all' ||
-      (beyond === 'default' && tenant.tenantId === DEFAULT_TENANT_ID);
+      beyond === (tenant.tenantId === DEFAULT_TENANT_ID ? 'default' : 'others');
     return { mayEnter: role !== undefined || isOpen, role };
   }
 
-  #beyondMembership(): 'default' | 'all' | undefined {
+  #beyondMembership(): 'default' | 'others' | 'all' | undefined {
     const { membership, membershipOfDefault } = this.options.config;
     if (membership === 'open') {
-      return 'all';
+      return membershipOfDefault === 'everyone' ? 'all' : 'others';
     }
     return membershipOfDefault === 'everyone' ? 'default' : undefined;
   }

@@ -189,6 +189,26 @@ describe.each(databases.eachSupportedId().slice(-1))(
       expect(body.base_domain).toBe('portal.example');
     });
 
+    it('is open to all but the default tenant where that alone is for members', async () => {
+      const members = await start({
+        membership: 'open',
+        membershipOfDefault: 'members',
+      });
+      const refused = await get(user(MALLORY, members));
+      expect([refused.status, refused.text]).toEqual([
+        403,
+        '{"error":"Invalid tenant"}',
+      ]);
+      const { body } = await get(user(MALLORY, members), 'acme');
+      expect(body.own_tenants).toEqual({
+        items: [
+          { tenant_slug: 'acme', tenant_name: 'Acme', role: 'member' },
+          { tenant_slug: 'globex', tenant_name: 'Globex', role: 'member' },
+        ],
+        totalItems: 2,
+      });
+    });
+
     it('is in the typed client, for the tenant that the caller names', async () => {
       const { client } = backend;
       const token = mockCredentials.user.token(JANE);
