@@ -418,6 +418,7 @@ export class EngineManager {
             database.close();
           },
         },
+        events,
         features: [
           catalogPlugin,
           // Errors of sources are events, which only this module logs.
@@ -426,7 +427,6 @@ export class EngineManager {
         ],
         required: [
           ...configs.features(tenant),
-          events.featureOf(tenant.tenantId),
           memberEntities.feature,
           boundedSources({
             ...tenant,

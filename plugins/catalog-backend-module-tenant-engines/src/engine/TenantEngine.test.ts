@@ -10,6 +10,7 @@ import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { metricsServiceMock } from '@backstage/backend-test-utils/alpha';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
 import type { JsonObject } from '@backstage/types';
+import { eventsServiceRef } from '@backstage/plugin-events-node';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   type ActiveTenant,
@@ -23,6 +24,7 @@ import { PassThrough } from 'node:stream';
 import type { Knex } from 'knex';
 import { Client, type ClientConfig } from 'pg';
 import { EnginePool, type SchemaDatabase } from '../work/EnginePool';
+import { TenantEvents } from '../plugins/TenantEvents';
 import { UPSTREAM } from '../tables/__testUtils__/EngineDatabase';
 import { TablesSession } from '../tables/TablesSession';
 import { migrateTenant } from '../tables/upstreamMigrations';
@@ -81,6 +83,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
   const start = async (options: {
     schema?: string;
     database?: SchemaDatabase;
+    events?: TenantEvents;
     features?: EngineFeature[];
     required?: EngineFeature[];
     signal?: AbortSignal;
@@ -90,6 +93,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     const {
       schema = '',
       database = pool.forSchema(schema),
+      events = new TenantEvents(),
       features = [],
       required,
       signal = new AbortController().signal,
@@ -110,6 +114,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
         },
       }),
       database,
+      events,
       features: [catalogPlugin, ...features],
       required,
       logger: mockServices.rootLogger(),
@@ -303,5 +308,56 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     await expect(kept!('refresh_state').select()).rejects.toThrow(
       'The engine has been stopped',
     );
+  });
+
+  it('no longer hears events of its tenant where its start was given up', async () => {
+    const tenant = { tenantId: randomUUID(), tenantSlug: 'globex' };
+    const schema = await createSchema();
+    const events = new TenantEvents();
+    const heard: string[] = [];
+    const giveUp = new AbortController();
+    let publish = async () => {};
+    const hears = (name: string, goOn = () => Promise.resolve()) =>
+      createBackendModule({
+        pluginId: 'catalog',
+        moduleId: 'of-the-test',
+        register(env) {
+          env.registerInit({
+            deps: { bus: eventsServiceRef },
+            async init({ bus }) {
+              await bus.subscribe({
+                id: 'of-the-test',
+                topics: ['of-the-test'],
+                onEvent: async () => {
+                  heard.push(name);
+                },
+              });
+              publish = () =>
+                bus.publish({ topic: 'of-the-test', eventPayload: {} });
+              await goOn();
+            },
+          });
+        },
+      });
+    const first = hears('the first', () => {
+      giveUp.abort(new Error('Too late'));
+      return new Promise(() => undefined);
+    });
+    await expect(
+      start({
+        events,
+        features: [first],
+        schema,
+        signal: giveUp.signal,
+        tenant,
+      }),
+    ).rejects.toThrow('Too late');
+    const second = hears('the second');
+    const engine = await start({ events, features: [second], schema, tenant });
+    await publish();
+    expect(heard).toEqual(['the second']);
+    await engine.stop();
+    await publish();
+    expect(heard).toEqual(['the second']);
   });
 });

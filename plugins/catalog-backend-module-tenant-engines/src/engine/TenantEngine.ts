@@ -18,6 +18,7 @@ import { Router } from 'express';
 import type { Duplex } from 'node:stream';
 import type { CodeSources } from '../code/CodeSources';
 import type { SchemaDatabase } from '../work/EnginePool';
+import type { TenantEvents } from '../plugins/TenantEvents';
 import type { WithinReach } from '../reach/Reach';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { rejectionOf } from '../work/rejectionOf';
@@ -37,6 +38,8 @@ interface TenantEngineOptions {
   tenant: ActiveTenant;
   config: RootConfigService;
   database: SchemaDatabase;
+  /** Those of the other plugins of the tenant. */
+  events: TenantEvents;
   /** A plugin, its modules, and factories of services. */
   features: EngineFeature[];
   /**
@@ -138,11 +141,15 @@ export class TenantEngine {
   }
 
   private constructor(options: TenantEngineOptions) {
-    const { config, database, features, logger, services, tenant, work } =
-      options;
+    const { config, database, events, features, logger, services } = options;
+    const { tenant, work } = options;
     const { migrates = false, required = [], sources, within } = options;
     this.sources = sources;
-    this.#required = [...required, ...(sources ? [sources.feature] : [])];
+    this.#required = [
+      ...required,
+      events.featureOf(tenant.tenantId, this.#stopping.signal),
+      ...(sources ? [sources.feature] : []),
+    ];
     this.#database = database;
     this.#backend = createSpecializedBackend({
       defaultServiceFactories: createServices({

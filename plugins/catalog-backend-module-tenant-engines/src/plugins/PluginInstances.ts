@@ -318,11 +318,9 @@ export class PluginInstances {
           tenant,
           config,
           database: pool.forSchema(schemas.nameOf(tenant.tenantId)),
+          events,
           features,
-          required: [
-            ...configs.featuresOfInstance(tenant, plugin, logger),
-            events.featureOf(tenant.tenantId),
-          ],
+          required: configs.featuresOfInstance(tenant, plugin, logger),
           logger: quiet(logger),
           services: this.#options.services,
           signal,

@@ -25,21 +25,22 @@ export class TenantEvents {
   notifyWork: (tenantId: string) => void = () => undefined;
   readonly #instances = new Map<string, Set<EventsService>>();
 
-  /** The events of one instance, for as long as it runs. */
-  featureOf(tenantId: string): BackendFeature {
+  /** The events of one instance until it ends, which its start may never do by itself. */
+  featureOf(tenantId: string, ended: AbortSignal): BackendFeature {
     return createServiceFactory({
       service: eventsServiceRef,
       deps: {
-        lifecycle: coreServices.rootLifecycle,
         logger: coreServices.logger,
         plugin: coreServices.pluginMetadata,
       },
-      factory: ({ lifecycle, logger, plugin }) => {
+      factory: ({ logger, plugin }) => {
         const own = DefaultEventsService.create({
           logger,
           useEventBus: 'never',
         });
-        lifecycle.addShutdownHook(this.#join(tenantId, own));
+        if (!ended.aborted) {
+          ended.addEventListener('abort', this.#join(tenantId, own));
+        }
         return decorateKnown<EventsService>('events', own, {
           publish: async params => {
             const isWebhook = plugin.getId() === WEBHOOKS;
