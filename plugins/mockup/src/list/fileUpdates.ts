@@ -47,13 +47,16 @@ export async function readFile(
       const mockups = [toFileMockup(dashboard, user)];
       return { content: { ...MOCKUP_FILE, mockups }, dashboard };
     }
-    const isRight = content.mockups.every(
-      ({ versions, ...mockup }: FileMockup) =>
-        mockupFileMockupSchema.safeParse(mockup).success &&
-        versions.every(
-          version => mockupFileVersionSchema.safeParse(version).success,
-        ),
-    );
+    const isRight =
+      content.schema === MOCKUP_FILE.schema &&
+      content.version === MOCKUP_FILE.version &&
+      content.mockups.every(
+        ({ versions, ...mockup }: FileMockup) =>
+          mockupFileMockupSchema.safeParse(mockup).success &&
+          versions.every(
+            version => mockupFileVersionSchema.safeParse(version).success,
+          ),
+      );
     return isRight ? { content } : undefined;
   } catch {
     return undefined;
@@ -91,16 +94,21 @@ export async function findKnown(
 /**
  * Makes the newest layout of the file the newest version here, where that differs. Older versions
  * stay as they are on both sides.
+ *
+ * @returns false if the mockup here was deleted since it was found
  */
 export async function update(
   api: Pick<MockupApi, 'getMockup' | 'saveVersion'>,
   { inFile, here }: KnownMockup,
-): Promise<void> {
+): Promise<boolean> {
   const newest = inFile.versions.at(-1);
   const read = await api.getMockup(here.id);
-  const before = read?.mockup.latestVersion?.layoutData ?? [];
-  if (!read || !newest || isEqualJson(newest.layoutData, before)) {
-    return;
+  if (!read) {
+    return false;
+  }
+  const before = read.mockup.latestVersion?.layoutData ?? [];
+  if (!newest || isEqualJson(newest.layoutData, before)) {
+    return true;
   }
   const { layoutData, versionTag, message } = newest;
   await api.saveVersion(
@@ -112,6 +120,7 @@ export async function update(
     },
     { ifMatch: read.etag },
   );
+  return true;
 }
 
 /** A file with what is not here yet. */

@@ -2,7 +2,7 @@ import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { screen, waitFor } from '@testing-library/react';
 import userEvent from '@testing-library/user-event';
 import { MOCKUP_FILE, type MockupApi } from 'backstage-plugin-mockup-common';
-import { mockApi, mockupOf } from '../__testUtils__/mockups';
+import { itemOf, mockApi, mockupOf, refusal } from '../__testUtils__/mockups';
 import { mockupApiRef } from '../api';
 import { ImportDialog } from './files';
 
@@ -65,6 +65,61 @@ describe('the import of a file', () => {
     );
     // A hundred others may have the name as a part of theirs.
     expect(api.listMockups).toHaveBeenCalledWith({ search: name, limit: 500 });
+  });
+
+  it('imports again what was deleted since it was found here', async () => {
+    const api = mockApi(mockupOf('Start'));
+    const onDone = await open(api);
+    const { name, createdAt, updatedAt } = mockupOf('Start');
+    const versions = [
+      {
+        layoutData: [itemOf('text')],
+        createdBy: 'user:default/anna',
+        createdAt,
+      },
+    ];
+    await choose({
+      ...MOCKUP_FILE,
+      mockups: [{ name, createdAt, updatedAt, versions }],
+    });
+    await screen.findByRole('radio', { name: /Update/ });
+    await api.deleteMockup('id-of-Start');
+    await userEvent.click(screen.getByRole('button', { name: 'Import' }));
+    await waitFor(() =>
+      expect(onDone).toHaveBeenCalledWith({ imported: 1, updated: 0 }),
+    );
+  });
+
+  it('updates nothing by a file of another form, which the backend refuses', async () => {
+    const api = mockApi(mockupOf('Start'));
+    const onDone = await open(api);
+    api.importMockups.mockRejectedValue(
+      await refusal(400, 'InputError', 'Invalid file: version must be 1'),
+    );
+    const { name, createdAt, updatedAt } = mockupOf('Start');
+    const versions = [
+      {
+        layoutData: [itemOf('text')],
+        createdBy: 'user:default/anna',
+        createdAt,
+      },
+    ];
+    await choose({
+      ...MOCKUP_FILE,
+      version: 2,
+      mockups: [
+        { name, createdAt, updatedAt, versions },
+        { name: 'New', createdAt, updatedAt, versions },
+      ],
+    });
+    const submit = screen.getByRole('button', { name: 'Import' });
+    await waitFor(() => expect(submit).toBeEnabled());
+    await userEvent.click(submit);
+    expect(await screen.findByRole('alert')).toHaveTextContent(
+      'version must be 1',
+    );
+    expect(api.saveVersion).not.toHaveBeenCalled();
+    expect(onDone).not.toHaveBeenCalled();
   });
 
   it('doubles nothing where it is tried again after its answer was lost', async () => {

@@ -11,6 +11,7 @@ import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
 import {
   findKnown,
+  type KnownMockup,
   readFile,
   toFile,
   update,
@@ -80,12 +81,15 @@ export function ImportDialog(props: {
       return { imported: imported.length, updated: 0 };
     }
     // First what may be done twice, so that nothing is doubled where it is tried again.
+    const updated: KnownMockup[] = [];
     for (const each of known) {
-      await update(mockupApi, each);
+      if (await update(mockupApi, each)) {
+        updated.push(each);
+      }
     }
-    const others = withoutKnown(found.content, known);
+    const others = withoutKnown(found.content, updated);
     const imported = others ? await mockupApi.importMockups(others) : [];
-    return { imported: imported.length, updated: known.length };
+    return { imported: imported.length, updated: updated.length };
   }
   return (
     <ActionDialog
