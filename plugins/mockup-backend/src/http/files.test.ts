@@ -227,10 +227,10 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   };
 
   /** Asks for an export, and returns once its first bytes are here; no more are read. */
-  const beginExport = async (mockupId: string) => {
+  const beginExport = async (path: string) => {
     const asked = get({
       port: backend.server.port(),
-      path: `/api/mockup/mockups/${mockupId}/export`,
+      path: `/api/mockup/${path}`,
       headers: { Authorization: `Bearer ${alice.token}` },
     });
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
@@ -238,13 +238,27 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     return response;
   };
 
-  it('are read as fast as their reader takes them', async () => {
+  it('are read as fast as their reader takes them, and break off where the mockup is deleted meanwhile', async () => {
     const large = await createLargeMockup();
-    const response = await beginExport(large);
+    const response = await beginExport(`mockups/${large}/export`);
     await backend.knex('mockups').delete();
+    // Whole, had the backend read all versions before the caller did.
+    await expect(textOf(response)).rejects.toThrow('aborted');
+  });
+
+  it('leave out mockups that are deleted before their turn', async () => {
+    await createLargeMockup();
+    const { body } = await backend.alice.post('/mockups', { name: 'deleted' });
+    await backend.alice.post(`/mockups/${body.id}/versions`, {
+      layoutData: [item()],
+    });
+    const response = await beginExport('export');
+    await backend.knex('mockups').where({ id: body.id }).delete();
     const { mockups } = JSON.parse(await textOf(response));
-    // All of them, had the backend read them before the caller did.
-    expect(mockups[0].versions.length).toBeLessThan(LARGE_VERSIONS);
+    expect(mockups.map((each: { name: string }) => each.name)).toEqual([
+      'large',
+    ]);
+    expect(mockups[0].versions).toHaveLength(LARGE_VERSIONS);
   });
 
   it('make the caller the owner, and keep who saved a version and when', async () => {

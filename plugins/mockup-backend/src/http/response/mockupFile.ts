@@ -1,7 +1,9 @@
+import { NotFoundError } from '@backstage/errors';
 import type {
   Mockup,
   MockupFileMockup,
   MockupFileVersion,
+  Page,
   Version,
 } from 'backstage-plugin-mockup-common';
 import { MOCKUP_FILE } from 'backstage-plugin-mockup-common';
@@ -70,35 +72,61 @@ async function* writeParts(
     schema,
   )},"version":${version},"mockups":[\n`;
   for await (const mockup of mockups) {
+    const versions = await readVersions(store, mockup.id);
+    if (!versions) {
+      // It was deleted, or is no longer the caller's to read, since it was listed.
+      continue;
+    }
     const head = JSON.stringify(toFileMockup(mockup)).slice(0, -1);
     yield `${before}${head},"versions":[`;
-    yield* writeVersions(store, mockup.id);
+    yield* writeVersions(store, mockup.id, versions);
     yield ']}';
     before = ',\n';
   }
   yield `${before === ',\n' ? '' : before}\n]}\n`;
 }
 
+/** A page of a mockup's versions, oldest first; undefined if the mockup is gone. */
+async function readVersions(
+  store: MockupStore,
+  mockupId: string,
+  cursor?: string,
+): Promise<Page<Version> | undefined> {
+  const page = await store.listVersions(mockupId, {
+    oldestFirst: true,
+    cursor,
+  });
+  // The mockup may also go between the two statements of a page.
+  const isExpected = cursor !== undefined || (page?.totalItems ?? 0) > 0;
+  return page?.items.length === 0 && isExpected ? undefined : page;
+}
+
+/** @throws NotFoundError if the mockup goes meanwhile: with half of its history it would look whole */
 async function* writeVersions(
   store: MockupStore,
   mockupId: string,
+  first: Page<Version>,
 ): AsyncGenerator<string> {
   /** The places of the written versions, by id. */
   const places = new Map<string, number>();
-  let cursor: string | undefined;
-  do {
-    const page = await store.listVersions(mockupId, {
-      oldestFirst: true,
-      cursor,
-    });
-    for (const version of page?.items ?? []) {
+  for (let page = first; ; ) {
+    for (const version of page.items) {
       yield `${places.size > 0 ? ',' : ''}\n${JSON.stringify(
         toFileVersion(version, places),
       )}`;
       places.set(version.id, places.size);
     }
-    cursor = page?.nextCursor;
-  } while (cursor !== undefined);
+    if (page.nextCursor === undefined) {
+      return;
+    }
+    const next = await readVersions(store, mockupId, page.nextCursor);
+    if (!next) {
+      throw new NotFoundError(
+        `The mockup '${mockupId}' was deleted while it was exported`,
+      );
+    }
+    page = next;
+  }
 }
 
 function toFileMockup(mockup: Mockup): MockupFileMockup {
