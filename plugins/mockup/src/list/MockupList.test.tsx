@@ -220,6 +220,24 @@ describe('the actions of a mockup', () => {
     expect(await link('Start (copy)')).toBeVisible();
   });
 
+  it('suggests a name for a duplicate that is not too long', async () => {
+    const name = 'x'.repeat(255);
+    const api = mockApi(mockupOf(name));
+    await render(api);
+    await act(name, /Duplicate/);
+    await userEvent.click(
+      within(await screen.findByRole('dialog')).getByRole('button', {
+        name: 'Duplicate',
+      }),
+    );
+    await waitFor(() =>
+      expect(api.duplicateMockup).toHaveBeenCalledWith(`id-of-${name}`, {
+        name: `${'x'.repeat(248)} (copy)`,
+        withHistory: false,
+      }),
+    );
+  });
+
   it('moves to the trash, and back at once', async () => {
     const api = mockApi(mockupOf('Start'));
     await render(api);

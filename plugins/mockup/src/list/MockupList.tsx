@@ -34,6 +34,7 @@ import {
 } from '@internal/pages';
 import {
   type Mockup,
+  MOCKUP_LIMITS,
   mockupCreatePermission,
 } from 'backstage-plugin-mockup-common';
 import { useId, useState } from 'react';
@@ -359,13 +360,19 @@ function DuplicateDialog(props: {
   const { mockup, onSubmit, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const [withHistory, setWithHistory] = useState(false);
+  const suggest = (name: string) => t('list.duplicate.name', { name });
+  const excess = [...suggest(mockup.name)].length - MOCKUP_LIMITS.name;
+  const nameOfCopy =
+    excess > 0
+      ? suggest([...mockup.name].slice(0, -excess).join(''))
+      : suggest(mockup.name);
   return (
     <DetailsDialog
       title={t('list.duplicate.title', { name: mockup.name })}
       text={t('list.duplicate.text')}
       submit={t('list.duplicate.submit')}
       failed={t('list.duplicate.failed')}
-      name={t('list.duplicate.name', { name: mockup.name })}
+      name={nameOfCopy}
       onClose={onClose}
       onSubmit={({ name }) => onSubmit({ name, withHistory })}
     >
