@@ -19,16 +19,16 @@ export interface Config {
     trash?: {
       /**
        * How long deleted mockups can be restored, as `30d`, `{ days: 30 }` or an ISO duration;
-       * `forever` keeps them. Later they are deleted for good, within an hour. 30 days where it
-       * is not given.
+       * at most 1000 years; `forever` keeps them. Later they are deleted for good, within an
+       * hour. 30 days where it is not given.
        */
       retention?: HumanDuration | string;
     };
     versions?: {
       /**
        * How many versions without a tag each mockup keeps: older ones are deleted for good,
-       * within an hour. Versions with a tag and the newest always stay. All stay where it is
-       * not given.
+       * within an hour. Versions with a tag, the newest, and those that are published or ready
+       * to be always stay. All stay where it is not given.
        */
       keep?: number;
     };

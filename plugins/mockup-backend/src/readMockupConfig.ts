@@ -19,7 +19,9 @@ export interface Retention {
 }
 
 const FOR_EVER = 'forever';
-const RETENTION = `a duration above zero such as '30d' or { days: 30 }, or '${FOR_EVER}'`;
+const RETENTION = `a duration above zero, of at most 1000 years, such as '30d' or { days: 30 }, or '${FOR_EVER}'`;
+/** PostgreSQL has no time that is 7000 years ago, and JavaScript none in 300,000 years. */
+const LONGEST_MS = durationToMilliseconds({ years: 1000 });
 
 const MOCKUP = configKeys({
   // By the pages.
@@ -32,7 +34,10 @@ const MOCKUP = configKeys({
     retention: z
       .union([z.literal(FOR_EVER), configDuration(RETENTION)], RETENTION)
       .refine(
-        time => time === FOR_EVER || durationToMilliseconds(time) > 0,
+        time =>
+          time === FOR_EVER ||
+          (durationToMilliseconds(time) > 0 &&
+            durationToMilliseconds(time) <= LONGEST_MS),
         RETENTION,
       )
       .default({ days: 30 }),

@@ -55,7 +55,11 @@ export function storesOpener() {
   });
   return async (
     knex: Knex,
-    options: { multiTenant?: boolean; logger?: LoggerService } = {},
+    options: {
+      multiTenant?: boolean;
+      logger?: LoggerService;
+      trashRetentionMs?: number;
+    } = {},
   ): Promise<OpenStores> => {
     const stores = await openMockupStores({
       database: mockServices.database({ knex }),

@@ -33,7 +33,8 @@ const PURGE_TRASH = `
 
 /**
  * The untagged versions of each mockup after the newest `keep`. Never includes the newest
- * version of a mockup, or a published one. Bindings: `keep`, `failed`, `most`.
+ * version of a mockup, a published one, or one that is ready to be published. Bindings: `keep`,
+ * `failed`, `most`.
  */
 const SELECT_VERSIONS = `
   select tenant_id, id
@@ -43,17 +44,20 @@ const SELECT_VERSIONS = `
            where version_tag is null and tenant_id <> all(cast(:failed as uuid[]))) untagged
    where position > :keep
      and not exists (select from mockup_pages where version_id = untagged.id)
+     and not exists (select from mockup_ready_versions where version_id = untagged.id)
    limit :most`;
 
 /**
- * Locks the rows that it deletes. Skips versions that were tagged meanwhile; for a version
- * published concurrently, the foreign key of its page makes the statement fail. Bindings:
- * `ids`.
+ * Locks the rows that it deletes. Skips versions that were tagged or marked meanwhile; for a
+ * version published concurrently, the foreign key of its page makes the statement fail.
+ * Bindings: `ids`.
  */
 const PURGE_VERSIONS = `
   delete from mockup_versions
    where version_tag is null and id = any(cast(:ids as uuid[]))
-     and not exists (select from mockup_pages where version_id = mockup_versions.id)`;
+     and not exists (select from mockup_pages where version_id = mockup_versions.id)
+     and not exists (
+       select from mockup_ready_versions where version_id = mockup_versions.id)`;
 
 /**
  * Locks the deleted rows of closed editors. Only a user who opens such an editor again waits

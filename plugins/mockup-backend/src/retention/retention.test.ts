@@ -4,7 +4,7 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import createKnex, { type Knex } from 'knex';
 import { createMockups } from '../__testUtils__/mockupStores';
-import { ALICE } from '../__testUtils__/startMockupBackend';
+import { ALICE, BOB } from '../__testUtils__/startMockupBackend';
 import { storesOpener } from '../__testUtils__/mockupStores';
 import { applyRetention } from './applyRetention';
 import { readMockupConfig, type Retention } from '../readMockupConfig';
@@ -25,16 +25,20 @@ describe('the configuration of the retention', () => {
     expect(read({ trash: { retention } })).toMatchObject({ trashMs });
   });
 
-  it.each([['soon'], [{ weeks: 'x' }], [0], [{ days: 0 }], [true]])(
-    'refuses %j for the trash',
-    retention => {
-      expect(() => read({ trash: { retention } })).toThrow(
-        `The configuration mockup.trash.retention is ${JSON.stringify(
-          retention,
-        )}. Expected a duration above zero such as '30d' or { days: 30 }, or 'forever'.`,
-      );
-    },
-  );
+  it.each([
+    ['soon'],
+    [{ weeks: 'x' }],
+    [0],
+    [{ days: 0 }],
+    [{ years: 9999 }],
+    [true],
+  ])('refuses %j for the trash', retention => {
+    expect(() => read({ trash: { retention } })).toThrow(
+      `The configuration mockup.trash.retention is ${JSON.stringify(
+        retention,
+      )}. Expected a duration above zero, of at most 1000 years, such as '30d' or { days: 30 }, or 'forever'.`,
+    );
+  });
 
   it.each([[0], [-1], [1.5], ['all'], [{}]])('refuses %j versions', keep => {
     expect(() => read({ versions: { keep } })).toThrow(
@@ -148,6 +152,29 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     );
   });
 
+  it('keeps versions that a reviewer has marked as ready to be published', async () => {
+    const [store] = stores;
+    const [{ id: mockupId }] = await createMockups(store, 'x');
+    const ids: string[] = [];
+    for (let saved = 0; saved < 3; saved += 1) {
+      const made = await store.saveVersion(
+        mockupId,
+        { layoutData: [] },
+        { createdBy: ALICE },
+      );
+      ids.unshift(made!.version.id);
+    }
+    await knex('mockup_ready_versions').insert({
+      tenant_id: TENANTS[0],
+      version_id: ids[2],
+      ready_by: BOB,
+      ready_at: '2026-01-31',
+    });
+    await apply({ versions: 1 });
+    const { items } = (await store.listVersions(mockupId))!;
+    expect(items.map(version => version.id)).toEqual([ids[0], ids[2]]);
+  });
+
   it('goes on with other tenants where one is moved, and deletes its rows later', async () => {
     for (const store of stores) {
       const [old, live] = await createMockups(store, 'old', 'live');
@@ -201,6 +228,19 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
       [0, 1],
       [0, 1],
     ]);
+  });
+
+  it('can be as long as the configuration may say', async () => {
+    const { retention } = readMockupConfig(
+      new ConfigReader({ mockup: { trash: { retention: { years: 1000 } } } }),
+    );
+    const opened = await open(knex, { trashRetentionMs: retention.trashMs });
+    const store = opened.forTenant(TENANTS[0]);
+    const [{ id: mockupId }] = await createMockups(store, 'x');
+    await store.delete(mockupId);
+    await expect(apply(retention)).resolves.toBeUndefined();
+    const { items } = await store.listTrash();
+    expect(items[0].purgedAfter).toMatch(/^3\d{3}-/);
   });
 
   it('says that policies which bind the database user keep tenants from it', async () => {
