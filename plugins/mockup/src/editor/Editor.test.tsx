@@ -1009,6 +1009,38 @@ describe('a draft', () => {
     ]);
   });
 
+  it('is offered too where the backend refuses its layout for being beyond a limit', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { storage, unmount } = await open(backend);
+    focus(option(/Hello/));
+    await press(' ');
+    const row = screen.getByRole('textbox', { name: 'Row' });
+    await userEvent.clear(row);
+    await userEvent.type(row, '9000000{Tab}');
+    await screen.findByText('Not saved yet. This browser keeps a draft.');
+    unmount();
+
+    await open(backend, { storage });
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Continue with the draft' }),
+    );
+    expect(items()).toEqual([
+      'Text “Hello”, column 1, row 1000000, 4 wide, 2 high',
+    ]);
+  });
+
+  it('is not said to be kept where it cannot be read again', async () => {
+    await open(new Backend(item('a', 0, 0, 'Hello')));
+    focus(option(/Hello/));
+    await press(' ');
+    fireEvent.change(await screen.findByRole('textbox', { name: /^Text/ }), {
+      target: { value: 'Half of a pair: \ud800' },
+    });
+    expect(
+      await screen.findByText(/this browser keeps no draft/),
+    ).toBeVisible();
+  });
+
   it('of an older version shows what others have saved since, before it is saved', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     const { storage, unmount } = await open(backend);

@@ -2,7 +2,11 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import type { JsonObject } from '@backstage/types';
 import { Button, Flex, NumberField, Text } from '@backstage/ui';
 import { Loading, ReadFailure, useRead } from '@internal/pages';
-import { isContainer, type LayoutItem } from 'backstage-plugin-mockup-common';
+import {
+  isContainer,
+  type LayoutItem,
+  MOCKUP_LIMITS,
+} from 'backstage-plugin-mockup-common';
 import {
   type Dispatch,
   forwardRef,
@@ -231,7 +235,9 @@ function PlaceFields(props: {
         label={label}
         value={box[name] + first}
         minValue={1}
-        maxValue={name === 'x' || name === 'w' ? GRID.cols : undefined}
+        maxValue={
+          name === 'x' || name === 'w' ? GRID.cols : MOCKUP_LIMITS.layoutRows
+        }
         isReadOnly={isReadOnly}
         isDisabled={!isPossible}
         onChange={value => {

@@ -1,5 +1,5 @@
 import type { StorageApi } from '@backstage/frontend-plugin-api';
-import { layoutSchema } from 'backstage-plugin-mockup-common';
+import { itemsWithin, layoutItemSchema } from 'backstage-plugin-mockup-common';
 import type { Content } from '../model/editorReducer';
 
 /** What was not saved when the page was left, or was lost. */
@@ -33,9 +33,12 @@ export class DraftStore {
     return Array.isArray(value) ? value.filter(isDraft) : [];
   }
 
-  /** Rejects with what the browser says where it keeps nothing more. */
+  /** Rejects where the browser keeps nothing more, or something else than could be offered. */
   async write(mockupId: string, draft: Draft): Promise<void> {
     await this.#set(mockupId, [draft, ...this.#without(mockupId, draft.id)]);
+    if (this.read(mockupId).every(({ id }) => id !== draft.id)) {
+      throw new Error('The draft cannot be read again');
+    }
   }
 
   async remove(mockupId: string, draftId: string): Promise<void> {
@@ -76,6 +79,17 @@ function isDraft(value: unknown): value is Draft {
     typeof base.description === 'string' &&
     typeof content?.name === 'string' &&
     typeof content.description === 'string' &&
-    layoutSchema.safeParse(content.items).success
+    areItems(content.items)
+  );
+}
+
+/** Whether they can be edited. One beyond a limit, which no version may have, must not lose the rest. */
+function areItems(value: unknown): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every(each => {
+      const { data: item } = layoutItemSchema.safeParse(each);
+      return item !== undefined && areItems(itemsWithin(item));
+    })
   );
 }

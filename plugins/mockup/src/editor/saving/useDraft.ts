@@ -39,7 +39,8 @@ export function useDraft(options: {
     try {
       if (now.isChanged) {
         const at = new Date().toISOString();
-        own.current = { id, at };
+        // What is heard of meanwhile is this write.
+        own.current = { id };
         await now.drafts.write(now.mockupId, {
           id,
           content: now.content,
@@ -51,6 +52,7 @@ export function useDraft(options: {
           },
           at,
         });
+        own.current = { id, at };
         setKept(true);
       } else {
         own.current = { id };
