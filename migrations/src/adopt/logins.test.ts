@@ -1,6 +1,10 @@
 import { changeRole, createTestDatabases } from '@internal/postgres/testUtils';
 import { asLogin, connectionOf } from '../__testUtils__/roles';
-import { runInProcess } from '../cli/__testUtils__/runCli';
+import {
+  runInProcess,
+  runWithoutDatabase,
+  urlOf,
+} from '../cli/__testUtils__/runCli';
 import { RefusedError } from '../errors';
 import { migrateTo } from '../migrateTo';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
@@ -231,6 +235,50 @@ describe.each(databases.eachSupportedId())(
         adopted: true,
       });
       await catalog.migrate(({ context }) => unadopt(context));
+      await client.query(`drop owned by ${member}`);
+      await changeRole(client, `drop role ${member}`);
+    });
+
+    it('is adopted by a login whose sessions act as the owner, once a superuser has run what it is told, and goes back', async () => {
+      const { client, connection } = catalog;
+      const member = `catalog_acting_${process.pid}`;
+      await changeRole(client, `create role ${member} login noinherit`);
+      await changeRole(client, `grant ${ENGINE_LOGIN} to ${member}`);
+      await client.query(
+        `grant create on database "${connection.database}" to ${ENGINE_LOGIN}`,
+      );
+      const acting = {
+        ...(await connectionOf(catalog, member)),
+        options: `-c role=${ENGINE_LOGIN}`,
+      };
+      const refusals: string[] = [];
+      for (;;) {
+        const failed: Error | undefined = await adopt({
+          connection: acting,
+        }).then(
+          () => undefined,
+          error => error,
+        );
+        if (!failed) {
+          break;
+        }
+        expect(failed).toBeInstanceOf(RefusedError);
+        expect(refusals).not.toContain(failed.message);
+        refusals.push(failed.message);
+        for (const statement of failed.message.match(
+          /^(?:grant|create role) .*;$/gm,
+        ) ?? []) {
+          await changeRole(client, statement);
+        }
+      }
+      expect(refusals.length).toBeGreaterThan(0);
+      await write('adopted');
+      const url = `${urlOf(acting)}?options=${encodeURIComponent(
+        acting.options,
+      )}`;
+      expect(
+        await runWithoutDatabase('rollback', ...['--to', '0'], '--url', url),
+      ).toMatchObject({ exitCode: 0 });
       await client.query(`drop owned by ${member}`);
       await changeRole(client, `drop role ${member}`);
     });

@@ -79,12 +79,12 @@ export async function refuseOthersTables(
       member: boolean;
       inherit: string;
     }>(
-      `select session_user as login, r.relname as table,
+      `select current_user as login, r.relname as table,
             pg_get_userbyid(r.relowner) as owner,
-            pg_has_role(session_user, r.relowner, 'MEMBER') as member,
+            pg_has_role(current_user, r.relowner, 'MEMBER') as member,
             format(case when current_setting('server_version_num')::int >= 160000
                      then 'grant %1$I to %2$I with inherit true' else 'alter role %2$I inherit' end,
-                   pg_get_userbyid(r.relowner), session_user) as inherit
+                   pg_get_userbyid(r.relowner), current_user) as inherit
        from pg_class r join pg_namespace n on n.oid = r.relnamespace
       where n.nspname = $1 and r.relname = any ($2)
         and not pg_has_role(current_user, r.relowner, 'USAGE')

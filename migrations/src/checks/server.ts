@@ -1,6 +1,7 @@
 import { operatorCommand } from '../operatorCommand';
 import { REQUIRED_EXTENSIONS } from '../schema/lookups';
 import { RETENTION_HOURS } from '../schema/tables';
+import { STARTING_ROLE } from '../session/ownerRole';
 import { escapeLiteral } from '../sql';
 import type { Rule } from './Rule';
 
@@ -97,17 +98,17 @@ export const SERVER_RULES: readonly Rule[] = [
     // Membership in a superuser would make the login one.
     sql: `
     select format('those of %s, the owner of %s', r.rolname, o.name) as name,
-           case when r.rolsuper then format('alter table %s owner to %I', o.sql, session_user)
+           case when r.rolsuper then format('alter table %s owner to %I', o.sql, ${STARTING_ROLE})
                 when ${VERSION} >= 160000
-                then format('grant %I to %I with inherit true', r.rolname, session_user)
-                else format('grant %1$I to %2$I; alter role %2$I inherit', r.rolname, session_user) end as fix
+                then format('grant %I to %I with inherit true', r.rolname, ${STARTING_ROLE})
+                else format('grant %1$I to %2$I; alter role %2$I inherit', r.rolname, ${STARTING_ROLE}) end as fix
       from ours o join pg_roles r on r.oid = o.owner
      where not pg_has_role(current_user, o.owner, 'USAGE')
      union all
     select case when n.oid is null then 'CREATE on the database'
                 else 'USAGE and CREATE on the schema ' || n.nspname end,
            format(case when n.oid is null then 'create schema %I authorization %I'
-                       else 'grant usage, create on schema %I to %I' end, $1, session_user)
+                       else 'grant usage, create on schema %I to %I' end, $1, ${STARTING_ROLE})
       from (values ($1)) wanted (name) left join pg_namespace n on n.nspname = wanted.name
      where not case when n.oid is null then has_database_privilege(current_database(), 'create')
                     else has_schema_privilege(n.oid, 'usage') and has_schema_privilege(n.oid, 'create') end`,

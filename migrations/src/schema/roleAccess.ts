@@ -1,6 +1,7 @@
 import { RefusedError } from '../errors';
 import type { StepContext } from '../engine/Step';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
+import { STARTING_ROLE } from '../session/ownerRole';
 import { escapeIdentifier, escapeLiteral } from '../sql';
 import { script } from '../text';
 
@@ -24,7 +25,7 @@ interface RoleFacts {
   grantable: boolean;
 }
 
-/** The state of the login, with its rights on the two roles. */
+/** The state of the login, or of the role that it acts as, with its rights on the two roles. */
 export interface RoleAccess {
   login: string;
   superuser: boolean;
@@ -62,7 +63,7 @@ export async function readRoleAccess({
     `select rolname as name, rolsuper as superuser, rolcreaterole as "createsRoles",
             rolbypassrls as "bypassesRls",
             current_setting('server_version_num')::int as version
-       from pg_roles where rolname = session_user`,
+       from pg_roles where rolname = ${STARTING_ROLE}`,
   );
   const grantOptions = login.version >= GRANT_OPTIONS_SINCE;
   const settable = grantOptions ? 'SET' : 'MEMBER';
@@ -75,10 +76,10 @@ export async function readRoleAccess({
               rolbypassrls as "bypassesRls", rolinherit as inherits,
               array(select g.rolname::text from pg_auth_members m join pg_roles g on g.oid = m.roleid
                      where m.member = r.oid and g.rolname <> '${ADMIN_ROLE}') as "memberOf",
-              pg_has_role(session_user, r.oid, '${settable}') as settable,
-              pg_has_role(session_user, oid, 'USAGE') as inherited,
+              pg_has_role(${STARTING_ROLE}, r.oid, '${settable}') as settable,
+              pg_has_role(${STARTING_ROLE}, oid, 'USAGE') as inherited,
               ${!grantOptions && login.createsRoles} or
-                pg_has_role(session_user, oid, 'MEMBER WITH ADMIN OPTION') as grantable
+                pg_has_role(${STARTING_ROLE}, oid, 'MEMBER WITH ADMIN OPTION') as grantable
          from pg_roles r where rolname = $1`,
       [role],
     );
@@ -208,7 +209,7 @@ async function isSchemaLeft({
                      wanted (role, privilege)
          left join pg_roles r on r.rolname = role
         where not coalesce(has_schema_privilege(r.oid, $1, privilege), false)
-          and not has_schema_privilege(session_user, $1, privilege || ' with grant option')) as left`,
+          and not has_schema_privilege(${STARTING_ROLE}, $1, privilege || ' with grant option')) as left`,
     [settings.schema],
   );
   return left;

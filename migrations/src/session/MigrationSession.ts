@@ -17,7 +17,11 @@ import {
   TENANT_SETTING,
 } from '../schema/policies';
 import { endsSession, explainConnect } from './explainConnect';
-import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from './ownerRole';
+import {
+  KEEP_STARTING_ROLE,
+  RESET_OWNER_ROLE,
+  SET_OWNER_ROLE,
+} from './ownerRole';
 import { sessionSettings } from './sessionSettings';
 
 /** Besides those of every session: how long a command may last, and what it creates. */
@@ -114,6 +118,7 @@ export class MigrationSession {
     return [
       sessionSettings(SETTINGS, CONDITIONAL),
       OWN_TABLESPACE,
+      KEEP_STARTING_ROLE,
       // This schema alone: a missing name must not resolve to a table of Backstage's own
       // catalog in `public`.
       `set search_path = ${escapeIdentifier(schema)}`,

@@ -22,6 +22,19 @@ export const SET_LOCAL_OWNER_ROLE = [
   adminRowSecurity(true),
 ];
 
+/**
+ * Keeps the role as which the session begins, in {@link STARTING_ROLE}: the one that the
+ * configuration or the login sets, or else the login. The rights of the login itself mean nothing
+ * while it acts as a role.
+ */
+export const KEEP_STARTING_ROLE = `select pg_catalog.set_config('tenancy.starting_role', current_user, false)`;
+
+/** The role as which the session began, as SQL. */
+export const STARTING_ROLE = `current_setting('tenancy.starting_role')`;
+
+/** Has the rest of a transaction act as {@link STARTING_ROLE}. */
+export const SET_LOCAL_STARTING_ROLE = `select set_config('role', ${STARTING_ROLE}, true)`;
+
 /** The statements that make a session act as its login again. */
 export const RESET_OWNER_ROLE = `reset role;
 set row_security = off`;

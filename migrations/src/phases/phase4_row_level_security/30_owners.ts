@@ -9,7 +9,12 @@ import { existingTables } from '../../schema/lookups';
 import { escapeIdentifier } from '../../sql';
 import { script } from '../../text';
 import { TENANT_TABLES } from '../../schema/tables';
-import { RESET_OWNER_ROLE, SET_OWNER_ROLE } from '../../session/ownerRole';
+import {
+  RESET_OWNER_ROLE,
+  SET_LOCAL_STARTING_ROLE,
+  SET_OWNER_ROLE,
+  STARTING_ROLE,
+} from '../../session/ownerRole';
 
 const TABLES = [...TENANT_TABLES, 'tenants'] as const;
 const KEPT: readonly string[] = APP_PRIVILEGES;
@@ -77,7 +82,7 @@ async function missingToHandBack(
     may: boolean;
     exists: boolean;
   }>(
-    `select bool_and(r.oid is not null and pg_has_role(session_user, r.oid, 'USAGE')) as may,
+    `select bool_and(r.oid is not null and pg_has_role(${STARTING_ROLE}, r.oid, 'USAGE')) as may,
             to_regrole($2) is not null as exists
        from unnest(array['${ADMIN_ROLE}', $1]) name left join pg_roles r on r.rolname = name`,
     [former.owner, owner],
@@ -124,7 +129,7 @@ async function handBack(context: StepContext, table: string): Promise<void> {
     locks: catalogOnly(table),
     tables: [table],
     statements: [
-      'set local role none',
+      SET_LOCAL_STARTING_ROLE,
       // ALTER TABLE … OWNER TO merges its grants into the owner's rights.
       `alter table ${table} owner to ${escapeIdentifier(former.owner)}`,
       ...former.replaced.map(grantStatement),

@@ -7,7 +7,10 @@ import { TENANT_SETTING } from '../../schema/policies';
 import { grantAppToLogin, readRoleAccess } from '../../schema/roleAccess';
 import { DEFAULT_TENANT_ID, TENANT_TABLES } from '../../schema/tables';
 import { withLockRetries } from '../../session/lockRetries';
-import { SET_LOCAL_OWNER_ROLE } from '../../session/ownerRole';
+import {
+  SET_LOCAL_OWNER_ROLE,
+  SET_LOCAL_STARTING_ROLE,
+} from '../../session/ownerRole';
 import { escapeLiteral } from '../../sql';
 
 // An id that no tenant has.
@@ -109,7 +112,7 @@ async function actAsAppStatements(context: StepContext): Promise<string[]> {
   return [
     'set local row_security = on',
     // Rolled back with the transaction.
-    ...(member ? [] : ['set local role none', grantAppToLogin(access)]),
+    ...(member ? [] : [SET_LOCAL_STARTING_ROLE, grantAppToLogin(access)]),
     `set local role ${APP_ROLE}`,
     // For the tenant that is set next: elsewhere than on Citus it means nothing.
     `set local citus.propagate_set_commands = 'local'`,
