@@ -22,4 +22,18 @@ describe('sendLines', () => {
     expect((await received).trim().split('\n')).toHaveLength(21);
     expect(new Set(listeners).size).toBe(1);
   });
+
+  it('reads no more than a page for HEAD, whose answer has no body', async () => {
+    const stream = new PassThrough().resume();
+    const res = Object.assign(stream, {
+      type: () => res,
+      req: { method: 'HEAD' },
+    }) as unknown as Response;
+    let pages = 0;
+    await sendLines(res, async () => {
+      pages += 1;
+      return { items: [], next_cursor: pages === 3 ? null : 'next' };
+    });
+    expect(pages).toBe(1);
+  });
 });

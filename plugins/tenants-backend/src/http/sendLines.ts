@@ -3,7 +3,10 @@ import type { ListTenantAudit } from 'backstage-plugin-tenants-common';
 import type { Response } from 'express';
 import { once } from 'node:events';
 
-/** Sends all events of an audit trail as JSON lines, page by page, with backpressure. */
+/**
+ * Sends all events of an audit trail as JSON lines, page by page, with backpressure. For HEAD,
+ * reads one page, for the errors.
+ */
 export async function sendLines(
   res: Response,
   readPage: (next: ListTenantAudit) => ReturnType<TenantAuditTrail['list']>,
@@ -16,7 +19,7 @@ export async function sendLines(
     if (!res.write(lines.join('')) && !res.closed) {
       await drained(res);
     }
-    if (!page.next_cursor || res.closed) {
+    if (!page.next_cursor || res.closed || res.req?.method === 'HEAD') {
       break;
     }
     page = await readPage({ limit: 500, cursor: page.next_cursor });
