@@ -22,7 +22,8 @@ import type {
 } from './TenantAuditTrail';
 
 const TABLE = 'tenant_audit';
-const SENT_AT_ONCE = 500;
+// Of the largest events, these fit into 1 MiB, which nginx takes by default.
+const SENT_AT_ONCE = 50;
 const DELETED_AT_ONCE = 10_000;
 /** Whether the transaction has changed anything. */
 const HAS_WRITTEN = 'pg_current_xact_id_if_assigned() is not null';
