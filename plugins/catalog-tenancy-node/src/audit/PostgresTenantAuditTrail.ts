@@ -353,14 +353,24 @@ function toEntry({ event_id, at, begun, ended }: QueuedEvent): Entry {
     event: redactText(begun.event),
     severity: begun.severity,
     actor: orNull(begun.actor),
-    ip: begun.ip,
+    ip: orNull(begun.ip),
     user_agent: orNull(begun.userAgent),
     method: begun.method,
     path: orNull(begun.path),
-    outcome: ended?.outcome ?? null,
+    outcome: outcomeOf(ended),
     error: ended?.error ? describeError(ended.error) : null,
     meta: redactMeta({ ...begun.meta, ...ended?.meta }),
   };
+}
+
+/**
+ * Null where the answer to a commit was lost: if the change was made, its row has the success, and
+ * keeps it.
+ */
+function outcomeOf(ended: EndedAuditEvent | undefined): string | null {
+  const error: (Error & { outcomeUnknown?: unknown }) | undefined =
+    ended?.error;
+  return error?.outcomeUnknown === true ? null : ended?.outcome ?? null;
 }
 
 function toEvent({ event_id, at, outcome, ...event }: Row): TenantAuditEvent {

@@ -11,9 +11,10 @@ import {
 import type { AuditConfig } from '../config/AuditConfig';
 import { AuditedAdminDatabase } from '../database/AuditedAdminDatabase';
 import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
+import { WireProxy } from '../database/__testUtils__/WireProxy';
 import { auditChange, setAuditRecord } from './auditedChange';
 import { PostgresTenantAuditTrail } from './PostgresTenantAuditTrail';
-import type { BegunAuditEvent } from './TenantAuditTrail';
+import type { BegunAuditEvent, TenantAuditRecord } from './TenantAuditTrail';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -136,6 +137,8 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     const { end } = await trail.begin(
       event({
         userAgent: 'a\0b',
+        // With backend.trustProxy: true, the text of a client.
+        ip: 'x'.repeat(2_000),
         meta: {
           clientSecret: 'hidden-1',
           url: 'https://user:hidden-2@example.com/?access_token=hidden-3&b=1',
@@ -154,6 +157,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     expect(stored).toMatchObject({
       error: 'Error',
       user_agent: 'ab',
+      ip: `${'x'.repeat(1_000)}…`,
       meta: {
         url: 'https://[removed]@example.com/?access_token=[removed]&b=1',
         number: '1',
@@ -162,23 +166,30 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
   });
 
   describe('of a change of the registry', () => {
-    const change = async (
-      trail: PostgresTenantAuditTrail,
+    const run = async (
+      begun: TenantAuditRecord,
       statement: string,
-      meta: Record<string, unknown> = { a: 1 },
+      { meta = {}, pool = database.pool } = {},
     ) => {
-      const begun = await trail.begin(event());
       const audited = { success: async () => {}, fail: async () => {} };
       setAuditRecord(audited, begun);
       const auditor = mockAuditor();
       auditor.createEvent.mockResolvedValue(audited);
-      const admin = new AuditedAdminDatabase({ pool: database.pool, auditor });
+      const admin = new AuditedAdminDatabase({ pool, auditor });
       await auditChange(
         audited,
         async () => meta,
         () =>
           admin.run('change', ({ knex, query }) => query(knex.raw(statement))),
       );
+    };
+    const change = async (
+      trail: PostgresTenantAuditTrail,
+      statement: string,
+      meta: Record<string, unknown> = { a: 1 },
+    ) => {
+      const begun = await trail.begin(event());
+      await run(begun, statement, { meta });
       return begun;
     };
     const stored = async () =>
@@ -235,6 +246,58 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       await trail.stop();
       const outcomes = (await stored()).map(({ outcome }) => outcome);
       expect(outcomes).toEqual(['succeeded']);
+    });
+
+    it('call none failed that was made although its answer was lost, wherever that is', async () => {
+      const proxy = await WireProxy.start(database.appConnection);
+      try {
+        const pool = database.createPool({
+          connection: proxy.connection,
+          limits: { max: 1 },
+        });
+        const trail = open();
+        const found = new Set<string>();
+        for (let message = 1, isCut = true; isCut; message += 1) {
+          // A connection that is there.
+          await pool.query(knex => knex('tenants'));
+          await database.client.query('delete from tenant_audit');
+          const begun = await trail.begin(event());
+          proxy.cutAt({ side: 'backend', message, when: 'before' });
+          const name = `renamed-${message}`;
+          const [{ status, reason }] = (await Promise.allSettled([
+            run(
+              begun,
+              `update tenants set tenant_name = '${name}' where tenant_slug = 'acme'`,
+              { pool },
+            ),
+          ])) as PromiseRejectedResult[];
+          isCut = !proxy.armed;
+          proxy.cutAt(undefined);
+          await begun.end(
+            reason
+              ? { outcome: 'failed', error: reason }
+              : { outcome: 'succeeded' },
+          );
+          await proxy.settled();
+          const { rows } = await database.client.query(
+            `select coalesce(a.outcome, 'unknown') as outcome, t.tenant_name = $1 as made
+               from tenant_audit a join tenants t using (tenant_id)`,
+            [name],
+          );
+          expect(rows).toHaveLength(1);
+          found.add(
+            `${status}, ${rows[0].made ? 'made' : 'not made'}: ${
+              rows[0].outcome
+            }`,
+          );
+        }
+        expect(found).toContain('rejected, made: succeeded');
+        expect(found).not.toContain('rejected, made: failed');
+        expect(found).toContain('rejected, not made: failed');
+        expect(found).not.toContain('rejected, not made: succeeded');
+      } finally {
+        await proxy.close();
+      }
     });
 
     it('refuse it where they can not be stored', async () => {
@@ -330,6 +393,32 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       expect(signatures[2]).toBe(
         `sha256=${createHmac('sha256', 's').update(bodies[2]).digest('hex')}`,
       );
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
+  it('are sent to a webhook behind a proxy that takes no more than nginx does by default', async () => {
+    let lines = 0;
+    const server = createServer(async (req, res) => {
+      const body = Buffer.concat(await req.toArray());
+      const isTaken = body.length <= 1024 * 1024;
+      lines += isTaken ? body.toString().split('\n').length - 1 : 0;
+      res.writeHead(isTaken ? 204 : 413).end();
+    }).listen(0);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      await database.client.query(
+        `insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome, meta, sent)
+         select tenant_id, gen_random_uuid(), now(), 'a', 'b', 'medium', 'succeeded',
+                jsonb_build_object('text', repeat('x', 7900)), false
+           from tenants, generate_series(1, 200) where tenant_slug = 'acme'`,
+      );
+      const url = `http://127.0.0.1:${port}/`;
+      await open({ webhook: { url } }).send();
+      expect(lines).toBe(200);
     } finally {
       server.closeAllConnections();
       server.close();

@@ -6,7 +6,10 @@ import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { toError } from '@backstage/errors';
 import { holdAnswer, measureOperations } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
-import { auditChange } from 'backstage-plugin-catalog-tenancy-node';
+import {
+  auditChange,
+  DatabaseUnavailableError,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
 
@@ -111,7 +114,10 @@ function auditedError(
   describe: Describe | Undescribed | undefined,
 ): Error {
   const { name, message } = toError(error);
-  return typeof describe !== 'string' || QUOTES_NOTHING.includes(name)
+  return typeof describe !== 'string' ||
+    QUOTES_NOTHING.includes(name) ||
+    // It says whether the outcome is known.
+    error instanceof DatabaseUnavailableError
     ? toError(error)
     : new Error(
         `${name}${

@@ -95,8 +95,8 @@ export type TenantAuditPage = z.infer<typeof tenantAuditPageSchema>;
 export type TenantAuditEvent = TenantAuditPage['items'][number];
 
 /**
- * What became of an operation. `unknown` is one that has not ended yet, or whose process ended
- * before it did.
+ * What became of an operation. `unknown` is one that has not ended yet, whose process ended before it
+ * did, or of which the database's answer was lost.
  *
  * @public
  */
