@@ -7,7 +7,7 @@ import type {
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describeFailure } from './failures';
-import type { TenantEngine } from './TenantEngine';
+import type { StopOptions, TenantEngine } from './TenantEngine';
 import { rejectionOf } from '../work/rejectionOf';
 import type { StartQueue } from '../work/StartQueue';
 
@@ -74,6 +74,7 @@ export class SupervisedEngine {
   readonly #ended: Promise<void>;
   #interruption = new AbortController();
   #engine?: TenantEngine;
+  #stopOptions?: StopOptions;
   #status: TenantEngineStatus = { state: 'starting' };
   #waiting: (() => void)[] = [];
 
@@ -129,7 +130,9 @@ export class SupervisedEngine {
     });
   }
 
-  async stop(): Promise<void> {
+  /** @param options - as of {@link TenantEngine.stop} */
+  async stop(options?: StopOptions): Promise<void> {
+    this.#stopOptions = options;
     this.#stopping.abort();
     await this.#ended;
   }
@@ -222,7 +225,7 @@ export class SupervisedEngine {
       this.#begin();
     }
     try {
-      await engine?.stop();
+      await engine?.stop(this.#stopOptions);
     } catch (error) {
       this.options.logger.warn(
         `The ${this.#name} did not stop: ${describeFailure(error)}`,

@@ -63,6 +63,10 @@ interface TenantEngineOptions {
   sources?: CodeSources;
 }
 
+export interface StopOptions {
+  mayFinish?: boolean;
+}
+
 const GLOBAL_EVENTS = ['unhandledRejection', 'uncaughtException'] as const;
 
 /**
@@ -201,11 +205,20 @@ export class TenantEngine {
 
   /**
    * Stops the engine. From then on it gets no connection, even if a module continues.
+   *
+   * @param options - `mayFinish`: it has connections until the plugin has shut down, which may
+   * wait for running templates
    */
-  async stop(): Promise<void> {
+  async stop(options?: StopOptions): Promise<void> {
     this.#stopping.abort();
     this.#sockets.forEach(socket => socket.destroy());
-    this.#database.close();
+    try {
+      if (options?.mayFinish) {
+        await this.#backend.stop();
+      }
+    } finally {
+      this.#database.close();
+    }
     await this.#backend.stop();
   }
 }

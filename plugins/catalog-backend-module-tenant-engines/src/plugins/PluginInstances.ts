@@ -134,7 +134,7 @@ export class PluginInstances {
     return entry.supervised;
   }
 
-  /** Stops all instances. */
+  /** Stops all instances, at the end of the process. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -142,7 +142,9 @@ export class PluginInstances {
     await this.#refresh.ended();
     const entries = [...this.#entries.values()];
     this.#entries.clear();
-    await Promise.all(entries.map(({ supervised }) => supervised?.stop()));
+    await Promise.all(
+      entries.map(({ supervised }) => supervised?.stop({ mayFinish: true })),
+    );
   }
 
   get #name(): string {

@@ -423,6 +423,18 @@ describe.each(databases.eachSupportedId())(
         }
       });
     });
+
+    it('has its database until it has shut down, at the end of the process', async () => {
+      await notesOf('acme');
+      await backend.stop();
+      const schema = `${engineSchemaOf(ids.get('acme')!)}_notes`;
+      expect(
+        await query(
+          'notes',
+          `select text from "${schema}".notes order by id desc limit 1`,
+        ),
+      ).toEqual(['at the end']);
+    });
   },
 );
 

@@ -49,10 +49,11 @@ export function createNotesPlugin() {
           discovery: coreServices.discovery,
           events: eventsServiceRef,
           httpRouter: coreServices.httpRouter,
+          lifecycle: coreServices.lifecycle,
           scheduler: coreServices.scheduler,
         },
         async init({ auth, cache, database, discovery, events, ...services }) {
-          const { httpRouter, scheduler } = services;
+          const { httpRouter, lifecycle, scheduler } = services;
           const own = await auth.getOwnServiceCredentials();
           const tenant = carriedTenant(own)?.tenantSlug ?? 'default';
           starts.set(tenant, (starts.get(tenant) ?? 0) + 1);
@@ -63,6 +64,9 @@ export function createNotesPlugin() {
           if (!database.migrations?.skip) {
             await knex.migrate.latest({ migrationSource });
           }
+          lifecycle.addShutdownHook(async () => {
+            await knex('notes').insert({ text: 'at the end' });
+          });
           const heard: unknown[] = [];
           await events.subscribe({
             id: 'notes',
