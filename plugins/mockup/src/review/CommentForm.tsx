@@ -10,6 +10,11 @@ import styles from './review.module.css';
 // No item is called so: it is longer than an item that can be commented on.
 const WHOLE = '-'.repeat(MOCKUP_LIMITS.commentItem + 1);
 
+/** Whether a comment can name an item. The API takes items of other names, too. */
+export function isCommentable({ i }: LayoutItem): boolean {
+  return i !== '' && [...i].length <= MOCKUP_LIMITS.commentItem;
+}
+
 const TEXT = { most: MOCKUP_LIMITS.comment, isRequired: true };
 
 /** What the user says, of what they choose. */
@@ -30,7 +35,7 @@ export function CommentForm(props: {
     () => [
       { id: WHOLE, label: t('review.whole') },
       ...items
-        .filter(({ i }) => [...i].length <= MOCKUP_LIMITS.commentItem)
+        .filter(isCommentable)
         .map(item => ({ id: item.i, label: nameOf(item) })),
     ],
     [items, nameOf, t],

@@ -30,7 +30,7 @@ import { HistoryFrame, type ReadMockup } from '../history/HistoryFrame';
 import { newIdempotencyKey } from '../idempotencyKey';
 import { commentsRouteRef, mockupRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
-import { CommentForm } from './CommentForm';
+import { CommentForm, isCommentable } from './CommentForm';
 import { CommentList } from './CommentList';
 import styles from './review.module.css';
 
@@ -143,6 +143,9 @@ function Comments(props: { read: ReadMockup; loaded: MockupComment[] }) {
   }, [comments]);
   const overlayOf = useMemo(
     () => (item: LayoutItem) => {
+      if (!isCommentable(item)) {
+        return null;
+      }
       const count = openOf.get(item.i) ?? 0;
       return (
         <button

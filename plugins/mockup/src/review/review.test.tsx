@@ -184,6 +184,19 @@ describe('the comments of a mockup', () => {
     expect(await seriousProblems()).toEqual([]);
   });
 
+  it('are of no item whose name no comment can have', async () => {
+    const backend = new Backend();
+    backend.version.layoutData.push(
+      itemOf('header', { title: 'Nameless' }, { i: '' }),
+      itemOf('header', { title: 'Long' }, { i: 'x'.repeat(256) }),
+    );
+    await backend.renderComments();
+    await button('Comment on Header “Welcome”: 0 open comments');
+    expect(screen.getAllByRole('button', { name: /^Comment on/ })).toHaveLength(
+      1,
+    );
+  });
+
   it('are kept while they are typed: until they are saved, and before the page is left', async () => {
     const backend = new Backend();
     let answer = () => {};
