@@ -11,6 +11,8 @@ const BATCH = 500;
  */
 const LINGER_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
+/** A conflict, a deadlock or a lock timeout: a later attempt may succeed. */
+const MOMENTARY = /^(40...|55P03)$/;
 /** How long `add` waits for room, `store` for the write, and `stop` for all that is queued. */
 const LONGEST_WAIT_MS = 10_000;
 
@@ -25,6 +27,8 @@ interface Pending<TEntry> {
   waiting: (() => void)[];
   /** When it was queued, by `performance.now()`. */
   since: number;
+  /** Stored or dropped, although others of its batch are still to be written. */
+  isDone?: boolean;
 }
 
 /**
@@ -179,7 +183,7 @@ export class AuditQueue<TEntry extends Entry> {
     }
   }
 
-  /** @throws if the database is unavailable */
+  /** @throws if the database is unavailable, or refuses an entry for a moment */
   async #writeEach(batch: Pending<TEntry>[]): Promise<void> {
     try {
       await this.#write(batch.map(({ entry }) => entry));
@@ -190,10 +194,23 @@ export class AuditQueue<TEntry extends Entry> {
         throw error;
       } else if (batch.length > 1) {
         // One entry that PostgreSQL refuses must not block the others.
+        let momentary: DatabaseStatementError | undefined;
         for (const pending of batch) {
-          await this.#writeEach([pending]);
+          try {
+            await this.#writeEach([pending]);
+          } catch (cause) {
+            if (!(cause instanceof DatabaseStatementError)) {
+              throw cause;
+            }
+            momentary = cause;
+          }
+        }
+        if (momentary) {
+          throw momentary;
         }
         return;
+      } else if (MOMENTARY.test(error.sqlState)) {
+        throw error;
       } else {
         this.#logger.error(
           `An event of an audit trail could not be stored: ${this.#describe(
@@ -203,7 +220,10 @@ export class AuditQueue<TEntry extends Entry> {
         );
       }
     }
-    batch.forEach(({ waiting }) => waiting.forEach(resolve => resolve()));
+    for (const pending of batch) {
+      pending.isDone = true;
+      pending.waiting.forEach(resolve => resolve());
+    }
   }
 
   #withhold(reason: string): void {
@@ -222,7 +242,9 @@ export class AuditQueue<TEntry extends Entry> {
     }
     const later = this.#pending;
     this.#pending = new Map(
-      batch.map(pending => [pending.entry.event_id, pending]),
+      batch
+        .filter(({ isDone }) => !isDone)
+        .map(pending => [pending.entry.event_id, pending]),
     );
     for (const [id, { entry, waiting, since }] of later) {
       const before = this.#pending.get(id);

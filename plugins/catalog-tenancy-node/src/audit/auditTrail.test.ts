@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -344,6 +344,38 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       `select count(*)::int as all, count(outcome)::int as ended from tenant_audit`,
     );
     expect(counted.rows).toEqual([{ all: 11_000, ended: 400 }]);
+  });
+
+  it('are written again after a lock timeout, which the database may have for its users', async () => {
+    const { client, appConnection } = database;
+    const pool = database.createPool({
+      connection: { ...appConnection, options: '-c lock_timeout=50' },
+    });
+    const logger = mockLogger();
+    const trail = new PostgresTenantAuditTrail({
+      config: { keepDays: 90, minSeverity: 'medium' },
+      database: new PooledTenantDatabase(pool),
+      pool,
+      logger,
+    });
+    // As a purge does.
+    await client.query(
+      `begin; select from tenants where tenant_slug = 'acme' for update`,
+    );
+    const recorded = record(trail);
+    try {
+      await waitUntil(
+        'the event to be refused',
+        () =>
+          logger.warn.mock.calls.length + logger.error.mock.calls.length > 0,
+      );
+    } finally {
+      await client.query('commit');
+    }
+    await recorded;
+    await trail.stop();
+    const { items } = await trail.list('acme');
+    expect(items).toMatchObject([{ outcome: 'succeeded' }]);
   });
 
   it('are kept for so many days', async () => {
