@@ -164,8 +164,10 @@ async function leftToSuperuserStatements(
   const { schema, adminGrant } = context.settings;
   const { admin, app } = access;
   const name = escapeIdentifier(schema);
+  const hidden = await findHiddenExtension(context);
   const isAnythingLeft =
     areRolesLeft(access, adminGrant) ||
+    (hidden && !hidden.grantable) ||
     (schemaExists && (await isSchemaLeft(context)));
   if (!isAnythingLeft) {
     return [];
@@ -180,6 +182,13 @@ async function leftToSuperuserStatements(
       ? [
           `grant usage on schema ${name} to ${APP_ROLE}`,
           `grant usage, create on schema ${name} to ${ADMIN_ROLE}`,
+        ]
+      : []),
+    ...(hidden
+      ? [
+          `grant usage on schema ${escapeIdentifier(
+            hidden.schema,
+          )} to ${ADMIN_ROLE}`,
         ]
       : []),
   ];
@@ -213,6 +222,29 @@ async function isSchemaLeft({
     [settings.schema],
   );
   return left;
+}
+
+/**
+ * The schema of `pg_trgm`, if `portal_admin` may not look up there what it creates indexes with,
+ * and whether the login may let it. A superuser does not act as that role.
+ */
+export async function findHiddenExtension({
+  executor,
+  settings,
+}: Pick<StepContext, 'executor' | 'settings'>): Promise<
+  { schema: string; grantable: boolean } | undefined
+> {
+  const [found] = await executor.read<{ schema: string; grantable: boolean }>(
+    `select n.nspname as schema,
+            has_schema_privilege(${STARTING_ROLE}, n.oid, 'usage with grant option') as grantable
+       from pg_extension e join pg_namespace n on n.oid = e.extnamespace
+       left join pg_roles r on r.rolname = '${ADMIN_ROLE}'
+      where e.extname = 'pg_trgm' and n.nspname <> $1
+        and not (select rolsuper from pg_roles where rolname = ${STARTING_ROLE})
+        and not has_schema_privilege(coalesce(r.rolname, 'public'), n.oid, 'usage')`,
+    [settings.schema],
+  );
+  return found;
 }
 
 /**

@@ -2,6 +2,7 @@ import { bookkeepingTables } from '../../engine/journal';
 import type { Step } from '../../engine/Step';
 import { grantMissing, undoGrants, writeGrants } from '../../schema/grants';
 import {
+  findHiddenExtension,
   grantAdminToApp,
   readRoleAccess,
   roleStatement,
@@ -18,6 +19,7 @@ export const privileges: Step = {
 
   async up(context) {
     const { executor, settings } = context;
+    const hidden = await findHiddenExtension(context);
     await executor.transaction({
       title: `Grant ${ADMIN_ROLE} what the owner of the tables needs`,
       locks: 'None that conflicts with reads or writes.',
@@ -28,6 +30,16 @@ export const privileges: Step = {
           role: ADMIN_ROLE,
           privileges: ['usage', 'create'],
         },
+        ...(hidden
+          ? [
+              {
+                kind: 'schema' as const,
+                name: hidden.schema,
+                role: ADMIN_ROLE,
+                privileges: ['usage'],
+              },
+            ]
+          : []),
         // The migration itself acts as portal_admin.
         ...(await writeGrants(executor, ADMIN_ROLE, bookkeepingTables)),
       ]),

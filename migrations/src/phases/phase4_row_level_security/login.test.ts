@@ -91,6 +91,42 @@ describe.each(databases.eachSupportedId())(
       expect(await catalogSnapshot(database.client)).toEqual(after);
     });
 
+    it('lets portal_admin find the extension in a schema that PUBLIC may not use, or is told what to run', async () => {
+      const { database, login, options } = await createOwnedCatalog();
+      const { client } = database;
+      await createRoles(database);
+      await changeRole(client, `grant portal_admin to ${login}`);
+      await changeRole(client, `grant portal_app to ${login}`);
+      await client.query(`
+        create schema extensions;
+        create extension pg_trgm schema extensions`);
+      const configured = { ...options, settings: { adminGrant: false } };
+      await runPhases(database, 2, configured);
+      const refusal = await database
+        .migrate(migration => migration.runPhase(3), configured)
+        .catch(error => error);
+      expect(await obey(database, refusal)).toContain(
+        'grant usage on schema extensions to portal_admin;',
+      );
+      // Once its owner may grant that, it is granted, and taken back.
+      await client.query(`
+        revoke usage on schema extensions from portal_admin;
+        alter schema extensions owner to ${login}`);
+      const mayUse = async () =>
+        (
+          await client.query(
+            `select has_schema_privilege('portal_admin', 'extensions', 'usage') as may`,
+          )
+        ).rows[0].may;
+      await runPhases(database, 5, configured);
+      expect(await mayUse()).toBe(true);
+      await database.migrate(
+        migration => migration.undoFrom(privileges),
+        configured,
+      );
+      expect(await mayUse()).toBe(false);
+    });
+
     it('acts as portal_admin from phase 4 on', async () => {
       const { database, login, options } = await createOwnedCatalog();
       await createRoles(database);
