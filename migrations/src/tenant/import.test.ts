@@ -35,6 +35,7 @@ import {
   EVERY,
   linesOf,
   openTenantClones,
+  pauseForLock,
   purgeTeam,
   tableMaker,
 } from './__testUtils__/tenantClones';
@@ -798,14 +799,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       await backup.query('begin');
       await backup.query(`select from tenant_${HEX}.states`);
       const replacing = replace(name);
-      await waitUntil('a pause between two requests for the lock', async () => {
-        const pauses = await query(
-          name,
-          `select from pg_stat_activity
-            where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`,
-        );
-        return pauses.length;
-      });
+      await pauseForLock(clones, name);
       await backup.query('commit');
       await expect(replacing).resolves.toBeUndefined();
     });

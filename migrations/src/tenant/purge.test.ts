@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import {
   changeRole,
   createTestDatabases,
-  waitUntil,
   withClient,
 } from '@internal/postgres/testUtils';
 import type { Client, ClientConfig } from 'pg';
@@ -20,6 +19,7 @@ import { HEX } from './__testUtils__/plugins';
 import {
   EVERY,
   openTenantClones,
+  pauseForLock,
   purgeTeam,
 } from './__testUtils__/tenantClones';
 
@@ -353,14 +353,7 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
         `select from plugins.mockups where tenant_id = '${TEAM}' for update`,
       );
       const running = run(name, 'my-team', '--yes');
-      await waitUntil('a pause between two requests for the lock', async () => {
-        const pauses = await query(
-          name,
-          `select from pg_stat_activity
-            where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`,
-        );
-        return pauses.length;
-      });
+      await pauseForLock(clones, name);
       await holder.query('rollback');
       const { exitCode, stderr } = await running;
       expect(stderr).toContain(

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import type {
-  TestDatabaseId,
-  TestDatabases,
+import {
+  type TestDatabaseId,
+  type TestDatabases,
+  waitUntil,
 } from '@internal/postgres/testUtils';
 import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
@@ -104,4 +105,16 @@ export async function contentsOf(
       : line,
   );
   return { head, rows: rows.sort() };
+}
+
+/** Waits until a command pauses before it asks for a lock again. */
+export function pauseForLock(clones: Clones, name: string): Promise<unknown> {
+  return waitUntil('a pause between two requests for the lock', async () => {
+    const pauses = await clones.query(
+      name,
+      `select from pg_stat_activity
+        where datname = current_database() and query like 'select pg_sleep%' and state = 'active'`,
+    );
+    return pauses.length;
+  });
 }

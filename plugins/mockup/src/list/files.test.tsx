@@ -21,6 +21,17 @@ const choose = (content: object) =>
     new File([JSON.stringify(content)], 'file.json'),
   );
 
+/** A mockup with one version, as a file has it. */
+function fileMockup(ofName: string) {
+  const { name, createdAt, updatedAt } = mockupOf(ofName);
+  const version = {
+    layoutData: [itemOf('text')],
+    createdBy: 'user:default/anna',
+    createdAt,
+  };
+  return { name, createdAt, updatedAt, versions: [version] };
+}
+
 describe('the import of a file', () => {
   it('makes a mockup of a dashboard of Grafana, and names what it does not know', async () => {
     const api = mockApi();
@@ -70,17 +81,9 @@ describe('the import of a file', () => {
   it('imports again what was deleted since it was found here', async () => {
     const api = mockApi(mockupOf('Start'));
     const onDone = await open(api);
-    const { name, createdAt, updatedAt } = mockupOf('Start');
-    const versions = [
-      {
-        layoutData: [itemOf('text')],
-        createdBy: 'user:default/anna',
-        createdAt,
-      },
-    ];
     await choose({
       ...MOCKUP_FILE,
-      mockups: [{ name, createdAt, updatedAt, versions }],
+      mockups: [fileMockup('Start')],
     });
     await screen.findByRole('radio', { name: /Update/ });
     await api.deleteMockup('id-of-Start');
@@ -96,21 +99,10 @@ describe('the import of a file', () => {
     api.importMockups.mockRejectedValue(
       await refusal(400, 'InputError', 'Invalid file: version must be 1'),
     );
-    const { name, createdAt, updatedAt } = mockupOf('Start');
-    const versions = [
-      {
-        layoutData: [itemOf('text')],
-        createdBy: 'user:default/anna',
-        createdAt,
-      },
-    ];
     await choose({
       ...MOCKUP_FILE,
       version: 2,
-      mockups: [
-        { name, createdAt, updatedAt, versions },
-        { name: 'New', createdAt, updatedAt, versions },
-      ],
+      mockups: [fileMockup('Start'), fileMockup('New')],
     });
     const submit = screen.getByRole('button', { name: 'Import' });
     await waitFor(() => expect(submit).toBeEnabled());
