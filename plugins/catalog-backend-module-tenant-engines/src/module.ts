@@ -35,13 +35,14 @@ import { processingIntervalMs } from './config/intervals';
 import { describeFailure } from './engine/failures';
 import { logPackages, readEnginePackages } from './engine/packages';
 import { pluginServices } from './engine/services';
-import { type EngineFeature, namesOf } from './engine/TenantEngine';
+import type { EngineFeature } from './engine/TenantEngine';
 import { EngineManager, type ManagerTiming } from './engine/EngineManager';
 import { MembersOfTenants } from './members/MembersOfTenants';
 import { EnginePool } from './work/EnginePool';
 import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
 import { ProcessLeases } from './leases/ProcessLeases';
 import { WakeTimes } from './leases/WakeTimes';
+import { dependenciesOf } from './plugins/known/installed';
 import { TenantEvents } from './plugins/TenantEvents';
 import { runningEngine } from './routes/engineErrors';
 import { forwardToEngine } from './routes/forward';
@@ -301,7 +302,7 @@ export const catalogModuleTenantEngines = (
             query: (sql, values) => leaseStore.query(sql, values),
             processId,
             schema,
-            digest: await digestOf(engines, features),
+            digest: digestOf(engines, features, sources),
           });
           // After the start of all plugins, when all fences have been added.
           rootLifecycle.addStartupHook(() =>
@@ -464,14 +465,23 @@ async function processingIntervalOf(
   }
 }
 
-/** A digest of the packages, modules and operator configuration of engines. */
-async function digestOf(
+/** A digest of the packages, modules, sources and operator configuration of engines. */
+function digestOf(
   engines: Engines,
   features: EngineFeature[],
-): Promise<string> {
-  const modules = await namesOf(features);
+  sources: readonly string[],
+): string {
   return createHash('sha256')
-    .update(JSON.stringify([engines.packages, modules, engines.configs.common]))
+    .update(
+      JSON.stringify([
+        engines.packages,
+        // A module has no name that is public.
+        [...dependenciesOf()],
+        features.length,
+        sources,
+        engines.configs.common,
+      ]),
+    )
     .digest('base64url');
 }
 

@@ -118,6 +118,8 @@ describe('what an engine inherits', () => {
         connections: [{ token: MARK }],
         database: { connection: { password: MARK } },
         reading: { ...everywhere, allow: [{ host: 'example.com' }] },
+        // Without a module that fails, an engine could reach other tenants.
+        startup: { default: { onPluginModuleBootFailure: 'continue' } },
       },
       catalog: {
         ...everywhere,
@@ -188,6 +190,7 @@ describe('what an engine inherits', () => {
 
   it.each([
     'backend.auth',
+    'backend.startup',
     'catalog.locations',
     'connections',
     'tenancy',

@@ -16,8 +16,6 @@ export const INHERITED = [
   'backend.actions.pluginSources',
   'backend.baseUrl',
   'backend.reading.allow',
-  'backend.startup.default',
-  'backend.startup.plugins',
   'backend.tracing.capture',
   'backend.tracing.plugin',
   'backend.workingDirectory',
@@ -62,10 +60,11 @@ export const INHERITED = [
 
 /**
  * Also refused in the operator's `tenancy.engines.inherit`: each tenant has its own sources,
- * and the other keys have credentials of the portal or data of other tenants.
+ * with `backend.startup` an engine could run without the modules that keep it to its tenant, and
+ * the other keys have credentials of the portal or data of other tenants.
  */
 const NEVER =
-  /^(backend\.(auth|cache|database)|catalog|connections|integrations|tenancy)(\.|$)|^backend$/;
+  /^(backend\.(auth|cache|database|startup)|catalog|connections|integrations|tenancy)(\.|$)|^backend$/;
 const KEY = /^[A-Za-z][\w-]*(\.[A-Za-z][\w-]*)*$/;
 
 /** @throws Error that names the key */

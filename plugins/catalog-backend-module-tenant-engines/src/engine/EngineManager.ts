@@ -424,8 +424,6 @@ export class EngineManager {
           // Errors of sources are events, which only this module logs.
           catalogLogs,
           ...features,
-        ],
-        required: [
           ...configs.features(tenant),
           memberEntities.feature,
           boundedSources({

@@ -1,4 +1,3 @@
-import { BackendStartupError } from '@backstage/backend-app-api';
 import {
   type AuthService,
   coreServices,
@@ -9,7 +8,6 @@ import {
 import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 import { metricsServiceMock } from '@backstage/backend-test-utils/alpha';
 import catalogPlugin from '@backstage/plugin-catalog-backend';
-import type { JsonObject } from '@backstage/types';
 import { eventsServiceRef } from '@backstage/plugin-events-node';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
@@ -29,7 +27,6 @@ import { UPSTREAM } from '../tables/__testUtils__/EngineDatabase';
 import { TablesSession } from '../tables/TablesSession';
 import { migrateTenant } from '../tables/upstreamMigrations';
 import { BackgroundWork } from '../work/BackgroundWork';
-import { describeFailure } from './failures';
 import { type EngineFeature, TenantEngine } from './TenantEngine';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -85,9 +82,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
     database?: SchemaDatabase;
     events?: TenantEvents;
     features?: EngineFeature[];
-    required?: EngineFeature[];
     signal?: AbortSignal;
-    startup?: JsonObject;
     tenant?: ActiveTenant;
   }) => {
     const {
@@ -95,9 +90,7 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       database = pool.forSchema(schema),
       events = new TenantEvents(),
       features = [],
-      required,
       signal = new AbortController().signal,
-      startup = {},
       tenant = { tenantId: randomUUID(), tenantSlug: 'acme' },
     } = options;
     const work = new BackgroundWork({
@@ -109,14 +102,13 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       tenant,
       config: mockServices.rootConfig({
         data: {
-          backend: { baseUrl: 'http://localhost', listen: '0', startup },
+          backend: { baseUrl: 'http://localhost', listen: '0' },
           events: { useEventBus: 'never' },
         },
       }),
       database,
       events,
       features: [catalogPlugin, ...features],
-      required,
       logger: mockServices.rootLogger(),
       services: {
         auditor: mockServices.auditor.mock(),
@@ -254,39 +246,6 @@ describe.each(databases.eachSupportedId())('an engine on %s', id => {
       start({ database, signal: AbortSignal.abort(new Error('Too late')) }),
     ).rejects.toThrow('Too late');
     expect(database.close).toHaveBeenCalled();
-  });
-
-  describe('where Backstage goes on without what fails', () => {
-    const startup = {
-      default: {
-        onPluginBootFailure: 'continue',
-        onPluginModuleBootFailure: 'continue',
-      },
-    };
-    const broken = moduleWith(async () => {
-      throw new Error('It is broken');
-    });
-
-    it('starts without a module, as the backend does', async () => {
-      const schema = await createSchema();
-      await expect(
-        start({ schema, startup, features: [broken] }),
-      ).resolves.toBeInstanceOf(TenantEngine);
-    });
-
-    it('fails without a module that keeps it to its tenant', async () => {
-      const schema = await createSchema();
-      await expect(
-        start({ schema, startup, required: [broken] }).catch(describeFailure),
-      ).resolves.toBe('It is broken');
-    });
-
-    it('fails without its plugin, so that it is started again', async () => {
-      // Its tables are not there.
-      await expect(start({ schema: 'nowhere', startup })).rejects.toThrow(
-        BackendStartupError,
-      );
-    });
   });
 
   it('gives up a module that never starts, and keeps it from the database', async () => {

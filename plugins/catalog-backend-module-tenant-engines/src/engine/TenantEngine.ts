@@ -1,6 +1,5 @@
 import {
   type Backend,
-  BackendStartupError,
   createSpecializedBackend,
 } from '@backstage/backend-app-api';
 import {
@@ -42,10 +41,6 @@ interface TenantEngineOptions {
   events: TenantEvents;
   /** A plugin, its modules, and factories of services. */
   features: EngineFeature[];
-  /**
-   * Modules without which the engine does not run, also if `backend.startup` lets modules fail.
-   */
-  required?: EngineFeature[];
   logger: RootLoggerService;
   /** The services of the same plugin in the outer backend. */
   services: PluginServices;
@@ -81,7 +76,6 @@ export class TenantEngine {
   readonly sources?: CodeSources;
   readonly #backend: Backend;
   readonly #database: SchemaDatabase;
-  readonly #required: EngineFeature[];
   /** The WebSockets of the plugin, by their path below that of the plugin. */
   readonly #upgrades = new Map<string, HttpRouterServiceWebSocketHandler>();
   readonly #sockets = new Set<Duplex>();
@@ -107,25 +101,12 @@ export class TenantEngine {
       signal.throwIfAborted();
       engine = new TenantEngine(options);
       const backend = engine.#backend;
-      const { result } = await Promise.race([
+      await Promise.race([
         background === 'everything'
           ? work.start(() => within(() => backend.start()))
           : backend.start(),
         rejectionOf(signal),
       ]);
-      const required = new Set(await namesOf(engine.#required));
-      // Where `backend.startup` lets them fail, the start succeeds without them.
-      const isIncomplete = result.plugins.some(
-        ({ failure, modules, pluginId }) =>
-          failure ??
-          modules.some(
-            module =>
-              module.failure && required.has(`${pluginId} ${module.moduleId}`),
-          ),
-      );
-      if (isIncomplete) {
-        throw new BackendStartupError(result);
-      }
       return engine;
     } catch (error) {
       options.database.close();
@@ -147,13 +128,8 @@ export class TenantEngine {
   private constructor(options: TenantEngineOptions) {
     const { config, database, events, features, logger, services } = options;
     const { tenant, work } = options;
-    const { migrates = false, required = [], sources, within } = options;
+    const { migrates = false, sources, within } = options;
     this.sources = sources;
-    this.#required = [
-      ...required,
-      events.featureOf(tenant.tenantId, this.#stopping.signal),
-      ...(sources ? [sources.feature] : []),
-    ];
     this.#database = database;
     this.#backend = createSpecializedBackend({
       defaultServiceFactories: createServices({
@@ -173,9 +149,11 @@ export class TenantEngine {
         work,
       }),
     });
-    [...features, ...this.#required].forEach(feature =>
-      this.#backend.add(feature),
-    );
+    [
+      ...features,
+      events.featureOf(tenant.tenantId, this.#stopping.signal),
+      ...(sources ? [sources.feature] : []),
+    ].forEach(feature => this.#backend.add(feature));
   }
 
   /** The handler of WebSockets at a path of the plugin. The engine closes them when it stops. */
@@ -221,26 +199,6 @@ export class TenantEngine {
     }
     await this.#backend.stop();
   }
-}
-
-/** The names of the plugins and modules of features, to compare two sets of them. */
-export async function namesOf(features: EngineFeature[]): Promise<string[]> {
-  const loaded = await Promise.all(features);
-  return loaded.flatMap(feature => {
-    const { getRegistrations, service } = (
-      'default' in feature ? feature.default : feature
-    ) as {
-      getRegistrations?: () => { pluginId?: string; moduleId?: string }[];
-      service?: { id: string };
-    };
-    const registrations = getRegistrations?.() ?? [];
-    return [
-      ...(service ? [service.id] : []),
-      ...registrations.map(
-        ({ pluginId, moduleId = '' }) => `${pluginId} ${moduleId}`,
-      ),
-    ];
-  });
 }
 
 /**

@@ -321,8 +321,10 @@ export class PluginInstances {
           config,
           database: pool.forSchema(schemas.nameOf(tenant.tenantId)),
           events,
-          features,
-          required: configs.featuresOfInstance(tenant, plugin, logger),
+          features: [
+            ...features,
+            ...configs.featuresOfInstance(tenant, plugin, logger),
+          ],
           logger: quiet(logger),
           services: this.#options.services,
           signal,

@@ -4,13 +4,15 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { KNOWN_PLUGINS } from './knownPlugins';
 
+const BACKEND = require.main?.filename ?? join(process.cwd(), 'index.js');
+
 /**
  * The known plugins and modules among the dependencies of a backend.
  *
  * @param backend - the path of a file of the backend
  */
 export function installedPlugins(
-  backend: string = require.main?.filename ?? join(process.cwd(), 'index.js'),
+  backend = BACKEND,
 ): Record<string, BackendFeature[]> {
   const dependencies = dependenciesOf(dirname(backend));
   const load = createRequire(backend);
@@ -26,7 +28,8 @@ export function installedPlugins(
   return found;
 }
 
-function dependenciesOf(folder: string): ReadonlySet<string> {
+/** The names of the packages that a backend depends on. */
+export function dependenciesOf(folder = dirname(BACKEND)): ReadonlySet<string> {
   const file = join(folder, 'package.json');
   if (existsSync(file)) {
     const { dependencies = {} } = JSON.parse(readFileSync(file, 'utf8'));
