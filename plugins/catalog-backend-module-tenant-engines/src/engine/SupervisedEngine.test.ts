@@ -98,6 +98,7 @@ describe('an engine under supervision', () => {
   describe('while it stops', () => {
     const runAndStop = async (
       interrupt: (supervised: SupervisedEngine) => void,
+      timing: Partial<typeof SUPERVISION_TIMING> = {},
     ) => {
       let stopped = () => undefined as void;
       const engine = anEngine();
@@ -109,6 +110,7 @@ describe('an engine under supervision', () => {
       const { supervised } = supervise(async () => engine, {
         shortestPauseMs: 600_000,
         longestPauseMs: 600_000,
+        ...timing,
       });
       await reaches(supervised, 'running');
       interrupt(supervised);
@@ -125,6 +127,14 @@ describe('an engine under supervision', () => {
       const found = supervised.settled(600_000).then(() => supervised.engine);
       stopped();
       expect(await found).toBe(engine);
+    });
+
+    it('for another configuration, starts although a module never shuts down', async () => {
+      const { engine, supervised } = await runAndStop(each => each.restart(), {
+        startMs: 1_000,
+      });
+      const next = await waitUntil('another start', () => supervised.engine);
+      expect(next).toBe(engine);
     });
 
     it('since it has broken, hears of a new configuration, and is tried at once', async () => {

@@ -13,7 +13,7 @@ import type { StartQueue } from '../work/StartQueue';
 
 /** Pauses and deadlines, in milliseconds. */
 export interface SupervisionTiming {
-  /** The time limit of a start; 60,000 by default. */
+  /** The time limit of a start, and of the stop before it; 60,000 by default. */
   startMs: number;
   /** The pause after the first failure, doubled with each further one; 1,000 by default. */
   shortestPauseMs: number;
@@ -225,7 +225,14 @@ export class SupervisedEngine {
       this.#begin();
     }
     try {
-      await engine?.stop(this.#stopOptions);
+      const stopped = engine?.stop(this.#stopOptions);
+      await (this.#stopOptions?.mayFinish
+        ? stopped
+        : // A module that never shuts down has neither connections nor tasks any more.
+          Promise.race([
+            stopped,
+            delay(this.options.timing.startMs, undefined, { ref: false }),
+          ]));
     } catch (error) {
       this.options.logger.warn(
         `The ${this.#name} did not stop: ${describeFailure(error)}`,
