@@ -339,6 +339,24 @@ export class EngineManager {
     if (!registry.isListening || now - this.#sweptAt >= this.#timing.sweepMs) {
       this.#sweptAt = now;
       await this.#sleeping.wakeDue();
+      await this.#restartForSecrets();
+    }
+  }
+
+  /** Starts engines again whose files of secrets have changed. */
+  async #restartForSecrets(): Promise<void> {
+    const { configs } = this.#options;
+    for (const entry of this.#entries.values()) {
+      const { fingerprint, secrets, supervised, tenant } = entry;
+      if (secrets?.length && supervised?.engine) {
+        const config = await configs
+          .configOf(tenant, JSON.parse(fingerprint))
+          // It runs on with what it has.
+          .catch(() => undefined);
+        if (config && configs.secretsOf(config).join() !== secrets.join()) {
+          supervised.restart();
+        }
+      }
     }
   }
 
@@ -392,6 +410,7 @@ export class EngineManager {
     redact(configs.secretsOf(config));
     const entry = this.#entries.get(tenant.tenantId);
     if (entry) {
+      entry.secrets = configs.secretsOf(config);
       // Upstream spreads items that were processed together over this time.
       entry.slackMs = (processingIntervalMs(config) ?? 0) / 2;
     }

@@ -27,6 +27,8 @@ export interface EngineEntry {
   tenant: ActiveTenant;
   /** The configuration from the registry, with which the engine was started. */
   fingerprint: string;
+  /** The secrets that it references, as they were at the start of the engine. */
+  secrets?: readonly string[];
   /** Whether an operator has paused it. */
   isPaused?: boolean;
   /** `undefined` while it sleeps, and in a process without the lease that had no request. */

@@ -2,6 +2,7 @@ import {
   coreServices,
   createBackendModule,
 } from '@backstage/backend-plugin-api';
+import type { JsonObject } from '@backstage/types';
 import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
@@ -13,6 +14,9 @@ import {
   type TenantShareStore,
   tenantShareStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { TenantsOfTest } from '../__testUtils__/TenantsOfTest';
 
 const SERVICES = {
@@ -37,7 +41,11 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
 
   const start = async (
     role: 'all' | 'none' = 'all',
-    { restless = false, sources = [] as string[] } = {},
+    {
+      config = {} as JsonObject,
+      restless = false,
+      sources = [] as string[],
+    } = {},
   ) => {
     /** One for each start of an engine. */
     const starts: string[] = [];
@@ -62,11 +70,13 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
       },
     });
     const { backend, services } = await tenants.start(SERVICES, {
+      config,
       modules: [counting],
       role,
       sources,
       timing: {
         checkMs: 200,
+        sweepMs: 200,
         quietMs: 200,
         lookMs: 100,
         ownMs: 300,
@@ -294,5 +304,36 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
     expect(starts).toHaveLength(3);
     await waitUntil('it to sleep again', () => isAsleep(slug));
     expect(await asleep()).toEqual([slug]);
+  });
+
+  it('start again with another secret in a file, where they do not sleep', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'secrets-'));
+    try {
+      await mkdir(join(folder, 'acme'));
+      await writeFile(join(folder, 'acme/token'), 'one');
+      const { services, starts } = await start('all', {
+        config: {
+          tenancy: { engines: { keepRunning: true, secretsDirectory: folder } },
+        },
+      });
+      await waitUntil('both', () => starts.length === 2);
+      const token = { $file: 'token' };
+      await services.store!.putConfig(
+        'acme',
+        { integrations: { gitlab: [{ host: 'gitlab.com', token }] } },
+        { by: 'test' },
+      );
+      await waitUntil('the start with it', () => starts.length === 3);
+      await waitUntil(
+        'the engine',
+        () =>
+          services.engines!.statusOf(tenants.idOf('acme')).state === 'running',
+      );
+      await writeFile(join(folder, 'acme/token'), 'two');
+      await waitUntil('the start with the other', () => starts.length > 3);
+      expect(starts).toHaveLength(4);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });

@@ -36,6 +36,11 @@ export interface InstancesTiming extends SupervisionTiming {
    * here; 600,000 by default.
    */
   idleMs: number;
+  /**
+   * For how long a restart waits for work such as running templates, which it would cut;
+   * 600,000 by default.
+   */
+  drainMs: number;
 }
 
 interface PluginInstancesOptions {
@@ -61,8 +66,10 @@ interface Entry {
   tenant: ActiveTenant;
   /** The configuration with which the instance was started, once the registry was read. */
   fingerprint?: string;
-  /** Why integrations of the tenant were left out at the start. */
-  faults?: string[];
+  /** Why integrations of the tenant were left out at the start, and its secrets. */
+  found?: string[];
+  /** Since when its restart waits, by the clock of `performance`. */
+  waitsSince?: number;
   /** `undefined` while this process neither runs the tasks nor had a request. */
   supervised?: SupervisedEngine;
   /** By the clock of `performance`. */
@@ -100,6 +107,7 @@ export class PluginInstances {
       ...SUPERVISION_TIMING,
       checkMs: 60_000,
       idleMs: 600_000,
+      drainMs: 600_000,
       ...options.timing,
     };
     this.#refresh = new CoalescedRefresh(
@@ -205,16 +213,16 @@ export class PluginInstances {
     for (const tenant of tenants) {
       const entry = this.#entryOf(tenant);
       const fingerprint = instanceFingerprintOf(tenant);
-      if (
-        entry.fingerprint !== undefined &&
-        entry.fingerprint !== fingerprint
-      ) {
+      entry.fingerprint ??= fingerprint;
+      if (entry.fingerprint !== fingerprint) {
         // The integrations may have changed.
-        entry.supervised?.restart();
-      }
-      entry.fingerprint = fingerprint;
-      if (entry.faults?.length) {
+        if (this.#restart(entry)) {
+          entry.fingerprint = fingerprint;
+        }
+      } else if (entry.found?.length) {
         this.#restartIfOther(entry, tenant).catch(() => undefined);
+      } else {
+        entry.waitsSince = undefined;
       }
     }
     this.#startHeld();
@@ -222,20 +230,46 @@ export class PluginInstances {
 
   /**
    * Restarts the instance if other integrations can be used than at its start, such as after a
-   * secret was added.
+   * secret was added or changed.
    */
   async #restartIfOther(
     entry: Entry,
     tenant: TenantEngineRecord,
   ): Promise<void> {
-    const { faults } = await this.#options.configs.configOfInstance(
+    const engine = entry.supervised?.engine;
+    const { found } = await this.#configOf(tenant);
+    if (found.join() === entry.found?.join()) {
+      entry.waitsSince = undefined;
+    } else if (engine && engine === entry.supervised?.engine) {
+      this.#restart(entry);
+    }
+  }
+
+  async #configOf(tenant: TenantEngineRecord) {
+    const { configs, plugin } = this.#options;
+    const { config, faults } = await configs.configOfInstance(
       tenant,
       tenant.catalogConfig,
-      this.#options.plugin,
+      plugin,
     );
-    if (faults.join() !== entry.faults?.join()) {
-      entry.supervised?.restart();
+    return { config, faults, found: [...faults, ...configs.secretsOf(config)] };
+  }
+
+  /** @returns whether it restarts now; otherwise the next check tries again */
+  #restart(entry: Entry): boolean {
+    const now = performance.now();
+    entry.waitsSince ??= now;
+    if (
+      typeof this.#options.plugin.background === 'object' &&
+      this.#busy.has(entry.tenant.tenantId) &&
+      entry.supervised?.engine &&
+      now - entry.waitsSince < this.#timing.drainMs
+    ) {
+      return false;
     }
+    entry.waitsSince = undefined;
+    entry.supervised?.restart();
+    return true;
   }
 
   /** Starts the instances whose background work this process does. */
@@ -299,12 +333,8 @@ export class PluginInstances {
       // Its tables may be deleted already, and must not be created again.
       throw new Error('The tenant is not active any more');
     }
-    const { config, faults } = await configs.configOfInstance(
-      tenant,
-      record.catalogConfig,
-      plugin,
-    );
-    this.#entryOf(tenant).faults = faults;
+    const { config, faults, found } = await this.#configOf(record);
+    this.#entryOf(tenant).found = found;
     for (const fault of faults) {
       logger.warn(
         `The ${

@@ -58,9 +58,11 @@ describe.each(databases.eachSupportedId())(
   'a plugin with an instance for each tenant on %s',
   id => {
     const notes = createNotesPlugin();
+    const templates = createNotesPlugin('scaffolder');
     const prefix = `one_each_${process.pid}_`;
     const ids = new Map([['default', DEFAULT_TENANT_ID]]);
     let connection: ClientConfig;
+    let folder: string;
     let backend: CatalogBackend;
     let authorization: string;
     let engineStore: TenantEngineStore;
@@ -96,6 +98,7 @@ describe.each(databases.eachSupportedId())(
 
     beforeAll(async () => {
       connection = await createTenancyDatabase(databases, id);
+      folder = await mkdtemp(join(tmpdir(), 'one-per-tenant-'));
       await insertEntities(connection, DEFAULT_TENANT_ID, [
         component('website-of-default'),
       ]);
@@ -110,14 +113,18 @@ describe.each(databases.eachSupportedId())(
         enabled: true,
         config: {
           ...guest.config,
-          backend: { database: { prefix } },
+          backend: { database: { prefix }, workingDirectory: folder },
           events: { useEventBus: 'never' },
           search: {
             collators: { catalog: { schedule } },
             // However slow the machine is.
             permissions: { queryLatencyBudgetMs: 60_000 },
           },
-          tenancy: { admins: [GUEST], membership: 'required' },
+          tenancy: {
+            admins: [GUEST],
+            engines: { secretsDirectory: folder },
+            membership: 'required',
+          },
         },
         features: [
           ...guest.features,
@@ -127,6 +134,7 @@ describe.each(databases.eachSupportedId())(
           searchInPostgres,
           searchOfCatalog,
           notes.plugin,
+          templates.plugin,
           fallThroughModule,
           createBackendModule({
             pluginId: 'notes',
@@ -147,8 +155,9 @@ describe.each(databases.eachSupportedId())(
             {
               search: [searchPlugin, searchInPostgres, searchOfCatalog],
               notes: { dataOnlyInDatabase: true, features: [notes.plugin] },
+              scaffolder: [templates.plugin],
             },
-            { shortestPauseMs: 100, longestPauseMs: 500 },
+            { shortestPauseMs: 100, longestPauseMs: 500, checkMs: 200 },
           ),
         ],
       });
@@ -168,6 +177,12 @@ describe.each(databases.eachSupportedId())(
       );
       authorization = `Bearer ${body.backstageIdentity.token}`;
     });
+
+    afterAll(() => rm(folder, { recursive: true }));
+
+    const configure = async (tenant: string, config: JsonObject) => {
+      await engineStore.putConfig(tenant, config, { by: GUEST });
+    };
 
     it('keeps the rows, the cache and the events of tenants apart', async () => {
       for (const tenant of TENANTS) {
@@ -351,9 +366,6 @@ describe.each(databases.eachSupportedId())(
     });
 
     it('starts an instance again for other integrations, and not for other sources of the catalog', async () => {
-      const configure = async (tenant: string, config: JsonObject) => {
-        await engineStore.putConfig(tenant, config, { by: GUEST });
-      };
       for (const slug of ['umbrella', 'soylent']) {
         await backend.tenants.create({ tenant_slug: slug, tenant_name: slug });
         await configure(slug, {});
@@ -363,7 +375,13 @@ describe.each(databases.eachSupportedId())(
       await configure('umbrella', {
         catalog: { locations: [{ type: 'url', target }] },
       });
-      await configure('soylent', { integrations: { github: [] } });
+      await mkdir(join(folder, 'soylent'));
+      const secret = join(folder, 'soylent', 'token');
+      await writeFile(secret, 'one');
+      const token = { $file: 'token' };
+      await configure('soylent', {
+        integrations: { gitlab: [{ host: 'gitlab.com', token }] },
+      });
       // Both changes are read at once then.
       await waitUntil(
         'the other instance to start again',
@@ -371,6 +389,40 @@ describe.each(databases.eachSupportedId())(
       );
       await notesOf('umbrella');
       expect(notes.starts.get('umbrella')).toBe(1);
+      await notesOf('soylent');
+      await writeFile(secret, 'two');
+      await waitUntil(
+        'the start with another secret',
+        () => notes.starts.get('soylent') === 3,
+      );
+    });
+
+    it('starts again for other integrations when its templates have ended', async () => {
+      for (const slug of ['wonka', 'wayne']) {
+        const { tenant_id } = await backend.tenants.create({
+          tenant_slug: slug,
+          tenant_name: slug,
+        });
+        ids.set(slug, tenant_id);
+        await configure(slug, {});
+        await send(slug, 'GET', 'scaffolder').expect(200);
+      }
+      const tasks = `"${engineSchemaOf(ids.get('wonka')!)}_scaffolder".tasks`;
+      await query('scaffolder', `insert into ${tasks} values ('processing')`);
+      await configure('wonka', { integrations: { github: [] } });
+      await configure('wayne', { integrations: { github: [] } });
+      // Both changes are read at once then.
+      await waitUntil(
+        'the other instance to start again',
+        () => templates.starts.get('wayne') === 2,
+      );
+      await send('wonka', 'GET', 'scaffolder').expect(200);
+      expect(templates.starts.get('wonka')).toBe(1);
+      await query('scaffolder', `update ${tasks} set status = 'completed'`);
+      await waitUntil(
+        'the instance to start again',
+        () => templates.starts.get('wonka') === 2,
+      );
     });
 
     describe('the stock search', () => {

@@ -8,17 +8,21 @@ import { carriedTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { Router } from 'express';
 import type { Knex } from 'knex';
 
-/** As plugins have them: a table, and a second version of it. */
+/** As plugins have them: tables, and a second version. */
 const migrationSource: Knex.MigrationSource<string> = {
   getMigrations: async () => ['1_notes', '2_author'],
   getMigrationName: name => name,
   getMigration: async name => ({
     up: knex =>
       name === '1_notes'
-        ? knex.schema.createTable('notes', table => {
-            table.increments('id');
-            table.text('text').notNullable();
-          })
+        ? knex.schema
+            .createTable('notes', table => {
+              table.increments('id');
+              table.text('text').notNullable();
+            })
+            .createTable('tasks', table => {
+              table.text('status');
+            })
         : knex.schema.alterTable('notes', table => {
             table.text('author').index();
           }),
@@ -30,7 +34,7 @@ const migrationSource: Knex.MigrationSource<string> = {
  * A plugin that knows no tenants: with a table, a cache entry, a subscription to events, a
  * scheduled task and a call to the catalog.
  */
-export function createNotesPlugin() {
+export function createNotesPlugin(pluginId = 'notes') {
   /** The slugs of the tenants whose instance does not start. */
   const broken = new Set<string>();
   /** How often an instance has started, by tenant. */
@@ -39,7 +43,7 @@ export function createNotesPlugin() {
   const runs = new Map<string, number>();
 
   const plugin = createBackendPlugin({
-    pluginId: 'notes',
+    pluginId,
     register(env) {
       env.registerInit({
         deps: {
