@@ -101,7 +101,8 @@ export interface Config {
         maxBytes?: number;
         /**
          * Bytes of the archive in which the files of a pattern are looked for, and of these files
-         * after they are unpacked; 104857600 by default.
+         * after they are unpacked; 104857600 by default. Other files may have ten times as many on
+         * disk.
          */
         maxArchiveBytes?: number;
         /**

@@ -8,6 +8,9 @@ import type {
 } from '@backstage/backend-plugin-api';
 import { TestServer } from '@internal/catalog-testing/TestServer';
 import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { tarOf } from '../__testUtils__/tarOf';
 import { boundedReaders } from './boundedReader';
 import { DEFAULT_BOUNDS, type SourceBounds } from './bounds';
@@ -37,7 +40,15 @@ describe('a pattern of files', () => {
     bounds: Partial<SourceBounds>,
     url = `${server.url}/projects/p/repos/r/browse/**/catalog-info.yaml?at=main`,
   ) {
-    const reader = (await ServiceFactoryTester.from(
+    const { files } = await (await createReader(bounds)).search(url);
+    return Promise.all(files.map(file => file.content()));
+  }
+
+  async function createReader(
+    bounds: Partial<SourceBounds>,
+    workingDirectory = tmpdir(),
+  ) {
+    return (await ServiceFactoryTester.from(
       boundedReaders({
         bounds: { ...DEFAULT_BOUNDS, ...bounds },
         isListed: () => true,
@@ -46,6 +57,7 @@ describe('a pattern of files', () => {
         dependencies: [
           mockServices.rootConfig.factory({
             data: {
+              backend: { workingDirectory },
               integrations: {
                 bitbucketServer: [
                   {
@@ -60,8 +72,6 @@ describe('a pattern of files', () => {
         ],
       },
     ).getSubject()) as UrlReaderService;
-    const { files } = await reader.search(url);
-    return Promise.all(files.map(file => file.content()));
   }
 
   it('finds files beside others that are larger than a file may be', async () => {
@@ -109,6 +119,31 @@ describe('a pattern of files', () => {
     await expect(
       search({ maxArchiveBytes: 2 * MIB, maxBytes: MIB }),
     ).rejects.toThrow('takes more than 2,097,152 bytes to be searched');
+  });
+
+  it('is unpacked to no disk where its files are far larger than an archive may be', async () => {
+    archive = tarOf(
+      Object.fromEntries(
+        Array.from({ length: 30 }, (_, i) => [`${i}/docs`, Buffer.alloc(MIB)]),
+      ),
+    );
+    const folder = await mkdtemp(join(tmpdir(), 'unpacked-'));
+    try {
+      const unpack = async (maxArchiveBytes: number) => {
+        const reader = await createReader({ maxArchiveBytes }, folder);
+        const tree = await reader.readTree(
+          `${server.url}/projects/p/repos/r/browse?at=main`,
+        );
+        return tree.dir();
+      };
+      await expect(unpack(2 * MIB)).rejects.toThrow(
+        'has more than 20,971,520 bytes of files, 10 times the bound',
+      );
+      expect(await readdir(folder)).toEqual([]);
+      expect(await readdir(await unpack(3 * MIB))).not.toEqual([]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('is refused where the size of files is not known before they are read', async () => {

@@ -28,10 +28,11 @@ import {
 } from '@backstage/backend-plugin-api';
 import { NotAllowedError, toError } from '@backstage/errors';
 import parseGitUrl from 'git-url-parse';
+import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { decorate } from '../engine/decorate';
 import { obeyReach, Reach } from '../reach/Reach';
-import { type SourceBounds, tooMuch } from './bounds';
+import { type SourceBounds, tooMuch, tooMuchUnpacked } from './bounds';
 
 /** The readers of Backstage that read by `fetch`. */
 const BY_FETCH = [
@@ -239,8 +240,13 @@ function checkSize(content: Buffer, bounds: SourceBounds): Buffer {
   return content;
 }
 
+/** How many times larger than the archive that is sent its files may be on disk. */
+const UNPACKED = 10;
+/** What a file takes of a disk at least. */
+const BLOCK = 4_096;
+
 /**
- * Bounds what is unpacked of archives: the files of an answer are in memory together. A file that is
+ * Bounds what is unpacked of archives: in memory for `files()`, on disk otherwise. A file that is
  * beyond is dropped, so that the rest of the archive is read without it.
  */
 function boundedTrees(
@@ -253,7 +259,9 @@ function boundedTrees(
     ) =>
     async (given: TOptions) => {
       let beyond: Parameters<typeof tooMuch>[0] | undefined;
-      let inMemory: { files: number; bytes: number } | undefined;
+      let isInMemory = false;
+      let files = 0;
+      let bytes = 0;
       const response = await create({
         ...given,
         filter: (path: string, info?: { size: number }) => {
@@ -261,16 +269,16 @@ function boundedTrees(
             return false;
           }
           const size = info?.size ?? 0;
-          if (inMemory) {
-            inMemory.files += 1;
-            inMemory.bytes += size;
-          }
           if (size > bounds.maxBytes) {
-            beyond = 'maxBytes';
-          } else if (inMemory && inMemory.files > bounds.maxEntities) {
-            beyond = 'maxEntities';
-          } else if (inMemory && inMemory.bytes > bounds.maxArchiveBytes) {
+            beyond ??= 'maxBytes';
+            return false;
+          }
+          files += 1;
+          bytes += isInMemory ? size : Math.max(size, BLOCK);
+          if (bytes > bounds.maxArchiveBytes * (isInMemory ? 1 : UNPACKED)) {
             beyond = 'maxArchiveBytes';
+          } else if (isInMemory && files > bounds.maxEntities) {
+            beyond = 'maxEntities';
           } else {
             return true;
           }
@@ -279,12 +287,22 @@ function boundedTrees(
       });
       return decorate(response, {
         files: async () => {
-          inMemory = { files: 0, bytes: 0 };
-          const files = await response.files();
+          isInMemory = true;
+          const found = await response.files();
           if (beyond) {
             throw tooMuch(beyond, bounds);
           }
-          return files;
+          return found;
+        },
+        dir: async options => {
+          const dir = await response.dir(options);
+          if (beyond === 'maxArchiveBytes') {
+            if (!options?.targetDir) {
+              await rm(dir, { recursive: true });
+            }
+            throw tooMuchUnpacked(UNPACKED, bounds);
+          }
+          return dir;
         },
       });
     };

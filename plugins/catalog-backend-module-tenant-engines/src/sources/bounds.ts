@@ -54,6 +54,18 @@ export function tooMuch(bound: WholeBound, bounds: SourceBounds): InputError {
   );
 }
 
+/** The error of an archive whose files are too large on disk. */
+export function tooMuchUnpacked(
+  times: number,
+  { maxArchiveBytes }: SourceBounds,
+): InputError {
+  return new InputError(
+    `The source has more than ${(times * maxArchiveBytes).toLocaleString(
+      'en',
+    )} bytes of files, ${times} times the bound of this portal (tenancy.engines.sources.maxArchiveBytes)`,
+  );
+}
+
 /** The error of a location beyond its bound. */
 export function tooManyTargets({ maxEntities }: SourceBounds): InputError {
   return new InputError(
