@@ -5,7 +5,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import { isStorable } from '../catalog/conditions';
 import type { TenantDatabase } from '../database/TenantDatabase';
-import { isAboutStatement } from '../pool/errors';
+import { DatabaseUnavailableError, isAboutStatement } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { tenantIdOf } from '../tenants/activeTenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
@@ -193,6 +193,11 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     try {
       await this.#store([...counted.values()]);
     } catch (error) {
+      if (error instanceof DatabaseUnavailableError && error.outcomeUnknown) {
+        // It may be stored, and would count twice.
+        this.#logger.warn(`The usage of a minute may be missing: ${error}`);
+        return;
+      }
       this.#logger.warn(
         `The usage of tenants could not be stored, and is kept for the next attempt: ${error}`,
       );

@@ -6,6 +6,7 @@ import {
   type TenancyDatabase,
 } from '../__testUtils__/tenancyDatabase';
 import { entityRow, insertRows } from '../database/__testUtils__/entityRow';
+import { DatabaseUnavailableError } from '../pool/errors';
 import { PooledTenantDatabase } from '../database/PooledTenantDatabase';
 import { dayOf } from './input';
 import { PostgresTenantUsageStore } from './PostgresTenantUsageStore';
@@ -35,8 +36,7 @@ describe.each(databases.eachSupportedId())('what tenants use, on %s', id => {
   );
 
   /** As a process of its own. */
-  function open() {
-    const pool = database.createPool();
+  function open(pool = database.createPool()) {
     const tenants = new PooledTenantDatabase(pool);
     const usage = new PostgresTenantUsageStore({
       database: tenants,
@@ -137,5 +137,21 @@ describe.each(databases.eachSupportedId())('what tenants use, on %s', id => {
     await usage.stop();
     const [{ requests, people }] = await usage.list('acme');
     expect([requests, people]).toEqual([4, 1]);
+  });
+
+  it('counts once where the answer to its commit is lost', async () => {
+    const pool = database.createPool();
+    const { usage } = open(pool);
+    usage.count(acme);
+    const { transaction } = pool;
+    jest.spyOn(pool, 'transaction').mockImplementationOnce(async (...args) => {
+      await transaction.apply(pool, args);
+      throw new DatabaseUnavailableError('lost', { outcomeUnknown: true });
+    });
+    await usage.stop();
+    usage.count(acme);
+    await usage.stop();
+    const [{ requests }] = await usage.list('acme');
+    expect(requests).toBe(2);
   });
 });
