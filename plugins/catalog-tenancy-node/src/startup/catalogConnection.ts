@@ -117,6 +117,12 @@ export function faultCode(error: unknown): string | undefined {
   return errors?.map(faultCode).find(found => found !== undefined);
 }
 
+/** For a database that answers. */
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ['42501', 'grant CONNECT on it to that user'],
+  ['53300', 'it has no session left: raise max_connections'],
+]);
+
 /** Explains an error of the database; returns other errors unchanged. */
 export function explainFault(
   error: unknown,
@@ -127,9 +133,11 @@ export function explainFault(
     return error;
   }
   const { name, key, login } = database;
-  const advice = code.startsWith('28') ? login : 'see that it runs';
+  const advice = code.startsWith('28') ? login : ADVICE.get(code);
   return new TenancyStartupError(
-    `${name} cannot be used (${code}): ${advice}, and check '${key}'`,
-    code.startsWith('28') ? 'refused' : 'database-away',
+    `${name} cannot be used (${code}): ${
+      advice ?? 'see that it runs'
+    }, and check '${key}'`,
+    advice ? 'refused' : 'database-away',
   );
 }

@@ -422,6 +422,34 @@ describe.each(databases.eachSupportedId())('the startup on %s', id => {
       expect(error.message).not.toContain('wrong');
     });
 
+    it('where portal_app may not connect, or finds no session left', async () => {
+      const other = await createDatabase(id);
+      await migrateTo(5, { connection: other, createTables: true });
+      await withDatabase(other, client =>
+        client.query(
+          `revoke connect on database ${other.database} from public`,
+        ),
+      );
+      await expect(start(other)).rejects.toThrow(
+        /'portal_app', cannot be used \(42501\): grant CONNECT on it/,
+      );
+      const user = `startup_limit_${process.pid}_${id.toLowerCase()}`;
+      await withDatabase(connection, client =>
+        changeRole(
+          client,
+          `create role ${user} login connection limit 0 password '${PASSWORD}'`,
+        ),
+      );
+      await expect(
+        start(connection, {
+          enabled: true,
+          database: { connection: { user, password: PASSWORD } },
+        }),
+      ).rejects.toThrow(
+        /cannot be used \(53300\): it has no session left: raise/,
+      );
+    });
+
     it('where the database can’t be reached, which names no address', async () => {
       const error = await start({ ...connection, port: 1 }).catch(e => e);
       expect(error.message).toMatch(
