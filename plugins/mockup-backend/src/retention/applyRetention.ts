@@ -48,8 +48,14 @@ const SELECT_VERSIONS = `
    limit :most`;
 
 /**
- * Locks the rows that it deletes. Skips versions that were tagged or marked meanwhile; for a
- * version published concurrently, the foreign key of its page makes the statement fail.
+ * Locks versions until the end of the transaction. Only requests that tag, mark, publish or delete
+ * one of them wait for it. Bindings: `ids`.
+ */
+const LOCK_VERSIONS = `
+  select from mockup_versions where id = any(cast(:ids as uuid[])) for update`;
+
+/**
+ * Skips versions that were tagged, marked or published before they were locked.
  * Bindings: `ids`.
  */
 const PURGE_VERSIONS = `
@@ -142,10 +148,12 @@ async function purgeVersions(options: Options, keep: number): Promise<number> {
     for (const [tenantId, ids] of idsByTenant(rows)) {
       const isDone = await inTenant(options, tenantId, async () => {
         for (let at = 0; at < ids.length && !signal?.aborted; at += BATCH) {
-          const { rowCount } = await knex.raw(PURGE_VERSIONS, {
-            ids: ids.slice(at, at + BATCH),
+          const some = { ids: ids.slice(at, at + BATCH) };
+          deleted.versions += await knex.transaction(async transaction => {
+            await transaction.raw(LOCK_VERSIONS, some);
+            const { rowCount } = await transaction.raw(PURGE_VERSIONS, some);
+            return rowCount as number;
           });
-          deleted.versions += rowCount;
         }
       });
       if (!isDone) {

@@ -1,6 +1,6 @@
 import { ConfigReader } from '@backstage/config';
 import { mockServices } from '@backstage/backend-test-utils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import createKnex, { type Knex } from 'knex';
 import { createMockups } from '../__testUtils__/mockupStores';
@@ -152,11 +152,11 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
     );
   });
 
-  it('keeps versions that a reviewer has marked as ready to be published', async () => {
+  it('keeps versions that a reviewer has marked as ready to be published, also at that moment', async () => {
     const [store] = stores;
     const [{ id: mockupId }] = await createMockups(store, 'x');
     const ids: string[] = [];
-    for (let saved = 0; saved < 3; saved += 1) {
+    for (let saved = 0; saved < 4; saved += 1) {
       const made = await store.saveVersion(
         mockupId,
         { layoutData: [] },
@@ -164,15 +164,27 @@ describe.each(databases.eachSupportedId())('the retention on %s', id => {
       );
       ids.unshift(made!.version.id);
     }
-    await knex('mockup_ready_versions').insert({
-      tenant_id: TENANTS[0],
-      version_id: ids[2],
-      ready_by: BOB,
-      ready_at: '2026-01-31',
+    const mark = (by: Knex, version: string) =>
+      by('mockup_ready_versions').insert({
+        tenant_id: TENANTS[0],
+        version_id: version,
+        ready_by: BOB,
+        ready_at: '2026-01-31',
+      });
+    await mark(knex, ids[2]);
+    const marking = await knex.transaction();
+    await mark(marking, ids[3]);
+    const applied = apply({ versions: 1 });
+    await waitUntil('the retention to wait for the mark', async () => {
+      const { rows } = await knex.raw(`
+        select from pg_stat_activity
+         where datname = current_database() and wait_event_type = 'Lock'`);
+      return rows.length;
     });
-    await apply({ versions: 1 });
+    await marking.commit();
+    await applied;
     const { items } = (await store.listVersions(mockupId))!;
-    expect(items.map(version => version.id)).toEqual([ids[0], ids[2]]);
+    expect(items.map(version => version.id)).toEqual([ids[0], ids[2], ids[3]]);
   });
 
   it('goes on with other tenants where one is moved, and deletes its rows later', async () => {
