@@ -21,7 +21,7 @@ import {
   mockupReviewPermission,
   mockupUpdatePermission,
 } from 'backstage-plugin-mockup-common';
-import express from 'express';
+import express, { type Request } from 'express';
 import {
   ALICE,
   BOB,
@@ -29,7 +29,8 @@ import {
   UNKNOWN_ID,
 } from '../__testUtils__/startMockupBackend';
 import { applyRetention } from '../retention/applyRetention';
-import { mockServices } from '@backstage/backend-test-utils';
+import { createNotifyMentioned } from '../review/notifyMentioned';
+import { mockCredentials, mockServices } from '@backstage/backend-test-utils';
 
 const databases = createTestDatabases({ versions: 'newest' });
 
@@ -38,6 +39,34 @@ const user = (name: string, namespace = 'default') => ({
   kind: 'User',
   metadata: { name, namespace },
   spec: {},
+});
+
+it('keeps an author no longer than 5 seconds where the catalog does not answer', async () => {
+  jest.useFakeTimers();
+  try {
+    const logger = mockServices.logger.mock();
+    const notify = createNotifyMentioned({
+      auth: mockServices.auth(),
+      catalog: catalogServiceMock.mock({
+        queryEntities: () => new Promise(() => {}),
+      }),
+      discovery: mockServices.discovery(),
+      logger,
+    });
+    const said = {
+      ...{ id: 'one', mockupId: UNKNOWN_ID, author: ALICE, createdAt: '' },
+      text: '@bob',
+    };
+    const notified = notify(said, {} as Request, mockCredentials.user(ALICE));
+    await jest.advanceTimersByTimeAsync(5_000);
+    await notified;
+    expect(logger.warn).toHaveBeenCalledWith(
+      "Users mentioned in the comment 'one' were not notified",
+      expect.any(Error),
+    );
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 describe.each(databases.eachSupportedId())('reviews on %s', id => {

@@ -79,29 +79,43 @@ export function createNotifyMentioned(options: {
     }
   }
 
-  return async (comment, request, credentials) => {
+  const notify: NotifyMentioned = async (comment, request, credentials) => {
     const { author, mockupId, text } = comment;
+    const mentioned = await find(text, credentials);
+    const recipients = mentioned.filter(each => each !== author);
+    if (recipients.length > 0) {
+      await send(request, {
+        recipients: { type: 'entity', entityRef: recipients },
+        payload: {
+          // Without content of the mockup: the recipients' permission to read it cannot be
+          // checked.
+          title: `${author} has mentioned you in a comment on a mockup`,
+          link: `/mockups/${mockupId}/comments`,
+          topic: 'mockups',
+          scope: `mockup-comment:${comment.id}`,
+        },
+      });
+    }
+  };
+
+  return async (comment, ...more) => {
+    let timer: NodeJS.Timeout | undefined;
+    const overdue = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(
+        () => reject(new Error(`It took more than ${PATIENCE_MS} ms`)),
+        PATIENCE_MS,
+      );
+    });
     try {
-      const mentioned = await find(text, credentials);
-      const recipients = mentioned.filter(each => each !== author);
-      if (recipients.length > 0) {
-        await send(request, {
-          recipients: { type: 'entity', entityRef: recipients },
-          payload: {
-            // Without content of the mockup: the recipients' permission to read it cannot be
-            // checked.
-            title: `${author} has mentioned you in a comment on a mockup`,
-            link: `/mockups/${mockupId}/comments`,
-            topic: 'mockups',
-            scope: `mockup-comment:${comment.id}`,
-          },
-        });
-      }
+      // The catalog has no deadline, and the author waits.
+      await Promise.race([notify(comment, ...more), overdue]);
     } catch (error) {
       logger.warn(
         `Users mentioned in the comment '${comment.id}' were not notified`,
         toError(error),
       );
+    } finally {
+      clearTimeout(timer);
     }
   };
 }
