@@ -46,17 +46,28 @@ function RestoreDialog(props: {
     if (!isWithin(tag, TAG)) {
       return false;
     }
+    const over = current ?? shown;
     try {
       const { version: latestVersion, etag } = await api.restoreVersion(
         version.mockupId,
         version.id,
         tag.trim() ? { versionTag: tag.trim() } : {},
-        { ifMatch: (current ?? shown).etag },
+        { ifMatch: over.etag },
       );
       onRestored({ mockup: { ...shown.mockup, latestVersion }, etag });
       return true;
     } catch (error) {
       const now = await readAfter(error, () => api.getMockup(version.mockupId));
+      const { latestVersion: made } = now.mockup;
+      if (
+        made?.restoredFrom === version.id &&
+        made.id !== over.mockup.latestVersion?.id &&
+        (made.versionTag ?? '') === tag.trim()
+      ) {
+        // It was this page: restored, but the answer was lost on its way.
+        onRestored(now);
+        return true;
+      }
       setCurrent(now);
       onConflict(now);
       return false;

@@ -214,6 +214,33 @@ describe('the versions of a mockup', () => {
     );
   });
 
+  it('restores one once where the answer was lost', async () => {
+    const api = mockHistory(THREE);
+    await render(api, '/m/versions');
+    await userEvent.click(await button('Restore two'));
+    api.restoreVersion.mockRejectedValueOnce(new TypeError('No answer'));
+    api.restoreVersion.mockRejectedValueOnce(
+      await refusal(412, 'PreconditionFailedError', 'It has changed'),
+    );
+    const latestVersion = versionOf('restored', {
+      versionTag: undefined,
+      restoredFrom: 'two',
+    });
+    api.getMockup.mockResolvedValue({
+      mockup: { ...MOCKUP, latestVersion },
+      etag: '"2"',
+    });
+    const dialog = await screen.findByRole('dialog');
+    const submit = within(dialog).getByRole('button', { name: 'Restore' });
+    await userEvent.click(submit);
+    await within(dialog).findByRole('alert');
+    await userEvent.click(submit);
+    expect(
+      await screen.findByText('two was restored as a new version.'),
+    ).toBeInTheDocument();
+    expect(dialog).not.toBeInTheDocument();
+  });
+
   it('renames and removes a tag where it stands', async () => {
     const api = mockHistory(THREE);
     await render(api, '/m/versions');
