@@ -2,7 +2,7 @@ import { useTranslationRef } from '@backstage/frontend-plugin-api';
 import { Button } from '@backstage/ui';
 import { Failure, useTask } from '@internal/pages';
 import type { RefObject } from 'react';
-import { download } from '../list/files';
+import { download, fileNameOf } from '../list/files';
 import { mockupTranslationRef } from '../translation';
 
 /** Makes a PNG of what is drawn, in the browser, and hands it to the user as a file. */
@@ -19,7 +19,7 @@ export function PngButton(props: {
       if (of.current) {
         await download(
           new Response(await toPng(of.current)),
-          `${name.replace(/[^\p{Letter}\p{Number}]+/gu, '-').slice(0, 80)}.png`,
+          fileNameOf(name, 'png'),
         );
       }
     });

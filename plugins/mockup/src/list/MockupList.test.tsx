@@ -299,11 +299,12 @@ describe('the actions of a mockup', () => {
       createObjectURL: () => 'blob:1',
       revokeObjectURL() {},
     });
-    const api = mockApi(mockupOf('../Start: page?'));
+    const name = '../Start: हिन्दी?';
+    const api = mockApi(mockupOf(name));
     await render(api);
-    await act('../Start: page?', /Export/);
-    await waitFor(() => expect(saved).toEqual(['Start-page.mockup.json']));
-    expect(api.exportMockup).toHaveBeenCalledWith('id-of-../Start: page?');
+    await act(name, /Export/);
+    await waitFor(() => expect(saved).toEqual(['Start-हिन्दी.mockup.json']));
+    expect(api.exportMockup).toHaveBeenCalledWith(`id-of-${name}`);
     await more(/Export all/);
     await waitFor(() => expect(saved).toContain('mockups.json'));
     jest.restoreAllMocks();

@@ -110,7 +110,10 @@ export function MockupList() {
     if (action === 'trash') {
       trash(mockup);
     } else if (action === 'export') {
-      save(() => mockupApi.exportMockup(mockup.id), fileNameOf(mockup));
+      save(
+        () => mockupApi.exportMockup(mockup.id),
+        fileNameOf(mockup.name, 'mockup.json'),
+      );
     } else {
       setAsked({ of: action, mockup });
     }

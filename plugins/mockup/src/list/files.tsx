@@ -5,7 +5,6 @@ import {
 } from '@backstage/frontend-plugin-api';
 import { Radio, RadioGroup, Text } from '@backstage/ui';
 import { ActionDialog, Alert, useRead } from '@internal/pages';
-import type { Mockup } from 'backstage-plugin-mockup-common';
 import { useId, useState } from 'react';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
@@ -32,13 +31,12 @@ export async function download(
   URL.revokeObjectURL(address);
 }
 
-/** The name of a file with a mockup, without what a file system refuses. */
-export function fileNameOf({ name }: Mockup): string {
+/** The name of a file of something with this name, without what a file system refuses. */
+export function fileNameOf(name: string, ending: string): string {
   const safe = name
-    .replace(/[^\p{Letter}\p{Number}]+/gu, '-')
-    .replace(/^-|-$/g, '')
-    .slice(0, 80);
-  return `${safe || 'mockup'}.mockup.json`;
+    .replace(/[^\p{Letter}\p{Mark}\p{Number}]+/gu, '-')
+    .replace(/^-|-$/g, '');
+  return `${[...safe].slice(0, 80).join('') || 'mockup'}.${ending}`;
 }
 
 /**
