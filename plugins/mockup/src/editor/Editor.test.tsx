@@ -299,6 +299,13 @@ describe('the editor by the keyboard', () => {
     expect(items()).toEqual([]);
   });
 
+  it('calls an item by the beginning of its text, without half of a character', async () => {
+    await open(new Backend(item('a', 0, 0, `a${'🙂'.repeat(30)}`)));
+    expect(items()).toEqual([
+      `Text “a${'🙂'.repeat(19)}…”, column 1, row 1, 4 wide, 2 high`,
+    ]);
+  });
+
   it('has its shortcuts wherever the focus is, and lists them', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);
@@ -308,7 +315,9 @@ describe('the editor by the keyboard', () => {
     expect(document.body).toHaveFocus();
     await press('{Control>}z{/Control}');
     expect(items()[0]).toMatch(/column 1/);
-    await press('{Control>}{Shift>}z{/Shift}{/Control}');
+    // A keyboard with Cyrillic letters.
+    const keys = { key: 'Я', code: 'KeyZ', ctrlKey: true, shiftKey: true };
+    fireEvent.keyDown(document.body, keys);
     expect(items()[0]).toMatch(/column 2/);
     await press('{Control>}s{/Control}');
     expect(await screen.findByText('All changes are saved.')).toBeVisible();

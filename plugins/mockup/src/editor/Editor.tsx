@@ -196,7 +196,9 @@ export function Editor(props: {
       />
     );
   const onKeyDown = (event: KeyboardEvent) => {
-    const key = event.key.toLowerCase();
+    // By its place on keyboards with other letters, such as Cyrillic or Hebrew ones.
+    const named = event.key > '~' ? event.code.replace(/^Key/, '') : event.key;
+    const key = named.toLowerCase();
     if (event.key === '?' && !isEditable(event.target)) {
       setShowsKeys(true);
     }

@@ -34,7 +34,10 @@ export function useWords() {
             component: titleOf(item.component),
             text:
               text.length > LONGEST_NAME
-                ? `${text.slice(0, LONGEST_NAME)}…`
+                ? // Without half of a character.
+                  `${text
+                    .slice(0, LONGEST_NAME)
+                    .replace(/[\uD800-\uDBFF]$/, '')}…`
                 : text,
           })
         : titleOf(item.component);
