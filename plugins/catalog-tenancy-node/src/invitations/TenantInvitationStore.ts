@@ -44,6 +44,8 @@ interface FoundInvitation {
   tenant_id: string;
   tenant_slug: string;
   tenant_name: string;
+  /** The role of the user, if the same user has accepted it before. */
+  role: TenantRole | null;
 }
 
 /**
@@ -199,8 +201,9 @@ export class TenantInvitationStore {
   }
 
   /**
-   * Makes a user a member of the token's tenant. Of several concurrent calls for one
-   * invitation, one succeeds. A member with a higher role keeps it.
+   * Makes a user a member of the token's tenant. Of several users, one accepts an invitation,
+   * who gets the same answer again while a member: the first one may be lost. A member with a
+   * higher role keeps it.
    *
    * @param token - untrusted input
    * @param person - `email`: the address in the identity catalog
@@ -211,37 +214,53 @@ export class TenantInvitationStore {
     token: string,
     person: { userRef: string; email: string | undefined },
   ): Promise<Membership> {
+    const principal = normalizePrincipal(person.userRef);
     const email =
       person.email === undefined ? null : normalizeAddress(person.email);
     // One statement in each case, so that response times do not reveal what is wrong.
-    const [found] = await this.#database.pool.query<FoundInvitation>(knex =>
-      knex.raw(
-        `select i.invitation_id, t.tenant_id, t.tenant_slug, t.tenant_name
-           from tenant_invitations i join tenants t on t.tenant_id = i.tenant_id
-          where i.token_hash = ? and i.accepted_at is null and i.expires_at > now()
-            and (i.email is null or i.email = ?) and t.deleted_at is null`,
-        [hashOf(token), email],
-      ),
-    );
-    if (!found) {
-      throw unusableError();
+    const find = async () => {
+      const [found] = await this.#database.pool.query<FoundInvitation>(knex =>
+        knex.raw(
+          `select i.invitation_id, t.tenant_id, t.tenant_slug, t.tenant_name, m.role
+             from tenant_invitations i join tenants t on t.tenant_id = i.tenant_id
+             left join tenant_members m on m.tenant_id = i.tenant_id
+                   and m.principal = i.accepted_by and m.principal = ?
+            where i.token_hash = ? and t.deleted_at is null
+              and (m.role is not null
+                   or (i.accepted_at is null and i.expires_at > now()
+                       and (i.email is null or i.email = ?)))`,
+          [principal, hashOf(token), email],
+        ),
+      );
+      if (!found) {
+        throw unusableError();
+      }
+      return found;
+    };
+    const { tenant_id, tenant_slug, tenant_name, ...found } = await find();
+    const answer = (role: TenantRole) => ({ tenant_slug, tenant_name, role });
+    if (found.role) {
+      return answer(found.role);
     }
-    const { tenant_id, tenant_slug, tenant_name, invitation_id } = found;
     try {
       const role = await changeMembers(
         this.#database,
         'accept an invitation',
         { tenant_id },
         change =>
-          join(change, {
-            invitationId: invitation_id,
-            principal: normalizePrincipal(person.userRef),
-          }),
+          join(change, { invitationId: found.invitation_id, principal }),
       );
-      return { tenant_slug, tenant_name, role };
+      return answer(role);
     } catch (error) {
-      // The tenant may have been deleted since.
-      throw error instanceof NotFoundError ? unusableError() : error;
+      if (!(error instanceof NotFoundError)) {
+        throw error;
+      }
+      // The tenant was deleted, or another request was faster, perhaps of the same user.
+      const { role } = await find();
+      if (!role) {
+        throw unusableError();
+      }
+      return answer(role);
     }
   }
 }

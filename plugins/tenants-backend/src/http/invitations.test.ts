@@ -157,25 +157,29 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     expect(JSON.stringify(audited.mock.calls)).not.toContain(token);
   });
 
-  it('is accepted once, by whoever has the link', async () => {
+  it('is accepted by one user who has the link, who gets the same answer again while a member', async () => {
     const { token } = await invite();
-    const { status, body } = await accept(backend.alice, token);
-    expect([status, body]).toEqual([
-      201,
-      { tenant_slug: 'acme', tenant_name: 'Acme', role: 'member' },
-    ]);
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      const { status, body } = await accept(backend.alice, token);
+      expect([status, body]).toEqual([
+        201,
+        { tenant_slug: 'acme', tenant_name: 'Acme', role: 'member' },
+      ]);
+    }
     expect(await members()).toEqual([`${ALICE}: member`]);
     expect(JSON.stringify(audited.mock.calls)).not.toContain(token);
+    await backend.admin.delete(`/acme/members/${encodeURIComponent(ALICE)}`);
     for (const caller of [backend.alice, by(JANE)]) {
       expect((await accept(caller, token)).status).toBe(404);
     }
+    expect(await members()).toEqual([]);
     const { body: listed } = await backend.admin.get('/acme/invitations');
     expect(listed).toEqual([
       expect.objectContaining({ state: 'accepted', accepted_by: ALICE }),
     ]);
   });
 
-  it('is accepted by one of ten who accept it at the same time', async () => {
+  it('is accepted by one of five who accept it twice at the same time', async () => {
     const { token } = await invite();
     // All have found it open before one of them goes on.
     await database.client.query('begin');
@@ -184,7 +188,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     );
     const accepting = Promise.all(
       Array.from({ length: 10 }, (_, i) =>
-        accept(by(`user:default/u${i}`), token),
+        accept(by(`user:default/u${i % 5}`), token),
       ),
     );
     await waitUntil('several to wait for the tenant', async () => {
@@ -199,8 +203,8 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     await database.client.query('commit');
     const answers = await accepting;
     expect(answers.map(({ status }) => status).sort()).toEqual([
-      201,
-      ...Array(9).fill(404),
+      ...Array(2).fill(201),
+      ...Array(8).fill(404),
     ]);
     expect(await members()).toHaveLength(1);
   });

@@ -321,8 +321,8 @@ export class TenantsClient {
   }
 
   /**
-   * Makes the caller a member of the tenant that somebody invites into. It rejects with status
-   * 404 for whatever is wrong with the invitation.
+   * Makes the caller a member of the tenant that somebody invites into; the same again answers the
+   * same. It rejects with status 404 for whatever is wrong with the invitation.
    */
   acceptInvitation(
     request: AcceptInvitation,
