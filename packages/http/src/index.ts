@@ -1,6 +1,11 @@
 export { exposeHeaders, sendPage, setLocation } from './answers';
 export { audited } from './audited';
 export { holdAnswer } from './holdAnswer';
+export {
+  idOfAttempts,
+  openApiIdempotencyKey,
+  parseIdempotencyKey,
+} from './idempotencyKey';
 export { parseIfMatch } from './ifMatch';
 export { measureOperations } from './measureOperations';
 export {

@@ -15,6 +15,7 @@ export {
   statusOf,
   useFailureText,
 } from './Failure';
+export { newIdempotencyKey } from './idempotencyKey';
 export { ifThere } from './ifThere';
 export { keepFocus } from './keepFocus';
 export { LeaveDialog } from './LeaveDialog';

@@ -10,7 +10,7 @@ import {
   type TenantInvitation,
   type TenantRole,
 } from 'backstage-plugin-tenants-common';
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { AdminDatabase } from '../database/AdminDatabase';
 import { changeMembers, type MemberDatabase } from '../members/changeMembers';
 import { normalizePrincipal } from '../members/principals';
@@ -97,15 +97,21 @@ export class TenantInvitationStore {
   /**
    * Invites into an active tenant.
    *
-   * @param options - `by`: who invites; `whileAdmin`: as of `TenantMemberStore.put`
+   * @param options - `by`: who invites; `whileAdmin`: as of `TenantMemberStore.put`; `newId`: the
+   * id, the same for each attempt: a further one replaces the invitation, whose token was lost
    * @returns the invitation, and the token that accepts it, of which only a hash is stored
    * @throws `InputError` for an invalid invitation; `NotFoundError` as in `list`;
-   * `ConflictError` if the tenant has too many; `NotAllowedError` by `whileAdmin`
+   * `ConflictError` if the tenant has too many, or the invitation with `newId` was accepted;
+   * `NotAllowedError` by `whileAdmin`
    */
   async create(
     tenantSlug: string,
     request: CreateInvitation,
-    options: { by: string; whileAdmin?: readonly string[] },
+    options: {
+      by: string;
+      whileAdmin?: readonly string[];
+      newId?: string | null;
+    },
   ): Promise<{
     invitation: TenantInvitation;
     tenantName: string;
@@ -117,6 +123,7 @@ export class TenantInvitationStore {
       'invitation',
     );
     const token = randomBytes(32).toString('base64url');
+    const invitation_id = options.newId ?? randomUUID();
     return changeTenant(
       this.#database,
       'create an invitation',
@@ -132,27 +139,42 @@ export class TenantInvitationStore {
             .delete(),
         );
         const [{ count }] = await transaction.query<{ count: string }>(
-          knex('tenant_invitations').where({ tenant_id }).count({ count: '*' }),
+          knex('tenant_invitations')
+            .where({ tenant_id })
+            .whereNot({ invitation_id })
+            .count({ count: '*' }),
         );
         if (Number(count) >= MOST_INVITATIONS) {
           throw new ConflictError(
             `The tenant '${tenantSlug}' has ${MOST_INVITATIONS} invitations, the most allowed: remove some first`,
           );
         }
+        const values = {
+          token_hash: hashOf(token),
+          role,
+          email: email ? normalizeAddress(email) : null,
+          expires_at: knex.raw('now() + make_interval(days => ?)', [
+            valid_days,
+          ]),
+        };
         const [row] = await transaction.query<InvitationRow>(
           knex('tenant_invitations')
             .insert({
+              ...values,
+              invitation_id,
               tenant_id,
-              token_hash: hashOf(token),
-              role,
-              email: email && normalizeAddress(email),
               created_by: normalizePrincipal(options.by),
-              expires_at: knex.raw('now() + make_interval(days => ?)', [
-                valid_days,
-              ]),
             })
+            .onConflict('invitation_id')
+            .merge(values)
+            .whereNull('tenant_invitations.accepted_at')
             .returning(knex.raw(COLUMNS)),
         );
+        if (!row) {
+          throw new ConflictError(
+            'This invitation was accepted meanwhile: make another one',
+          );
+        }
         return {
           invitation: toInvitation(row),
           tenantName,

@@ -11,6 +11,7 @@ import {
 } from 'backstage-plugin-tenants-common';
 import type { FilterPredicate } from '@backstage/filter-predicates';
 import type { Knex } from 'knex';
+import { randomUUID } from 'node:crypto';
 import { isStorable, readFilter } from '../catalog/conditions';
 import { parseFilter } from '../catalog/parseFilter';
 import type { AdminDatabase } from '../database/AdminDatabase';
@@ -99,6 +100,8 @@ export class TenantShareStore {
   /**
    * Creates a share.
    *
+   * @param options - `by`: who shares; `newId`: the id, the same for each attempt: a further one
+   * replaces the share
    * @throws InputError for invalid values, and for a target that is not an active tenant, is
    * the source or the default tenant; NotFoundError if there is no such active tenant;
    * ConflictError if the tenant has the most shares allowed
@@ -106,15 +109,17 @@ export class TenantShareStore {
   async create(
     tenantSlug: string,
     share: CreateShare,
-    { by }: { by: string },
+    { by, newId }: { by: string; newId?: string | null },
   ): Promise<TenantShare> {
     const { targets, ...rest } = parseInput(createShareSchema, share, 'share');
     refuseUnreadable(rest.filter);
+    const share_id = newId ?? randomUUID();
     return this.#change('make a share', tenantSlug, async change => {
       const { knex } = change.transaction;
       const [{ count }] = await change.transaction.query<{ count: string }>(
         knex('tenant_shares')
           .where('tenant_id', change.tenantId)
+          .whereNot({ share_id })
           .count({ count: '*' }),
       );
       if (Number(count) >= MOST_SHARES) {
@@ -122,16 +127,21 @@ export class TenantShareStore {
           `The tenant '${tenantSlug}' has ${MOST_SHARES} shares, the most allowed: delete one first`,
         );
       }
-      const [{ share_id }] = await change.transaction.query<ShareRow>(
+      const values = {
+        position: DEFAULT_POSITION,
+        ...rest,
+        target_ids: await targetIds(change, targets),
+      };
+      await change.transaction.query(
         knex('tenant_shares')
           .insert({
-            position: DEFAULT_POSITION,
-            ...rest,
-            target_ids: await targetIds(change, targets),
+            ...values,
+            share_id,
             tenant_id: change.tenantId,
             created_by: by,
           })
-          .returning('share_id'),
+          .onConflict('share_id')
+          .merge({ ...values, updated_at: knex.fn.now() }),
       );
       return readShare(change, share_id);
     });

@@ -142,10 +142,14 @@ export class TenantStore {
   /**
    * Creates a tenant without entities.
    *
+   * @param options - `newId`: the id, the same for each attempt: a further one gets the tenant
    * @throws `InputError` for what is out of bounds; `ConflictError` if the slug is
    * taken, also by a deleted tenant
    */
-  async create(tenant: CreateTenant): Promise<Tenant> {
+  async create(
+    tenant: CreateTenant,
+    { newId }: { newId?: string | null } = {},
+  ): Promise<Tenant> {
     const values = parseInput(createTenantSchema, tenant, 'tenant');
     const slug = values.tenant_slug;
     return this.#change('create a tenant', slug, async transaction => {
@@ -154,13 +158,17 @@ export class TenantStore {
       const [created] = await transaction.query<TenantRow>(
         transaction
           .knex('tenants')
-          .insert(values)
+          .insert({ ...values, ...(newId && { tenant_id: newId }) })
           .onConflict()
           .ignore()
           .returning('*'),
       );
       if (!created) {
-        throw takenError(slug, await findTenant(transaction, slug));
+        const taken = await findTenant(transaction, slug);
+        if (taken && taken.tenant_id === newId && !taken.deleted_at) {
+          return toTenant(taken);
+        }
+        throw takenError(slug, taken);
       }
       if (await isRetired(transaction, slug)) {
         throw new ConflictError(

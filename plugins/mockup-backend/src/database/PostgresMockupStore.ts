@@ -1,3 +1,4 @@
+import { idOfAttempts } from '@internal/http';
 import {
   compareLayouts,
   type CreateMockupRequest,
@@ -43,7 +44,6 @@ import {
 } from './columns';
 import { decodeVersionCursor, encodeCursor } from './cursor';
 import { applySearch, containing } from './filter';
-import { idOfAttempts } from './idOfAttempts';
 import { type ImportsUnderWay, MockupImport } from './MockupImport';
 import { fetchPage, type ListOrder } from './paging';
 import * as statements from './statements';

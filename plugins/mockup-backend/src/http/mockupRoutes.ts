@@ -1,4 +1,4 @@
-import { setLocation } from '@internal/http';
+import { parseIdempotencyKey, setLocation } from '@internal/http';
 import {
   createMockupRequestSchema,
   duplicateMockupRequestSchema,
@@ -9,7 +9,6 @@ import {
 import type { Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
-import { parseIdempotencyKey } from './request/idempotencyKey';
 import { parseIfMatch } from './request/ifMatch';
 import { parseQuery } from './request/query';
 import { foundMockup } from './response/found';

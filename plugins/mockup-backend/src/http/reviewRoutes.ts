@@ -1,3 +1,4 @@
+import { parseIdempotencyKey } from '@internal/http';
 import {
   createCommentRequestSchema,
   mockupSettingsSchema,
@@ -6,7 +7,6 @@ import {
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
-import { parseIdempotencyKey } from './request/idempotencyKey';
 import { foundMockup, foundVersion, missing } from './response/found';
 
 /** Adds the operations of reviews before publication. */

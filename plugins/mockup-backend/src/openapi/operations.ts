@@ -1,6 +1,7 @@
 import {
   openApiAnswer as answer,
   openApiHeader,
+  openApiIdempotencyKey,
   type OpenApiOperations,
   openApiPage,
   openApiQuery,
@@ -27,14 +28,6 @@ const file = answer('The file', 'MockupFile', {
   'Content-Disposition': openApiHeader('The name of the file'),
 });
 
-const IdempotencyKey = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  description:
-    'Of requests of a user with the same key and content, the first creates, and the others get what it created',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-};
-
 /** All operations of the plugin, by path and method. */
 export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups': {
@@ -46,7 +39,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     post: {
       summary: 'Create a mockup, which the caller then owns',
-      parameters: [IdempotencyKey],
+      parameters: [openApiIdempotencyKey],
       body: 'CreateMockupRequest',
       success: { 201: created('Mockup') },
       errors: [403],
@@ -220,7 +213,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     post: {
       summary:
         'Comment on a mockup that the caller may read, and notify mentioned users',
-      parameters: [IdempotencyKey],
+      parameters: [openApiIdempotencyKey],
       body: 'CreateCommentRequest',
       success: { 201: 'MockupComment' },
       errors: [403, 404, 409],

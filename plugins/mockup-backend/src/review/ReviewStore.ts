@@ -1,3 +1,4 @@
+import { idOfAttempts } from '@internal/http';
 import {
   type CreateCommentRequest,
   MOCKUP_LIMITS,
@@ -7,7 +8,6 @@ import {
 } from 'backstage-plugin-mockup-common';
 import type { MockupFilter } from 'backstage-plugin-mockup-node';
 import type { TenantStatements } from '../database/TenantStatements';
-import { idOfAttempts } from '../database/idOfAttempts';
 import * as statements from './statements';
 
 /** The mockups for which a caller has a permission; all if undefined. */

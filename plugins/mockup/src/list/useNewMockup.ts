@@ -1,8 +1,8 @@
 import { useApi } from '@backstage/frontend-plugin-api';
+import { newIdempotencyKey } from '@internal/pages';
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { useRef, useState } from 'react';
 import { mockupApiRef } from '../api';
-import { newIdempotencyKey } from '../idempotencyKey';
 
 /**
  * Creates a mockup with a first version, if a layout is given. Where that fails, it is tried again for

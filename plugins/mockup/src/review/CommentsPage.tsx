@@ -9,6 +9,7 @@ import { ButtonLink, Container, Flex, Text } from '@backstage/ui';
 import {
   Failure,
   ifThere,
+  newIdempotencyKey,
   PageHeader,
   SlowNote,
   useLaterFocus,
@@ -27,7 +28,6 @@ import { mockupApiRef } from '../api';
 import { LayoutView } from '../components/LayoutView';
 import { useWords } from '../history/difference/useWords';
 import { HistoryFrame, type ReadMockup } from '../history/HistoryFrame';
-import { newIdempotencyKey } from '../idempotencyKey';
 import { commentsRouteRef, mockupRouteRef, versionsRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { CommentForm, isCommentable } from './CommentForm';

@@ -24,7 +24,7 @@ import { addInvitationRoutes } from './invitationRoutes';
 import { addMemberRoutes } from './memberRoutes';
 import { addOwnTenantRoutes } from './ownTenantRoutes';
 import { addSignInRoutes } from './signInRoutes';
-import { parseListQuery } from './query';
+import { parseListQuery, parseNewId } from './query';
 import type { RouterOptions } from './RouterOptions';
 import { addShareRoutes } from './shareRoutes';
 import { addUsageRoutes } from './usageRoutes';
@@ -75,8 +75,10 @@ export function createRouter(options: RouterOptions): Router {
     operation(
       'create-tenant',
       may(tenantCreatePermission),
-      async (req, res) => {
-        const tenant = await store.create(await readTenant(req, res));
+      async (req, res, { by }) => {
+        const values = await readTenant(req, res);
+        const newId = parseNewId(req, [values.tenant_slug, by]);
+        const tenant = await store.create(values, { newId });
         setLocation(req, res, tenant.tenant_slug);
         res.status(201).json({
           ...tenant,

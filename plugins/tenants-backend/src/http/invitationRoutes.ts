@@ -13,7 +13,7 @@ import { tenantAdminAccess } from './access';
 import { sendPage } from './answers';
 import { bodyOf } from './body';
 import type { Access } from './operations';
-import { parsePageQuery } from './query';
+import { parseNewId, parsePageQuery } from './query';
 import type { RouterOptions } from './RouterOptions';
 
 const LIMITS = { limit: 10 * 1024 };
@@ -91,7 +91,7 @@ export function addInvitationRoutes(
         const { invitation, tenantName, token } = await invitations.create(
           slug,
           request,
-          caller,
+          { ...caller, newId: parseNewId(req, [slug, caller.by]) },
         );
         const created = {
           ...invitation,

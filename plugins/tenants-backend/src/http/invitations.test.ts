@@ -220,6 +220,29 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
     expect(await members()).toEqual([`${JANE}: admin`, `${JOHN}: member`]);
   });
 
+  it('is one, although its answer is lost and it is made again with the same Idempotency-Key', async () => {
+    const make = (request: object, key = 'a key', as = backend.admin) =>
+      as.post('/acme/invitations', request).set('Idempotency-Key', key);
+    const lost = await make({ role: 'admin' });
+    const made = await make({ role: 'member', email: 'jane@example.com' });
+    expect([lost.status, made.status]).toEqual([201, 201]);
+    const { token, link, sent, ...invitation } = made.body;
+    const { body: listed } = await backend.admin.get('/acme/invitations');
+    expect(listed).toEqual([invitation]);
+    expect(invitation).toMatchObject({
+      role: 'member',
+      email: 'jane@example.com',
+    });
+    expect((await accept(by(JANE), lost.body.token)).status).toBe(404);
+    expect((await accept(by(JANE), token)).status).toBe(201);
+    expect((await make({ role: 'member' })).status).toBe(409);
+    // Of another admin, and of another key.
+    await make({ role: 'member' }, 'a key', backend.service(CI));
+    await make({ role: 'member' }, 'another');
+    expect((await make({ role: 'member' }, '')).status).toBe(400);
+    expect((await backend.admin.get('/acme/invitations')).body).toHaveLength(3);
+  });
+
   it('with an address, only the user accepts who has it in the identity catalog', async () => {
     const { token } = await invite({
       role: 'member',

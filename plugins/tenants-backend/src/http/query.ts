@@ -1,5 +1,10 @@
 import { InputError } from '@backstage/errors';
-import { addressOf, readQuery } from '@internal/http';
+import {
+  addressOf,
+  idOfAttempts,
+  parseIdempotencyKey,
+  readQuery,
+} from '@internal/http';
 import { parsePrincipal } from 'backstage-plugin-catalog-tenancy-node';
 import {
   type FindPrincipals,
@@ -82,6 +87,19 @@ export function parseUsageQuery(
   return Object.keys(given).length > 0
     ? { format: oneOf(['json', 'csv'], format) ?? 'json', query }
     : undefined;
+}
+
+/**
+ * The id of what a request creates: by the header `Idempotency-Key`, the same for each attempt.
+ *
+ * @param what - the slug of the tenant, and who creates it
+ * @throws InputError for an empty or too long key
+ */
+export function parseNewId(
+  req: Request,
+  what: [tenantSlug: string, by: string],
+): string | null {
+  return idOfAttempts(parseIdempotencyKey(req).idempotencyKey, what);
 }
 
 /** The format in a query, if any. */

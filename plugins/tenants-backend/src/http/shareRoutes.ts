@@ -9,6 +9,7 @@ import {
 import type { Router } from 'express';
 import { administratorAccess, tenantAdminAccess } from './access';
 import { bodyOf } from './body';
+import { parseNewId } from './query';
 import type { RouterOptions } from './RouterOptions';
 
 // Enough for 1,000 slugs and 20 filters of 1,000 characters.
@@ -43,7 +44,8 @@ export function addShareRoutes(router: Router, options: RouterOptions): void {
       async (req, res, { by }) => {
         const { slug } = req.params;
         const share = await readShare(req, res);
-        const created = await shares.create(slug, share, { by });
+        const newId = parseNewId(req, [slug, by]);
+        const created = await shares.create(slug, share, { by, newId });
         res
           .status(201)
           .location(`${req.baseUrl}/${slug}/shares/${created.share_id}`)

@@ -75,6 +75,15 @@ describe.each(databases.eachSupportedId())('shares on %s', id => {
     const list = await admin.get('/acme/shares');
     expect(list.body).toEqual({ shares: [changed.body], received: [] });
     expect((await admin.delete(path)).status).toBe(204);
+    // Made again, because the answer was lost.
+    for (const owner of ['group:default/lost', null]) {
+      await admin
+        .post('/acme/shares', { ...share, owner })
+        .set('Idempotency-Key', 'a key');
+    }
+    const { shares } = (await admin.get('/acme/shares')).body;
+    expect(shares).toEqual([expect.objectContaining({ owner: null })]);
+    await admin.delete(`/acme/shares/${shares[0].share_id}`);
     expect((await admin.get('/acme/shares')).body.shares).toEqual([]);
   });
 

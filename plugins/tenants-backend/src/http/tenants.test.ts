@@ -82,6 +82,20 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
       expect(reserved.status).toBe(400);
     });
 
+    it('answers the same again with the same Idempotency-Key', async () => {
+      const attempt = (tenant_slug: string, key = 'a key') =>
+        backend.admin
+          .post('', { tenant_slug, tenant_name: 'Acme' })
+          .set('Idempotency-Key', key);
+      const first = await attempt('acme');
+      const second = await attempt('acme');
+      expect([second.status, second.body]).toEqual([201, first.body]);
+      expect((await attempt('acme', 'another')).status).toBe(409);
+      expect((await attempt('globex')).status).toBe(201);
+      await backend.admin.delete('/acme');
+      expect((await attempt('acme')).status).toBe(409);
+    });
+
     it('answers 409 for a slug that is taken, also by a deleted tenant', async () => {
       await create('acme');
       const again = { tenant_slug: 'acme', tenant_name: 'Again' };

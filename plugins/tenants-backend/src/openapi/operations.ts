@@ -1,6 +1,7 @@
 import {
   openApiAnswer as answer,
   openApiHeader,
+  openApiIdempotencyKey,
   type OpenApiOperations,
   openApiPage,
   openApiQuery,
@@ -46,6 +47,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     post: {
       summary: 'Create a tenant',
+      parameters: [openApiIdempotencyKey],
       body: 'CreateTenant',
       success: { 201: created('CreatedTenant') },
       errors: [403, 409, 501],
@@ -126,6 +128,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     post: {
       summary: 'Share entities of a tenant with others',
+      parameters: [openApiIdempotencyKey],
       body: 'CreateShare',
       success: { 201: created('TenantShare') },
       errors: [403, 404, 409, 501],
@@ -177,6 +180,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     post: {
       summary: 'Invite somebody into a tenant',
+      parameters: [openApiIdempotencyKey],
       body: 'CreateInvitation',
       success: {
         201: answer(

@@ -53,6 +53,19 @@ export interface TenantsRequestOptions {
 }
 
 /**
+ * Options of calls that create something.
+ *
+ * @public
+ */
+export interface TenantsCreateOptions extends TenantsRequestOptions {
+  /**
+   * Any text of 1 to 255 characters, the same for each attempt: an attempt after one whose answer
+   * was lost creates no second one.
+   */
+  idempotencyKey?: string;
+}
+
+/**
  * Options of a write that must not undo what somebody else has written meanwhile.
  *
  * @public
@@ -138,7 +151,7 @@ export class TenantsClient {
   /** Creates a tenant. */
   createTenant(
     request: CreateTenant,
-    options?: TenantsRequestOptions,
+    options?: TenantsCreateOptions,
   ): Promise<CreatedTenant> {
     return this.#http.send('POST', '', request, options);
   }
@@ -214,7 +227,7 @@ export class TenantsClient {
   createShare(
     slug: string,
     request: CreateShare,
-    options?: TenantsRequestOptions,
+    options?: TenantsCreateOptions,
   ): Promise<TenantShare> {
     return this.#http.send('POST', pathOf`/${slug}/shares`, request, options);
   }
@@ -301,7 +314,7 @@ export class TenantsClient {
   createInvitation(
     slug: string,
     request: CreateInvitation,
-    options?: TenantsRequestOptions,
+    options?: TenantsCreateOptions,
   ): Promise<CreatedInvitation> {
     return this.#http.send(
       'POST',

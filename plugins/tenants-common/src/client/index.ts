@@ -1,6 +1,7 @@
 export {
   type TenantsApi,
   TenantsClient,
+  type TenantsCreateOptions,
   type TenantsRequestOptions,
   type TenantsWriteOptions,
 } from './TenantsClient';

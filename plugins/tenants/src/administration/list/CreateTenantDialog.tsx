@@ -1,6 +1,6 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { NumberField, TextField } from '@backstage/ui';
-import { ActionDialog, slugOf } from '@internal/pages';
+import { ActionDialog, newIdempotencyKey, slugOf } from '@internal/pages';
 import { useState } from 'react';
 import { tenantsApiRef } from '../../api';
 import { tenantsTranslationRef } from '../../translation';
@@ -25,6 +25,7 @@ export function CreateTenantDialog(props: {
   // Until it is typed, it follows the name.
   const [typedSlug, setTypedSlug] = useState<string>();
   const [limits, setLimits] = useState(DEFAULT_LIMITS);
+  const [idempotencyKey] = useState(newIdempotencyKey);
 
   const slug = typedSlug ?? slugOf(name, LONGEST_SLUG);
   const { send, field } = useProblems(
@@ -34,14 +35,19 @@ export function CreateTenantDialog(props: {
 
   const create = () =>
     send(() =>
-      tenantsApi.createTenant({
-        tenant_name: name,
-        tenant_slug: slug,
-        // An empty field is not a number: the backend's default holds.
-        ...Object.fromEntries(
-          Object.entries(limits).filter(([, limit]) => Number.isFinite(limit)),
-        ),
-      }),
+      tenantsApi.createTenant(
+        {
+          tenant_name: name,
+          tenant_slug: slug,
+          // An empty field is not a number: the backend's default holds.
+          ...Object.fromEntries(
+            Object.entries(limits).filter(([, limit]) =>
+              Number.isFinite(limit),
+            ),
+          ),
+        },
+        { idempotencyKey },
+      ),
     );
 
   return (

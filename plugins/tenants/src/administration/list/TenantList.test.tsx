@@ -200,12 +200,15 @@ describe('a new tenant', () => {
     expect(await seriousProblems()).toEqual([]);
     await submit();
     await waitFor(() => expect(dialog).not.toBeInTheDocument());
-    expect(api.createTenant).toHaveBeenCalledWith({
-      tenant_name: 'Müller & Co. KG',
-      tenant_slug: 'mueller',
-      max_entities: 50_000,
-      entity_ttl_days: 365,
-    });
+    expect(api.createTenant).toHaveBeenCalledWith(
+      {
+        tenant_name: 'Müller & Co. KG',
+        tenant_slug: 'mueller',
+        max_entities: 50_000,
+        entity_ttl_days: 365,
+      },
+      { idempotencyKey: expect.any(String) },
+    );
     // Its page.
     expect(api.getTenant).toHaveBeenCalledWith('mueller');
   });

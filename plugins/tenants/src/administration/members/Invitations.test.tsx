@@ -38,7 +38,11 @@ async function render(
       return { items: [...items], totalItems: items.length };
     }),
     createInvitation: jest.fn(
-      async (_slug: string, request: CreateInvitation) => {
+      async (
+        _slug: string,
+        request: CreateInvitation,
+        _options?: { idempotencyKey?: string },
+      ) => {
         const created = invitation({
           id: `new ${items.length}`,
           role: request.role,
@@ -101,11 +105,10 @@ describe('Invitations', () => {
     expect(
       await screen.findByText('The invitation was sent to jane@example.com'),
     ).toBeVisible();
-    expect(api.createInvitation).toHaveBeenCalledWith('acme', {
-      role: 'member',
-      valid_days: 7,
-      email: 'jane@example.com',
-    });
+    expect(api.createInvitation.mock.lastCall?.slice(0, 2)).toEqual([
+      'acme',
+      { role: 'member', valid_days: 7, email: 'jane@example.com' },
+    ]);
     expect(await rowOf(/jane@example.com/)).toBeVisible();
     expect(screen.getByText(LINK)).toBeVisible();
     // Without TLS the browser has no clipboard for the page.
@@ -132,7 +135,7 @@ describe('Invitations', () => {
     ).toBeVisible();
   });
 
-  it('shows an invitation that is there although the answer was lost', async () => {
+  it('reads the list again where the answer was lost, and tries to make the same one', async () => {
     const api = await render();
     await screen.findByText('Nobody has been invited yet.');
     const create = api.createInvitation.getMockImplementation()!;
@@ -146,10 +149,22 @@ describe('Invitations', () => {
       within(dialog).getByRole('button', { name: 'Invite' }),
     );
     await within(dialog).findByRole('alert');
+    expect(api.listInvitations).toHaveBeenCalledTimes(2);
     await userEvent.click(
-      within(dialog).getByRole('button', { name: 'Cancel' }),
+      within(dialog).getByRole('button', { name: 'Invite' }),
     );
-    expect(await rowOf(/Whoever has the link/)).toBeVisible();
+    expect(await screen.findByText(LINK)).toBeVisible();
+    await userEvent.click(screen.getByRole('button', { name: 'Invite…' }));
+    await userEvent.click(
+      within(await screen.findByRole('dialog')).getByRole('button', {
+        name: 'Invite',
+      }),
+    );
+    const [lost, again, another] = api.createInvitation.mock.calls.map(
+      ([, , options]) => options?.idempotencyKey,
+    );
+    expect(again).toBe(lost);
+    expect(another).not.toBe(lost);
   });
 
   it('keeps what is typed while the list is loaded, and is empty', async () => {

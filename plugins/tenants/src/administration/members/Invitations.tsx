@@ -10,6 +10,7 @@ import {
   ifThere,
   Loaded,
   Moment,
+  newIdempotencyKey,
   useLaterFocus,
   useRead,
 } from '@internal/pages';
@@ -116,6 +117,7 @@ function InviteButton(props: {
   const [email, setEmail] = useState('');
   const [role, setRole] = useState<TenantRole>('member');
   const [days, setDays] = useState('7');
+  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   return (
     <ActionButton
       open={t('members.invitations.invite.open')}
@@ -123,16 +125,23 @@ function InviteButton(props: {
       texts={[]}
       submit={t('members.invitations.invite.submit')}
       failed={t('members.invitations.invite.failed')}
-      onOpen={() => setEmail('')}
+      onOpen={() => {
+        setEmail('');
+        setIdempotencyKey(newIdempotencyKey());
+      }}
       onSubmit={async () => {
         const address = email.trim();
         try {
           onCreated(
-            await tenantsApi.createInvitation(slug, {
-              role,
-              valid_days: Number(days),
-              ...(address && { email: address }),
-            }),
+            await tenantsApi.createInvitation(
+              slug,
+              {
+                role,
+                valid_days: Number(days),
+                ...(address && { email: address }),
+              },
+              { idempotencyKey },
+            ),
           );
         } finally {
           onTried();

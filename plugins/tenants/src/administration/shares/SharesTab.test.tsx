@@ -89,11 +89,18 @@ describe('SharesTab', () => {
     expect(await dialog.findByRole('alert')).toBeVisible();
     expect(listShares).toHaveBeenCalledTimes(2);
     await userEvent.click(submit);
-    expect(createShare).toHaveBeenLastCalledWith('acme', {
-      filter: ['kind=api', 'kind=template ,spec.type=a'],
-      targets: ['globex', 'initech'],
-      owner: null,
-    });
+    expect(createShare).toHaveBeenCalledTimes(2);
+    const [first, second] = createShare.mock.calls;
+    expect(second).toEqual([
+      'acme',
+      {
+        filter: ['kind=api', 'kind=template ,spec.type=a'],
+        targets: ['globex', 'initech'],
+        owner: null,
+      },
+      { idempotencyKey: expect.any(String) },
+    ]);
+    expect(second).toEqual(first);
     expect(listShares).toHaveBeenCalledTimes(3);
     expect(await screen.findByText('The entities are shared.')).toBeVisible();
   });

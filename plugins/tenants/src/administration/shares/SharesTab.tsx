@@ -6,6 +6,7 @@ import {
   EmptyState,
   ifThere,
   Loaded,
+  newIdempotencyKey,
   useLaterFocus,
   useNumber,
   useRead,
@@ -101,6 +102,7 @@ function CreateShare(props: {
   const tenantsApi = useApi(tenantsApiRef);
   const { t } = useTranslationRef(tenantsTranslationRef);
   const [share, setShare] = useState(NEW_SHARE);
+  const [idempotencyKey, setIdempotencyKey] = useState(newIdempotencyKey);
   const filter = partsOf(share.filter, ';');
   const targets = partsOf(share.targets, ',');
   const field = (name: keyof typeof NEW_SHARE) => ({
@@ -113,7 +115,10 @@ function CreateShare(props: {
     <div>
       <ActionButton
         open={t('shares.create.open')}
-        onOpen={() => setShare(NEW_SHARE)}
+        onOpen={() => {
+          setShare(NEW_SHARE);
+          setIdempotencyKey(newIdempotencyKey());
+        }}
         title={t('shares.create.title')}
         texts={[t('shares.create.text')]}
         submit={t('shares.create.submit')}
@@ -121,11 +126,15 @@ function CreateShare(props: {
         isDisabled={filter.length === 0 || targets.length === 0}
         onSubmit={async () => {
           try {
-            await tenantsApi.createShare(slug, {
-              filter,
-              targets: targets.join() === 'all' ? 'all' : targets,
-              owner: share.owner.trim() || null,
-            });
+            await tenantsApi.createShare(
+              slug,
+              {
+                filter,
+                targets: targets.join() === 'all' ? 'all' : targets,
+                owner: share.owner.trim() || null,
+              },
+              { idempotencyKey },
+            );
             onCreated();
           } finally {
             onTried();
