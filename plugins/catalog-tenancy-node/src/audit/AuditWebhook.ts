@@ -3,11 +3,14 @@ import type { AuditWebhookConfig } from '../config/AuditConfig';
 
 const TIMEOUT_MS = 10_000;
 
+/** The webhook has answered, but not with 2xx. */
+export class WebhookRefusal extends Error {}
+
 /**
  * Posts events as JSON lines to the operator's webhook. Follows no redirect, so events reach
  * the configured host only.
  *
- * @throws unless the webhook answers with 2xx
+ * @throws {@link WebhookRefusal} unless the webhook answers with 2xx; another error without an answer
  */
 export async function postToWebhook(
   { url, secret }: AuditWebhookConfig,
@@ -32,7 +35,7 @@ export async function postToWebhook(
   });
   await response.body?.cancel();
   if (!response.ok) {
-    throw new Error(
+    throw new WebhookRefusal(
       `The webhook of tenancy.audit.webhook.url answered with status ${response.status}`,
     );
   }

@@ -6,12 +6,12 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import type { Knex } from 'knex';
 import { randomUUID } from 'node:crypto';
-import type { AuditConfig } from '../config/AuditConfig';
+import type { AuditConfig, AuditWebhookConfig } from '../config/AuditConfig';
 import type { TenantDatabase } from '../database/TenantDatabase';
 import type { BuildStatement, TenancyPool } from '../pool/TenancyPool';
 import { tenantIdOf } from '../tenants/activeTenant';
 import { AuditQueue } from './AuditQueue';
-import { postToWebhook } from './AuditWebhook';
+import { postToWebhook, WebhookRefusal } from './AuditWebhook';
 import { formatCursor, parseListTenantAudit } from './input';
 import { describeError, redactMeta, redactText } from './redact';
 import type {
@@ -24,6 +24,9 @@ import type {
 const TABLE = 'tenant_audit';
 // Of the largest events, these fit into 1 MiB, which nginx takes by default.
 const SENT_AT_ONCE = 50;
+
+/** So many events are sent alone before the webhook counts as one that takes none at the moment. */
+const TRIED_ALONE = 3;
 const DELETED_AT_ONCE = 10_000;
 /** Whether the transaction has changed anything. */
 const HAS_WRITTEN = 'pg_current_xact_id_if_assigned() is not null';
@@ -228,6 +231,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
 
   async send(signal?: AbortSignal): Promise<void> {
     const { webhook } = this.#config;
+    const refused: string[] = [];
     let last = SENT_AT_ONCE;
     while (webhook && last === SENT_AT_ONCE && !signal?.aborted) {
       const rows = await this.#asAdmin<UnsentRow>(knex =>
@@ -237,18 +241,15 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
           .where('sent', false)
           // An operation without an outcome may still be running.
           .whereRaw(`(outcome is not null or at < now() - interval '1 minute')`)
+          .whereNotIn('event_id', refused)
           .orderBy('at')
           .limit(SENT_AT_ONCE),
       );
       last = rows.length;
       if (last > 0) {
-        await postToWebhook(
-          webhook,
-          rows.map(({ tenant_id, tenant_slug, ...row }) => ({
-            tenant_slug,
-            ...toEvent(row),
-          })),
-          signal,
+        const taken = await sendTo(webhook, rows, signal);
+        refused.push(
+          ...rows.filter(row => !taken.includes(row)).map(row => row.event_id),
         );
         await this.#asAdmin(knex =>
           knex.raw(
@@ -259,7 +260,7 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
              returning a.event_id`,
             [
               JSON.stringify(
-                rows.map(({ tenant_id, event_id, outcome }) => ({
+                taken.map(({ tenant_id, event_id, outcome }) => ({
                   tenant_id,
                   event_id,
                   outcome,
@@ -269,6 +270,11 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
           ),
         );
       }
+    }
+    if (refused.length > 0) {
+      throw new Error(
+        `The webhook of tenancy.audit.webhook.url refuses ${refused.length} events and takes the others. The first one is ${refused[0]}`,
+      );
     }
   }
 
@@ -341,6 +347,55 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
   /** Uses the pool directly: AdminDatabase would audit each write of the audit trail. */
   #asAdmin<TRow extends object>(build: BuildStatement): Promise<TRow[]> {
     return this.#pool.query<TRow>(build, { asAdmin: true });
+  }
+}
+
+/**
+ * Sends events to the webhook; one by one, the newest first, where it refuses them together: an
+ * event that it always refuses must not keep later ones from it.
+ *
+ * @returns those that it takes
+ * @throws if it takes none
+ */
+async function sendTo(
+  webhook: AuditWebhookConfig,
+  rows: UnsentRow[],
+  signal?: AbortSignal,
+): Promise<UnsentRow[]> {
+  const post = (some: UnsentRow[]) =>
+    postToWebhook(
+      webhook,
+      some.map(({ tenant_id, tenant_slug, ...row }) => ({
+        tenant_slug,
+        ...toEvent(row),
+      })),
+      signal,
+    );
+  try {
+    await post(rows);
+    return rows;
+  } catch (error) {
+    if (!(error instanceof WebhookRefusal) || rows.length === 1) {
+      throw error;
+    }
+    const taken: UnsentRow[] = [];
+    for (const [index, row] of rows.toReversed().entries()) {
+      if (index === TRIED_ALONE && taken.length === 0) {
+        break;
+      }
+      try {
+        await post([row]);
+        taken.push(row);
+      } catch (cause) {
+        if (!(cause instanceof WebhookRefusal)) {
+          throw cause;
+        }
+      }
+    }
+    if (taken.length === 0) {
+      throw error;
+    }
+    return taken;
   }
 }
 

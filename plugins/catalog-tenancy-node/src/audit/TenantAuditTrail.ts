@@ -98,7 +98,7 @@ export interface TenantAuditTrail {
   /**
    * Sends all unsent events of all tenants to the configured webhook.
    *
-   * @throws unless the webhook accepts them; the next call sends them again
+   * @throws unless the webhook accepts all; the next call sends the others again
    */
   send(signal?: AbortSignal): Promise<void>;
 }
