@@ -96,6 +96,21 @@ describe('the limits of requests', () => {
       expect((await send('acme', 'call')).status).toBe(200);
     });
 
+    it('keep no timer for what is no limit of a tenant any more', async () => {
+      jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });
+      try {
+        const before = jest.getTimerCount();
+        for (let burst = 1; burst <= 3; burst += 1) {
+          own.set('id of changed', { rate: { requestsPerSecond: 10, burst } });
+          expect((await send('changed')).status).toBe(200);
+          jest.advanceTimersByTime(1_000);
+        }
+        expect(jest.getTimerCount()).toBe(before + 1);
+      } finally {
+        jest.useRealTimers();
+      }
+    });
+
     it('are those of the registry where it has some, and never those of another tenant', async () => {
       const statuses = async (slug: string, count: number) => {
         const found: number[] = [];

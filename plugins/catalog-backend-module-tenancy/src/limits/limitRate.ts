@@ -6,7 +6,7 @@ import {
   tenantSourceOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { RequestHandler } from 'express';
-import { rateLimit } from 'express-rate-limit';
+import { MemoryStore, rateLimit } from 'express-rate-limit';
 
 /** The tenant has exceeded its rate limit. */
 class TooManyRequestsError extends CustomErrorBase {
@@ -37,15 +37,22 @@ export function limitRate(
 ): RequestHandler {
   // One instance of express-rate-limit has one window and limit, so tenants with equal limits
   // share an instance. A changed limit restarts the tenant's count.
-  const counters = new Map<string, RequestHandler>();
+  const counters = new Map<string, Counter>();
   const counterOf = (rate: RateLimits): RequestHandler => {
     const key = `${rate.burst} at ${rate.requestsPerSecond}`;
     let counter = counters.get(key);
     if (!counter) {
+      // Each has a timer. One that was not used in its window has nothing to remember.
+      for (const [other, { isOver, stop }] of counters) {
+        if (isOver()) {
+          stop();
+          counters.delete(other);
+        }
+      }
       counter = countRequests(rate);
       counters.set(key, counter);
     }
-    return counter;
+    return counter.count;
   };
   return (req, res, next) => {
     const rate = limits.of(tenantOf(req).tenantId)?.rate ?? configured;
@@ -57,14 +64,29 @@ export function limitRate(
   };
 }
 
-function countRequests({ requestsPerSecond, burst }: RateLimits) {
-  return rateLimit({
-    windowMs: (burst / requestsPerSecond) * 1000,
+interface Counter {
+  count: RequestHandler;
+  /** Whether the last request was counted a window ago. */
+  isOver(): boolean;
+  /** Stops the timer. */
+  stop(): void;
+}
+
+function countRequests({ requestsPerSecond, burst }: RateLimits): Counter {
+  const windowMs = (burst / requestsPerSecond) * 1000;
+  const store = new MemoryStore();
+  let lastAt = 0;
+  const count = rateLimit({
+    windowMs,
     limit: burst,
+    store,
     standardHeaders: 'draft-8',
     legacyHeaders: false,
     identifier: 'tenant',
-    keyGenerator: req => tenantOf(req).tenantId,
+    keyGenerator: req => {
+      lastAt = Date.now();
+      return tenantOf(req).tenantId;
+    },
     skip: req => tenantSourceOf(req) === 'call',
     // Disables the warning about instances created in a request handler: there is one for each
     // distinct limit, not for each request.
@@ -72,4 +94,9 @@ function countRequests({ requestsPerSecond, burst }: RateLimits) {
     // The library has set Retry-After before.
     handler: (_req, _res, next) => next(new TooManyRequestsError()),
   });
+  return {
+    count,
+    isOver: () => lastAt + windowMs < Date.now(),
+    stop: () => store.shutdown(),
+  };
 }
