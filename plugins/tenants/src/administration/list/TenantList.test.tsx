@@ -114,6 +114,15 @@ describe('the list of tenants', () => {
     expect(await screen.findByText('1 selected')).toBeVisible();
   });
 
+  it('says that not all tenants may be searched for errors', async () => {
+    const api = mockRegistry();
+    api.listTenantSummaries.mockResolvedValue(page());
+    await renderPages(api, '/?state=with_errors');
+    expect(
+      await screen.findByText(/some tenants may be missing/),
+    ).toBeVisible();
+  });
+
   it('deletes several only once their number is typed, and restores deleted ones', async () => {
     const api = mockRegistry();
     api.listTenantSummaries.mockResolvedValue(

@@ -15,6 +15,7 @@ import {
   TableBody,
   TableHeader,
   TableRoot,
+  Text,
 } from '@backstage/ui';
 import { RiAddLine } from '@remixicon/react';
 import {
@@ -94,6 +95,11 @@ export function TenantList() {
                 />
               ))}
           </Flex>
+          {rows?.of === 'all' && query.state === 'with_errors' && (
+            <Text as="p" color="secondary">
+              {t('list.searchesErrors')}
+            </Text>
+          )}
           <ListFrame
             state={tenants}
             query={query}

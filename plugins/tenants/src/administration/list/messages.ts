@@ -48,6 +48,8 @@ export const listMessages = {
   found_other: '{{count}} tenants',
   none: 'There is no tenant yet.',
   noneInState: 'No tenant is in this state.',
+  searchesErrors:
+    'Catalogs are searched for errors for two seconds, small ones first: some tenants may be missing.',
   showActive: 'Show all tenants',
   ownNone:
     'You administer no tenant. Administrators of the portal, and those of each tenant, can make you an admin of one.',
