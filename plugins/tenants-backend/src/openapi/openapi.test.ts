@@ -1,6 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type express from 'express';
 import { createRouter } from '../http/createRouter';
+import type { MakeOperation } from '../http/operations';
+import type { RouterOptions } from '../http/RouterOptions';
 import { createOpenApiDocument } from './createOpenApiDocument';
 
 type Document = { paths: Record<string, Record<string, unknown>> };
@@ -16,13 +18,16 @@ describe('the OpenAPI document', () => {
     expect(validator.version).toBe('3.1');
   });
 
-  it('describes every route of the plugin, and no other', () => {
-    const handler: express.RequestHandler = () => {};
+  it('describes every route of the plugin, and no other; each that changes something is audited', () => {
     // No route is called: the router only has to be made.
-    const options = { operation: () => [handler] } as unknown as Parameters<
-      typeof createRouter
-    >[0];
-    const served = createRouter(options)
+    // Of each route in turn: whether its audit event is severe enough for the trail of the tenant.
+    const recorded: boolean[] = [];
+    const handler: express.RequestHandler = () => {};
+    const operation: MakeOperation = (_name, { changes }) => {
+      recorded.push(changes);
+      return [handler];
+    };
+    const served = createRouter({ operation } as RouterOptions)
       .stack.flatMap(({ route }) =>
         route
           ? route.stack.map(
@@ -32,6 +37,10 @@ describe('the OpenAPI document', () => {
           : [],
       )
       .filter(route => route !== 'get /openapi.json');
+    expect(served.filter((_, index) => recorded[index])).toEqual(
+      served.filter(route => !route.startsWith('get ')),
+    );
+    expect(recorded).toHaveLength(served.length);
     const described = Object.entries(document.paths).flatMap(([path, item]) =>
       Object.keys(item)
         .filter(key => key !== 'parameters')
