@@ -10,7 +10,6 @@ import {
   retryAfter,
   tenancyServiceRef,
   tenantAuditTrailServiceRef,
-  tenantDirectoryServiceRef,
   tenantEnginesServiceRef,
   tenantGateServiceRef,
   tenantUsageServiceRef,
@@ -42,7 +41,6 @@ export const catalogModuleTenancy = createBackendModule({
         admin: adminDatabaseServiceRef,
         auth: coreServices.auth,
         auditor: coreServices.auditor,
-        directory: tenantDirectoryServiceRef,
         engines: tenantEnginesServiceRef,
         catalogRouter: catalogRouterServiceRef,
         gate: tenantGateServiceRef,
@@ -63,7 +61,6 @@ export const catalogModuleTenancy = createBackendModule({
         admin,
         auth,
         auditor,
-        directory,
         engines,
         catalogRouter,
         gate,
@@ -96,7 +93,7 @@ export const catalogModuleTenancy = createBackendModule({
         const operations = createOperations({
           adoption,
           auditor,
-          directory,
+          gate,
           httpAuth,
           authorize: (credentials, { req, tenantId, signal }) =>
             new AuthorizedCatalogStore({

@@ -141,11 +141,6 @@ export class PluginGate implements TenantGate {
     return router;
   }
 
-  /**
-   * Whether a request would still pass: its tenant is active, and its caller may enter it.
-   *
-   * @throws an error if the database does not answer
-   */
   async stillAdmits(req: Request, tenant: ActiveTenant): Promise<boolean> {
     const active = await this.options.directory.findActive(tenant.tenantSlug);
     return (

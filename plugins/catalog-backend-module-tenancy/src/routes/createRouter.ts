@@ -28,7 +28,7 @@ export function createRouter(operations: Operations): Router {
         queryType: 'all',
         query: JSON.parse(JSON.stringify(req.query)),
       }),
-      async ({ req, res, tenantId, catalog, assertTenantActive }) => {
+      async ({ req, res, tenantId, catalog, assertStillAdmitted }) => {
         const { parts, tagged, nextPage } = await listEntities(
           req,
           catalog,
@@ -39,7 +39,7 @@ export function createRouter(operations: Operations): Router {
         }
         await sendEntities(res, parts, {
           tagged,
-          mayGoOn: assertTenantActive,
+          mayGoOn: assertStillAdmitted,
         });
       },
     ),

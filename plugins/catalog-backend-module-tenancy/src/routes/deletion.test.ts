@@ -1,4 +1,10 @@
+import { createBackendPlugin } from '@backstage/backend-plugin-api';
+import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type TenantMemberStore,
+  tenantMemberStoreServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { component } from '@internal/catalog-testing/entities';
 import {
   type CatalogBackend,
@@ -11,6 +17,7 @@ const databases = createTestDatabases({ versions: 'newest' });
 
 const COUNT = 2 * PART_SIZE + 100;
 const REF = 'component:default/c0';
+const { userEntityRef: CALLER } = mockCredentials.user().principal;
 const GONE = '{"error":"Invalid tenant"}';
 
 // Nothing of this depends on the version of the database.
@@ -18,6 +25,18 @@ describe.each(databases.eachSupportedId().slice(-1))(
   'a tenant that is deleted while a request of it runs, on %s',
   id => {
     let backend: CatalogBackend;
+    let members: TenantMemberStore;
+    const pickUp = createBackendPlugin({
+      pluginId: 'picks-up',
+      register(env) {
+        env.registerInit({
+          deps: { found: tenantMemberStoreServiceRef },
+          async init({ found }) {
+            members = found;
+          },
+        });
+      },
+    });
     // What happens after the next read, before anything of it is sent.
     let meanwhile: (() => Promise<void>) | undefined;
     let reads = 0;
@@ -33,7 +52,12 @@ describe.each(databases.eachSupportedId().slice(-1))(
 
     beforeAll(async () => {
       const connection = await createTenancyDatabase(databases, id);
-      backend = await startCatalogBackend({ connection, enabled: true });
+      backend = await startCatalogBackend({
+        connection,
+        enabled: true,
+        config: { tenancy: { membership: 'required' } },
+        features: [pickUp],
+      });
       const { store } = backend;
       const page = store.readPage.bind(store);
       const query = store.readEntities.bind(store);
@@ -53,8 +77,12 @@ describe.each(databases.eachSupportedId().slice(-1))(
       );
     });
 
+    const enter = (slug: string) =>
+      members.put(slug, { principal: CALLER, role: 'viewer' }, { by: 'x' });
+
     beforeEach(async () => {
       await backend.tenants.restore('acme');
+      await enter('acme');
       reads = 0;
       meanwhile = () => backend.tenants.delete('acme');
     });
@@ -97,9 +125,16 @@ describe.each(databases.eachSupportedId().slice(-1))(
       await refused();
     });
 
-    it.each(['/entities', `/entities/by-query?limit=${COUNT}`])(
-      '%s of several parts breaks off before the next, and the next request gets 403',
-      async path => {
+    it.each([
+      ['/entities', 'tenant'],
+      ['/entities', 'caller'],
+      [`/entities/by-query?limit=${COUNT}`, 'tenant'],
+    ])(
+      '%s of several parts breaks off before the next without its %s, and the next request gets 403',
+      async (path, missing) => {
+        if (missing === 'caller') {
+          meanwhile = () => members.remove('acme', CALLER);
+        }
         await expect(backend.as('acme').get(path)).rejects.toThrow('aborted');
         expect(reads).toBe(2);
         await refused();
@@ -111,6 +146,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         'globex',
         Array.from({ length: PART_SIZE + 1 }, (_, i) => component(`g${i}`)),
       );
+      await enter('globex');
       const { status, body } = await backend.as('globex').get('/entities');
       expect(status).toBe(200);
       expect(body).toHaveLength(PART_SIZE + 1);

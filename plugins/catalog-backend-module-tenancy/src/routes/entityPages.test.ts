@@ -40,7 +40,7 @@ describe('long pages', () => {
             defaultCredentials: mockCredentials.user(),
           }),
           authorize: () => store,
-          directory: { findActive: async () => TENANT },
+          gate: { stillAdmits: async () => true },
         }),
       ),
     )

@@ -32,7 +32,7 @@ export function mountEntityPages(router: Router, operations: Operations): void {
 }
 
 async function answer(
-  { res, tenantId, catalog, assertTenantActive }: OperationContext,
+  { res, tenantId, catalog, assertStillAdmitted }: OperationContext,
   { page, projection }: PageParameters,
 ) {
   const { parts, describe } = await readEntityPage(catalog, tenantId, page);
@@ -50,7 +50,7 @@ async function answer(
     before: '{"items":',
     after: () => `,${JSON.stringify(around()).slice(1)}`,
     tagged: projection !== undefined,
-    mayGoOn: assertTenantActive,
+    mayGoOn: assertStillAdmitted,
   });
   return around();
 }

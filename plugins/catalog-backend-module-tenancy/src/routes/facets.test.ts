@@ -50,7 +50,7 @@ describe('facets', () => {
             defaultCredentials: mockCredentials.user(),
           }),
           authorize: () => ({ ...memoryStore([]), countFacets }),
-          directory: { findActive: async () => TENANT },
+          gate: { stillAdmits: async () => true },
         }),
       ),
     )

@@ -54,7 +54,7 @@ const COUNTS_AT_ONCE = 1_000;
  * of keys, or thousands of spellings of one.
  */
 async function answer(
-  { res, tenantId, catalog, assertTenantActive }: OperationContext,
+  { res, tenantId, catalog, assertStillAdmitted }: OperationContext,
   { facets, filter }: FacetsQuery,
 ): Promise<void> {
   const [part, ...others] = inParts(facets);
@@ -73,7 +73,7 @@ async function answer(
     yield '{"facets":{';
     yield* textsOf(first);
     for (const other of others) {
-      await assertTenantActive();
+      await assertStillAdmitted();
       yield ',';
       yield* textsOf(await read(other));
     }

@@ -33,7 +33,7 @@ describe('operations', () => {
             defaultCredentials: mockCredentials.user(),
           }),
           authorize: () => store,
-          directory: { findActive: async () => undefined },
+          gate: { stillAdmits: async () => true },
         }),
       ),
     )

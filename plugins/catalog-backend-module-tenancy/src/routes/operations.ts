@@ -11,7 +11,7 @@ import {
   type CatalogAdoption,
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
-  type TenantDirectory,
+  type TenantGate,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
@@ -29,8 +29,8 @@ export interface OperationContext {
   tenantId: string;
   /** The catalog as the caller may see it. */
   catalog: ReadableCatalogStore;
-  /** Rejects if the tenant was deleted while the request runs. */
-  assertTenantActive(): Promise<void>;
+  /** Rejects if the tenant was deleted while the request runs, or its caller removed from it. */
+  assertStillAdmitted(): Promise<void>;
 }
 
 /** Answers a request, and returns metadata of the outcome for the audit log. */
@@ -58,15 +58,14 @@ export function createOperations(options: {
     credentials: BackstageCredentials,
     request: { req: Request; tenantId: string; signal: AbortSignal },
   ) => ReadableCatalogStore;
-  directory: Pick<TenantDirectory, 'findActive'>;
+  gate: Pick<TenantGate, 'stillAdmits'>;
 }): Operations {
-  const { adoption, httpAuth, auditor, authorize, directory } = options;
+  const { adoption, httpAuth, auditor, authorize, gate } = options;
 
-  const assertActive = async ({ tenantId, tenantSlug }: ActiveTenant) => {
-    const active = await directory.findActive(tenantSlug);
-    if (active?.tenantId !== tenantId) {
+  const assertAdmitted = async (req: Request, tenant: ActiveTenant) => {
+    if (!(await gate.stillAdmits(req, tenant))) {
       throw new NotAllowedError(
-        `The tenant '${tenantSlug}' was deleted while its request was answered`,
+        `The tenant '${tenant.tenantSlug}' was deleted while a request was answered, or its caller removed`,
       );
     }
   };
@@ -94,7 +93,7 @@ export function createOperations(options: {
               res,
               tenantId,
               catalog: authorize(credentials, { req, tenantId, signal }),
-              assertTenantActive: () => assertActive(tenant),
+              assertStillAdmitted: () => assertAdmitted(req, tenant),
             });
           },
         ).catch(error => {

@@ -20,6 +20,14 @@ export interface TenantGate {
    * `tenancy.plugins.shared`.
    */
   declareTenantAware(): void;
+
+  /**
+   * Whether a request would pass again: its tenant is active, and its caller may enter it. For
+   * answers that are sent for a long time.
+   *
+   * @throws {@link DatabaseUnavailableError} if that cannot be read
+   */
+  stillAdmits(request: Request, tenant: ActiveTenant): Promise<boolean>;
 }
 
 /**
@@ -149,5 +157,9 @@ export class OpenTenantGate implements TenantGate {
       assignTenant(req, DEFAULT_TENANT);
       next();
     });
+  }
+
+  async stillAdmits(): Promise<boolean> {
+    return true;
   }
 }

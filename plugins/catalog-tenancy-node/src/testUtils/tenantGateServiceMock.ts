@@ -58,6 +58,7 @@ export namespace tenantGateServiceMock {
           declareTenantAware() {
             isTenantAware = true;
           },
+          stillAdmits: async () => true,
         };
       },
     });

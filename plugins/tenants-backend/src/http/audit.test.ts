@@ -1,5 +1,10 @@
+import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
+import {
+  type TenantAuditTrail,
+  tenantAuditTrailServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import {
   startTenantsBackend,
   type TenantsBackend,
@@ -92,5 +97,27 @@ describe.each(databases.eachSupportedId())('the audit trail on %s', id => {
       items: [{ event: 'of-acme', outcome: 'succeeded' }],
       next_cursor: expect.any(String),
     });
+  });
+
+  it('is sent no further to an admin who is removed meanwhile', async () => {
+    const list = jest.fn(async () => {
+      await database.client.query('delete from tenant_members');
+      return { items: [{ id: '1' }], next_cursor: 'next' };
+    });
+    const other = await startTenantsBackend({
+      pool: database.createPool(),
+      features: [
+        createServiceFactory({
+          service: tenantAuditTrailServiceRef,
+          deps: {},
+          factory: () => ({ list } as unknown as TenantAuditTrail),
+        }),
+      ],
+    });
+    await expect(
+      other.as(jane()).get('/acme/audit?format=jsonl'),
+    ).rejects.toThrow('aborted');
+    expect(list).toHaveBeenCalledTimes(1);
+    await other.stop();
   });
 });

@@ -48,7 +48,7 @@ const gate = createServiceFactory({
         })
         .catch(next);
     });
-    return { declareTenantAware: () => {} };
+    return { declareTenantAware: () => {}, stillAdmits: async () => true };
   },
 });
 
