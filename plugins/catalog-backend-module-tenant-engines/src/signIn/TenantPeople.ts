@@ -1,7 +1,12 @@
-import type { AuthService } from '@backstage/backend-plugin-api';
-import { ConflictError, NotAllowedError } from '@backstage/errors';
+import type {
+  AuditorService,
+  AuthService,
+} from '@backstage/backend-plugin-api';
+import { ConflictError, NotAllowedError, toError } from '@backstage/errors';
 import type { CatalogService } from '@backstage/plugin-catalog-node';
 import {
+  type ActiveTenant,
+  auditFor,
   DEFAULT_TENANT_ID,
   DEFAULT_TENANT_SLUG,
   type TenantMembers,
@@ -20,6 +25,7 @@ const IDENTITIES = {
 export class TenantPeople {
   constructor(
     private readonly options: {
+      auditor: AuditorService;
       auth: AuthService;
       catalog: Pick<CatalogService, 'getEntityByRef'>;
       config: Pick<SignInConfig, 'isAdministrator'>;
@@ -45,7 +51,7 @@ export class TenantPeople {
       throw new NotAllowedError('You are no member of this tenant');
     }
     if (wanted !== role) {
-      await this.#join(tenant.tenantSlug, userRef, wanted, role !== undefined);
+      await this.#join(tenant, userRef, wanted, role !== undefined);
     }
     return userRef;
   }
@@ -67,18 +73,28 @@ export class TenantPeople {
   }
 
   async #join(
-    tenantSlug: string,
+    tenant: ActiveTenant,
     principal: string,
     role: NonNullable<SignedIn['person']['role']>,
     isMember: boolean,
   ): Promise<void> {
+    // In the trail of the tenant, which has nothing else of the auth plugin.
+    const event = await this.options.auditor.createEvent(
+      auditFor(tenant, {
+        eventId: 'join-tenant',
+        severityLevel: 'medium',
+        meta: { principal, role },
+      }),
+    );
     try {
       await this.options.memberStore.put(
-        tenantSlug,
+        tenant.tenantSlug,
         { principal, role },
         { by: principal, keepAdmin: true },
       );
+      await event.success();
     } catch (error) {
+      await event.fail({ error: toError(error) });
       // The last admin of the tenant stays one, whatever the groups say.
       if (!(isMember && error instanceof ConflictError)) {
         throw error;

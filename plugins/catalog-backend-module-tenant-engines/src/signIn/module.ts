@@ -30,6 +30,7 @@ const tenantProviderModule = createBackendModule({
   register(env) {
     env.registerInit({
       deps: {
+        auditor: coreServices.auditor,
         auth: coreServices.auth,
         catalog: catalogServiceRef,
         logger: coreServices.logger,

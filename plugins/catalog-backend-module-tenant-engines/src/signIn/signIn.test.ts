@@ -16,6 +16,8 @@ import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   DEFAULT_TENANT_ID,
+  type TenantAuditTrail,
+  tenantAuditTrailServiceRef,
   type TenantMemberStore,
   tenantMemberStoreServiceRef,
   type TenantSignInStore,
@@ -183,6 +185,7 @@ describe.each(databases.eachSupportedId())(
     let backend: CatalogBackend;
     let signIns: TenantSignInStore;
     let members: TenantMemberStore;
+    let trail: TenantAuditTrail;
     const issuers: Record<string, string> = {};
 
     async function startProvider(tenant: string): Promise<string> {
@@ -231,6 +234,7 @@ describe.each(databases.eachSupportedId())(
       const taken = takeServices({
         members: tenantMemberStoreServiceRef,
         signIns: tenantSignInStoreServiceRef,
+        trail: tenantAuditTrailServiceRef,
       });
       backend = await startCatalogBackend({
         connection,
@@ -268,7 +272,7 @@ describe.each(databases.eachSupportedId())(
           },
         },
       });
-      ({ members, signIns } = taken.services);
+      ({ members, signIns, trail } = taken.services);
       for (const tenant_slug of ['acme', 'globex', 'initech']) {
         await backend.tenants.create({ tenant_slug, tenant_name: tenant_slug });
       }
@@ -308,6 +312,15 @@ describe.each(databases.eachSupportedId())(
       expect(providerInfo.idToken).toBeUndefined();
       expect(await roleOf('acme', 'user:acme/jane')).toBe('viewer');
       expect(await roleOf('globex', 'user:acme/jane')).toBeUndefined();
+      const { items } = await trail.list('acme', { event: 'join' });
+      expect(items).toMatchObject([
+        {
+          plugin: 'auth',
+          event: 'join-tenant',
+          outcome: 'succeeded',
+          meta: { principal: 'user:acme/jane', role: 'viewer' },
+        },
+      ]);
 
       const list = (tenant: string) =>
         browser.send('http://localhost:0/api/catalog/entities', {
