@@ -25,7 +25,7 @@ import type { Router } from 'express';
 import PromiseRouter from 'express-promise-router';
 import { z } from 'zod';
 import { readJsonBody } from './request/parseBody';
-import { assertNotDeeper } from './request/parsePredicate';
+import { assertBounded } from './request/parsePredicate';
 
 type Conditions = PermissionCriteria<PermissionCondition<string>>;
 type PermissionRuleParam = NonNullable<PermissionRuleParams>[string];
@@ -83,7 +83,8 @@ export function applyConditions(options: {
         return 'next';
       }
       const body = await readJsonBody<object>(req, res, { type: 'object' });
-      assertNotDeeper(body, 'request body');
+      // A batch of another plugin may have many.
+      assertBounded(body, 'request body', { objects: Infinity });
       const parsed = requestSchema.safeParse(body);
       if (!parsed.success) {
         throw new InputError(

@@ -119,6 +119,33 @@ describe('operations', () => {
     expect(event.fail).not.toHaveBeenCalled();
   });
 
+  const nested = (depth: number): object =>
+    depth === 0 ? {} : { not: nested(depth - 1) };
+  const cursorOf = (filter: unknown) =>
+    Buffer.from(
+      JSON.stringify({
+        orderFields: [],
+        orderFieldValues: [],
+        isPrevious: false,
+        filter,
+      }),
+    ).toString('base64');
+  const conditions = Array.from({ length: 3_000 }, () => ({ kind: 'a' }));
+
+  it.each([
+    [{ cursor: cursorOf(nested(50)) }, 'nested deeper than 10 levels'],
+    [{ cursor: cursorOf({ anyOf: Array(9_000).fill(1) }) }, 'Malformed cursor'],
+    [{ query: { $all: conditions } }, 'more than 1000 objects and lists'],
+  ])(
+    'refuse a query that would hold the thread, in few words: %#',
+    async (body, message) => {
+      const answer = await request(app).post('/entities/by-query').send(body);
+      expect(answer.status).toBe(400);
+      expect(answer.body.error.message).toContain(message);
+      expect(answer.text.length).toBeLessThan(500);
+    },
+  );
+
   it.each([
     ['text/plain', 'kind', 'unsupported media type text/plain'],
     ['application/json', '{', /JSON/],

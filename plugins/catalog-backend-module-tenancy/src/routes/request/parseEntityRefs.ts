@@ -6,7 +6,7 @@ import {
 import type { Request, Response } from 'express';
 import { z } from 'zod/v3';
 import { fromZodError } from 'zod-validation-error/v3';
-import { assertNotDeeper } from './parsePredicate';
+import { assertBounded } from './parsePredicate';
 import { type BodySchema, OBJECT, readJsonBody, STRINGS } from './parseBody';
 
 export interface EntityRefsRequest {
@@ -38,7 +38,7 @@ export async function parseEntityRefs(
   res: Response,
 ): Promise<EntityRefsRequest> {
   const json = await readJsonBody<object>(req, res, body);
-  assertNotDeeper(json, 'request body');
+  assertBounded(json, 'request body');
   const result = schema.safeParse(json);
   if (!result.success) {
     throw new InputError(
