@@ -21,6 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
+const NO_USER = { USER: '', USERNAME: '', PGUSER: '' };
+
 let files = 0;
 
 /** A configuration file, which is YAML as all JSON is. */
@@ -134,14 +136,33 @@ describe('a URL', () => {
     });
   });
 
-  it('that names a file which cannot be read is told so', async () => {
-    const certificate = join(folder, 'missing.crt');
-    await expect(
-      resolveConnection({
-        url: `postgresql://ann:secret@localhost/catalog?sslcert=${certificate}`,
-      }),
-    ).rejects.toThrow(
-      `--url names a file that can't be read: ENOENT, '${certificate}'.`,
+  it.each([
+    ['/missing.crt', (path: string) => `ENOENT, '${path}'.`],
+    ['', () => 'EISDIR.'],
+  ])(
+    'that names a file which cannot be read is told so: %s',
+    async (name, reason) => {
+      const path = `${folder}${name}`;
+      await expect(
+        resolveConnection({
+          url: `postgresql://ann:secret@localhost/catalog?sslmode=verify-full&sslrootcert=${path}`,
+        }),
+      ).rejects.toThrow(
+        `--url names a file that can't be read: ${reason(path)}`,
+      );
+    },
+  );
+
+  it('without a user is refused where the environment has none', async () => {
+    const { exitCode, stderr } = await runCli(['status'], {
+      env: {
+        ...NO_USER,
+        MIGRATION_DATABASE_URL: 'postgresql://localhost/catalog',
+      },
+    });
+    expect(stderr).toContain(
+      'MIGRATION_DATABASE_URL names no user. Expected postgresql://<user>:',
     );
+    expect(exitCode).toBe(2);
   });
 });

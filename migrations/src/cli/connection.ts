@@ -11,6 +11,10 @@ export const URL_VARIABLE = 'MIGRATION_DATABASE_URL';
 /** The same for the database that a tenant moves to. */
 export const TO_URL_VARIABLE = 'MIGRATION_TO_URL';
 
+/** What a URL is to be like, for messages. */
+const FORM =
+  'postgresql://<user>:<password>@<host>:5432/<database>, with special characters percent-encoded';
+
 /** How to reach the database, and the secrets to redact. */
 export interface Connection {
   config: ClientConfig;
@@ -77,14 +81,19 @@ function connectionFromUrl(url: string, source: string): Connection {
     client = new Client(config);
   } catch (error) {
     // Not the parser's message, which may contain the password.
-    const { path, code } = error as NodeJS.ErrnoException;
-    throw path === undefined
+    const { path, code, syscall } = error as NodeJS.ErrnoException;
+    throw syscall === undefined
       ? invalid(source)
       : new UsageError(
-          `${source} names a file that can't be read: ${code}, '${path}'.`,
+          `${source} names a file that can't be read: ${code}${
+            path ? `, '${path}'` : ''
+          }.`,
         );
   }
-  const { host, password } = client;
+  const { host, password, user } = client;
+  if (!user) {
+    throw new UsageError(`${source} names no user. Expected ${FORM}.`);
+  }
   // With its brackets, an IPv6 address would be looked up as a name.
   if (/^\[.*\]$/.test(host)) {
     const parsed = new URL(url);
@@ -100,8 +109,7 @@ function connectionFromUrl(url: string, source: string): Connection {
 /** Without the URL, which may have its password anywhere. */
 function invalid(source: string): UsageError {
   return new UsageError(
-    `${source} is not the URL of a PostgreSQL database. Expected ` +
-      'postgresql://<user>:<password>@<host>:5432/<database>, with special characters percent-encoded.',
+    `${source} is not the URL of a PostgreSQL database. Expected ${FORM}.`,
   );
 }
 

@@ -4,6 +4,9 @@ import {
   createTestDatabases,
   HOSTILE_SETTINGS,
 } from '@internal/postgres/testUtils';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import os from 'node:os';
 import { Client } from 'pg';
 import { forEachTest } from '../__testUtils__/forEachTest';
@@ -175,6 +178,32 @@ it('is named after the id of a user that has no name, as in a container', () => 
     /^catalog-tenancy status uid-\d+@./,
   );
   unknown.mockRestore();
+});
+
+it('gives up a server that takes the connection, and never answers', async () => {
+  const silent = createServer();
+  await new Promise<void>(done => {
+    silent.listen(0, '127.0.0.1', done);
+  });
+  const { port } = silent.address() as AddressInfo;
+  const connected = once(silent, 'connection');
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });
+  try {
+    const opening = MigrationSession.open({
+      connection: { host: '127.0.0.1', port, user: 'ann', database: 'catalog' },
+      schema: 'tenancy',
+      applicationName: 'test',
+    });
+    const [socket] = (await connected) as [Socket];
+    jest.advanceTimersByTime(60_000);
+    await expect(opening).rejects.toThrow(
+      `Can't connect to the database "catalog" at 127.0.0.1:${port} as "ann": timeout expired.`,
+    );
+    socket.destroy();
+  } finally {
+    jest.useRealTimers();
+    silent.close();
+  }
 });
 
 /** What opening a session ends with; until the signal has arrived, it succeeds. */

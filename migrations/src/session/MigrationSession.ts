@@ -66,6 +66,9 @@ const OWN_TABLESPACE = `select pg_catalog.set_config('default_tablespace', '', f
 // and releases the operator's lock.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 
+// A server that never answers would hold a command for ever; a busy one may take seconds.
+const CONNECT_TIMEOUT_MS = 60_000;
+
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
 const DISK_FULL = '53100';
@@ -88,6 +91,7 @@ export interface SessionOptions {
 export class MigrationSession {
   static async open(options: SessionOptions): Promise<MigrationSession> {
     const client = new Client({
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       ...options.connection,
       application_name: options.applicationName.slice(0, 63),
       keepAlive: true,
