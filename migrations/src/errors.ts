@@ -143,6 +143,17 @@ export class DiskFullError extends MigrationError {
   }
 }
 
+/** The server refuses writes, as one that was demoted. What was committed stays. */
+export class ReadOnlyServerError extends MigrationError {
+  constructor() {
+    super(
+      'The database server takes no writes. Connect to the primary server, or turn ' +
+        'default_transaction_read_only off, and run the same command again: it goes on from there.',
+      EXIT_CODES.refused,
+    );
+  }
+}
+
 /**
  * The application is connected, and the command would take away what it works with.
  * Nothing was changed.

@@ -56,9 +56,13 @@ export const writable: Rule = {
   select 'it is a standby' as name, null as fix where pg_is_in_recovery()
    union all
   select 'default_transaction_read_only is on',
-         format('alter database %I reset default_transaction_read_only; alter role %I reset default_transaction_read_only',
-                current_database(), session_user)
-   where not pg_is_in_recovery() and current_setting('default_transaction_read_only')::boolean`,
+         case source when 'database' then format('alter database %I', current_database())
+                     when 'user' then format('alter role %I', session_user)
+                     when 'database user' then format('alter role %I in database %I', session_user, current_database())
+                     when 'global' then 'alter role all'
+                     when 'configuration file' then 'alter system' end || ' reset default_transaction_read_only'
+           || case source when 'configuration file' then '; select pg_reload_conf()' else '' end
+    from pg_settings where name = 'default_transaction_read_only' and setting = 'on' and not pg_is_in_recovery()`,
 };
 
 /** What the migration needs of the server, the database and the login. */

@@ -43,11 +43,6 @@ const { xmloption: _, escape_string_warning: __, ...OVERRIDDEN } = HOSTILE;
 describe.each(databases.eachSupportedId())('a session on %s', id => {
   const database = forEachTest(() => createCatalogDatabase(databases, id));
 
-  const alterDatabase = (change: string) =>
-    database.client.query(
-      `alter database "${database.connection.database}" ${change}`,
-    );
-
   const hostile = () => alter(database.connection, HOSTILE);
 
   it('has none of the settings that the database sets for its sessions', async () => {
@@ -101,18 +96,51 @@ describe.each(databases.eachSupportedId())('a session on %s', id => {
     expect(limits).toEqual({ idle: '30', interval: '10', count: '6' });
   });
 
-  it('refuses to change a database whose sessions are read-only by default, and reads it', async () => {
-    await alterDatabase('set default_transaction_read_only = on');
-    await expect(
-      database.migrate(migration => migration.runPhase(1)),
-    ).rejects.toMatchObject({
+  it.each([
+    'alter database DATABASE',
+    'alter role current_user in database DATABASE',
+  ])(
+    'refuses to change a database whose sessions are read-only by "%s", until what it prints has run',
+    async alters => {
+      const { database: name } = database.connection;
+      await database.client.query(
+        `${alters.replace(
+          'DATABASE',
+          `"${name}"`,
+        )} set default_transaction_read_only = on`,
+      );
+      const failure = await database
+        .migrate(migration => migration.runPhase(1))
+        .catch(error => error);
+      expect(failure).toMatchObject({
+        exitCode: EXIT_CODES.refused,
+        message: expect.stringContaining('default_transaction_read_only is on'),
+      });
+      await database.migrate(
+        async migration => expect(await migration.completedSteps()).toEqual([]),
+        { mode: 'read' },
+      );
+      await database.client.query(
+        failure.message.match(/alter .* reset .*/)[0],
+      );
+      await database.migrate(migration => migration.runPhase(1));
+    },
+  );
+
+  it('says that the server has begun to refuse writes, and goes on when it takes them', async () => {
+    const runPhase1 = (setting = 'off') =>
+      database.migrate(async migration => {
+        // As a provider does whose disk is filling up: sessions follow at once.
+        await migration.context.executor.read(
+          `set default_transaction_read_only = ${setting}`,
+        );
+        await migration.runPhase(1);
+      });
+    await expect(runPhase1('on')).rejects.toMatchObject({
       exitCode: EXIT_CODES.refused,
-      message: expect.stringContaining('default_transaction_read_only is on'),
+      message: expect.stringContaining('takes no writes'),
     });
-    await database.migrate(
-      async migration => expect(await migration.completedSteps()).toEqual([]),
-      { mode: 'read' },
-    );
+    await runPhase1();
   });
 
   it('refuses a schema whose name was taken a moment ago', async () => {

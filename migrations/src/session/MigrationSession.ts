@@ -7,6 +7,7 @@ import {
   DiskFullError,
   FOREIGN,
   namesTaken,
+  ReadOnlyServerError,
   RefusedError,
 } from '../errors';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
@@ -72,6 +73,8 @@ const CONNECT_TIMEOUT_MS = 60_000;
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
 const DISK_FULL = '53100';
+const READ_ONLY = '25006';
+const UNTRANSLATABLE = '22P05';
 // Of a schema, a table, an object, a function or a column: a name that was taken a moment ago.
 const DUPLICATES = ['42P06', '42P07', '42710', '42723', '42701'];
 
@@ -285,7 +288,7 @@ function explainStatement(error: unknown): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;
   }
-  const { code = '', message } = error;
+  const { code = '', detail, message } = error;
   if (DUPLICATES.includes(code)) {
     return new RefusedError(
       `A name that the migration needs is taken: ${message}. Rename what stands there, or ` +
@@ -295,6 +298,15 @@ function explainStatement(error: unknown): unknown {
   switch (code) {
     case DISK_FULL:
       return new DiskFullError();
+    case READ_ONLY:
+      return new ReadOnlyServerError();
+    case UNTRANSLATABLE:
+      // With a detail it is about an escape in JSON.
+      return detail
+        ? error
+        : new RefusedError(
+            `The database can't store a character: ${message}. Use one with the encoding UTF8.`,
+          );
     case FOREIGN:
       return namesTaken([message]);
     // Without a statement_timeout it means a cancel by another session.

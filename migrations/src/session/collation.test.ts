@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   createTestDatabases,
   type TestDatabaseId,
@@ -8,8 +11,14 @@ import {
   STOCK_MIGRATIONS,
 } from '../adopt/__testUtils__/stockCatalog';
 import { adopt } from '../adopt/library';
+import { runInProcess, urlOf } from '../cli/__testUtils__/runCli';
+import { EXIT_CODES } from '../errors';
 import { findings, preflight } from '../preflight/__testUtils__/preflight';
-import { openCatalogDatabase } from '../__testUtils__/catalogDatabase';
+import {
+  createCatalogDatabase,
+  openCatalogDatabase,
+} from '../__testUtils__/catalogDatabase';
+import type { CatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { runPhases } from '../__testUtils__/runPhases';
 import { seedCatalog } from '../__testUtils__/seed';
 import { rollback } from '../rollback/rollback';
@@ -44,6 +53,54 @@ describe('in another encoding', () => {
       );
       expect(rows.map(({ value }) => value)).toEqual(['größe', 'äöü']);
       await catalog.close();
+    },
+  );
+
+  it.each(databases.eachSupportedId())(
+    'takes an export of a tenant in UTF8 as far as LATIN1 has letters for it, and no move, on %s',
+    async id => {
+      const from = await createCatalogDatabase(databases, id, { phase: 5 });
+      await from.client.query(
+        `insert into tenants (tenant_slug, tenant_name) values ('acme', 'Größe'), ('globex', 'Ж');
+         insert into entities (tenant_id, entity_ref, entity_kind, entity_name, final_entity, hash)
+         select tenant_id, 'a:default/b', 'a', 'b', '{"größe": 1, "abcdef": "Ü"}', '' from tenants where tenant_slug = 'acme'`,
+      );
+      const to = await openCatalogDatabase(await create(id, 'LATIN1'));
+      await seedCatalog(to.client);
+      await runPhases(to, 5);
+      const folder = await mkdtemp(join(tmpdir(), 'exports-'));
+      const tenant = (database: CatalogDatabase, ...args: string[]) =>
+        runInProcess(database.connection, 'tenant', ...args);
+      for (const slug of ['acme', 'globex']) {
+        await tenant(from, 'export', slug, join(folder, slug));
+      }
+      await expect(
+        tenant(from, 'move', 'acme', '--to-url', urlOf(to.connection)),
+      ).resolves.toMatchObject({
+        exitCode: EXIT_CODES.refused,
+        stderr: expect.stringContaining('different encodings: UTF8, LATIN1'),
+      });
+      await expect(
+        tenant(to, 'import', join(folder, 'globex')),
+      ).resolves.toMatchObject({
+        exitCode: EXIT_CODES.refused,
+        stderr: expect.stringMatching(
+          /can't store a character: .* Use one with the encoding UTF8\.\n$/,
+        ),
+      });
+      await expect(
+        tenant(to, 'import', join(folder, 'acme')),
+      ).resolves.toMatchObject({ exitCode: 0 });
+      const { rows } = await to.client.query(
+        `select tenant_slug as slug, tenant_name as name, final_entity as entity
+           from tenants join entities using (tenant_id) where tenant_slug <> 'default'`,
+      );
+      expect(rows).toEqual([
+        { slug: 'acme', name: 'Größe', entity: { größe: 1, abcdef: 'Ü' } },
+      ]);
+      await rm(folder, { recursive: true });
+      await from.close();
+      await to.close();
     },
   );
 

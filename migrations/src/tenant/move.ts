@@ -373,6 +373,7 @@ export async function moveToDeployment(
     withPlaces(to.context, to.portal, async there => {
       const from = { context, places: here };
       const into = { context: to.context, places: there };
+      await refuseOtherEncoding([...here, ...there]);
       const move = new Move(from, into, target);
       await move.begin();
       await makeMissingTables(there, await ownParts(from, tenantId), {
@@ -427,6 +428,24 @@ async function isMovable(
     );
   }
   return true;
+}
+
+/** Rows are compared by checksums, for which jsonb has keys in the order of their bytes. */
+async function refuseOtherEncoding(places: Place[]): Promise<void> {
+  const encodings = new Set<string>();
+  for (const { executor } of places) {
+    const [{ encoding }] = await executor.read<{ encoding: string }>(
+      'select getdatabaseencoding() as encoding',
+    );
+    encodings.add(encoding);
+  }
+  if (encodings.size > 1) {
+    throw new RefusedError(
+      `The databases have different encodings: ${[...encodings].join(
+        ', ',
+      )}. Export the tenant, and import it there.`,
+    );
+  }
 }
 
 /** The engine and the instances that have a schema. */
