@@ -6,14 +6,14 @@
 
 import { main } from './program';
 
-// The reader of a pipe may end first, as `head` does.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', error => {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') {
-      throw error;
-    }
-  });
-}
+// A log that can't be written, as where its disk is full, ends no command.
+process.stderr.on('error', () => undefined);
+// The reader of a pipe may end first, as `head` does, and a terminal may be closed.
+process.stdout.on('error', error => {
+  if (!['EPIPE', 'EIO'].includes((error as NodeJS.ErrnoException).code ?? '')) {
+    throw error;
+  }
+});
 
 main(process.argv.slice(2), process).then(
   exitCode => {

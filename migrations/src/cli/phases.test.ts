@@ -1,4 +1,5 @@
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { spawnSync } from 'node:child_process';
 import { Client } from 'pg';
 import { createCatalogDatabase } from '../__testUtils__/catalogDatabase';
 import { forEachTest } from '../__testUtils__/forEachTest';
@@ -7,6 +8,7 @@ import { EXIT_CODES } from '../errors';
 import { phase1 } from '../phases/phase1_tenant_column';
 import { phase5 } from '../phases/phase5_partitions';
 import {
+  BY_BIN,
   runCli,
   runInProcess,
   startCli,
@@ -54,6 +56,14 @@ describe.each(databases.eachSupportedId().slice(-1))(
       running.stopReading();
       await expect(running.result).resolves.toMatchObject({ exitCode: 0 });
       expect(JSON.parse((await run('status', '--json')).stdout).phase).toBe(1);
+      // A log whose disk is full.
+      const { status, stdout } = spawnSync(
+        'sh',
+        ['-c', '"$0" "$@" 2> /dev/full', ...BY_BIN, 'phase2'],
+        { env: { ...process.env, ...env }, encoding: 'utf8' },
+      );
+      expect(stdout).toContain('Phase 2 is complete');
+      expect(status).toBe(0);
     });
 
     it('print one JSON document where that is asked for', async () => {
@@ -190,6 +200,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
     });
 
     it.each([
+      ['SIGHUP', 129],
       ['SIGINT', 130],
       ['SIGTERM', 143],
     ] as const)(

@@ -55,7 +55,7 @@ Exit codes:
   2  wrong usage                 7  the connection was lost
   3  refused, nothing changed    8  refused: the application is connected
   4  a verification failed       9  cancelled in the database
-  130 after SIGINT, 143 after SIGTERM: run the command again to go on`;
+  129 after SIGHUP, 130 after SIGINT, 143 after SIGTERM: run the command again to go on`;
 
 type Act = (
   definition: CommandDefinition,

@@ -67,7 +67,7 @@ export interface CommandDefinition {
 }
 
 // The convention of shells: 128 plus the number of the signal.
-const EXIT_CODE = { SIGINT: 130, SIGTERM: 143 } as const;
+const EXIT_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 /** A signal has stopped the command. */
 class InterruptedError extends MigrationError {
@@ -80,7 +80,7 @@ class InterruptedError extends MigrationError {
 }
 
 /**
- * Rejects what is awaited at SIGINT and SIGTERM, which ends the command in good order. The
+ * Rejects what is awaited at a signal, which ends the command in good order. The
  * second signal ends the process at once.
  */
 function listenForSignals(changes: boolean) {
@@ -93,7 +93,8 @@ function listenForSignals(changes: boolean) {
     }
     controller.abort(new InterruptedError(signal, changes));
   };
-  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  const signals = Object.keys(EXIT_CODE) as (keyof typeof EXIT_CODE)[];
+  signals.forEach(each => process.on(each, onSignal));
   const signalled = new Promise<never>((_, reject) => {
     aborted.addEventListener('abort', () => reject(aborted.reason));
   });
@@ -101,7 +102,7 @@ function listenForSignals(changes: boolean) {
   signalled.catch(() => undefined);
   return {
     or: <T>(work: Promise<T>): Promise<T> => Promise.race([work, signalled]),
-    close: () => process.off('SIGINT', onSignal).off('SIGTERM', onSignal),
+    close: () => signals.forEach(each => process.off(each, onSignal)),
   };
 }
 

@@ -94,11 +94,13 @@ export class TenancyMigration {
     const reporter = dryRun
       ? { ...given, info: (text: string) => print(asComment(text)) }
       : given;
+    const sessions = new Set<MigrationSession>();
     const openSession = (to: ClientConfig) =>
       MigrationSession.open({
         connection: to,
         schema: settings.schema,
         applicationName: applicationName(command),
+        sessions,
       });
     const session = await openSession(connection);
     try {
@@ -124,7 +126,7 @@ export class TenancyMigration {
         connectionTo: (database: string) => inDatabase(connection, database),
         openSession,
       };
-      return new TenancyMigration(session, context, options);
+      return new TenancyMigration(session, sessions, context, options);
     } catch (error) {
       await session.close();
       throw error;
@@ -136,12 +138,14 @@ export class TenancyMigration {
 
   private constructor(
     private readonly session: MigrationSession,
+    private readonly sessions: ReadonlySet<MigrationSession>,
     readonly context: StepContext,
     private readonly options: Pick<OpenOptions, 'phases'>,
   ) {}
 
+  /** Closes its sessions in other databases, too: what still uses them fails. */
   async close(): Promise<void> {
-    await this.session.close();
+    await Promise.all([...this.sessions].map(each => each.close()));
   }
 
   /** Another operator who works on the schema. */

@@ -83,6 +83,8 @@ export interface SessionOptions {
   schema: string;
   /** Shown by `pg_stat_activity`: the command and its operator. */
   applicationName: string;
+  /** Has the session while it is open. */
+  sessions?: Set<MigrationSession>;
 }
 
 /**
@@ -102,6 +104,7 @@ export class MigrationSession {
       keepAliveInitialDelayMillis: 10_000,
     });
     const session = new MigrationSession(client, options);
+    options.sessions?.add(session);
     try {
       await client.connect().catch(error => {
         throw explainConnect(error, options.connection);
@@ -268,6 +271,7 @@ export class MigrationSession {
   }
 
   async close(): Promise<void> {
+    this.options.sessions?.delete(this);
     await this.client.end().catch(() => undefined);
   }
 

@@ -25,6 +25,8 @@ import { createQuotaStatement } from '../adopt/quota';
 import {
   runInProcess,
   runWithoutDatabase,
+  startCli,
+  urlEnvironment,
   urlOf,
 } from '../cli/__testUtils__/runCli';
 import { TEAM } from '../partitions/__testUtils__/tenants';
@@ -511,6 +513,28 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(exitCode).toBe(3);
     const files = await readdir(folder);
     expect(files.filter(each => /nobody|partial/.test(each))).toEqual([]);
+  });
+
+  it('leave no file behind either where they are stopped while they wait', async () => {
+    await withClient(connection, async holder => {
+      await holder.query(`begin; lock table tenant_${HEX}.states`);
+      const path = join(folder, 'stopped.gz');
+      const running = startCli(['tenant', 'export', 'my-team', path], {
+        env: urlEnvironment(connection),
+      });
+      await waitUntil('the lock that it waits for', async () => {
+        const { length } = await query(
+          template,
+          `select from pg_stat_activity
+            where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return length;
+      });
+      running.signal('SIGHUP');
+      await expect(running.result).resolves.toMatchObject({ exitCode: 129 });
+    });
+    const files = await readdir(folder);
+    expect(files.filter(each => /stopped/.test(each))).toEqual([]);
   });
 
   it('take the place of files alone', async () => {

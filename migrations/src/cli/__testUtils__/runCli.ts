@@ -10,6 +10,9 @@ const BIN = resolve(
   'packages/catalog-tenancy-cli/bin/backstage-catalog-tenancy-cli',
 );
 
+/** The command line, as a shell calls it. */
+export const BY_BIN = [process.execPath, BIN];
+
 /** What a run of the command line left behind. */
 export interface CliResult {
   exitCode: number | null;
