@@ -1,7 +1,12 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StepContext } from '../engine/Step';
-import { CancelledError, EXIT_CODES, MigrationError } from '../errors';
+import {
+  CancelledError,
+  ConnectionLostError,
+  EXIT_CODES,
+  MigrationError,
+} from '../errors';
 import { DEFAULT_TENANT_ID } from '../schema/tables';
 import { explainWrite } from './archive';
 import { exportTenant } from './export';
@@ -18,7 +23,8 @@ const ABANDONED_MS = 3_600_000;
  * fails keeps its files, and the others are exported.
  *
  * @returns the files that it has written
- * @throws {@link MigrationError} at the end, if one has failed; {@link CancelledError} at once
+ * @throws {@link MigrationError} at the end, if one has failed; {@link CancelledError} and
+ *   {@link ConnectionLostError} at once
  */
 export async function exportAll(
   context: StepContext,
@@ -43,7 +49,10 @@ export async function exportAll(
       written.push(file);
       await removeOld(folder, slug, keep);
     } catch (error) {
-      if (error instanceof CancelledError) {
+      if (
+        error instanceof CancelledError ||
+        error instanceof ConnectionLostError
+      ) {
         throw error;
       }
       failures.push(

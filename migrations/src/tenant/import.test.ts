@@ -734,13 +734,16 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     }
   });
 
-  it('of all tenants end where they are cancelled', async () => {
+  it.each([
+    ['pg_cancel_backend', 9, 'The command was cancelled in the database'],
+    ['pg_terminate_backend', 7, 'The connection to the database was lost'],
+  ])('of all tenants end at a %s', async (end, code, message) => {
     const name = await clones.clone(template);
     await query(
       name,
       `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
     );
-    const to = join(folder, 'cancelled');
+    const to = join(folder, end);
     await withClient({ ...connection, database: name }, async holder => {
       await holder.query(`begin; lock table tenant_${HEX}.states`);
       const running = runInProcess(
@@ -750,14 +753,14 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       await waitUntil('the statement that is cancelled', async () => {
         const cancelled = await query(
           name,
-          `select pg_cancel_backend(pid) from pg_stat_activity
+          `select ${end}(pid) from pg_stat_activity
             where datname = current_database() and wait_event_type = 'Lock'`,
         );
         return cancelled.length;
       });
       await expect(running).resolves.toMatchObject({
-        exitCode: 9,
-        stderr: expect.stringContaining('was cancelled in the database'),
+        exitCode: code,
+        stderr: expect.stringMatching(`^Error: ${message}`),
       });
     });
     expect(await readdir(to)).toEqual([]);
