@@ -60,7 +60,7 @@ export class AuthorizedMockupStore implements MockupStore {
   async duplicate(
     id: string,
     request: DuplicateMockupRequest,
-    options: { owner: string },
+    options: { owner: string; idempotencyKey?: string },
   ) {
     const readable = await this.#readable();
     if (!(await this.#isThere(id, readable))) {
@@ -197,7 +197,7 @@ export class AuthorizedMockupStore implements MockupStore {
 
   async importMockups(
     parts: AsyncIterable<ImportedPart>,
-    options: { owner: string },
+    options: { owner: string; idempotencyKey?: string },
   ): Promise<Mockup[]> {
     await this.#assertMayCreate();
     // By a file that names others as authors, a caller could review their own versions.

@@ -1,4 +1,5 @@
 import { CustomErrorBase, InputError } from '@backstage/errors';
+import { idOfAttempts } from '@internal/http';
 import type { Mockup } from 'backstage-plugin-mockup-common';
 import type { ImportedPart } from 'backstage-plugin-mockup-node';
 import type { PoolTransaction } from 'backstage-plugin-catalog-tenancy-node';
@@ -82,18 +83,25 @@ interface VersionRow {
 /** An import in a transaction; inserts the versions of a mockup in few statements. */
 export class MockupImport {
   readonly #transaction: PoolTransaction;
-  readonly #tenantId: string;
-  readonly #owner: string;
+  readonly #options: {
+    tenantId: string;
+    owner: string;
+    idempotencyKey?: string;
+  };
   readonly #imported: Mockup[] = [];
+  /** Whether an earlier attempt has imported the current mockup, with its versions. */
+  #isThere = false;
   /** The ids of the versions of the current mockup. */
   #versionIds: string[] = [];
   #rows: string[] = [];
   #characters = 0;
 
-  constructor(transaction: PoolTransaction, tenantId: string, owner: string) {
+  constructor(
+    transaction: PoolTransaction,
+    options: { tenantId: string; owner: string; idempotencyKey?: string },
+  ) {
     this.#transaction = transaction;
-    this.#tenantId = tenantId;
-    this.#owner = owner;
+    this.#options = options;
   }
 
   /** @throws ImportUnderWayError if another process imports for the tenant */
@@ -126,14 +134,25 @@ export class MockupImport {
     mockup: Extract<ImportedPart, { mockup: unknown }>['mockup'],
   ): Promise<void> {
     const { name, description, createdAt, updatedAt } = mockup;
-    const [row] = await this.#query<MockupRow>(statements.IMPORT_MOCKUP, {
-      name,
-      description: description ?? null,
-      owner: this.#owner,
-      createdAt,
-      updatedAt,
-    });
+    const { tenantId, owner, idempotencyKey } = this.#options;
+    const place = this.#imported.length;
+    const about = [tenantId, owner, 'import', place];
+    const [row] = await this.#query<MockupRow & { is_new: boolean }>(
+      statements.IMPORT_MOCKUP,
+      {
+        newId: idOfAttempts(idempotencyKey, [
+          ...about,
+          ...[name, description, createdAt, updatedAt],
+        ]),
+        name,
+        description: description ?? null,
+        owner,
+        createdAt,
+        updatedAt,
+      },
+    );
     this.#imported.push(toMockup(row));
+    this.#isThere = !row.is_new;
     this.#versionIds = [];
   }
 
@@ -142,6 +161,9 @@ export class MockupImport {
   ): Promise<void> {
     if (this.#imported.length === 0) {
       throw new InputError('A version comes before the first mockup');
+    }
+    if (this.#isThere) {
+      return;
     }
     const { layoutData, versionTag, message, restoredFrom } = version;
     const { createdBy, createdAt } = version;
@@ -196,7 +218,7 @@ export class MockupImport {
   ): Promise<TRow[]> {
     const { knex } = this.#transaction;
     return this.#transaction.query(
-      knex.raw(sql, { ...bindings, tenantId: this.#tenantId }),
+      knex.raw(sql, { ...bindings, tenantId: this.#options.tenantId }),
     );
   }
 }

@@ -121,32 +121,47 @@ export class PostgresMockupStore implements MockupStore {
   ) {
     const { owner, idempotencyKey } = options;
     const about = [this.#statements.tenantId, owner, name, description];
-    const newId = idOfAttempts(idempotencyKey, about);
-    const values = { name, description: description ?? null, owner };
-    const [row] = await (newId === null
-      ? this.#statements.query<MockupRow>(statements.INSERT_MOCKUP, values)
-      : this.#statements.query<MockupRow>(statements.INSERT_MOCKUP_ONCE, {
-          ...values,
-          newId,
-        }));
+    const [row] = await this.#statements.query<MockupRow>(
+      statements.INSERT_MOCKUP,
+      {
+        newId: idOfAttempts(idempotencyKey, about),
+        name,
+        description: description ?? null,
+        owner,
+      },
+    );
     return { mockup: toMockup(row), revision: row.revision };
   }
 
   async duplicate(
     id: string,
     request: DuplicateMockupRequest,
-    options: { owner: string } & MockupReadOptions,
+    options: { owner: string; idempotencyKey?: string } & MockupReadOptions,
   ) {
-    const row = await this.#queryOne<MockupRow & VersionRow>(
+    const { owner, idempotencyKey, filter } = options;
+    const { name = null, withHistory = false } = request;
+    const { tenantId } = this.#statements;
+    const about = [
+      tenantId,
+      owner,
+      'copy',
+      id.toLowerCase(),
+      name,
+      withHistory,
+    ];
+    const newId = idOfAttempts(idempotencyKey, about);
+    const query = [
       statements.DUPLICATE_MOCKUP,
-      {
-        id,
-        name: request.name ?? null,
-        owner: options.owner,
-        withHistory: request.withHistory ?? false,
-      },
-      options.filter,
-    );
+      { id, newId, name, owner, withHistory },
+      filter,
+    ] as const;
+    const [row] = await (newId === null
+      ? this.#statements.ofMockups<MockupRow & VersionRow>(...query)
+      : // Of attempts at the same time, the second finds the copy of the first.
+        this.#statements.ofMockupsInTurn<MockupRow & VersionRow>(
+          `mockup copy ${newId}`,
+          ...query,
+        ));
     return row && withLatestVersion(row);
   }
 
@@ -392,7 +407,7 @@ export class PostgresMockupStore implements MockupStore {
 
   async importMockups(
     parts: AsyncIterable<ImportedPart>,
-    options: { owner: string },
+    options: { owner: string; idempotencyKey?: string },
   ): Promise<Mockup[]> {
     const { tenantId } = this.#statements;
     const iterator = parts[Symbol.asyncIterator]();
@@ -401,7 +416,7 @@ export class PostgresMockupStore implements MockupStore {
         // Before the transaction begins, which must not wait for the client.
         const first = await iterator.next();
         return this.#statements.transaction(transaction =>
-          new MockupImport(transaction, tenantId, options.owner).run(
+          new MockupImport(transaction, { tenantId, ...options }).run(
             first,
             iterator,
           ),

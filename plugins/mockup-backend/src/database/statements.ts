@@ -60,42 +60,51 @@ export const SELECT_MOCKUP_EXISTS = `
   select from mockups
    where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed`;
 
-const insertMockup = (id: string) => `
+/**
+ * The id of a new mockup: `newId`, or a random one if that is null or in the trash, where a mockup
+ * keeps its id, so that it can be restored. Bindings: `tenantId`, `newId`.
+ */
+const NEW_ID = `coalesce(
+  (select cast(:newId as uuid)
+    where not exists (
+      select from mockup_trash
+       where mockup_trash.tenant_id = :tenantId
+         and mockup_trash.id = cast(:newId as uuid))),
+  gen_random_uuid())`;
+
+/** What an earlier attempt has made. Bindings: `tenantId`, `newId`. */
+const MADE_BEFORE = `
+  select * from mockups
+   where mockups.tenant_id = :tenantId and mockups.id = cast(:newId as uuid)`;
+
+/**
+ * Creates a mockup, or returns the one that an earlier attempt has created, whose row it locks while
+ * it runs, as UPDATE_MOCKUP does. Bindings: `tenantId`, `newId`, `name`, `description`, `owner`.
+ */
+export const INSERT_MOCKUP = `
   insert into mockups (id, tenant_id, name, description, owner)
-  values (${id}, :tenantId, :name, :description, :owner)
+  values (${NEW_ID}, :tenantId, :name, :description, :owner)
   on conflict (id) do update set owner = mockups.owner
    where mockups.tenant_id = :tenantId
   returning ${MOCKUP_COLUMNS}`;
 
-/** Bindings: `tenantId`, `name`, `description`, `owner`. */
-export const INSERT_MOCKUP = insertMockup('gen_random_uuid()');
-
-/**
- * Creates a mockup, or returns the one that an earlier attempt has created, whose row it locks while
- * it runs, as UPDATE_MOCKUP does. One in the trash keeps its id, so that it can be restored.
- * Bindings: those of `INSERT_MOCKUP`, `newId`.
- */
-export const INSERT_MOCKUP_ONCE = insertMockup(`
-    case when exists (
-        select from mockup_trash
-         where mockup_trash.tenant_id = :tenantId
-           and mockup_trash.id = cast(:newId as uuid))
-      then gen_random_uuid() else cast(:newId as uuid) end`);
-
 /**
  * Copies a mockup with its newest layout as a version by the copy's owner, or with all
- * versions. The copied versions get new ids, and `restored_from` refers to these.
+ * versions, or returns the copy that an earlier attempt has made. The copied versions get new ids,
+ * and `restored_from` refers to these.
  *
  * Reads one snapshot and locks only the rows that it creates. No version of the copy is newer
  * than its `updated_at`, so that the next saved version is the newest. Bindings: `tenantId`,
- * `id`, `allowed`, `name` (null derives one), `owner`, `withHistory`. Returns a mockup row
+ * `id`, `newId`, `allowed`, `name` (null derives one), `owner`, `withHistory`. Returns a mockup row
  * joined with its newest version.
  */
 export const DUPLICATE_MOCKUP = `
-  with original as (
+  with before as (${MADE_BEFORE}),
+  original as (
     select mockups.*, clock_timestamp() at time zone 'utc' as now
       from mockups
      where mockups.tenant_id = :tenantId and mockups.id = :id and :allowed
+       and not exists (select from before)
   ),
   chosen as materialized (
     select mockup_versions.id as original_id, gen_random_uuid() as id
@@ -107,8 +116,8 @@ export const DUPLICATE_MOCKUP = `
   ),
   copy as (
     insert into mockups
-      (tenant_id, name, description, owner, created_at, updated_at)
-    select tenant_id,
+      (id, tenant_id, name, description, owner, created_at, updated_at)
+    select ${NEW_ID}, tenant_id,
            coalesce(cast(:name as varchar), left(name, 255 - 7) || ' (copy)'),
            description, :owner, now, greatest(now, updated_at)
       from original
@@ -134,10 +143,16 @@ export const DUPLICATE_MOCKUP = `
     returning *
   )
   select ${MOCKUP_COLUMNS}, newest.*
-    from copy mockups
+    from (select * from copy union all select * from before) mockups
     left join lateral (
       select ${VERSION_COLUMNS}
-        from versions mockup_versions
+        from (
+          select * from versions
+          union all
+          select * from mockup_versions
+           where mockup_versions.tenant_id = :tenantId
+             and mockup_versions.mockup_id = cast(:newId as uuid)
+        ) mockup_versions
        order by mockup_versions.created_at desc
        limit 1
     ) newest on true`;
@@ -374,14 +389,25 @@ const pastTime = (binding: string) => `
   least(cast(:${binding} as timestamp), clock_timestamp() at time zone 'utc')`;
 
 /**
- * Inserts a mockup from a file. Bindings: `tenantId`, `name`, `description`, `owner`,
- * `createdAt`, `updatedAt`.
+ * Inserts a mockup from a file, or returns the one that an earlier attempt has inserted, with
+ * `is_new` false. Bindings: `tenantId`, `newId`, `name`, `description`, `owner`, `createdAt`,
+ * `updatedAt`.
  */
 export const IMPORT_MOCKUP = `
-  insert into mockups (tenant_id, name, description, owner, created_at, updated_at)
-  values (:tenantId, :name, :description, :owner, ${pastTime('createdAt')},
-          greatest(${pastTime('createdAt')}, ${pastTime('updatedAt')}))
-  returning ${MOCKUP_COLUMNS}`;
+  with inserted as (
+    insert into mockups
+      (id, tenant_id, name, description, owner, created_at, updated_at)
+    values (${NEW_ID}, :tenantId, :name, :description, :owner,
+            ${pastTime('createdAt')},
+            greatest(${pastTime('createdAt')}, ${pastTime('updatedAt')}))
+    on conflict (id) do nothing
+    returning *
+  ),
+  before as (${MADE_BEFORE})
+  select ${MOCKUP_COLUMNS}, is_new
+    from (select *, true as is_new from inserted
+          union all
+          select *, false from before) mockups`;
 
 /**
  * Inserts versions from a file in their order, after the existing versions of the mockup. Times

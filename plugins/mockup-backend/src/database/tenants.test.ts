@@ -618,13 +618,13 @@ describe.each(databases.eachSupportedId())(
     it('puts in the trash what a backend deletes that has no right to it', async () => {
       await admin.raw(`grant ${TENANT_ROLE} to ${login}`);
       const stores = await open(knex);
+      const { mockup } = (await stores
+        .forTenant(ACME)
+        .create({ name: 'Deleted before' }, { owner: ALICE }))!;
       // Those of an earlier version of the plugin have none.
       await knex.raw(
         `revoke all on mockup_trash, mockup_trash_versions from ${TENANT_ROLE}`,
       );
-      const { mockup } = (await stores
-        .forTenant(ACME)
-        .create({ name: 'Deleted before' }, { owner: ALICE }))!;
       await (
         await statementsOfAcme(knex)
       ).run(knex.raw('delete from mockups where id = ?', [mockup.id]));

@@ -1,3 +1,4 @@
+import { parseIdempotencyKey } from '@internal/http';
 import type { Router } from 'express';
 import type { Operations } from './operations';
 import {
@@ -48,9 +49,8 @@ export function addFileRoutes(
   router.post(
     '/import',
     operations.write('import-mockups', async ({ req, res, mockups, user }) => {
-      const imported = await mockups.importMockups(readFile(req, res), {
-        owner: user,
-      });
+      const by = { ...parseIdempotencyKey(req), owner: user };
+      const imported = await mockups.importMockups(readFile(req, res), by);
       res.status(201).json({ mockups: imported });
       return { mockups: imported.length };
     }),

@@ -300,6 +300,29 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     expect(after.latestVersion.layoutData).toEqual([]);
   });
 
+  it('are imported once where they are sent again with their Idempotency-Key', async () => {
+    const versions = [version(), version({ restoredFrom: 0 })];
+    const given = JSON.stringify(file(mockup(), mockup({ versions })));
+    const attempt = (idempotencyKey: string) =>
+      client.importMockups(given, { ...alice, idempotencyKey });
+    const [first, second] = await attempt('dialog 1');
+    const renamed = await client.updateMockup(
+      first.id,
+      { name: 'Payment' },
+      alice,
+    );
+    await expect(attempt('dialog 1')).resolves.toEqual([
+      renamed.mockup,
+      second,
+    ]);
+    const { items } = await client.listVersions(second.id, {}, alice);
+    expect(items).toHaveLength(2);
+    await attempt('dialog 2');
+    await expect(client.listMockups({}, alice)).resolves.toMatchObject({
+      totalItems: 4,
+    });
+  });
+
   it('keep no time that is in the future, and the order of their versions', async () => {
     const future = '2999-01-01T00:00:00.000Z';
     const [imported] = await client.importMockups(

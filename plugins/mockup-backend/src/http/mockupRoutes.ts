@@ -92,6 +92,7 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
     operations.write(
       'duplicate-mockup',
       async ({ req, res, mockups, user }) => {
+        const options = { ...parseIdempotencyKey(req), owner: user };
         const request = await parseBody(
           req,
           res,
@@ -99,7 +100,7 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
           {},
         );
         const copy = foundMockup(
-          await mockups.duplicate(req.params.id, request, { owner: user }),
+          await mockups.duplicate(req.params.id, request, options),
           req,
         );
         setETag(res, copy.revision);

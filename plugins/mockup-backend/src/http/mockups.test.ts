@@ -1,6 +1,9 @@
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { TenancyPool } from 'backstage-plugin-catalog-tenancy-node';
-import { mockupSchema } from 'backstage-plugin-mockup-common';
+import {
+  mockupSchema,
+  mockupWithLatestVersionSchema,
+} from 'backstage-plugin-mockup-common';
 import {
   ALICE,
   BOB,
@@ -127,6 +130,39 @@ describe.each(databases.eachSupportedId())('mockup routes on %s', id => {
       expect(response.body.error.message).toContain(
         `The Idempotency-Key header must have 1 to 255 characters, ${got}`,
       );
+    });
+  });
+
+  describe('POST /mockups/:id/duplicate with an Idempotency-Key', () => {
+    it('makes one copy with its versions, however often it is sent, also at once', async () => {
+      const { body: original } = await createMockup(backend);
+      const path = `/mockups/${original.id}`;
+      for (const layoutData of [[], [item()]]) {
+        await backend.alice.post(`${path}/versions`, { layoutData });
+      }
+      const copy = async (body: object, key = 'dialog 1') => {
+        const request = backend.alice.post(`${path}/duplicate`, body);
+        const response = await request.set('Idempotency-Key', key);
+        expect(response.status).toBe(201);
+        return response;
+      };
+      const first = { name: 'Copy', withHistory: true };
+      const made = await Promise.all([1, 2, 3].map(() => copy(first)));
+      const [{ body: made1 }] = made;
+      expect(mockupWithLatestVersionSchema.parse(made1)).toEqual(made1);
+      expect(made1.latestVersion.layoutData).toEqual([item()]);
+      for (const again of [...made.slice(1), await copy(first)]) {
+        expect(again.body).toEqual(made1);
+        expect(again.get('ETag')).toBe(made[0].get('ETag'));
+      }
+      const { body: versions } = await backend.alice.get(
+        `/mockups/${made1.id}/versions`,
+      );
+      expect(versions).toHaveLength(2);
+
+      await copy({ ...first, withHistory: false });
+      await copy(first, 'dialog 2');
+      expect(await backend.knex('mockups')).toHaveLength(4);
     });
   });
 

@@ -104,6 +104,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/mockups/{id}/duplicate': {
     post: {
       summary: 'Copy a mockup, with its history or with its newest layout',
+      parameters: [openApiIdempotencyKey],
       body: 'DuplicateMockupRequest',
       bodyIsOptional: true,
       success: { 201: created('MockupWithLatestVersion') },
@@ -294,6 +295,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     post: {
       summary:
         'Create mockups from an exported file, all or none, which the caller then owns',
+      parameters: [openApiIdempotencyKey],
       body: 'MockupFile',
       success: {
         201: answer('The new mockups', {

@@ -130,7 +130,7 @@ export class MockupClient {
   duplicateMockup(
     id: string,
     request: DuplicateMockupRequest = {},
-    options?: MockupRequestOptions,
+    options?: MockupCreateOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; etag: string }> {
     return this.#mockup(
       'POST',
@@ -481,7 +481,7 @@ export class MockupClient {
    */
   async importMockups(
     file: string | Blob,
-    options?: MockupRequestOptions,
+    options?: MockupCreateOptions,
   ): Promise<Mockup[]> {
     const { mockups } = await this.#http.json<{ mockups: Mockup[] }>(
       '/import',

@@ -166,11 +166,12 @@ export interface MockupStore {
    * Copies a mockup, as its state is at one moment; `undefined` if it does not exist.
    * `owner` has the form `user:<namespace>/<name>`, and owns the copy. A copy without
    * history has one version, saved by `owner`, or none if the original has none.
+   * `idempotencyKey` works as for `create`.
    */
   duplicate(
     id: string,
     request: DuplicateMockupRequest,
-    options: { owner: string } & MockupReadOptions,
+    options: { owner: string; idempotencyKey?: string } & MockupReadOptions,
   ): Promise<{ mockup: MockupWithLatestVersion; revision: string } | undefined>;
 
   /** Changes a mockup; `undefined` if it does not exist. */
@@ -285,9 +286,10 @@ export interface MockupStore {
    * Creates mockups with their versions, all of them or, if the parts or the database fail, none.
    * Their `owner` has the form `user:<namespace>/<name>`. Who saved a version, and times that are not
    * in the future, are taken over. The parts should not wait for anybody: a transaction is open meanwhile.
+   * Mockups of the same parts that were imported with the same `idempotencyKey` are returned instead.
    */
   importMockups(
     parts: AsyncIterable<ImportedPart>,
-    options: { owner: string },
+    options: { owner: string; idempotencyKey?: string },
   ): Promise<Mockup[]>;
 }

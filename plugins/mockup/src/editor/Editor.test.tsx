@@ -109,14 +109,14 @@ class Backend {
     listPagesOf: async () => [],
     createMockup: method('createMockup', async ({ name }) => ({
       mockup: { ...this.mockup, id: 'another', name },
-      etag: '"1"',
+      etag: this.etag,
     })),
     updateMockup: method(
       'updateMockup',
-      async (_, { name, description }, options) => {
+      async (id, { name, description }, options) => {
         await this.expect(options?.ifMatch);
         this.rename(name ?? this.mockup.name, description ?? undefined);
-        return { mockup: this.mockup, etag: this.etag };
+        return { mockup: { ...this.mockup, id }, etag: this.etag };
       },
     ),
     shareMockup: method('shareMockup', async (_, { shares }, options) => {
@@ -751,7 +751,11 @@ describe('saving', () => {
     );
     await waitFor(() =>
       expect(backend.api.saveVersion.mock.calls).toEqual([
-        ['another', { layoutData: [item('a', 0, 0, 'Hello')] }],
+        [
+          'another',
+          { layoutData: [item('a', 0, 0, 'Hello')] },
+          { ifMatch: '"2"' },
+        ],
       ]),
     );
     await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());

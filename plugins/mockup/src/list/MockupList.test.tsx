@@ -150,21 +150,64 @@ describe('creating a mockup', () => {
     ]);
   });
 
-  it('creates the same one again where the answer was lost', async () => {
+  it('creates the same one again where the answer was lost, also with another name', async () => {
     const api = mockApi();
     await render(api);
     api.createMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));
-    const { dialog } = await create('Team page');
+    const { dialog, field } = await create('Team page');
     await within(dialog).findByRole('alert');
+    await userEvent.type(field, ' 2');
     await userEvent.click(
       within(dialog).getByRole('button', { name: 'Create' }),
     );
     await waitFor(() => expect(dialog).not.toBeInTheDocument());
-    const [first, second] = api.createMockup.mock.calls.map(
-      ([, options]) => options?.idempotencyKey,
+    const [first, second] = api.createMockup.mock.calls;
+    expect(first[1]?.idempotencyKey).toEqual(expect.any(String));
+    expect(second).toEqual(first);
+    expect(api.updateMockup).toHaveBeenCalledWith('id-of-Team page', {
+      name: 'Team page 2',
+      description: null,
+    });
+  });
+
+  it('saves its first version once where the answer to that was lost', async () => {
+    const api = mockApi();
+    await render(api);
+    api.saveVersion.mockImplementationOnce(async (id, { layoutData }) => {
+      const { mockup, etag } = (await api.getMockup(id))!;
+      const latestVersion = { ...mockup.latestVersion!, layoutData };
+      api.getMockup.mockResolvedValue({
+        mockup: { ...mockup, latestVersion },
+        etag,
+      });
+      throw new TypeError('Failed to fetch');
+    });
+    api.saveVersion.mockRejectedValueOnce(
+      await refusal(412, 'PreconditionFailedError', 'It has changed'),
     );
-    expect(first).toEqual(expect.any(String));
-    expect(second).toBe(first);
+    await screen.findByText(/There are no mockups yet\./);
+    const [open] = screen.getAllByRole('button', { name: 'Create mockup' });
+    await userEvent.click(open);
+    const dialog = await screen.findByRole('dialog');
+    await userEvent.type(
+      within(dialog).getByRole('textbox', { name: /Name/ }),
+      'Team page',
+    );
+    await userEvent.click(
+      within(dialog).getByRole('button', { name: /Begin with/ }),
+    );
+    await userEvent.click(
+      await screen.findByRole('option', { name: 'A start page' }),
+    );
+    const submit = within(dialog).getByRole('button', { name: 'Create' });
+    await userEvent.click(submit);
+    await within(dialog).findByRole('alert');
+    await userEvent.click(submit);
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+    expect(api.saveVersion.mock.calls.map(([, , options]) => options)).toEqual([
+      { ifMatch: '"1"' },
+      { ifMatch: '"1"' },
+    ]);
   });
 });
 
@@ -211,10 +254,11 @@ describe('the actions of a mockup', () => {
         within(dialog).getByRole('button', { name: 'Duplicate' }),
       );
       await waitFor(() => expect(dialog).not.toBeInTheDocument());
-      expect(api.duplicateMockup).toHaveBeenLastCalledWith('id-of-Start', {
-        name: 'Start (copy)',
-        withHistory,
-      });
+      expect(api.duplicateMockup).toHaveBeenLastCalledWith(
+        'id-of-Start',
+        { name: 'Start (copy)', withHistory },
+        { idempotencyKey: expect.any(String) },
+      );
     }
     expect(await screen.findByText('Created “Start (copy)”.')).toBeVisible();
     expect(await link('Start (copy)')).toBeVisible();
@@ -231,10 +275,11 @@ describe('the actions of a mockup', () => {
       }),
     );
     await waitFor(() =>
-      expect(api.duplicateMockup).toHaveBeenCalledWith(`id-of-${name}`, {
-        name: `${'x'.repeat(248)} (copy)`,
-        withHistory: false,
-      }),
+      expect(api.duplicateMockup).toHaveBeenCalledWith(
+        `id-of-${name}`,
+        { name: `${'x'.repeat(248)} (copy)`, withHistory: false },
+        expect.anything(),
+      ),
     );
   });
 
@@ -286,6 +331,18 @@ describe('the actions of a mockup', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Try again' }));
     expect(await screen.findByText(/“Start” is back/)).toBeVisible();
     expect(await link('Start')).toBeVisible();
+
+    api.duplicateMockup.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await act('Start', /Duplicate/);
+    const dialog = await screen.findByRole('dialog');
+    const submit = within(dialog).getByRole('button', { name: 'Duplicate' });
+    await userEvent.click(submit);
+    await within(dialog).findByRole('alert');
+    await userEvent.click(submit);
+    await waitFor(() => expect(dialog).not.toBeInTheDocument());
+    const [first, second] = api.duplicateMockup.mock.calls;
+    expect(first[2]?.idempotencyKey).toEqual(expect.any(String));
+    expect(second).toEqual(first);
   });
 
   it('exports one, or all, as a file', async () => {
@@ -391,7 +448,7 @@ describe('importing a file', () => {
     await userEvent.upload(dialog.getByLabelText('File'), file);
     await userEvent.click(dialog.getByRole('button', { name: 'Import' }));
     expect(await link('Imported')).toBeVisible();
-    expect(api.importMockups).toHaveBeenCalledWith(file);
+    expect(api.importMockups).toHaveBeenCalledWith(file, expect.anything());
     expect(screen.getByText(/Mockups in it: 1\./)).toBeVisible();
   });
 

@@ -23,6 +23,7 @@ import {
   Failure,
   ifThere,
   ListFrame,
+  newIdempotencyKey,
   PageHeader,
   SearchInput,
   SelectedActions,
@@ -283,10 +284,11 @@ export function MockupList() {
         <DuplicateDialog
           mockup={asked.mockup}
           onClose={close}
-          onSubmit={async request => {
+          onSubmit={async (request, options) => {
             const { mockup } = await mockupApi.duplicateMockup(
               asked.mockup.id,
               request,
+              options,
             );
             setNotice({
               text: t('list.done.duplicated', { name: mockup.name }),
@@ -357,11 +359,15 @@ function CreateButton(props: {
 /** Asks what the copy of a mockup is to be. */
 function DuplicateDialog(props: {
   mockup: Mockup;
-  onSubmit: (request: { name: string; withHistory: boolean }) => Promise<void>;
+  onSubmit: (
+    request: { name: string; withHistory: boolean },
+    options: { idempotencyKey: string },
+  ) => Promise<void>;
   onClose: () => void;
 }) {
   const { mockup, onSubmit, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const [withHistory, setWithHistory] = useState(false);
   const suggest = (name: string) => t('list.duplicate.name', { name });
   const excess = [...suggest(mockup.name)].length - MOCKUP_LIMITS.name;
@@ -377,7 +383,9 @@ function DuplicateDialog(props: {
       failed={t('list.duplicate.failed')}
       name={nameOfCopy}
       onClose={onClose}
-      onSubmit={({ name }) => onSubmit({ name, withHistory })}
+      onSubmit={({ name }) =>
+        onSubmit({ name, withHistory }, { idempotencyKey })
+      }
     >
       <Checkbox isSelected={withHistory} onChange={setWithHistory}>
         {t('list.duplicate.withHistory')}

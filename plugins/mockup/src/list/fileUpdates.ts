@@ -8,6 +8,7 @@ import {
   mockupFileMockupSchema,
   type MockupFileVersion,
   mockupFileVersionSchema,
+  type SaveVersionRequest,
 } from 'backstage-plugin-mockup-common';
 import { type Dashboard, toDashboard, toFileMockup } from './grafana';
 
@@ -92,6 +93,27 @@ export async function findKnown(
 }
 
 /**
+ * Saves a layout as the newest version, where that differs.
+ *
+ * @returns false if the mockup was deleted since it was found
+ */
+export async function saveNewest(
+  api: Pick<MockupApi, 'getMockup' | 'saveVersion'>,
+  mockupId: string,
+  version: SaveVersionRequest | undefined,
+): Promise<boolean> {
+  const read = await api.getMockup(mockupId);
+  if (!read) {
+    return false;
+  }
+  const before = read.mockup.latestVersion?.layoutData ?? [];
+  if (version && !isEqualJson(version.layoutData, before)) {
+    await api.saveVersion(mockupId, version, { ifMatch: read.etag });
+  }
+  return true;
+}
+
+/**
  * Makes the newest layout of the file the newest version here, where that differs. Older versions
  * stay as they are on both sides.
  *
@@ -102,25 +124,15 @@ export async function update(
   { inFile, here }: KnownMockup,
 ): Promise<boolean> {
   const newest = inFile.versions.at(-1);
-  const read = await api.getMockup(here.id);
-  if (!read) {
-    return false;
-  }
-  const before = read.mockup.latestVersion?.layoutData ?? [];
-  if (!newest || isEqualJson(newest.layoutData, before)) {
-    return true;
-  }
-  const { layoutData, versionTag, message } = newest;
-  await api.saveVersion(
+  return saveNewest(
+    api,
     here.id,
-    {
-      layoutData,
-      ...(versionTag && { versionTag }),
-      ...(message && { message }),
+    newest && {
+      layoutData: newest.layoutData,
+      versionTag: newest.versionTag,
+      message: newest.message,
     },
-    { ifMatch: read.etag },
   );
-  return true;
 }
 
 /** A file with what is not here yet. */

@@ -117,10 +117,7 @@ describe('the import of a file', () => {
   it('doubles nothing where it is tried again after its answer was lost', async () => {
     const api = mockApi();
     const onDone = await open(api);
-    api.importMockups.mockImplementationOnce(async () => {
-      await api.createMockup({ name: 'Start' });
-      throw new TypeError('No answer');
-    });
+    api.importMockups.mockRejectedValueOnce(new TypeError('No answer'));
     const { createdAt, updatedAt } = mockupOf('Start');
     await choose({
       ...MOCKUP_FILE,
@@ -129,11 +126,14 @@ describe('the import of a file', () => {
     const submit = screen.getByRole('button', { name: 'Import' });
     await waitFor(() => expect(submit).toBeEnabled());
     await userEvent.click(submit);
-    await screen.findByRole('radio', { name: /Update/ });
+    await screen.findByRole('alert');
     await userEvent.click(submit);
     await waitFor(() =>
-      expect(onDone).toHaveBeenCalledWith({ imported: 0, updated: 1 }),
+      expect(onDone).toHaveBeenCalledWith({ imported: 1, updated: 0 }),
     );
+    const [first, second] = api.importMockups.mock.calls;
+    expect(first[1]?.idempotencyKey).toEqual(expect.any(String));
+    expect(second).toEqual(first);
   });
 
   it('doubles nothing where it cannot be found out what is here already', async () => {

@@ -4,7 +4,12 @@ import {
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
 import { Radio, RadioGroup, Text } from '@backstage/ui';
-import { ActionDialog, Alert, useRead } from '@internal/pages';
+import {
+  ActionDialog,
+  Alert,
+  newIdempotencyKey,
+  useRead,
+} from '@internal/pages';
 import { useId, useState } from 'react';
 import { mockupApiRef } from '../api';
 import { mockupTranslationRef } from '../translation';
@@ -55,6 +60,7 @@ export function ImportDialog(props: {
   const [file, setFile] = useState<File>();
   const [isTried, setTried] = useState(false);
   const [isUpdate, setUpdate] = useState(true);
+  const [idempotencyKey] = useState(newIdempotencyKey);
   const isMissing = isTried && !file;
   const {
     value: found,
@@ -75,10 +81,10 @@ export function ImportDialog(props: {
     if (!found || known.length === 0 || !isUpdate) {
       const imported = await mockupApi.importMockups(
         found?.dashboard ? toFile(found.content) : chosen,
+        { idempotencyKey },
       );
       return { imported: imported.length, updated: 0 };
     }
-    // First what may be done twice, so that nothing is doubled where it is tried again.
     const updated: KnownMockup[] = [];
     for (const each of known) {
       if (await update(mockupApi, each)) {
@@ -86,7 +92,9 @@ export function ImportDialog(props: {
       }
     }
     const others = withoutKnown(found.content, updated);
-    const imported = others ? await mockupApi.importMockups(others) : [];
+    const imported = others
+      ? await mockupApi.importMockups(others, { idempotencyKey })
+      : [];
     return { imported: imported.length, updated: updated.length };
   }
   return (
@@ -105,17 +113,12 @@ export function ImportDialog(props: {
         if (!file) {
           return false;
         }
-        try {
-          if (error) {
-            throw error;
-          }
-          onDone(await importFile(file));
-          return true;
-        } catch (thrown) {
-          // What was imported is known then, where only the answer was lost.
+        if (error) {
           retry();
-          throw thrown;
+          throw error;
         }
+        onDone(await importFile(file));
+        return true;
       }}
       isDisabled={file !== undefined && loading}
     >

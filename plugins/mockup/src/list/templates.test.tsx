@@ -60,7 +60,11 @@ describe('templates', () => {
     });
     await userEvent.click(screen.getByRole('button', { name: 'Create' }));
     await waitFor(() => expect(onCreated).toHaveBeenCalledWith('id-of-B'));
-    expect(api.saveVersion).toHaveBeenCalledWith('id-of-B', { layoutData });
+    expect(api.saveVersion).toHaveBeenCalledWith(
+      'id-of-B',
+      { layoutData },
+      { ifMatch: '"1"' },
+    );
   });
 
   it('become the first version of a mockup, which is created once', async () => {
@@ -86,8 +90,10 @@ describe('templates', () => {
     await userEvent.click(screen.getByRole('button', { name: 'Create' }));
     await waitFor(() => expect(onCreated).toHaveBeenCalledWith('id-of-Team A'));
     expect(api.createMockup).toHaveBeenCalledTimes(1);
-    expect(api.saveVersion).toHaveBeenLastCalledWith('id-of-Team A', {
-      layoutData: TEMPLATES.team,
-    });
+    expect(api.saveVersion).toHaveBeenLastCalledWith(
+      'id-of-Team A',
+      { layoutData: TEMPLATES.team },
+      { ifMatch: '"1"' },
+    );
   });
 });
