@@ -98,6 +98,33 @@ describe.each(databases.eachSupportedId())(
       await client?.end();
     });
 
+    it('has who has created a tenant, or there is no tenant', async () => {
+      const other = new Client(connection);
+      await other.connect();
+      await other.query('begin; lock table tenancy.tenant_audit in share mode');
+      const creating = fetch(`${baseUrl}/api/tenants`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${TOKEN}`,
+          'Content-Type': 'application/json',
+        },
+        body: JSON.stringify({ tenant_slug: 'new', tenant_name: 'New' }),
+      });
+      await waitUntil('the event to wait for the lock', async () => {
+        const { rows } = await client.query(
+          `select from pg_locks where not granted and relation = 'tenancy.tenant_audit'::regclass`,
+        );
+        return rows.length > 0;
+      });
+      // A process that is killed now leaves none of both.
+      const { rows } = await client.query(
+        `select tenant_slug from tenancy.tenants where tenant_slug = 'new'`,
+      );
+      await other.end();
+      expect(rows).toEqual([]);
+      expect((await creating).status).toBe(201);
+    });
+
     it('has each operation that was answered, and each that changed something', async () => {
       const answered = new Set<string>();
       let next = 0;

@@ -10,6 +10,8 @@ import {
   DEFAULT_TENANT_SLUG,
   isTenantSlug,
   setAuditRecord,
+  type TenantAuditRecord,
+  type TenantAuditStatement,
   type TenantAuditTrail,
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -79,8 +81,42 @@ export function recordEvents(
     };
     if (record) {
       setAuditRecord(recorded, record);
+    } else if (plugin.pluginId === REGISTRY) {
+      setAuditRecord(recorded, {
+        end: async ended => record?.end(ended),
+        storeWith: metaOf =>
+          storeLate(metaOf, async tenantSlug => {
+            record = await begin(tenantSlug);
+            return record;
+          }),
+      });
     }
     return recorded;
+  };
+}
+
+/**
+ * The statement of a change whose tenant is known only when it is made: one that is created, or
+ * that of an invitation.
+ */
+function storeLate(
+  metaOf: Parameters<TenantAuditRecord['storeWith']>[0],
+  begin: (tenantSlug: string) => Promise<TenantAuditRecord>,
+): TenantAuditStatement {
+  let tenant: Parameters<TenantAuditStatement['onTenant']>[0] | undefined;
+  let statement: TenantAuditStatement | undefined;
+  return {
+    onTenant: found => {
+      tenant = found;
+    },
+    async build() {
+      if (tenant && !statement) {
+        statement = (await begin(tenant.tenant_slug)).storeWith(metaOf);
+        statement.onTenant(tenant);
+      }
+      return statement?.build();
+    },
+    onCommitted: rows => statement?.onCommitted(rows),
   };
 }
 
