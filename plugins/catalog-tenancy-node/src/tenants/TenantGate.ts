@@ -159,6 +159,7 @@ export class OpenTenantGate implements TenantGate {
     });
   }
 
+  /** Always true: everybody may enter the default tenant. */
   async stillAdmits(): Promise<boolean> {
     return true;
   }
