@@ -302,22 +302,32 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
     await expect(leftOf(name, TEAM)).resolves.toEqual([]);
   });
 
-  it('says what to do with rows of others that refer to the tenant', async () => {
+  it('is refused before it begins while rows of others refer to the tenant', async () => {
     const name = await clones.clone(template);
     await query(
       name,
       `create table public.bills (tenant uuid references tenancy.tenants);
-       insert into public.bills values ('${TEAM}')`,
+       create table public.notes (of uuid, entity uuid,
+         foreign key (of, entity) references tenancy.entities (tenant_id, entity_id));
+       create table public.votes (mockup uuid references plugins.mockups);
+       insert into public.bills select tenant_id from tenancy.tenants;
+       insert into public.notes select tenant_id, entity_id from tenancy.entities where entity_name = 'part-1';
+       insert into public.votes select id from plugins.mockups`,
     );
+    const others = await query(name, OTHERS);
     const { exitCode, stderr } = await run(name, 'my-team', '--yes');
-    expect(stderr).toMatch(
-      /"bills"[^]*\nHint: Delete the rows that refer to it, and run the same command again\.\n$/,
+    expect(stderr).toContain(
+      'Rows of yours refer to the tenant: public.bills (1 row), public.notes (1 row), public.votes (3 rows). Delete them, and run the command again.',
     );
-    expect(exitCode).toBe(1);
-    await query(name, 'delete from public.bills');
+    expect(exitCode).toBe(3);
+    await expect(
+      query(name, 'select from tenancy.retired_slugs'),
+    ).resolves.toEqual([]);
+    await query(name, stderr.match(/^ {4}delete .*;$/gm)!.join('\n'));
     await expect(run(name, 'my-team', '--yes')).resolves.toMatchObject({
       exitCode: 0,
     });
+    await expect(query(name, OTHERS)).resolves.toEqual(others);
   });
 
   it('searches on where a table goes that it would read', async () => {

@@ -24,6 +24,7 @@ import { emptyBucket } from './emptyBucket';
 import { withPlaces } from './places';
 import type { Place, Portal } from './places';
 import { allowWrites, functionOf } from './refusedWrites';
+import { refuseReferringRows } from './referringRows';
 import { refuseWithoutRights } from './removalRights';
 import {
   type FoundSection,
@@ -207,14 +208,14 @@ async function findSubject(
 
 /** Looks at all that refuses a part of the purge, before the first part is done. */
 async function refuseUnremovable(
-  { executor }: StepContext,
+  { executor, settings }: StepContext,
   places: Place[],
   { tenantId, slug }: Subject,
 ): Promise<void> {
   for (const place of places) {
     const schemas = await findTenantSchemas(place.executor, tenantId);
-    const tables: Pick<FoundSection, 'schema' | 'table'>[] =
-      await mockupSections(place.executor, true);
+    const mockups = await mockupSections(place.executor, true);
+    const tables: Pick<FoundSection, 'schema' | 'table'>[] = [...mockups];
     for (const [table, column] of [[TASKS, 'id'], ...PEOPLE_TABLES]) {
       const found = await sharedSchemas(place.executor, table, column);
       tables.push(...found.map(schema => ({ schema, table })));
@@ -222,6 +223,11 @@ async function refuseUnremovable(
     const functionName = functionOf(tenantId);
     await refuseWithoutRights(place, { tables, schemas, functionName });
     await refuseDependentsOfSchemas(place.executor, schemas);
+    const registry =
+      place === places[0]
+        ? await registrySections(executor, settings.schema, true)
+        : [];
+    await refuseReferringRows(place, [...registry, ...mockups], tenantId);
   }
   const partitions = TENANT_TABLES.map(table => tenantPartition(table, slug));
   if (await relationExists(executor, partitions[0])) {
