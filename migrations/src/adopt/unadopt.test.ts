@@ -324,6 +324,29 @@ describe.each(databases.eachSupportedId())('the way back on %s', id => {
     await goBack(0, true);
   });
 
+  it('names who holds a table of an engine, for which it waits', async () => {
+    const { client, connection } = catalog;
+    await adopt({ connection });
+    await createTenant(catalog, ACME, 'acme');
+    const acme = await giveEngine(catalog, ACME);
+    await acme.close();
+    await client.query(`begin; select from ${acme.schema}.search`);
+    const waits: string[] = [];
+    await catalog.migrate(migration => rollback(migration, 0), {
+      settings: { force: true },
+      reporter: {
+        ...silentReporter,
+        waiting(what, _attempts, holders) {
+          waits.push(`${what}: ${holders}`);
+          client.query('commit').catch(() => undefined);
+        },
+      },
+    });
+    expect(waits[0]).toMatch(
+      /^Drop the schema "tenant_[0-9a-f]+": process \d+ \(/,
+    );
+  });
+
   it('keeps the engines of the tenants of another registry in the database', async () => {
     const { client, connection } = catalog;
     await client.query('create schema other_portal');

@@ -174,10 +174,17 @@ export async function dropSchemas(
 ): Promise<void> {
   await refuseDependentsOfSchemas(executor, names);
   for (const name of names) {
+    const tables = await executor.read<{ table: string }>(
+      `select format('%I.%I', $1::text, relname) as table from pg_class
+        where relnamespace = (select oid from pg_namespace where nspname = $1)
+          and relkind in ('r', 'p') and has_table_privilege(oid, 'truncate') order by relname`,
+      [name],
+    );
     await executor.transaction({
       title: `Drop the schema "${name}"`,
       locks:
         'ACCESS EXCLUSIVE on the tables in it, which only an engine or instance uses.',
+      tables: tables.map(({ table }) => table),
       statements: [dropStatement(name)],
     });
   }
