@@ -434,12 +434,15 @@ describe('a process that is to stop', () => {
     ]);
     await stopped;
     expect(await backend.exited).toBe(0);
-    const { rows } = await operator.query(
-      `select application_name from pg_stat_activity
-        where datname = $1 and pid <> pg_backend_pid()`,
-      [connection.database],
-    );
-    expect(rows).toEqual([]);
+    // PostgreSQL sees a moment later that a connection was closed.
+    await eventually(async () => {
+      const { rows } = await operator.query(
+        `select application_name from pg_stat_activity
+          where datname = $1 and pid <> pg_backend_pid()`,
+        [connection.database],
+      );
+      expect(rows).toEqual([]);
+    });
     const tables = new Client(connection);
     await tables.connect();
     const { rows: processes } = await tables
