@@ -167,6 +167,7 @@ export class TenantInvitationStore {
             })
             .onConflict('invitation_id')
             .merge(values)
+            .where('tenant_invitations.tenant_id', tenant_id)
             .whereNull('tenant_invitations.accepted_at')
             .returning(knex.raw(COLUMNS)),
         );

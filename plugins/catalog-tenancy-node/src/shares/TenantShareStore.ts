@@ -104,7 +104,7 @@ export class TenantShareStore {
    * replaces the share
    * @throws InputError for invalid values, and for a target that is not an active tenant, is
    * the source or the default tenant; NotFoundError if there is no such active tenant;
-   * ConflictError if the tenant has the most shares allowed
+   * ConflictError if the tenant has the most shares allowed, or another one a share with `newId`
    */
   async create(
     tenantSlug: string,
@@ -132,7 +132,7 @@ export class TenantShareStore {
         ...rest,
         target_ids: await targetIds(change, targets),
       };
-      await change.transaction.query(
+      const made = await change.transaction.query(
         knex('tenant_shares')
           .insert({
             ...values,
@@ -141,8 +141,13 @@ export class TenantShareStore {
             created_by: by,
           })
           .onConflict('share_id')
-          .merge({ ...values, updated_at: knex.fn.now() }),
+          .merge({ ...values, updated_at: knex.fn.now() })
+          .where('tenant_shares.tenant_id', change.tenantId)
+          .returning('share_id'),
       );
+      if (made.length === 0) {
+        throw new ConflictError('Another tenant has a share with this id');
+      }
       return readShare(change, share_id);
     });
   }

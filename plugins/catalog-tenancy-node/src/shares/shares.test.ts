@@ -1,3 +1,4 @@
+import { ConflictError } from '@backstage/errors';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { Registry } from '../tenants/__testUtils__/registry';
 import { TenantShareStore } from './TenantShareStore';
@@ -59,5 +60,22 @@ describe.each(databases.eachSupportedId())('shares of tenants on %s', id => {
     const [{ share_id }] = (await store.list('acme')).shares;
     const update = store.update('acme', share_id, { filter });
     await expect(update).rejects.toThrow('more than 200 conditions');
+  });
+
+  it('are not replaced from another tenant, whoever gives its id', async () => {
+    await registry.createTenant('globex');
+    const newId = '6f6ae7ee-5f3c-8a59-9d4b-3c3d3f3d1d51';
+    const filter = ['kind=api'];
+    const create = (slug: string, owner: string) =>
+      store.create(
+        slug,
+        { targets: 'all', filter, owner },
+        { by: 'user:default/admin', newId },
+      );
+    const made = await create('acme', 'group:a/ours');
+    await expect(create('globex', 'group:a/theirs')).rejects.toThrow(
+      ConflictError,
+    );
+    expect((await store.list('acme')).shares).toContainEqual(made);
   });
 });
