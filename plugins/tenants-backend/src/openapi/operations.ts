@@ -31,6 +31,12 @@ const tagged = (schema: SchemaName) =>
     ),
   });
 
+const replacingKey = {
+  ...openApiIdempotencyKey,
+  description:
+    'A further request of a user with the same key replaces what the first one created',
+};
+
 /** All operations of the plugin, by path and method. */
 export const OPERATIONS: OpenApiOperations<SchemaName> = {
   '/': {
@@ -128,7 +134,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     post: {
       summary: 'Share entities of a tenant with others',
-      parameters: [openApiIdempotencyKey],
+      parameters: [replacingKey],
       body: 'CreateShare',
       success: { 201: created('TenantShare') },
       errors: [403, 404, 409, 501],
@@ -180,7 +186,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     },
     post: {
       summary: 'Invite somebody into a tenant',
-      parameters: [openApiIdempotencyKey],
+      parameters: [replacingKey],
       body: 'CreateInvitation',
       success: {
         201: answer(
