@@ -163,11 +163,11 @@ const LONG_FILES = [
 ];
 
 /** Of those a part of as many, which a seed chooses. */
-const PARTS = 20;
+const PARTS = 40;
 
 /**
  * Which of the long files a run of all tests has, by `LONG_TESTS`: none without it, `all`,
- * or a twentieth, others for each text. Over many texts each is among them equally often.
+ * or a fortieth, others for each text. Over many texts each is among them equally often.
  */
 function chosenLongFiles(choice = process.env.LONG_TESTS) {
   if (!choice) {

@@ -73,7 +73,7 @@ const partsChoice = process.env.E2E_PARTS || 'all';
 export const hasAllParts = () => partsChoice === 'all';
 
 /**
- * Tests that need no others. With `E2E_PARTS`, a run has a quarter of the parts, others for each text:
+ * Tests that need no others. With `E2E_PARTS`, a run has an eighth of the parts, others for each text:
  * `.ci/run` sets it to the commit.
  */
 export function part(name: string, tests: () => void): void {
@@ -81,7 +81,7 @@ export function part(name: string, tests: () => void): void {
     .update(`${partsChoice}: ${name}`)
     .digest();
   // eslint-disable-next-line jest/valid-title
-  (hasAllParts() || byte < 64 ? describe : describe.skip)(name, tests);
+  (hasAllParts() || byte < 32 ? describe : describe.skip)(name, tests);
 }
 
 /** The same test for several rows, with the values in its name as `%s`. */
