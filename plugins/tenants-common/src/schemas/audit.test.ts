@@ -8,13 +8,10 @@ describe('a query of an audit trail', () => {
       expect(() =>
         parseInput(listTenantAuditSchema, { from }, 'query'),
       ).toThrow(
-        `Invalid query: from must be a time such as 2026-01-31T12:00:00Z, got "${from}"`,
+        expect.objectContaining({
+          message: `Invalid query: from must be a time such as 2026-01-31T12:00:00Z, got "${from}"`,
+        }),
       );
     },
   );
-
-  it('names a time that is none once', () => {
-    const { error } = listTenantAuditSchema.safeParse({ from: 'yesterday' });
-    expect(error?.issues).toHaveLength(1);
-  });
 });

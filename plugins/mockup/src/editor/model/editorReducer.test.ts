@@ -297,24 +297,6 @@ describe('moving', () => {
     );
     expect(placeOf(state)).toEqual({ a: [3, 2, 2, 2], b: [4, 0, 2, 2] });
   });
-
-  it('is no step where nothing can move', () => {
-    const state = run(open(item('a', 0, 0)), { type: 'selectAll' });
-    expect(editorReducer(state, { type: 'move', dx: -1, dy: 0 })).toBe(state);
-  });
-
-  it('is one step while a key is held', () => {
-    const held = { type: 'move', dx: 1, dy: 0, burst: 'held' } as const;
-    const state = run(
-      open(item('a', 0, 0)),
-      { type: 'selectAll' },
-      held,
-      held,
-      held,
-    );
-    expect(placeOf(state)).toEqual({ a: [3, 0, 2, 2] });
-    expect(placeOf(editorReducer(state, undo))).toEqual({ a: [0, 0, 2, 2] });
-  });
 });
 
 describe('resizing', () => {
