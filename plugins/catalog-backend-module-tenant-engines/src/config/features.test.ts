@@ -6,10 +6,9 @@ import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'fs';
-import { createServer, type Server } from 'http';
-import type { AddressInfo } from 'net';
 import { tmpdir } from 'os';
 import { join } from 'path';
 import { Client } from 'pg';
@@ -50,26 +49,22 @@ spec: ${JSON.stringify(spec)}
 }
 
 /** The sources of a tenant: files of the server, and files behind HTTP. */
-class Sources {
+class Sources extends TestServer {
   readonly folder = mkdtempSync(join(tmpdir(), 'tenant-files-'));
-  readonly #server: Server;
+  readonly #pages: { [path: string]: string };
 
-  static async start(): Promise<Sources> {
-    const sources = new Sources();
-    await new Promise<void>(resolve =>
-      sources.#server.listen(0, '127.0.0.1', resolve),
-    );
-    return sources;
-  }
-
-  private constructor() {
+  constructor() {
+    super((req, res) => {
+      const page = this.#pages[req.url ?? ''];
+      res.writeHead(page ? 200 : 404).end(page);
+    });
     mkdirSync(join(this.folder, 'allowed'));
     this.write('allowed/first.yaml', component('first'));
     this.write('allowed/second.yaml', component('second'));
     this.write('secret.yaml', component('stolen', `  title: ${SECRET}`));
     this.write('secret.txt', SECRET);
     const stolen = this.path('secret.yaml');
-    const pages: { [path: string]: string } = {
+    this.#pages = {
       '/targets.yaml': [
         component('reached'),
         location('to-file', { type: 'file', target: stolen }),
@@ -93,10 +88,6 @@ class Sources {
         `  title: { $text: "${this.path('secret.txt')}" }`,
       ),
     };
-    this.#server = createServer((req, res) => {
-      const page = pages[req.url ?? ''];
-      res.writeHead(page ? 200 : 404).end(page);
-    });
   }
 
   path(name: string): string {
@@ -107,12 +98,8 @@ class Sources {
     writeFileSync(this.path(name), content);
   }
 
-  get host(): string {
-    return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
-  }
-
-  async stop(): Promise<void> {
-    await new Promise(resolve => this.#server.close(resolve));
+  override async stop(): Promise<void> {
+    await super.stop();
     rmSync(this.folder, { recursive: true });
   }
 }
@@ -123,10 +110,10 @@ describe('the engine of a tenant', () => {
   let client: Client;
 
   beforeAll(async () => {
-    sources = await Sources.start();
+    sources = await new Sources().listen();
     const url = (path: string) => ({
       type: 'url',
-      target: `http://${sources.host}${path}`,
+      target: `${sources.url}${path}`,
     });
     const locations = [
       { type: 'file', target: join(sources.folder, 'allowed', '*.yaml') },

@@ -1,8 +1,6 @@
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { createHmac } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { mockAuditor, mockLogger } from '../__testUtils__/serviceMocks';
 import {
   createTenancyDatabase,
@@ -395,18 +393,16 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
     const signatures: unknown[] = [];
     // Of both events together, and of each alone.
     const statuses = [500, 500, 500, 302, 302, 302];
-    const server = createServer(async (req, res) => {
+    const server = await new TestServer(async (req, res) => {
       const chunks = await req.toArray();
       bodies.push(Buffer.concat(chunks).toString());
       signatures.push(req.headers['x-tenancy-signature']);
       const status = statuses.shift() ?? 204;
       res.writeHead(status, { location: '/elsewhere' }).end();
-    }).listen(0);
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    }).listen();
     try {
       const trail = open({
-        webhook: { url: `http://127.0.0.1:${port}/`, secret: 's' },
+        webhook: { url: `${server.url}/`, secret: 's' },
       });
       await record(trail);
       await record(trail, { tenantSlug: 'globex' });
@@ -427,21 +423,18 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
         `sha256=${createHmac('sha256', 's').update(bodies[6]).digest('hex')}`,
       );
     } finally {
-      server.closeAllConnections();
-      server.close();
+      await server.stop();
     }
   });
 
   it('are sent to a webhook behind a proxy that takes no more than nginx does by default, whatever one it refuses', async () => {
     let lines = 0;
-    const server = createServer(async (req, res) => {
+    const server = await new TestServer(async (req, res) => {
       const body = Buffer.concat(await req.toArray());
       const isTaken = body.length <= 1024 * 1024 && !body.includes('odd one');
       lines += isTaken ? body.toString().split('\n').length - 1 : 0;
       res.writeHead(isTaken ? 204 : 413).end();
-    }).listen(0);
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
+    }).listen();
     try {
       await database.client.query(
         `insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome, meta, sent)
@@ -449,8 +442,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
                 jsonb_build_object('text', repeat('x', 7900)), false
            from tenants, generate_series(1, 200) where tenant_slug = 'acme'`,
       );
-      const url = `http://127.0.0.1:${port}/`;
-      const trail = open({ webhook: { url } });
+      const trail = open({ webhook: { url: `${server.url}/` } });
       await record(trail, { event: 'odd one' });
       await database.client.query(
         `update tenant_audit set at = now() - interval '1 hour' where event = 'odd one'`,
@@ -461,8 +453,7 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       await expect(trail.send()).rejects.toThrow('refuses 1 events');
       expect(lines).toBe(201);
     } finally {
-      server.closeAllConnections();
-      server.close();
+      await server.stop();
     }
   });
 });

@@ -1,6 +1,5 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { mockServices } from '@backstage/backend-test-utils';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import {
   changeRole,
   createTestDatabases,
@@ -148,7 +147,7 @@ describe.each(databases.eachSupportedId())(
     it('is a token of Azure, which a connection gets from the identity of the machine', async () => {
       const asked: string[] = [];
       let token = 'first-token';
-      const identity = createServer((request, response) => {
+      const identity = await new TestServer((request, response) => {
         asked.push(String(request.url));
         response.setHeader('Content-Type', 'application/json');
         response.end(
@@ -159,12 +158,8 @@ describe.each(databases.eachSupportedId())(
             token_type: 'Bearer',
           }),
         );
-      });
-      await new Promise<void>(done => {
-        identity.listen(0, '127.0.0.1', done);
-      });
-      const { port } = identity.address() as AddressInfo;
-      process.env.IDENTITY_ENDPOINT = `http://127.0.0.1:${port}/msi/token`;
+      }).listen();
+      process.env.IDENTITY_ENDPOINT = `${identity.url}/msi/token`;
       process.env.IDENTITY_HEADER = 'only-for-tests';
       try {
         await connect({
@@ -179,10 +174,7 @@ describe.each(databases.eachSupportedId())(
         await reconnected();
         expect(asked[0]).toContain('11111111-1111-4111-8111-111111111111');
       } finally {
-        await new Promise(done => {
-          identity.close(done);
-          identity.closeAllConnections();
-        });
+        await identity.stop();
       }
     });
   },
