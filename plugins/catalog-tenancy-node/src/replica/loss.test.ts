@@ -6,8 +6,8 @@ import {
 } from '@internal/postgres/testUtils';
 import { randomUUID } from 'node:crypto';
 import { mockLogger } from '../__testUtils__/serviceMocks';
+import { WireProxy } from '../database/__testUtils__/WireProxy';
 import { TenancyPool } from '../pool/TenancyPool';
-import { FreezableProxy } from '../tenants/__testUtils__/FreezableProxy';
 import { type Backend, Backends } from './__testUtils__/openBackend';
 import { ReplicatedServers, SCHEMA } from './__testUtils__/ReplicatedServers';
 import { type LogPosition, preconditionOf, selectPrimary } from './statements';
@@ -92,7 +92,7 @@ describe.each(testedVersions({ versions: 'newest' }))(
     });
 
     it('by falling silent has its reads answered by the primary', async () => {
-      const proxy = await FreezableProxy.start(servers.replica);
+      const proxy = await WireProxy.start(servers.replica);
       const backend = await backends.open({ replica: proxy.connection });
       await backend.isReadFrom('replica');
       const { answer } = await readSlowly(backend);
@@ -107,7 +107,7 @@ describe.each(testedVersions({ versions: 'newest' }))(
     });
 
     it('while its connections are checked does not keep the process from ending', async () => {
-      const proxy = await FreezableProxy.start(servers.replica);
+      const proxy = await WireProxy.start(servers.replica);
       let isChecked = false;
       const backend = await backends.open({
         replica: proxy.connection,

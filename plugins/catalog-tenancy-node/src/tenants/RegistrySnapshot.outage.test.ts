@@ -5,8 +5,8 @@ import {
 } from '@internal/postgres/testUtils';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
+import { WireProxy } from '../database/__testUtils__/WireProxy';
 import { DirectoryUnderTest } from './__testUtils__/DirectoryUnderTest';
-import { FreezableProxy } from './__testUtils__/FreezableProxy';
 import { Registry } from './__testUtils__/registry';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -68,7 +68,7 @@ describe.each(databases.eachSupportedId())(
     });
 
     it('notices that its connection is dead where nobody says so', async () => {
-      const proxy = await FreezableProxy.start(database.appConnection);
+      const proxy = await WireProxy.start(database.appConnection);
       try {
         tested = new DirectoryUnderTest(database.pool, {
           connection: proxy.connection,

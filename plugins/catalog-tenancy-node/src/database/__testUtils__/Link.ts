@@ -15,6 +15,7 @@ interface LinkOptions {
   onRoundTrip: () => void;
   onRequest: (message: Buffer) => Buffer;
   cutBefore: (side: Cut['side']) => Cut['when'] | undefined;
+  isFrozen: () => boolean;
 }
 
 /** A connection, and its continuation to PostgreSQL. */
@@ -55,6 +56,9 @@ export class Link {
   #forward(side: Cut['side'], from: Socket, to: Socket): void {
     const messages = new Messages(side === 'frontend');
     from.on('data', (chunk: Buffer) => {
+      if (this.options.isFrozen()) {
+        return;
+      }
       if (side === 'frontend' && this.#lastSpeaker === 'backend') {
         this.options.onRoundTrip();
       }

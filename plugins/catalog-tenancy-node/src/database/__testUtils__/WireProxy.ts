@@ -20,6 +20,7 @@ export class WireProxy {
   readonly #links = new Set<Link>();
   #cut: Cut | undefined;
   #spoiled: string | undefined;
+  #isFrozen = false;
 
   static async start(target: ClientConfig): Promise<WireProxy> {
     const proxy = new WireProxy(target);
@@ -66,6 +67,17 @@ export class WireProxy {
     return this.#spoiled !== undefined;
   }
 
+  /** Nothing gets through any more, and no connection is closed, as by a network. */
+  freeze(): void {
+    this.#isFrozen = true;
+  }
+
+  /** New connections get through; those from before are cut. */
+  thaw(): void {
+    this.#isFrozen = false;
+    this.cutAll();
+  }
+
   cutAll(): void {
     this.#links.forEach(link => link.cut());
   }
@@ -97,6 +109,7 @@ export class WireProxy {
       },
       cutBefore: side => this.#cutAt(side),
       onRequest: message => this.#spoil(message),
+      isFrozen: () => this.#isFrozen,
     });
     this.#links.add(link);
     link.closed.then(() => this.#links.delete(link));
