@@ -13,13 +13,12 @@ import {
   type TenantMemberStore,
   tenantMemberStoreServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import {
   type CatalogBackend,
   startCatalogBackend,
 } from '@internal/catalog-testing/startCatalogBackend';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 import { type Answer, sendTo } from '../resolution/__testUtils__/send';
 import { SECRET, sign } from '../resolution/__testUtils__/tokens';
 import {
@@ -28,7 +27,7 @@ import {
   publicJwk,
   userToken,
 } from '../resolution/__testUtils__/userTokens';
-import { IdentityProvider } from './__testUtils__/identityProvider';
+import { IdentityProvider } from '../resolution/__testUtils__/identityProvider';
 import { classifiedPlugin, PATHS } from './__testUtils__/startGatedBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -299,7 +298,7 @@ const callerPlugin = createBackendPlugin({
 
 describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
   let backend: CatalogBackend;
-  let issuer: Server;
+  let issuer: TestServer;
 
   const send = (
     pluginId: string,
@@ -314,14 +313,10 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
     );
 
   beforeAll(async () => {
-    issuer = createServer((_req, res) => {
+    issuer = await new TestServer((_req, res) => {
       res.setHeader('content-type', 'application/json');
       res.end(JSON.stringify({ keys: [publicJwk] }));
-    });
-    await new Promise<void>(resolve => {
-      issuer.listen(0, '127.0.0.1', resolve);
-    });
-    const { port } = issuer.address() as AddressInfo;
+    }).listen();
     backend = await startCatalogBackend({
       connection: await createTenancyDatabase(databases, id),
       enabled: true,
@@ -335,7 +330,7 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
         classifiedPlugin(SHARED),
         classifiedPlugin(CLOSED),
       ],
-      config: config(`http://127.0.0.1:${port}/jwks.json`),
+      config: config(`${issuer.url}/jwks.json`),
     });
     for (const slug of ['acme', 'globex', 'gone']) {
       await backend.createTenant(slug);
@@ -359,9 +354,7 @@ describe.each(databases.eachSupportedId())('who may enter, on %s', id => {
     ]);
   });
 
-  afterAll(() => {
-    issuer.close();
-  });
+  afterAll(() => issuer?.stop());
 
   it.each(CALLERS)('$name', async ({ call, enters, bare = false }) => {
     const answers: Record<string, string> = {};

@@ -17,7 +17,7 @@ import request from 'supertest';
 import { SECRET } from '../../resolution/__testUtils__/tokens';
 import { userToken } from '../../resolution/__testUtils__/userTokens';
 import { askingPlugin } from './askingPlugin';
-import { IdentityProvider } from './identityProvider';
+import { IdentityProvider } from '../../resolution/__testUtils__/identityProvider';
 
 /** The token of the external service `ci`. */
 export const CI_TOKEN = 'static-token-of-the-service';

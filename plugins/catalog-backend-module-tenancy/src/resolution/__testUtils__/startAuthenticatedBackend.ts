@@ -12,8 +12,8 @@ import {
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Knex } from 'knex';
 import { tenantTokenHandler } from '../tenantTokenHandler';
+import { IdentityProvider } from './identityProvider';
 import { startTenantBackend, type TenantBackend } from './startTenantBackend';
-import { keyPublisher } from './userTokens';
 
 /**
  * Starts a backend whose catalog answers with the tenant and the caller of the
@@ -52,7 +52,7 @@ export function startAuthenticatedBackend(options: {
         deps: {},
         factory: () => directory,
       }),
-      keyPublisher,
+      new IdentityProvider({}).plugin,
       tenantTokenHandler,
     ],
   });

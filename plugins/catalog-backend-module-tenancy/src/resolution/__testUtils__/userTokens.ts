@@ -1,8 +1,3 @@
-import {
-  coreServices,
-  createBackendPlugin,
-} from '@backstage/backend-plugin-api';
-import { Router } from 'express';
 import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import { seconds, sign } from './tokens';
 
@@ -17,25 +12,6 @@ export const publicJwk = {
   use: 'sig',
   kid: KEY_ID,
 };
-
-/** Publishes the key of {@link userToken}, as the auth plugin of a backend does. */
-export const keyPublisher = createBackendPlugin({
-  pluginId: 'auth',
-  register(env) {
-    env.registerInit({
-      deps: { httpRouter: coreServices.httpRouter },
-      async init({ httpRouter }) {
-        const path = '/.well-known/jwks.json';
-        httpRouter.addAuthPolicy({ path, allow: 'unauthenticated' });
-        httpRouter.use(
-          Router().get(path, (_req, res) => {
-            res.json({ keys: [publicJwk] });
-          }),
-        );
-      },
-    });
-  },
-});
 
 /** A token of Backstage's own, for a user. */
 export function userToken(userEntityRef: string, claims: object = {}): string {

@@ -4,7 +4,7 @@ import {
 } from '@backstage/backend-plugin-api';
 import { Router } from 'express';
 import jwt from 'jsonwebtoken';
-import { publicJwk } from '../../resolution/__testUtils__/userTokens';
+import { publicJwk } from './userTokens';
 
 /**
  * Stands in for the plugin `auth`: it publishes the key of user tokens, and says which
