@@ -36,7 +36,7 @@ const USUAL = [
  * (a lock "on tuple"), and PostgreSQL says nothing of where. Had a trigger of ours come
  * to that row, its function would be named there.
  */
-export function isOfItsOwn(
+function isOfItsOwn(
   { code = '', schema, where = '', detail = '' }: FailedStatement,
   sql: string,
 ): boolean {
@@ -56,7 +56,7 @@ export function isOfItsOwn(
 }
 
 /** An error of PostgreSQL, as `pg` throws it. */
-export type FailedStatement = Error & {
+type FailedStatement = Error & {
   code?: string;
   schema?: string;
   where?: string;

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Entity } from '@backstage/catalog-model';
 import { Random, waitUntil } from '@internal/postgres/testUtils';
 import { FileSource } from './FileSource';
-import { ImportSource } from './ImportSource';
 import { type LiveCatalog, PATIENCE_MS } from './LiveCatalog';
 import { ProviderSource } from './ProviderSource';
 import type { LiveSizes } from './sizes';
@@ -26,7 +25,6 @@ export class LiveSources {
       new ProviderSource(catalog, random(), 'whole', sizes.provided),
       new ProviderSource(catalog, random(), 'parts', sizes.provided),
       new FileSource(catalog, random(), catalog.folder, sizes.files),
-      new ImportSource(catalog, random()),
     ];
   }
 

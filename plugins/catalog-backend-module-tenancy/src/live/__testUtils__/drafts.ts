@@ -54,11 +54,6 @@ export function spoil(random: Random, { entity, ref }: Draft): Draft {
   };
 }
 
-/** An entity that adoption can never carry over. */
-export function foreign(random: Random, name: string): Draft {
-  return { ...draft(random, name), convertible: false };
-}
-
 function versionOf(random: Random, kind: string, name: string): Draft {
   versions += 1;
   const version = versions;
