@@ -1,50 +1,18 @@
-import {
-  mockCredentials,
-  mockErrorHandler,
-  mockServices,
-} from '@backstage/backend-test-utils';
 import { stringifyEntityRef } from '@backstage/catalog-model';
 import { component } from '@internal/catalog-testing/entities';
-import { assignTenant } from 'backstage-plugin-catalog-tenancy-node';
-import express from 'express';
 import request from 'supertest';
 import { memoryStore } from '../__testUtils__/memoryStore';
-import { createRouter } from './createRouter';
-import { createOperations } from './operations';
+import { routesOf } from '../__testUtils__/routesOf';
 import { PART_SIZE } from './readInParts';
 
 const PATH = '/entities/by-query';
-const TENANT = { tenantId: 'id of acme', tenantSlug: 'acme' };
 
 describe('long pages', () => {
   const entities = Array.from({ length: 2 * PART_SIZE + 500 }, (_, index) =>
     component(String(index).padStart(6, '0')),
   );
   const store = memoryStore(entities);
-  const app = express()
-    .use((req, _res, next) => {
-      assignTenant(req, TENANT);
-      next();
-    })
-    .use(
-      createRouter(
-        createOperations({
-          adoption: { isComplete: true },
-          auditor: mockServices.auditor.mock({
-            createEvent: async () => ({
-              success: async () => {},
-              fail: async () => {},
-            }),
-          }),
-          httpAuth: mockServices.httpAuth({
-            defaultCredentials: mockCredentials.user(),
-          }),
-          authorize: () => store,
-          gate: { stillAdmits: async () => true },
-        }),
-      ),
-    )
-    .use(mockErrorHandler());
+  const app = routesOf(store);
 
   beforeEach(() => store.readPage.mockClear());
 

@@ -1,23 +1,12 @@
-import {
-  mockCredentials,
-  mockErrorHandler,
-  mockServices,
-} from '@backstage/backend-test-utils';
 import { withDeadline } from '@internal/postgres/testUtils';
-import {
-  assignTenant,
-  type FacetsQuery,
-} from 'backstage-plugin-catalog-tenancy-node';
+import type { FacetsQuery } from 'backstage-plugin-catalog-tenancy-node';
 import express, { type Response } from 'express';
 import { once } from 'node:events';
 import { get, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import request from 'supertest';
 import { memoryStore } from '../__testUtils__/memoryStore';
-import { createRouter } from './createRouter';
-import { createOperations } from './operations';
-
-const TENANT = { tenantId: 'id of acme', tenantSlug: 'acme' };
+import { routesOf } from '../__testUtils__/routesOf';
 
 describe('facets', () => {
   let valuesOfKey: number;
@@ -31,30 +20,11 @@ describe('facets', () => {
   });
 
   const app = express()
-    .use((req, res: Response, next) => {
+    .use((_req, res: Response, next) => {
       closed.push(once(res, 'close'));
-      assignTenant(req, TENANT);
       next();
     })
-    .use(
-      createRouter(
-        createOperations({
-          adoption: { isComplete: true },
-          auditor: mockServices.auditor.mock({
-            createEvent: async () => ({
-              success: async () => {},
-              fail: async () => {},
-            }),
-          }),
-          httpAuth: mockServices.httpAuth({
-            defaultCredentials: mockCredentials.user(),
-          }),
-          authorize: () => ({ ...memoryStore([]), countFacets }),
-          gate: { stillAdmits: async () => true },
-        }),
-      ),
-    )
-    .use(mockErrorHandler());
+    .use(routesOf({ ...memoryStore([]), countFacets }));
 
   beforeEach(() => {
     countFacets.mockClear();

@@ -1,43 +1,13 @@
-import {
-  mockCredentials,
-  mockErrorHandler,
-  mockServices,
-} from '@backstage/backend-test-utils';
-import { assignTenant } from 'backstage-plugin-catalog-tenancy-node';
-import express from 'express';
 import request from 'supertest';
 import { component } from '@internal/catalog-testing/entities';
 import { memoryStore } from '../__testUtils__/memoryStore';
-import { createRouter } from './createRouter';
-import { createOperations } from './operations';
+import { routesOf } from '../__testUtils__/routesOf';
 import { workSlices } from './workSlices';
 
 describe('operations', () => {
   const event = { success: jest.fn(), fail: jest.fn() };
-  const auditor = mockServices.auditor.mock({
-    createEvent: jest.fn(async () => event),
-  });
-  const store = memoryStore([component('a')]);
-
-  const app = express()
-    .use((req, _res, next) => {
-      assignTenant(req, { tenantId: 'id of acme', tenantSlug: 'acme' });
-      next();
-    })
-    .use(
-      createRouter(
-        createOperations({
-          adoption: { isComplete: true },
-          auditor,
-          httpAuth: mockServices.httpAuth({
-            defaultCredentials: mockCredentials.user(),
-          }),
-          authorize: () => store,
-          gate: { stillAdmits: async () => true },
-        }),
-      ),
-    )
-    .use(mockErrorHandler());
+  const createEvent = jest.fn(async () => event);
+  const app = routesOf(memoryStore([component('a')]), createEvent);
 
   beforeEach(() => {
     jest.clearAllMocks();
@@ -108,7 +78,7 @@ describe('operations', () => {
   ])('tells the audit log of %#', async (sent, asked, told) => {
     const answer = await sent;
     expect(answer.status).toBe(200);
-    expect(auditor.createEvent).toHaveBeenCalledWith({
+    expect(createEvent).toHaveBeenCalledWith({
       eventId: /facets/.test(answer.request.url)
         ? 'entity-facets'
         : 'entity-fetch',
