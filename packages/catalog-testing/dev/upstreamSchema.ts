@@ -5,6 +5,7 @@
 import { resolvePackagePath } from '@backstage/backend-plugin-api';
 import { Postgres } from '@internal/postgres';
 import createKnex, { type Knex } from 'knex';
+import { databaseSnapshot } from '../src/databaseSnapshot';
 
 /** Each in a database of its own, as Backstage has it. */
 const MIGRATIONS = {
@@ -13,47 +14,15 @@ const MIGRATIONS = {
   scheduler: ['@backstage/backend-defaults', 'migrations/scheduler'],
 } as const;
 
-const IN_PUBLIC = `relnamespace = 'public'::regnamespace`;
-
-const QUERIES = [
-  `select 'migration ' || name from knex_migrations`,
-  `select format('%s %s', case relkind when 'r' then 'table' when 'v' then 'view' when 'm' then 'materialized view'
-                 when 'S' then 'sequence' when 'p' then 'partitioned table' else relkind::text end, relname)
-          || case when relkind in ('v', 'm') then ': ' || pg_get_viewdef(oid) else '' end
-          || coalesce(' with ' || reloptions::text, '')
-     from pg_class where ${IN_PUBLIC} and relkind not in ('i', 'I', 'c')`,
-  `select format('column %s.%s: %s', relname, attname, format_type(atttypid, atttypmod))
-          || case when attnotnull then ' not null' else '' end
-          || coalesce(' default ' || pg_get_expr(adbin, adrelid), '')
-     from pg_attribute join pg_class c on c.oid = attrelid
-     left join pg_attrdef on adrelid = attrelid and adnum = attnum
-    where ${IN_PUBLIC} and relkind in ('r', 'p') and attnum > 0 and not attisdropped`,
-  `select format('index %s: %s', relname, pg_get_indexdef(indexrelid))
-     from pg_index join pg_class on oid = indexrelid where ${IN_PUBLIC}`,
-  `select format('constraint %s on %s: %s', conname, relname, pg_get_constraintdef(k.oid))
-     from pg_constraint k join pg_class c on c.oid = conrelid where ${IN_PUBLIC}`,
-  `select format('trigger %s on %s: %s', tgname, relname, pg_get_triggerdef(t.oid))
-     from pg_trigger t join pg_class c on c.oid = tgrelid where ${IN_PUBLIC} and not tgisinternal`,
-  `select format('function %s: %s', p.oid::regprocedure, pg_get_functiondef(p.oid))
-     from pg_proc p where pronamespace = 'public'::regnamespace and prokind <> 'a'`,
-  `select format('statistics %s: %s', stxname, pg_get_statisticsobjdef(oid))
-     from pg_statistic_ext where stxnamespace = 'public'::regnamespace`,
-  `select format('type %s', typname) from pg_type
-    where typnamespace = 'public'::regnamespace and typtype in ('e', 'd', 'r')`,
-  `select format('policy %s on %s', polname, relname)
-     from pg_policy join pg_class c on c.oid = polrelid where ${IN_PUBLIC}`,
-  `select format('rule %s on %s: %s', rulename, tablename, definition)
-     from pg_rules where schemaname = 'public'`,
-  `select format('extension %s', extname) from pg_extension where extname <> 'plpgsql'`,
-];
-
 async function describe(knex: Knex): Promise<string[]> {
-  const found: string[] = [];
-  for (const query of QUERIES) {
-    const { rows } = await knex.raw(`select line from (${query}) q(line)`);
-    found.push(...rows.map(({ line }: { line: string }) => line));
-  }
-  return found.sort();
+  const query = async (text: string) => (await knex.raw(text)).rows;
+  const migrations: { name: string }[] = await query(
+    'select name from knex_migrations order by 1',
+  );
+  return [
+    ...migrations.map(({ name }) => `migration ${name}`),
+    ...(await databaseSnapshot({ query })),
+  ];
 }
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
+import { databaseSnapshot } from '@internal/catalog-testing/databaseSnapshot';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import { databaseSnapshot } from './__testUtils__/databaseSnapshot';
 import { Journey } from './__testUtils__/Journey';
 import { sizesFromEnvironment } from './__testUtils__/sizes';
 

@@ -1,7 +1,7 @@
+import { databaseSnapshot } from '@internal/catalog-testing/databaseSnapshot';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { adopt } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
-import { databaseSnapshot } from './__testUtils__/databaseSnapshot';
 import { LiveDatabase } from './__testUtils__/LiveDatabase';
 import { runCommand } from './__testUtils__/migrations';
 import { differences, faults } from './__testUtils__/sides';

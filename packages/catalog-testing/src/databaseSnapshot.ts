@@ -1,5 +1,3 @@
-import type { LiveDatabase } from './LiveDatabase';
-
 const THEIRS = `not in ('pg_catalog', 'information_schema', 'pg_toast')`;
 
 // A right that was granted and revoked leaves the usual ones, written out.
@@ -13,7 +11,7 @@ const QUERIES = [
   `select format('relation %s of %s: %s %s %s %s %s %s %s %s', c.oid::regclass,
                  pg_get_userbyid(relowner), relkind, ${PRIVILEGES}, relrowsecurity,
                  relforcerowsecurity, relreplident, relispartition, reloptions,
-                 case when relkind = 'v' then pg_get_viewdef(c.oid) end)
+                 case when relkind in ('v', 'm') then pg_get_viewdef(c.oid) end)
      from pg_class c where relnamespace::regnamespace::text ${THEIRS}
       and relnamespace::regnamespace::text !~ '^pg_'`,
   `select format('column %s.%s: %s %s %s %s', attrelid::regclass, attname,
@@ -39,8 +37,12 @@ const QUERIES = [
       and not exists (select from pg_depend d where d.objid = pg_proc.oid and d.deptype = 'e')`,
   `select format('policy %s on %s.%s: %s %s %s %s', policyname, schemaname, tablename,
                  roles, cmd, qual, with_check) from pg_policies`,
+  `select format('statistics %s: %s', stxname, pg_get_statisticsobjdef(oid))
+     from pg_statistic_ext where stxnamespace::regnamespace::text ${THEIRS}`,
+  `select format('rule %s on %s.%s: %s', rulename, schemaname, tablename, definition)
+     from pg_rules where schemaname ${THEIRS}`,
   `select format('type %s of %s', oid::regtype, pg_get_userbyid(typowner)) from pg_type
-    where typnamespace::regnamespace::text ${THEIRS}
+    where typtype in ('d', 'e', 'r') and typnamespace::regnamespace::text ${THEIRS}
       and typnamespace::regnamespace::text !~ '^pg_'`,
   `select format('default privileges of %s: %s', defaclrole::regrole, defaclacl)
      from pg_default_acl`,
@@ -51,15 +53,15 @@ const QUERIES = [
 ];
 
 /** Everything that is in a database but for its rows, one line each. */
-export async function databaseSnapshot(
-  database: LiveDatabase,
-): Promise<string[]> {
-  return database.use(async client => {
-    const lines: string[] = [];
-    for (const query of QUERIES) {
-      const { rows } = await client.query({ text: query, rowMode: 'array' });
-      lines.push(...rows.map(([line]) => String(line)));
-    }
-    return lines.sort();
-  });
+export async function databaseSnapshot(database: {
+  query<Row extends object>(text: string): Promise<Row[]>;
+}): Promise<string[]> {
+  const lines: string[] = [];
+  for (const query of QUERIES) {
+    const rows = await database.query<{ line: string }>(
+      `select line from (${query}) found (line)`,
+    );
+    lines.push(...rows.map(({ line }) => line));
+  }
+  return lines.sort();
 }
