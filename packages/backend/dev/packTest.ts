@@ -325,7 +325,7 @@ async function takeThrough(portal: string): Promise<void> {
   appIsBuilt.catch(() => {});
   const token = randomUUID();
   const documents = join(portal, 'documents');
-  const sources = await SourceServer.start();
+  const sources = await new SourceServer().listen();
   try {
     await withServer(async postgres => {
       const database = databaseEnvironment(postgres);

@@ -57,7 +57,7 @@ export class Portal {
     });
     const clone = await Clone.create();
     const postgres = await startEmbeddedDatabase(clone.folder);
-    const sources = await SourceServer.start();
+    const sources = await new SourceServer().listen();
     const clusters = await new ClusterServer(
       path => `pod-of${path.replace('/', '-')}`,
     ).listen();

@@ -1,24 +1,13 @@
-import { once } from 'events';
-import { createServer, Server } from 'http';
-import { AddressInfo } from 'net';
+import { TestServer } from '@internal/catalog-testing/TestServer';
 
 /** Serves what the catalogs of tenants read, on this machine. */
-export class SourceServer {
+export class SourceServer extends TestServer {
   /** The text of each path. */
-  readonly files = new Map<string, string>();
+  readonly #files = new Map<string, string>();
 
-  readonly #server: Server;
-
-  static async start(): Promise<SourceServer> {
-    const started = new SourceServer();
-    started.#server.listen(0, 'localhost');
-    await once(started.#server, 'listening');
-    return started;
-  }
-
-  private constructor() {
-    this.#server = createServer((request, response) => {
-      const text = this.files.get(request.url ?? '');
+  constructor() {
+    super((request, response) => {
+      const text = this.#files.get(request.url ?? '');
       response.writeHead(text === undefined ? 404 : 200, {
         'content-type': 'application/yaml',
       });
@@ -26,15 +15,10 @@ export class SourceServer {
     });
   }
 
-  /** The host and port, as `backend.reading.allow` names it. */
-  get host(): string {
-    return `localhost:${(this.#server.address() as AddressInfo).port}`;
-  }
-
   /** Serves a text, and says where. */
   serve(path: string, text: string): string {
-    this.files.set(path, text);
-    return `http://${this.host}${path}`;
+    this.#files.set(path, text);
+    return `${this.url}${path}`;
   }
 
   /** The same for a component of this name. */
@@ -58,11 +42,5 @@ export class SourceServer {
       JSON.stringify({ apiVersion: 'backstage.io/v1alpha1', ...entity }),
     );
     return this.serve(path, documents.join('\n---\n'));
-  }
-
-  async stop(): Promise<void> {
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await once(this.#server, 'close');
   }
 }
