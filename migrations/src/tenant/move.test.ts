@@ -4,7 +4,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClientConfig } from 'pg';
-import { runInProcess, urlOf } from '../cli/__testUtils__/runCli';
+import {
+  runInProcess,
+  startCli,
+  urlEnvironment,
+  urlOf,
+} from '../cli/__testUtils__/runCli';
 import { OTHER, TEAM } from '../partitions/__testUtils__/tenants';
 import { type Reporter, silentReporter } from '../Reporter';
 import type { Clones } from '../resumption/__testUtils__/Clones';
@@ -414,6 +419,37 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     });
     expect((await contents(to)).rows.join()).toContain('"Changed"');
     expect(await isActive(from)).toBe(false);
+  });
+
+  it('lets the tenant be written to at once where it is stopped during the last copy', async () => {
+    const from = await clones.clone(full);
+    // With the tables of its engine, which take the packages of a portal.
+    const to = await clones.clone(full);
+    await query(to, `update tenancy.tenants set deleted_at = now()`);
+    await withClient({ ...connection, database: from }, async client => {
+      await client.query(
+        `begin; update plugins.mockups set owner = owner where tenant_id = '${OTHER}'`,
+      );
+      const command = startCli(['tenant', 'move', 'my-team'], {
+        env: {
+          ...urlEnvironment({ ...connection, database: from }),
+          MIGRATION_TO_URL: urlOf({ ...connection, database: to }),
+        },
+      });
+      await command.said('Waiting for a lock: Refuse changes: mockups');
+      expect(meanwhile(from, LATE_CHANGES[0])).toBe(REFUSED);
+      command.signal('SIGINT');
+      await expect(command.result).resolves.toMatchObject({ exitCode: 130 });
+    });
+    expect(LATE_CHANGES.map(sql => meanwhile(from, sql))).toEqual(
+      LATE_CHANGES.map(() => ''),
+    );
+    await expect(
+      query(
+        from,
+        `select deleted_at, read_only_until from tenancy.tenants where tenant_id = '${TEAM}'`,
+      ),
+    ).resolves.toEqual([{ deleted_at: null, read_only_until: null }]);
   });
 
   it.each([

@@ -1,11 +1,12 @@
 import type { DatabaseError } from 'pg';
-import type { Executor } from '../engine/Executor';
+import { type Executor, executorOf } from '../engine/Executor';
 import type { StepContext } from '../engine/Step';
 import { RefusedError } from '../errors';
 import { notifyRegistryStatement } from '../registryChannel';
 import { refuseSharedId } from '../rollback/tenantSchemas';
 import { DEFAULT_TENANT_ID, RETIRED_TABLE } from '../schema/tables';
 import type { MigrationSession } from '../session/MigrationSession';
+import { actAsOwner } from '../session/ownerRole';
 import { escapeLiteral } from '../sql';
 import { copyDifference } from './copyDifference';
 import { migrationsOf } from './export';
@@ -90,17 +91,14 @@ class Move {
       tookMs = await this.#copyAll();
     }
     const began = performance.now();
-    await this.#setReadOnly(true);
+    await this.#setReadOnly(executor, true);
     try {
       reporter.info('Copying what is left. The tenant is read-only');
       await this.#refuse();
       await this.#copyAt(this.#readers, () => this.#copyParts());
       await this.#close();
     } catch (error) {
-      await this.#setReadOnly(false).catch(() => undefined);
-      for (const reader of this.#readers) {
-        await allowWrites(reader, this.target.tenantId).catch(() => undefined);
-      }
+      await this.#giveUp().catch(() => undefined);
       throw error;
     }
     await this.#copyAt([executor], () => this.#copyRegistry([TRAIL]));
@@ -211,9 +209,30 @@ class Move {
     });
   }
 
+  /** Lets the tenant be written to again, in new sessions: a signal closes those of the command. */
+  async #giveUp(): Promise<void> {
+    const { context, places } = this.from;
+    const { openSession, reporter, settings } = context;
+    for (const [index, { connection, executor: former }] of places.entries()) {
+      // A login may have a limit of connections.
+      await former.session.close();
+      const session = await openSession(connection);
+      const executor = executorOf(session, settings, reporter);
+      try {
+        await allowWrites(executor, this.target.tenantId);
+        if (index === 0) {
+          await actAsOwner(session, settings.schema);
+          await this.#setReadOnly(executor, false);
+        }
+      } finally {
+        await session.close();
+      }
+    }
+  }
+
   /** Gates refuse changes of the tenant from then on, and its engine pauses. */
-  async #setReadOnly(isReadOnly: boolean): Promise<void> {
-    const { executor, settings } = this.from.context;
+  async #setReadOnly(executor: Executor, isReadOnly: boolean): Promise<void> {
+    const { settings } = this.from.context;
     const { tenantId, slug } = this.target;
     const until = isReadOnly ? `now() + interval '${REFUSED_FOR}'` : 'null';
     await executor.transaction({
