@@ -193,12 +193,12 @@ class Comparison {
     scope?: Scope,
   ): Promise<Summed[]> {
     return read<Summed>(
-      `select bucket, sum(('x' || left(md5, 16))::bit(64)::bigint)::text as sum,
+      `select bucket, sum(('x' || encode(substr(hash, 1, 8), 'hex'))::bit(64)::bigint)::text as sum,
               count(*) as rows
          -- The offset has it computed once for each row.
          from (select ${bucketOf(
            key,
-         )} as bucket, md5(convert_to(to_jsonb(r)::text, 'UTF8')) as md5
+         )} as bucket, sha256(convert_to(to_jsonb(r)::text, 'UTF8')) as hash
                  from ${rowsOf(
                    section,
                    this.tenantId,

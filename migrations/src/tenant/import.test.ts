@@ -40,6 +40,7 @@ import {
   pauseForLock,
   purgeTeam,
   tableMaker,
+  WITHOUT_MD5,
 } from './__testUtils__/tenantClones';
 import { exportAll } from './exportAll';
 import { giveUpImport, importTenant } from './import';
@@ -288,6 +289,12 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       expect(exitCode).toBe(3);
     },
   );
+
+  it('work where PostgreSQL has no MD5, as in FIPS mode', async () => {
+    const name = await clones.clone(template);
+    await query(name, WITHOUT_MD5);
+    await expect(importFrom(name, file, 'copy')).resolves.toBeDefined();
+  });
 
   it.each([
     ['a slug that is taken', undefined, async () => file, 'is taken'],

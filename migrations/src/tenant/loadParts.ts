@@ -28,7 +28,7 @@ export const BATCH = 500;
 
 /** A checksum of the rows of a query that has them as `row`, in any order, as SQL. */
 const ROW_SUM = `coalesce(sum(
-  ('x' || left(md5(convert_to(row, 'UTF8')), 16))::bit(64)::bigint), 0)::text`;
+  ('x' || encode(substr(sha256(convert_to(row, 'UTF8')), 1, 8), 'hex'))::bit(64)::bigint), 0)::text`;
 
 /** A part of a file, and where its rows go. */
 export interface PartPlace {

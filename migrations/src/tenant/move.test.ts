@@ -20,6 +20,7 @@ import {
   openTenantClones,
   purgeTeam,
   tableMaker,
+  WITHOUT_MD5,
 } from './__testUtils__/tenantClones';
 import { importTenant } from './import';
 import { moveToDeployment } from './move';
@@ -419,6 +420,14 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
     });
     expect((await contents(to)).rows.join()).toContain('"Changed"');
     expect(await isActive(from)).toBe(false);
+  });
+
+  it('works where PostgreSQL has no MD5, as in FIPS mode', async () => {
+    const { from, to } = await pair();
+    for (const database of [from, to]) {
+      await query(database, WITHOUT_MD5);
+    }
+    await expect(move(from, to)).resolves.toBe(true);
   });
 
   it('lets the tenant be written to at once where it is stopped during the last copy', async () => {

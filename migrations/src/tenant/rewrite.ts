@@ -47,7 +47,9 @@ export function rowExpression(
   if (tenantId !== from.id) {
     const { keys = [] } = describeShared(table);
     for (const key of keys.filter(each => columns.includes(each))) {
-      changes.push(`'${key}', md5(${id} || (row ->> '${key}'))::uuid`);
+      changes.push(
+        `'${key}', encode(substr(sha256(convert_to(${id} || (row ->> '${key}'), 'UTF8')), 1, 16), 'hex')::uuid`,
+      );
     }
   }
   if (slug !== from.slug) {

@@ -20,6 +20,11 @@ import { PLUGINS, tablesIn } from './plugins';
 /** Commands are killed between some of their statements; between all of them where it is 1. */
 export const EVERY = Number(process.env.KILL_AFTER_EVERY ?? 47);
 
+/** What a server in FIPS mode refuses to run is not there. */
+export const WITHOUT_MD5 = `
+  alter function pg_catalog.md5(text) rename to no_md5;
+  alter function pg_catalog.md5(bytea) rename to no_md5`;
+
 /** Clones of a database after phase 5 with tenants, and with what plugins keep of them. */
 export async function openTenantClones(
   databases: TestDatabases,
