@@ -360,6 +360,18 @@ describe.each(databases.eachSupportedId())(
       expect(await loot(bypass)).not.toContain(SECRET);
     });
 
+    it('finds what all roles begin with, and says what ends it', async () => {
+      const { client } = database;
+      // Sessions of others would begin with it.
+      await client.query('begin');
+      await client.query(`alter role all set app.tenant_id = '${OTHER}'`);
+      const { findings } = await examine();
+      const [, statement] = findings[0].remedy.match(/"([^"]+)"/)!;
+      await client.query(statement);
+      await expect(examine()).resolves.toMatchObject({ findings: [] });
+      await client.query('rollback');
+    });
+
     it.each(
       Object.entries(HARMLESS).filter(([, { only }]) => !only || only === id),
     )('does not mind %s', async (_, { setup }) => {

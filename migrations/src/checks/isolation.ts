@@ -385,7 +385,8 @@ export const CHECKS: Check[] = [
     name: 'sessions begin as the application, without a tenant, and with triggers',
     level: 'findings',
     sql: `select null as who, c as object, array[format('alter %s reset %s', concat_ws(' in ',
-                   case when s.setrole <> 0 then format('role %I', $2::text) end,
+                   case when s.setrole <> 0 then format('role %I', $2::text)
+                        when s.setdatabase = 0 then 'role all' end,
                    case when s.setdatabase <> 0 then format('database %I', current_database()) end),
                  split_part(c, '=', 1))] as run
             from pg_db_role_setting s cross join unnest(s.setconfig) c
