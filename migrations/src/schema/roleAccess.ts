@@ -184,13 +184,7 @@ async function leftToSuperuserStatements(
           `grant usage, create on schema ${name} to ${ADMIN_ROLE}`,
         ]
       : []),
-    ...(hidden
-      ? [
-          `grant usage on schema ${escapeIdentifier(
-            hidden.schema,
-          )} to ${ADMIN_ROLE}`,
-        ]
-      : []),
+    ...(hidden ? [usageStatement(hidden)] : []),
   ];
 }
 
@@ -245,6 +239,24 @@ export async function findHiddenExtension({
     [settings.schema],
   );
   return found;
+}
+
+/** @throws {@link RefusedError} where the extension was hidden after phase 4 */
+export async function refuseHiddenExtension(
+  context: StepContext,
+): Promise<void> {
+  const hidden = await findHiddenExtension(context);
+  if (hidden) {
+    throw new RefusedError(
+      `${ADMIN_ROLE} may not use the schema of pg_trgm, which an index needs. Let its owner run this, and run the command again:\n${script(
+        [usageStatement(hidden)],
+      )}`,
+    );
+  }
+}
+
+function usageStatement({ schema }: { schema: string }): string {
+  return `grant usage on schema ${escapeIdentifier(schema)} to ${ADMIN_ROLE}`;
 }
 
 /**

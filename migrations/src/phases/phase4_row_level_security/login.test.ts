@@ -118,8 +118,17 @@ describe.each(databases.eachSupportedId())(
             `select has_schema_privilege('portal_admin', 'extensions', 'usage') as may`,
           )
         ).rows[0].may;
-      await runPhases(database, 5, configured);
+      await runPhases(database, 4, configured);
       expect(await mayUse()).toBe(true);
+      // Somebody closes it afterwards.
+      await client.query('revoke usage on schema extensions from portal_admin');
+      const late = await database
+        .migrate(migration => migration.runPhase(5), configured)
+        .catch(error => error);
+      expect(await obey(database, late)).toEqual([
+        'grant usage on schema extensions to portal_admin;',
+      ]);
+      await runPhases(database, 5, configured);
       await database.migrate(
         migration => migration.undoFrom(privileges),
         configured,

@@ -1,4 +1,5 @@
 import type { Phase } from '../../engine/Step';
+import { refuseHiddenExtension } from '../../schema/roleAccess';
 import { isSwapped } from '../../schema/partitions';
 import { PRODUCT_MIGRATIONS } from '../../productTables/migrations';
 import { refuseShape } from '../../checks/examineShape';
@@ -17,12 +18,16 @@ import { engineAdoption } from './98_engine_adoption';
 export const phase5: Phase = {
   number: 5,
   title: 'Primary keys and partitions',
+  async check(context) {
+    if (!(await isSwapped(context.executor))) {
+      await refuseHiddenExtension(context);
+    }
+  },
   async checkTables(context) {
     // What is left to do then has nothing to do with the swap.
-    if (await isSwapped(context.executor)) {
-      return;
+    if (!(await isSwapped(context.executor))) {
+      await refuseShape(context, 'Phase 5 cannot begin');
     }
-    await refuseShape(context, 'Phase 5 cannot begin');
   },
   productMigrations: PRODUCT_MIGRATIONS,
   steps: [
