@@ -83,6 +83,17 @@ describe.each(databases.eachSupportedId())('a session on %s', id => {
     );
   });
 
+  it('waits until what it commits is on disk, which the server of these tests does not', async () => {
+    const [{ level }] = await database.migrate(
+      ({ context: { executor } }) =>
+        executor.read<{ level: string }>(
+          `select current_setting('synchronous_commit') as level`,
+        ),
+      { mode: 'read' },
+    );
+    expect(level).toBe('on');
+  });
+
   it('is ended by the server once the host of its client has vanished', async () => {
     const [limits] = await database.migrate(
       ({ context: { executor } }) =>

@@ -63,6 +63,10 @@ const OWN_TABLESPACE = `select pg_catalog.set_config('default_tablespace', '', f
  where d.datname = pg_catalog.current_database()
    and t.spcname = pg_catalog.current_setting('default_tablespace')`;
 
+// What a command reports as done survives a crash of the server. Levels above `off` stay.
+const DURABLE = `select pg_catalog.set_config('synchronous_commit', 'on', false)
+ where pg_catalog.current_setting('synchronous_commit') = 'off'`;
+
 // The server notices within a second that the client was killed, also during a statement,
 // and releases the operator's lock.
 const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
@@ -128,6 +132,7 @@ export class MigrationSession {
     return [
       sessionSettings(SETTINGS, CONDITIONAL),
       OWN_TABLESPACE,
+      DURABLE,
       KEEP_STARTING_ROLE,
       // This schema alone: a missing name must not resolve to a table of Backstage's own
       // catalog in `public`.
