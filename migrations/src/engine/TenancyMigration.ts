@@ -95,24 +95,31 @@ export class TenancyMigration {
       ? { ...given, info: (text: string) => print(asComment(text)) }
       : given;
     const sessions = new Set<MigrationSession>();
-    const openSession = (to: ClientConfig) =>
-      MigrationSession.open({
+    const openSession = async (to: ClientConfig) => {
+      const opened = await MigrationSession.open({
         connection: to,
         schema: settings.schema,
         applicationName: applicationName(command),
         sessions,
       });
+      if (mode === 'change') {
+        await refuseRules(
+          { executor: executorOf(opened, settings, reporter), settings },
+          'The command cannot change anything',
+          [writable],
+        ).catch(async error => {
+          await opened.close();
+          throw error;
+        });
+      }
+      return opened;
+    };
     const session = await openSession(connection);
     try {
       const executor = dryRun
         ? dryRunExecutor(session, settings, print)
         : executorOf(session, settings, reporter);
       if (mode === 'change') {
-        await refuseRules(
-          { executor, settings },
-          'The command cannot change anything',
-          [writable],
-        );
         await takeOperatorLock(session, settings.schema);
       }
       refuseTaken(await foreignBookkeeping(readerOf(session)));

@@ -210,6 +210,9 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
         alter schema tenant_${HEX} owner to purge_owner;
         alter schema "tenant_${HEX}_user-settings" owner to purge_owner;
         alter table plugins.mockup_settings enable row level security;
+        create schema billing;
+        create table billing.bills (tenant uuid references tenancy.tenants);
+        insert into billing.bills values ('${TEAM}');
         alter function plugins.to_trash() security definer`);
     });
     const purgeAsLogin = () =>
@@ -237,14 +240,49 @@ describe.each(databases.eachSupportedId())('purge on %s', id => {
       query(name, 'select from tenancy.retired_slugs'),
     ).resolves.toEqual([]);
 
-    const statements = stderr.match(/^ {4}.*;$/gm) ?? [];
-    await inDatabase(name, async client => {
-      for (const statement of statements) {
-        await changeRole(client, statement);
-      }
-    });
+    const obey = async (text: string) =>
+      inDatabase(name, async client => {
+        for (const statement of text.match(/^ {4}.*;$/gm) ?? []) {
+          await changeRole(client, statement);
+        }
+      });
+    await obey(stderr);
+    for (const message of [
+      'Rows of billing.bills may refer to the tenant, and the login may not read them.',
+      'Rows of yours refer to the tenant: billing.bills (1 row).',
+    ]) {
+      const refused = await purgeAsLogin();
+      expect(refused).toMatchObject({
+        exitCode: 3,
+        stderr: expect.stringContaining(message),
+      });
+      await expect(
+        query(name, 'select from tenancy.retired_slugs'),
+      ).resolves.toEqual([]);
+      await obey(refused.stderr);
+    }
     await expect(purgeAsLogin()).resolves.toMatchObject({ exitCode: 0 });
     await expect(leftOf(name, TEAM)).resolves.toEqual([]);
+  });
+
+  it('is refused before it begins while another database of the portal takes no writes', async () => {
+    const name = await clones.clone(template);
+    const other = await clones.clone(template);
+    await query(
+      other,
+      `alter database ${other} set default_transaction_read_only = on`,
+    );
+    const { exitCode, stderr } = await run(
+      name,
+      ...['my-team', '--yes', '--database', other],
+    );
+    expect(stderr).toContain(
+      `alter database ${other} reset default_transaction_read_only;`,
+    );
+    expect(exitCode).toBe(3);
+    await expect(
+      query(name, 'select from tenancy.retired_slugs'),
+    ).resolves.toEqual([]);
   });
 
   it('is refused before it begins while a view depends on what it drops', async () => {

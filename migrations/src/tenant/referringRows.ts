@@ -1,45 +1,69 @@
 import { RefusedError } from '../errors';
-import { formatThings } from '../text';
+import { enumerate, formatThings } from '../text';
 import type { Place } from './places';
 import type { FoundSection } from './sections';
 
-// Foreign keys of other tables that keep rows of these from being deleted, and which of the rows
-// there refer to the tenant: `r` and `t`. A key with tenant_id says so by itself, which takes no
-// right to our rows.
+// Foreign keys of other tables that keep rows of these from being deleted, which of the rows there
+// refer to the tenant, `r` and `t`, and what the login lacks to read them. A key with tenant_id says
+// so by itself, which takes no right to our rows.
 const KEYS = `
   with ours as (
     select c.oid from unnest($1::text[], $2::text[]) t (nspname, relname)
       join pg_namespace n using (nspname)
-      join pg_class c on c.relnamespace = n.oid and c.relname = t.relname)
-  select k.conrelid::regclass::text as table, case when bool_or(t.attname = 'tenant_id')
+      join pg_class c on c.relnamespace = n.oid and c.relname = t.relname
+  ), keys as (
+    select *, (pg_identify_object('pg_class'::regclass, conrelid, 0)).identity as referring,
+           (pg_identify_object('pg_class'::regclass, confrelid, 0)).identity as referred
+      from pg_constraint
+     where contype = 'f' and conparentid = 0 and confdeltype in ('a', 'r')
+       and confrelid in (select oid from ours) and conrelid not in (select oid from ours)
+  )
+  select k.referring as table, case when bool_or(t.attname = 'tenant_id')
            then string_agg(format('r.%I = %L', r.attname, $3::text), '') filter (where t.attname = 'tenant_id')
-           else format('exists (select from %s t where t.tenant_id = %L and %s)', k.confrelid::regclass, $3::text,
-                       string_agg(format('r.%I = t.%I', r.attname, t.attname), ' and ')) end as where
-    from pg_constraint k cross join unnest(k.conkey, k.confkey) each (referring, referred)
-    join pg_attribute r on r.attrelid = k.conrelid and r.attnum = each.referring
-    join pg_attribute t on t.attrelid = k.confrelid and t.attnum = each.referred
-   where k.contype = 'f' and k.conparentid = 0 and k.confdeltype in ('a', 'r')
-     and k.confrelid in (select oid from ours) and k.conrelid not in (select oid from ours)
-     and has_schema_privilege(k.connamespace, 'usage') and has_table_privilege(k.conrelid, 'select')
-   group by k.oid order by 1`;
+           else format('exists (select from %s t where t.tenant_id = %L and %s)', k.referred, $3::text,
+                       string_agg(format('r.%I = t.%I', r.attname, t.attname), ' and ')) end as where,
+         array_remove(array[
+           case when not has_schema_privilege(k.connamespace, 'usage')
+                then format('grant usage on schema %s to %I', k.connamespace::regnamespace, current_user) end,
+           case when not has_table_privilege(k.conrelid, 'select')
+                then format('grant select on %s to %I', k.referring, current_user) end], null) as grants
+    from keys k cross join unnest(k.conkey, k.confkey) each (column_of, column_to)
+    join pg_attribute r on r.attrelid = k.conrelid and r.attnum = each.column_of
+    join pg_attribute t on t.attrelid = k.confrelid and t.attnum = each.column_to
+   group by k.oid, k.connamespace, k.conrelid, k.referring, k.referred order by 1`;
 
 /**
- * Refuses rows of others that keep rows of the tenant from being deleted, as far as the login may
- * read them.
+ * Refuses rows of others that keep rows of the tenant from being deleted.
  *
  * @param tables - of which the tenant's rows go
- * @throws {@link RefusedError} with the statements that delete them
+ * @throws {@link RefusedError} with the statements that delete them, or let the login look for them
  */
 export async function refuseReferringRows(
   { executor }: Pick<Place, 'executor'>,
   tables: Pick<FoundSection, 'schema' | 'table'>[],
   tenantId: string,
 ): Promise<void> {
-  const keys = await executor.read<{ table: string; where: string }>(KEYS, [
+  const keys = await executor.read<{
+    table: string;
+    where: string;
+    grants: string[];
+  }>(KEYS, [
     tables.map(({ schema }) => schema),
     tables.map(({ table }) => table),
     tenantId,
   ]);
+  const hidden = keys.filter(({ grants }) => grants.length > 0);
+  if (hidden.length > 0) {
+    throw new RefusedError(
+      `Rows of ${enumerate([
+        ...new Set(hidden.map(({ table }) => table)),
+      ])} may refer to the tenant, and the login may not read them. Connect as a superuser, or let one run this:${[
+        ...new Set(hidden.flatMap(({ grants }) => grants)),
+      ]
+        .map(each => `\n    ${each};`)
+        .join('')}`,
+    );
+  }
   const names: string[] = [];
   const statements: string[] = [];
   for (const { table, where } of keys) {
