@@ -11,7 +11,12 @@ export interface Failure {
 /** Where PostgreSQL gives no hint. */
 const ADVICE: Record<string, string | undefined> = {
   23503: 'Delete the rows that refer to it, and run the same command again.',
+  // Also of a query on a standby that stands in the way of the replay.
+  40001:
+    'Run the same command again. On a standby, turn hot_standby_feedback on before, or raise max_standby_streaming_delay.',
   42501: 'Connect as the owner of what it names, or as a superuser.',
+  53400:
+    'Let a superuser raise that limit for the login, such as by "alter role … set temp_file_limit = …", and run the same command again.',
 };
 
 /** Explains an error, without SQL and without a stack. */
