@@ -17,6 +17,8 @@ import {
   type Tenancy,
   type TenancyPool,
   tenancyServiceRef,
+  type TenantEngines,
+  tenantEnginesServiceRef,
   TenantLimits,
   tenantOwnershipServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -94,6 +96,38 @@ export async function startTenantsBackend(options: {
     stop: () => server.stop(),
   };
 }
+
+/** Engines that run, in place of those of a backend. */
+export const engines = (more: Partial<TenantEngines> = {}) =>
+  createServiceFactory({
+    service: tenantEnginesServiceRef,
+    deps: {},
+    factory: (): TenantEngines => ({
+      isAvailable: true,
+      handler: (_req, _res, next) => next(),
+      applyMutation: async () => {},
+      served: async () => {},
+      validateConfig: async () => {},
+      isConfiguredByOperator: () => false,
+      statusOf: () => ({ state: 'running' }),
+      report: async () => ({ state: 'running', faults: 0 }),
+      reports: async () => new Map(),
+      countSourceErrors: async () => new Map(),
+      ...more,
+    }),
+  });
+
+/** An auditor that tells what begins and how it ends, without the request. */
+export const tellingAuditor = (tell: (event: object | undefined) => void) =>
+  mockServices.auditor.mock({
+    createEvent: async ({ request: _, ...event }) => {
+      tell(event);
+      return {
+        success: async details => tell(details),
+        fail: async details => tell(details),
+      };
+    },
+  }).factory;
 
 /** Answers questions to a policy that allows everything. */
 export const allowAll = async (

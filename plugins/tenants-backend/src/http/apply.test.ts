@@ -1,26 +1,19 @@
-import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { applyTenants } from 'backstage-catalog-tenancy-cli';
-import { tenantEnginesServiceRef } from 'backstage-plugin-catalog-tenancy-node';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
   CI,
+  engines,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
 
 const databases = createTestDatabases({ versions: 'newest' });
-
-const ENGINES = {
-  isAvailable: true,
-  isConfiguredByOperator: () => false,
-  validateConfig: async () => undefined,
-};
 
 const FILE = `
 tenants:
@@ -54,13 +47,7 @@ describe.each(databases.eachSupportedId())('tenant apply on %s', id => {
     database = await TenancyDatabase.create(databases, id);
     backend = await startTenantsBackend({
       pool: database.createPool(),
-      features: [
-        createServiceFactory({
-          service: tenantEnginesServiceRef,
-          deps: {},
-          factory: () => ENGINES as never,
-        }),
-      ],
+      features: [engines()],
     });
   });
   afterAll(async () => {

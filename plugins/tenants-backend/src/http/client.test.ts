@@ -1,13 +1,9 @@
-import { createServiceFactory } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
-import {
-  type TenantEngines,
-  tenantEnginesServiceRef,
-} from 'backstage-plugin-catalog-tenancy-node';
 import type { TenantsApi } from 'backstage-plugin-tenants-common';
 import {
   ADMIN,
+  engines,
   startTenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
@@ -28,25 +24,10 @@ describe.each(databases.eachSupportedId().slice(-1))(
         pool: database.createPool(),
         config: { tenancy: { enabled: true, admins: [ADMIN] } },
         features: [
-          createServiceFactory({
-            service: tenantEnginesServiceRef,
-            deps: {},
-            factory: (): TenantEngines => ({
-              isAvailable: true,
-              handler: (_req, _res, next) => next(),
-              applyMutation: async () => {},
-              served: async () => {},
-              validateConfig: async () => {},
-              isConfiguredByOperator: () => false,
-              statusOf: () => ({ state: 'running' }),
-              report: async () => ({ state: 'running', faults: 0 }),
-              reports: async ids =>
-                new Map(
-                  ids.map(each => [each, { state: 'running', faults: 0 }]),
-                ),
-              countSourceErrors: async ids =>
-                new Map(ids.map(each => [each, 2])),
-            }),
+          engines({
+            reports: async ids =>
+              new Map(ids.map(each => [each, { state: 'running', faults: 0 }])),
+            countSourceErrors: async ids => new Map(ids.map(each => [each, 2])),
           }),
         ],
       }));

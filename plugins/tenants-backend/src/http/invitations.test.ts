@@ -20,6 +20,7 @@ import {
   ALICE,
   CI,
   startTenantsBackend,
+  tellingAuditor,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
@@ -77,15 +78,7 @@ describe.each(databases.eachSupportedId())('invitations on %s', id => {
           }),
         }),
         mockServices.logger.mock({ warn: warned }).factory,
-        mockServices.auditor.mock({
-          createEvent: async ({ request: _, ...event }) => {
-            audited(event);
-            return {
-              success: async details => audited(details),
-              fail: async details => audited(details),
-            };
-          },
-        }).factory,
+        tellingAuditor(audited),
         createBackendModule({
           pluginId: 'tenants',
           moduleId: 'mail',

@@ -9,8 +9,6 @@ import { createTestDatabases } from '@internal/postgres/testUtils';
 import {
   assignTenant,
   tenantDirectoryServiceRef,
-  type TenantEngines,
-  tenantEnginesServiceRef,
   tenantGateServiceRef,
   tenantGatesServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -18,6 +16,7 @@ import type { Caller } from '@internal/catalog-testing/caller';
 import {
   ADMIN,
   allowAll,
+  engines,
   startTenantsBackend,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
@@ -52,23 +51,6 @@ const gate = createServiceFactory({
   },
 });
 
-const engines = createServiceFactory({
-  service: tenantEnginesServiceRef,
-  deps: {},
-  factory: (): TenantEngines => ({
-    isAvailable: true,
-    handler: (_req, _res, next) => next(),
-    applyMutation: async () => {},
-    served: async () => {},
-    validateConfig: async () => {},
-    isConfiguredByOperator: () => false,
-    statusOf: () => ({ state: 'running' }),
-    report: async () => ({ state: 'running', faults: 0 }),
-    reports: async () => new Map(),
-    countSourceErrors: async () => new Map(),
-  }),
-});
-
 const gates = createServiceFactory({
   service: tenantGatesServiceRef,
   deps: {},
@@ -94,7 +76,7 @@ describe.each(databases.eachSupportedId().slice(-1))(
         },
         features: [
           gate,
-          engines,
+          engines(),
           gates,
           mockServices.permissions.mock({ authorize }).factory,
         ],

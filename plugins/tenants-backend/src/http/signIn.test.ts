@@ -1,8 +1,8 @@
-import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import type { Caller } from '@internal/catalog-testing/caller';
 import {
   startTenantsBackend,
+  tellingAuditor,
   type TenantsBackend,
 } from '../__testUtils__/startTenantsBackend';
 import { TenancyDatabase } from '../__testUtils__/TenancyDatabase';
@@ -27,17 +27,7 @@ describe.each(databases.eachSupportedId())(
       database = await TenancyDatabase.create(databases, id);
       backend = await startTenantsBackend({
         pool: database.createPool(),
-        features: [
-          mockServices.auditor.mock({
-            createEvent: async ({ request: _, ...event }) => {
-              audited(event);
-              return {
-                success: async details => audited(details),
-                fail: async details => audited(details),
-              };
-            },
-          }).factory,
-        ],
+        features: [tellingAuditor(audited)],
       });
     });
     afterAll(() => database.close());
