@@ -59,8 +59,11 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   let file: string;
   const makeTables = tableMaker();
 
+  const run = (database: string, ...args: string[]) =>
+    runInProcess({ ...connection, database }, 'tenant', ...args);
+
   const exportTo = (database: string, slug: string, to: string) =>
-    runInProcess({ ...connection, database }, 'tenant', 'export', slug, to);
+    run(database, 'export', slug, to);
 
   beforeAll(async () => {
     ({ clones, template, connection } = await openTenantClones(databases, id));
@@ -74,6 +77,16 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   });
 
   const query = (database: string, sql: string) => clones.query(database, sql);
+
+  /** A clone in which the tenant is in use. */
+  const cloneInUse = async () => {
+    const name = await clones.clone(template);
+    await query(
+      name,
+      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
+    );
+    return name;
+  };
 
   const importFrom = async (
     database: string,
@@ -232,9 +245,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         urlOf({ ...connection, database: template }),
       ],
     ]) {
-      await expect(
-        runInProcess({ ...connection, database: name }, 'tenant', ...args),
-      ).resolves.toMatchObject({
+      await expect(run(name, ...args)).resolves.toMatchObject({
         exitCode: 3,
         stderr: expect.stringContaining(
           'other_portal.tenants in the same database has a tenant with the same id',
@@ -446,10 +457,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       message: 'The slug "new" is taken. Give another one with --slug.',
     });
     await expect(
-      runInProcess(
-        { ...connection, database: name },
-        ...['tenant', 'import', file, '--slug', 'new', '--give-up'],
-      ),
+      run(name, 'import', file, '--slug', 'new', '--give-up'),
     ).resolves.toMatchObject({
       exitCode: 0,
       stdout: 'Nothing is left of the import of "new".\n',
@@ -552,9 +560,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     expect(exitCode).toBe(2);
     expect((await stat(pipe)).isFIFO()).toBe(true);
     // Nobody would write to it a second time.
-    await expect(
-      runInProcess(connection, 'tenant', 'import', pipe),
-    ).resolves.toMatchObject({
+    await expect(run(template, 'import', pipe)).resolves.toMatchObject({
       exitCode: 2,
       stderr: `Error: ${pipe} can't be read: it is no file.\n`,
     });
@@ -703,14 +709,14 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     );
     const before = await objects();
     const to = await mkdtemp(join(folder, 'killed-'));
-    const run = () =>
+    const exportInto = () =>
       clones.migrate(name, ({ context }) =>
         exportAll(context, { folder: to, keep: 2, portal: {} }),
       );
     const filesOf = async (slug: string) =>
       (await readdir(to)).filter(each => each.startsWith(`${slug}-`)).sort();
     const old = (slug: string) => `${slug}-20010101T000000Z.gz`;
-    const sent = await clones.count(name, run);
+    const sent = await clones.count(name, exportInto);
     const whole = new Map<string, number>();
     for (const slug of slugs) {
       const [written] = await filesOf(slug);
@@ -718,7 +724,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       await rename(join(to, written), join(to, old(slug)));
     }
     for (let after = 3; after < sent; after += EVERY) {
-      await clones.kill(after, name, run);
+      await clones.kill(after, name, exportInto);
       for (const slug of slugs) {
         const files = await filesOf(slug);
         expect(files).toContain(old(slug));
@@ -731,7 +737,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       }
       await expect(objects()).resolves.toEqual(before);
     }
-    await run();
+    await exportInto();
     for (const slug of slugs) {
       const [first, second, ...more] = await filesOf(slug);
       expect([first, more]).toEqual([old(slug), []]);
@@ -745,18 +751,11 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     ['pg_cancel_backend', 9, 'The command was cancelled in the database'],
     ['pg_terminate_backend', 7, 'The connection to the database was lost'],
   ])('of all tenants end at a %s', async (end, code, message) => {
-    const name = await clones.clone(template);
-    await query(
-      name,
-      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
-    );
+    const name = await cloneInUse();
     const to = join(folder, end);
     await withClient({ ...connection, database: name }, async holder => {
       await holder.query(`begin; lock table tenant_${HEX}.states`);
-      const running = runInProcess(
-        { ...connection, database: name },
-        ...['tenant', 'export', '--all', '--to', to],
-      );
+      const running = run(name, 'export', '--all', '--to', to);
       await waitUntil('the statement that is cancelled', async () => {
         const cancelled = await query(
           name,
@@ -777,10 +776,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     const name = await clones.clone(template);
     const to = join(folder, 'all');
     const exportEach = () =>
-      runInProcess(
-        { ...connection, database: name },
-        ...['tenant', 'export', '--all', '--to', to, '--keep', '2'],
-      );
+      run(name, 'export', '--all', '--to', to, '--keep', '2');
     await expect(exportEach()).resolves.toMatchObject({
       exitCode: 0,
       stdout: `1 tenant exported to ${to}.\n`,
@@ -824,11 +820,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     );
 
   it('let the engine go on while a backup holds its tables', async () => {
-    const name = await clones.clone(template);
-    await query(
-      name,
-      `update tenancy.tenants set deleted_at = null where tenant_id = '${TEAM}'`,
-    );
+    const name = await cloneInUse();
     await withClient({ ...connection, database: name }, async backup => {
       await backup.query('begin');
       await backup.query(`select from tenant_${HEX}.states`);
@@ -885,7 +877,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     }
   });
 
-  it('leave nothing of an import that was killed and is given up', async () => {
+  it('go on from wherever the import was killed, or leave nothing of it where it is given up', async () => {
     const empty = await clones.clone(template);
     await purgeTeam(clones, empty);
     const stateOf = async (database: string) => [
@@ -901,28 +893,6 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         giveUpImport(context, { file, portal: {} }),
       );
     const before = await stateOf(empty);
-    const sent = await clones.count(await clones.clone(empty), importFile);
-    for (let after = 3; after < sent; after += EVERY) {
-      const killed = await clones.clone(empty);
-      await clones.kill(after, killed, importFile);
-      const there = await query(
-        killed,
-        `select from tenancy.tenants where tenant_slug = 'my-team'`,
-      );
-      const outcome = await giveUp(killed).then(
-        () => stateOf(killed),
-        error => error.message.split('.')[0],
-      );
-      expect(outcome).toEqual(
-        there.length === 0 ? before : 'The import of "my-team" is complete',
-      );
-      await clones.drop(killed);
-    }
-  });
-
-  it('go on from wherever the import was killed', async () => {
-    const empty = await clones.clone(template);
-    await purgeTeam(clones, empty);
     const name = await clones.clone(empty);
     const sent = await clones.count(name, importFile);
     const expected = await contents(name);
@@ -933,12 +903,21 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
         killed,
         `select from tenancy.tenants where tenant_slug = 'my-team'`,
       );
+      const givenUp = await clones.clone(killed);
+      const outcome = await giveUp(givenUp).then(
+        () => stateOf(givenUp),
+        error => error.message.split('.')[0],
+      );
+      expect(outcome).toEqual(
+        there.length === 0 ? before : 'The import of "my-team" is complete',
+      );
       // All of it is there, or nobody sees any.
       if (there.length === 0) {
-        await importFrom(killed, file);
+        await importFile(killed);
       }
       await expect(contents(killed)).resolves.toEqual(expected);
       await clones.drop(killed);
+      await clones.drop(givenUp);
     }
   });
 });
