@@ -196,6 +196,32 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
     ]);
   });
 
+  it('refuses row-level security that hides the registry', async () => {
+    await database.client.query(
+      'alter table tenants enable row level security',
+    );
+    undo.push('alter table tenants disable row level security');
+    const [found] = await findings();
+    expect(found).toContain(
+      'Row-level security hides the rows of tenants from the application: run ' +
+        '"alter table tenancy.tenants disable row level security"',
+    );
+  });
+
+  it('refuses a database in which triggers do not fire', async () => {
+    const { rows } = await database.client.query(
+      'select quote_ident(current_database()) as name',
+    );
+    const alter = `alter database ${rows[0].name}`;
+    await database.client.query(
+      `${alter} set session_replication_role = replica`,
+    );
+    undo.push(`${alter} reset session_replication_role`);
+    const [found] = await findings();
+    expect(found).toContain('with session_replication_role=replica');
+    expect(found).toContain('reset session_replication_role');
+  });
+
   describe.each([
     ...['entities', 'relations', 'refresh_state'],
     ...['entity_terms', 'entity_parents'],
@@ -245,32 +271,6 @@ describe.each(databases.eachSupportedId())('the startup check on %s', id => {
           `The policy tenant_isolation on ${table} is missing, or not the one`,
         ),
       ]);
-    });
-
-    it('refuses row-level security that hides the registry', async () => {
-      await database.client.query(
-        'alter table tenants enable row level security',
-      );
-      undo.push('alter table tenants disable row level security');
-      const [found] = await findings();
-      expect(found).toContain(
-        'Row-level security hides the rows of tenants from the application: run ' +
-          '"alter table tenancy.tenants disable row level security"',
-      );
-    });
-
-    it('refuses a database in which triggers do not fire', async () => {
-      const { rows } = await database.client.query(
-        'select quote_ident(current_database()) as name',
-      );
-      const alter = `alter database ${rows[0].name}`;
-      await database.client.query(
-        `${alter} set session_replication_role = replica`,
-      );
-      undo.push(`${alter} reset session_replication_role`);
-      const [found] = await findings();
-      expect(found).toContain('with session_replication_role=replica');
-      expect(found).toContain('reset session_replication_role');
     });
 
     it('refuses row-level security that is not enabled', async () => {
