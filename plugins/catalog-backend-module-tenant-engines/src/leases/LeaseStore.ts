@@ -22,6 +22,8 @@ export interface LeaseView {
   leases: number;
   /** Leases of this process. */
   own: number;
+  /** Changes with which these are. */
+  ownDigest: string | null;
 }
 
 /** A process that has expired. */
@@ -154,13 +156,15 @@ export class LeaseStore {
 
   async look(): Promise<LeaseView> {
     const [view] = await this.query<LeaseView>(
-      `select p.processes, p."hasExpired", l.leases, l.own
+      `select p.processes, p."hasExpired", l.leases, l.own, l."ownDigest"
          from (select (count(*) filter (where expires_at > now()))::int as processes,
                       coalesce(bool_or(process_id <> $1 and expires_at <= now()), false)
                         as "hasExpired"
                  from ${this.#processes}) p,
               (select count(*)::int as leases,
-                      (count(*) filter (where process_id = $1))::int as own
+                      (count(*) filter (where process_id = $1))::int as own,
+                      bit_xor(hashtextextended(tenant_id::text, 0))
+                        filter (where process_id = $1) as "ownDigest"
                  from ${this.#leases}) l`,
       [this.#options.processId],
     );

@@ -58,6 +58,8 @@ export class ProcessLeases {
   readonly #left = new AbortController();
 
   readonly #held = new Set<string>();
+  /** Of the leases that the database had for this process when it was last asked which. */
+  #ownDigest: string | null = null;
   /** Changes whenever all leases are lost, and when this process stops. */
   #epoch = {};
   /** When the last successful renewal was sent; `undefined` without a row. */
@@ -332,12 +334,21 @@ export class ProcessLeases {
       );
       view = await store.look();
     }
-    if (view.own !== this.#held.size && !this.#givingUp) {
+    // A failover may lose the last changes, of which the number alone does not tell.
+    const isOther =
+      view.own !== this.#held.size || view.ownDigest !== this.#ownDigest;
+    if (isOther && !this.#givingUp) {
       const own = await store.readOwn();
       if (epoch === this.#epoch) {
-        this.#held.clear();
-        own.forEach(id => this.#held.add(id));
-        this.#changed();
+        this.#ownDigest = view.ownDigest;
+        if (
+          own.length !== this.#held.size ||
+          own.some(id => !this.#held.has(id))
+        ) {
+          this.#held.clear();
+          own.forEach(id => this.#held.add(id));
+          this.#changed();
+        }
       }
     }
     const share = Math.ceil(this.#wanted.size / Math.max(1, view.processes));

@@ -562,6 +562,28 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
       expect(seen.slice(0, 2)).toEqual([1, 2]);
     });
 
+    it('are those that the database has, also after a failover that has lost as many claims as releases', async () => {
+      await createTenants(4);
+      const other = await joined();
+      const one = await start({ leaseMs: MINUTE_MS });
+      await one.holds(2);
+      const [lost, kept] = one.held();
+      const released = tenants.find(each => !one.leases.isHeld(each));
+      await database.query(
+        `with claimed as (
+           update tenancy.engine_leases set process_id = $1 where tenant_id = $2)
+         insert into tenancy.engine_leases (tenant_id, process_id) values ($3, $4)`,
+        [other.processId, lost, released, one.leases.processId],
+      );
+      await expect(
+        waitUntil(
+          'the process to notice',
+          () => !one.leases.isHeld(lost) && one.leases.isHeld(released!),
+        ),
+      ).resolves.toBe(true);
+      expect(one.leases.isHeld(kept)).toBe(true);
+    });
+
     it('of others are divided where those of a lost process can not be', async () => {
       await createTenants(2);
       const [first, second] = tenants;
