@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { mockServices } from '@backstage/backend-test-utils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import type { Knex } from 'knex';
@@ -6,27 +6,30 @@ import { randomUUID } from 'node:crypto';
 import { EnginePool } from '../work/EnginePool';
 import { READS_TABLE, ReadsUnderWay, SET_ASIDE } from './ReadsUnderWay';
 
+type Begin = (ref: string) => Promise<void>;
+
 const databases = createTestDatabases({ versions: 'newest' });
 
 describe.each(databases.eachSupportedId())(
   'the reads of processes on %s',
   id => {
-    const tenantId = randomUUID();
+    const [tenantId, otherId] = [randomUUID(), randomUUID()];
     let knex: Knex;
     let pool: EnginePool;
 
     beforeAll(async () => {
       knex = await databases.init(id);
-      const schema = engineSchemaOf(tenantId);
-      await knex.raw(`create schema ??`, [schema]);
-      for (const [table, columns] of [
-        ['refresh_state', 'entity_ref text, next_update_at timestamptz'],
-        [
-          'refresh_state_references',
-          'source_entity_ref text, target_entity_ref text',
-        ],
-      ]) {
-        await knex.raw(`create table ??.?? (${columns})`, [schema, table]);
+      for (const schema of [tenantId, otherId].map(engineSchemaOf)) {
+        await knex.raw(`create schema ??`, [schema]);
+        for (const [table, columns] of [
+          ['refresh_state', 'entity_ref text, next_update_at timestamptz'],
+          [
+            'refresh_state_references',
+            'source_entity_ref text, target_entity_ref text',
+          ],
+        ]) {
+          await knex.raw(`create table ??.?? (${columns})`, [schema, table]);
+        }
       }
       pool = new EnginePool({
         connection: knex.client.config.connection,
@@ -49,6 +52,7 @@ describe.each(databases.eachSupportedId())(
       const reads = new ReadsUnderWay({ pool, longestMs });
       return {
         begin: (ref: string) => reads.begin(tenantId, ref),
+        beginOther: (ref: string) => reads.begin(otherId, ref),
         end: (ref: string) => reads.end(tenantId, ref),
         leave: () => reads.leave(tenantId),
         resume: (ref: string) => reads.resume(tenantId, ref),
@@ -83,6 +87,36 @@ describe.each(databases.eachSupportedId())(
       await third.begin('a');
       third.end('a');
       await third.begin('c');
+    });
+
+    it('of several tenants are read alone in turn, however many one of them has', async () => {
+      const first = startProcess();
+      await Promise.all([
+        ...['a', 'b'].map(first.begin),
+        first.beginOther('c'),
+      ]);
+      const next = startProcess();
+      await next.begin('a');
+      const begun: string[] = [];
+      const begins = async (tenant: string, ref: string, begin: Begin) => {
+        const beginning = begin(ref).then(() => begun.push(ref));
+        await waitUntil(`${ref} to wait`, async () => {
+          const { rows } = await knex.raw(
+            'select from ??.?? where entity_ref = ? and process_id is null',
+            [engineSchemaOf(tenant), READS_TABLE, ref],
+          );
+          return rows.length > 0;
+        });
+        // Not to be awaited.
+        return { beginning };
+      };
+      const second = await begins(tenantId, 'b', next.begin);
+      const other = await begins(otherId, 'c', next.beginOther);
+      // Its statement follows the others of that tenant.
+      await next.beginOther('new');
+      next.end('a');
+      await Promise.race([second.beginning, other.beginning]);
+      expect(begun).toEqual(['c']);
     });
 
     it('go on alone where one of them has no end', async () => {

@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sqlStateOf } from '../engine/failures';
 import type { EnginePool } from '../work/EnginePool';
+import { TurnsByKey } from '../work/TurnsByKey';
 
 /** In the schema of each engine, with which it is dropped. */
 export const READS_TABLE = 'tenancy_reads_under_way';
@@ -49,6 +50,8 @@ export class ReadsUnderWay {
   readonly #processId = randomUUID();
   readonly #tenants = new Map<string, Notes>();
   readonly #suspects = createLimit(1);
+  /** One suspect of each tenant waits: all of a tenant's may hang until the reader gives up. */
+  readonly #byTenant = new TurnsByKey();
   /** Ends the reads of single suspects, by tenant and location. */
   readonly #turns = new Map<string, () => void>();
 
@@ -67,7 +70,7 @@ export class ReadsUnderWay {
     let note = await this.#note(tenantId, entityRef);
     if (!note.hasBegun && note.deaths < DEATHS) {
       const key = keyOf(tenantId, entityRef);
-      await this.#turnOf(key);
+      await this.#turnOf(tenantId, key);
       try {
         note = await this.#note(tenantId, entityRef);
       } catch (error) {
@@ -140,10 +143,10 @@ export class ReadsUnderWay {
     return rows.length > 0;
   }
 
-  /** Resolves when no other suspect is read. */
-  #turnOf(key: string): Promise<void> {
+  /** Resolves when no other suspect is read: the tenants in turn. */
+  #turnOf(tenantId: string, key: string): Promise<void> {
     return new Promise(begin => {
-      this.#suspects(async () => {
+      const read = async () => {
         const ended = new Promise<void>(end => this.#turns.set(key, end));
         begin();
         // No end is reported for a reader that hangs.
@@ -152,7 +155,8 @@ export class ReadsUnderWay {
           delay(this.#longestMs, undefined, { ref: false }),
         ]);
         this.#turns.delete(key);
-      });
+      };
+      this.#byTenant.run(tenantId, () => this.#suspects(read));
     });
   }
 
