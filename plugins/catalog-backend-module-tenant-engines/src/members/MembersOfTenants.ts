@@ -7,6 +7,7 @@ import {
   type TenantDatabase,
 } from 'backstage-plugin-catalog-tenancy-node';
 import { describeFailure } from '../engine/failures';
+import createLimit from 'p-limit';
 import type { EnginePool } from '../work/EnginePool';
 import type { BackgroundWork } from '../work/BackgroundWork';
 import { ownersOf } from '../work/ownersOf';
@@ -15,6 +16,9 @@ import { type MemberSources, readMemberEntities } from './readMemberEntities';
 
 /** The interval of checks for changed users and groups in the identity catalog. */
 const IDENTITY_MS = 10_000;
+
+/** How many engines' members are read at the same time. */
+const READS = 2;
 
 /**
  * Brings the members of tenants into the catalogs of running engines, and reports which other
@@ -27,6 +31,8 @@ export class MembersOfTenants {
   readonly #database: Pick<TenantDatabase, 'query'>;
   readonly #logger: LoggerService;
   readonly #pool: Pick<EnginePool, 'query'>;
+  /** Those of all engines at once would fill the queue of the identity catalog's own users. */
+  readonly #reads = createLimit(READS);
   readonly #open = new Map<string, MemberEntities>();
   #identities?: string;
   /** By tenant, of its members in the identity catalog. */
@@ -66,7 +72,7 @@ export class MembersOfTenants {
     const entities = new MemberEntities({
       work,
       logger,
-      read: () => readMemberEntities(tenant, this.#sources),
+      read: () => this.#reads(() => readMemberEntities(tenant, this.#sources)),
       ownersOf: refs =>
         ownersOf(this.#pool, tenantId, { refs, sourceKey: PROVIDER_NAME }),
     });
@@ -112,12 +118,16 @@ export class MembersOfTenants {
       const seen = await this.#digestOfIdentities();
       if (this.#identities !== seen) {
         const before = this.#digests;
-        this.#digests = await this.#digestsOfMembers();
+        const digests = await this.#digestsOfMembers();
+        this.#digests = digests;
         this.#identities = seen;
-        this.#refreshAll();
-        [...this.#digests]
-          .filter(([id, digest]) => before && before.get(id) !== digest)
-          .forEach(([id]) => this.refresh(id));
+        if (before) {
+          [...new Set([...before.keys(), ...digests.keys()])]
+            .filter(id => before.get(id) !== digests.get(id))
+            .forEach(id => this.refresh(id));
+        } else {
+          this.#refreshAll();
+        }
       }
     };
     this.#timer = setTimeout(() => {

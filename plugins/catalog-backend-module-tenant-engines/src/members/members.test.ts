@@ -160,6 +160,16 @@ describe.each(databases.eachSupportedId())('members as entities on %s', id => {
         { slug: 'globex', ref: BERT },
       ),
     ).resolves.toBe(true);
+    // Of all who are members, he is the only one there.
+    await tenants.client.query(
+      `update tenancy.entities set deleted_at = now() where tenant_id = $1 and entity_ref = $2`,
+      [DEFAULT_TENANT_ID, BERT],
+    );
+    await until(
+      'his name alone',
+      entity => Object.keys(entity?.spec?.profile ?? {}).length === 0,
+      { slug: 'globex', ref: BERT },
+    );
   });
 
   it('let a viewer change nothing by the engine', async () => {
