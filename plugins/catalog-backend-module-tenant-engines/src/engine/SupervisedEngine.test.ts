@@ -131,10 +131,18 @@ describe('an engine under supervision', () => {
 
     it('for another configuration, starts although a module never shuts down', async () => {
       const { engine, supervised } = await runAndStop(each => each.restart(), {
-        startMs: 1_000,
+        stopMs: 100,
       });
       const next = await waitUntil('another start', () => supervised.engine);
       expect(next).toBe(engine);
+    });
+
+    it('for good, ends although a module never shuts down', async () => {
+      const { supervised } = await runAndStop(each => each.stop(), {
+        stopMs: 100,
+      });
+      await waitUntil('its end', () => supervised.status.state === 'stopped');
+      expect(supervised.engine).toBeUndefined();
     });
 
     it('since it has broken, hears of a new configuration, and is tried at once', async () => {

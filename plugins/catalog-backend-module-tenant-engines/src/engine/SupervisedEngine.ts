@@ -13,8 +13,10 @@ import type { StartQueue } from '../work/StartQueue';
 
 /** Pauses and deadlines, in milliseconds. */
 export interface SupervisionTiming {
-  /** The time limit of a start, and of the stop before it; 60,000 by default. */
+  /** The time limit of a start; 60,000 by default. */
   startMs: number;
+  /** The time limit of a stop, in which the process may end; 10,000 by default. */
+  stopMs: number;
   /** The pause after the first failure, doubled with each further one; 1,000 by default. */
   shortestPauseMs: number;
   /** The longest such pause; 300,000 by default. */
@@ -28,6 +30,7 @@ export interface SupervisionTiming {
 
 export const SUPERVISION_TIMING: SupervisionTiming = {
   startMs: 60_000,
+  stopMs: 10_000,
   shortestPauseMs: 1_000,
   longestPauseMs: 300_000,
   stableMs: 60_000,
@@ -231,7 +234,7 @@ export class SupervisedEngine {
         : // A module that never shuts down has neither connections nor tasks any more.
           Promise.race([
             stopped,
-            delay(this.options.timing.startMs, undefined, { ref: false }),
+            delay(this.options.timing.stopMs, undefined, { ref: false }),
           ]));
     } catch (error) {
       this.options.logger.warn(

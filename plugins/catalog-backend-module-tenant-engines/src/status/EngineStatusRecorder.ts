@@ -58,7 +58,7 @@ export class EngineStatusRecorder {
   #writing?: NodeJS.Timeout;
   #sampling?: NodeJS.Timeout;
   #stopListening?: () => void;
-  #underWay: Promise<void> = Promise.resolve();
+  #lastWrite: Promise<void> = Promise.resolve();
   #isStopped = false;
 
   constructor(
@@ -161,13 +161,13 @@ export class EngineStatusRecorder {
     }
   }
 
-  /** Stops; pending writes are dropped. */
+  /** Stops; pending writes are dropped, and what is read is ignored. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#stopListening?.();
     clearTimeout(this.#writing);
     clearTimeout(this.#sampling);
-    await this.#underWay;
+    await this.#lastWrite;
   }
 
   /** The tenants of the next read, in rotation. */
@@ -188,8 +188,7 @@ export class EngineStatusRecorder {
       return;
     }
     this.#sampling = setTimeout(() => {
-      this.#underWay = this.#underWay
-        .then(() => this.sample())
+      this.sample()
         .catch(error => this.#warn('read', error))
         .then(() => this.#sampleLater(this.#timing.sampleMs));
     }, ms).unref();
@@ -199,7 +198,7 @@ export class EngineStatusRecorder {
     tenantIds.forEach(id => this.#unwritten.add(id));
     if (!this.#writing && !this.#isStopped && this.#unwritten.size > 0) {
       this.#writing = setTimeout(() => {
-        this.#underWay = this.#underWay.then(() => this.#write());
+        this.#lastWrite = this.#lastWrite.then(() => this.#write());
       }, ms).unref();
     }
   }
@@ -224,6 +223,9 @@ export class EngineStatusRecorder {
   }
 
   #warn(what: 'read' | 'written', error: unknown): void {
+    if (this.#isStopped) {
+      return;
+    }
     this.options.logger.warn(
       `The status of engines can't be ${what} at the moment: ${describeFailure(
         error,

@@ -1,6 +1,8 @@
+import { mockServices } from '@backstage/backend-test-utils';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import { engineSchemaOf } from 'backstage-catalog-tenancy-migrations';
 import { EngineDatabase } from '../tables/__testUtils__/EngineDatabase';
+import { EngineStatusRecorder } from './EngineStatusRecorder';
 import { EngineStatusStore } from './EngineStatusStore';
 
 const databases = createTestDatabases({ versions: 'newest' });
@@ -9,6 +11,41 @@ const databases = createTestDatabases({ versions: 'newest' });
 const SECONDS = 2;
 
 describe.each(databases.eachSupportedId())('reports on %s', id => {
+  it('do not keep a process from giving its leases up', async () => {
+    const database = await EngineDatabase.create(databases, id);
+    const store = new EngineStatusStore({
+      connection: database.login,
+      schema: 'tenancy',
+    });
+    const recorder = new EngineStatusRecorder({
+      store,
+      leases: {
+        isHeld: () => true,
+        onChange: () => () => undefined,
+        beforeRelease: () => () => undefined,
+      },
+      logger: mockServices.logger.mock(),
+    });
+    try {
+      await database.use(async client => {
+        await client.query('begin; lock table tenancy.engine_processes');
+        recorder.start(() => []);
+        const isReading = async () => {
+          const { rows } = await client.query(
+            `select from pg_locks where relation = 'tenancy.engine_processes'::regclass and not granted`,
+          );
+          return rows.length > 0;
+        };
+        await waitUntil('a read', isReading);
+        await recorder.stop();
+        await expect(isReading()).resolves.toBe(true);
+        await client.query('rollback');
+      });
+    } finally {
+      await store.close();
+    }
+  });
+
   it('on a large engine are read once for all who ask, and others do not wait', async () => {
     const database = await EngineDatabase.create(databases, id);
     const tenantId = await database.newTenant();
