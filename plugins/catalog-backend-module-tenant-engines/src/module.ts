@@ -371,13 +371,16 @@ export const catalogModuleTenantEngines = (
                 await runningEngine(engine);
               }
             };
-            const mutations = new CodeMutations({
-              bounds: engines.configs.bounds,
-              database: tenantDatabase,
-              find: findToWork,
-              logger,
-              notifyWork,
-            });
+            const mutationsBy = (find_: typeof findToWork) =>
+              new CodeMutations({
+                bounds: engines.configs.bounds,
+                database: tenantDatabase,
+                find: find_,
+                logger,
+                notifyWork,
+              });
+            const mutations = mutationsBy(findToWork);
+            const copies = mutationsBy(async id => manager.findHeld(id));
             engines.open({
               manager,
               forward: forwardToEngine({
@@ -406,7 +409,7 @@ export const catalogModuleTenantEngines = (
               mutations: {
                 // The process that has taken the lease may have passed on later changes.
                 apply: (id, mutation) =>
-                  mutations.apply(id, mutation, (tenant, write) =>
+                  copies.apply(id, mutation, (tenant, write) =>
                     engines.works.of(tenant).runTask(write),
                   ),
               },

@@ -151,6 +151,15 @@ export class EngineManager {
     return entry?.supervised;
   }
 
+  /**
+   * The engine of a tenant for background work of this process; it may be starting. It sleeps as
+   * soon as that is done, where a request would keep it for more.
+   */
+  findHeld(tenantId: string): SupervisedEngine | undefined {
+    this.wake(tenantId);
+    return this.#entries.get(tenantId)?.supervised;
+  }
+
   statusOf(tenantId: string): TenantEngineStatus {
     const { supervised, sleep } = this.#entries.get(tenantId) ?? {};
     const without = sleep === 'asleep' ? 'running' : 'stopped';

@@ -43,6 +43,7 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
     role: 'all' | 'none' = 'all',
     {
       config = {} as JsonObject,
+      idleMs = 500,
       restless = false,
       sources = [] as string[],
     } = {},
@@ -81,7 +82,7 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
         lookMs: 100,
         ownMs: 300,
         // A process without the lease would stop one that starts slowly.
-        ...(role === 'all' && { idleMs: 500 }),
+        ...(role === 'all' && { idleMs }),
       },
     });
     return { backend, services, starts };
@@ -271,7 +272,8 @@ describe.each(databases.eachSupportedId())('engines that sleep on %s', id => {
     expect(first.starts).toHaveLength(2);
     await tenants.stopAll();
 
-    const next = await start();
+    // Nobody has asked for anything.
+    const next = await start('all', { idleMs: 600_000 });
     await share(next.services, 'globex');
     await untilTitled('globex', 'two');
     await untilAsleep();
