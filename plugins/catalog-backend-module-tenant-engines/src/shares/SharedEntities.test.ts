@@ -2,6 +2,7 @@ import { mockServices } from '@backstage/backend-test-utils';
 import type { Entity } from '@backstage/catalog-model';
 import { waitUntil } from '@internal/postgres/testUtils';
 import type { ActiveShare } from 'backstage-plugin-catalog-tenancy-node';
+import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { SharedEntities } from './SharedEntities';
@@ -29,16 +30,24 @@ const shareOf = (shareId: string): ActiveShare => ({
 describe('shares with many entities', () => {
   let applied: number;
   let looks: number;
+  let asked: number;
+  /** How long the database takes for the version of a source. */
+  let takesMs = 0;
   let shared: SharedEntities;
 
   const start = (shareIds: string[], read: () => Entity[]) => {
     applied = 0;
     looks = 0;
+    asked = 0;
     shared = SharedEntities.start({
       asleepSince: () => undefined,
       catalog: { queryEntities: async () => read() },
       database: {
-        query: async <T>() => [{ version: '1' }] as T[],
+        query: async <T>() => {
+          asked += 1;
+          await delay(takesMs);
+          return [{ version: '1' }] as T[];
+        },
       },
       logger: mockServices.logger.mock(),
       mutations: {
@@ -46,7 +55,13 @@ describe('shares with many entities', () => {
           applied += 1;
         },
       },
-      pool: { query: async () => [] },
+      pool: {
+        // The engine has got them.
+        query: async <T>(sql: string, [refs]: unknown[]) =>
+          (sql.includes('is_own') && applied > 0
+            ? (refs as string[]).map(ref => ({ ref, is_own: true }))
+            : []) as T[],
+      },
       receivers: () => [RECEIVER],
       shares: {
         listActive: async () => {
@@ -58,12 +73,15 @@ describe('shares with many entities', () => {
         readCopies: async () => new Map(),
         writeCopies: async () => undefined,
       },
-      timing: { lookMs: 20 },
+      timing: { lookMs: 20, ownMs: 0 },
     });
     return waitUntil('the copies', () => applied > 0);
   };
 
-  afterEach(() => shared.stop());
+  afterEach(async () => {
+    takesMs = 0;
+    await shared.stop();
+  });
 
   it('are not copied again at each look at them', async () => {
     let copied = 0;
@@ -79,6 +97,14 @@ describe('shares with many entities', () => {
     const before = looks;
     await waitUntil('some looks', () => looks > before + 5);
     expect(copied).toBe(once);
+  });
+
+  it('have a source that is not looked at each time where that takes long', async () => {
+    takesMs = 300;
+    await start(['1'], () => entities(1, 1));
+    const before = looks;
+    await waitUntil('some looks', () => looks > before + 5);
+    expect(asked).toBe(1);
   });
 
   it('keep each entity of a source once, however many of them have it', async () => {

@@ -12,7 +12,7 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import createLimit from 'p-limit';
 import { stampOf } from '../code/stamp';
 import { copyOf, isShareable, SHARES_SOURCE } from './copies';
-import { type GivenCopy, readGiven, readOwn } from './readGiven';
+import { type GivenCopy, readGiven, readOwners } from './readGiven';
 import type {
   CopiesNote,
   EngineStatusStore,
@@ -41,6 +41,9 @@ const PATIENCE_MS = 2_000;
 /** Turns at a time, with those of such tenants: each may wait with a session of the engines. */
 const MOST_TURNS = 8;
 const STOP_MS = 2_000;
+/** A look reads all rows of a source: large ones are looked at for this part of the time. */
+const LOOKING = 0.02;
+const LONGEST_PAUSE_MS = 60_000;
 const COPIES_PER_SLICE = 100;
 
 interface SharedEntitiesOptions {
@@ -71,6 +74,7 @@ interface Shared {
 interface Offer {
   /** Changes with each of its shares. */
   version: string;
+  refs: string[];
   /** Makes the copies at the first call. */
   content: () => Promise<OfferContent>;
 }
@@ -93,6 +97,8 @@ interface OtherShares {
 interface Given {
   version: string;
   lookedAt: number;
+  /** The refs of which the tenant had its own entities. */
+  own: ReadonlySet<string>;
 }
 
 /**
@@ -111,7 +117,7 @@ export class SharedEntities {
   /** Of each source, so that all of its shares keep an entity once. */
   readonly #sources = new Map<
     string,
-    { version: string; entities: Map<string, Entity> }
+    { version: string; entities: Map<string, Entity>; nextLookAt: number }
   >();
   readonly #given = new Map<string, Given>();
   /** Turns of tenants that have not ended, also those that a round has waited for no longer. */
@@ -256,13 +262,8 @@ export class SharedEntities {
   }
 
   async #readSource(tenantId: string, shares: ActiveShare[]): Promise<void> {
-    const version = await this.#versionOf(tenantId);
-    const known = this.#sources.get(tenantId);
-    const source =
-      known?.version === version
-        ? known
-        : { version, entities: new Map<string, Entity>() };
-    this.#sources.set(tenantId, source);
+    const source = await this.#lookAt(tenantId);
+    const { version } = source;
     for (const share of shares) {
       const wanted = `${share.version} ${version}`;
       if (this.#shared.get(share.shareId)?.version !== wanted) {
@@ -272,6 +273,24 @@ export class SharedEntities {
         });
       }
     }
+  }
+
+  async #lookAt(tenantId: string) {
+    const known = this.#sources.get(tenantId);
+    const begunAt = performance.now();
+    if (known && begunAt < known.nextLookAt) {
+      return known;
+    }
+    const version = await this.#versionOf(tenantId);
+    const now = performance.now();
+    const source = {
+      version,
+      entities:
+        known?.version === version ? known.entities : new Map<string, Entity>(),
+      nextLookAt: now + Math.min((now - begunAt) / LOOKING, LONGEST_PAUSE_MS),
+    };
+    this.#sources.set(tenantId, source);
+    return source;
   }
 
   /** Changes with each change of a live entity, in any order of commits. */
@@ -331,6 +350,9 @@ export class SharedEntities {
     let content: Promise<OfferContent> | undefined;
     const offer = {
       version,
+      refs: [
+        ...new Set(known.flatMap(({ shared }) => [...shared.entities.keys()])),
+      ],
       content: () => {
         content ??= contentOf(known);
         return content;
@@ -365,18 +387,22 @@ export class SharedEntities {
   ): Promise<void> {
     const version = [offer.version, ...unread].join('\n');
     const now = performance.now();
+    const last = this.#given.get(receiver);
     if (
-      this.#given.get(receiver)?.version === version &&
-      !this.#mayHaveOwn(receiver, now)
+      last?.version === version &&
+      (!this.#mayHaveOwn(receiver, last) ||
+        (await this.#hasStill(receiver, offer.refs, last)))
     ) {
       return;
     }
     const { mutations, pool, status } = this.#options;
     // Left out of the map, and so forgotten, if the tenant's work is given up meanwhile.
-    const feeding: Given = { version: '', lookedAt: -Infinity };
+    const feeding: Given = { version: '', lookedAt: -Infinity, own: new Set() };
     this.#given.set(receiver, feeding);
     const content = await offer.content();
-    const own = await readOwn(pool, receiver, [...content.copies.keys()]);
+    const owners = await readOwners(pool, receiver, offer.refs);
+    const own = ownOf(owners);
+    feeding.own = ownOf(owners);
     // Not from memory: another process may have had the lease meanwhile, and tables of an engine
     // that are gone are made anew.
     const given = await readGiven(pool, receiver);
@@ -405,10 +431,30 @@ export class SharedEntities {
   }
 
   /** Whether a tenant may have got entities of its own since the last look at them. */
-  #mayHaveOwn(receiver: string, now: number): boolean {
-    const lookedAt = this.#given.get(receiver)?.lookedAt ?? -Infinity;
+  #mayHaveOwn(receiver: string, { lookedAt }: Given): boolean {
     const asleepSince = this.#options.asleepSince(receiver) ?? Infinity;
-    return now - lookedAt >= this.#timing.ownMs && lookedAt < asleepSince;
+    return (
+      performance.now() - lookedAt >= this.#timing.ownMs &&
+      lookedAt < asleepSince
+    );
+  }
+
+  /** Whether it has the same as then, by the refs alone: to compare the copies takes far longer. */
+  async #hasStill(
+    receiver: string,
+    refs: string[],
+    last: Given,
+  ): Promise<boolean> {
+    const now = performance.now();
+    const owners = await readOwners(this.#options.pool, receiver, refs);
+    const isSame = refs.every(
+      ref =>
+        owners.has(ref) && (owners.get(ref) === 'other') === last.own.has(ref),
+    );
+    if (isSame) {
+      last.lookedAt = now;
+    }
+    return isSame;
   }
 }
 
@@ -469,6 +515,12 @@ function noteOf(
     copies: refs.length - conflicts,
     conflicts: conflicts + doubles,
   };
+}
+
+function ownOf(owners: Map<string, 'own' | 'other'>): Set<string> {
+  return new Set(
+    [...owners].flatMap(([ref, owner]) => (owner === 'other' ? [ref] : [])),
+  );
 }
 
 /** What has changed, if anything. */

@@ -38,20 +38,21 @@ export async function readGiven(
   return new Map(rows.map(({ ref, ...copy }) => [ref, copy]));
 }
 
-/** Which of these refs the engine of a tenant has from elsewhere, also where it can't process them. */
-export async function readOwn(
+/**
+ * Which of these refs the engine of a tenant has as copies, and which from elsewhere, also where it
+ * can't process them.
+ */
+export async function readOwners(
   pool: Pick<EnginePool, 'query'>,
   tenantId: string,
   refs: string[],
-): Promise<Set<string>> {
+): Promise<Awaited<ReturnType<typeof ownersOf>>> {
   const owners = await unlessWithoutTables(
     ownersOf(pool, tenantId, { refs, sourceKey: SHARES_SOURCE }).then(found => [
       ...found,
     ]),
   );
-  return new Set(
-    owners.flatMap(([ref, owner]) => (owner === 'other' ? [ref] : [])),
-  );
+  return new Map(owners);
 }
 
 async function unlessWithoutTables<T>(read: Promise<T[]>): Promise<T[]> {
