@@ -30,7 +30,6 @@ it('tells of work that is done after its client has left', async () => {
             resolve();
           }),
         logger: mockServices.logger.mock(),
-        maxEntities: async () => 1,
         notifyWork,
       }),
     );
@@ -38,8 +37,7 @@ it('tells of work that is done after its client has left', async () => {
   const server = createServer(app).listen(0);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const path = '/locations?dryRun=false';
-  const call = request({ port, method: 'POST', path });
+  const call = request({ port, method: 'POST', path: '/locations' });
   call.on('error', () => undefined).end();
   await asked;
   call.destroy();

@@ -6,12 +6,25 @@ import {
   type TenantUpgradeHandler,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
+import { AsyncResource } from 'node:async_hooks';
 import type { SupervisedEngine } from '../engine/SupervisedEngine';
 import { boundDryRun } from '../sources/dryRuns';
+import { TurnsByKey } from '../work/TurnsByKey';
 import { CATALOG_ENGINE, runningEngine, toEngineError } from './engineErrors';
 
 /** In any case, as Express matches routes. */
 const REFRESH = /^\/refresh\/?$/i;
+
+/** Reads sources for the request, as a dry run does. */
+const TRIAL = /^\/(analyze-location|validate-entity)\/?$/i;
+
+/**
+ * Of each tenant in this process at a time; others wait. Each keeps up to ten files with all that
+ * they include in memory until it is answered.
+ */
+const MOST_TRIALS = 4;
+/** A processor of a module may have no end. */
+const LONGEST_TRIAL_MS = 300_000;
 
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
@@ -51,20 +64,23 @@ export function forwardToEngine(options: {
 }): RequestHandler {
   const { find, logger, names = CATALOG, notifyWork, maxEntities } = options;
   const { announceWork, refreshed = async () => undefined, refuse } = options;
+  const trials = new TurnsByKey(MOST_TRIALS);
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
     const route = `${req.method} ${req.path}`;
+    const toError = (supervised: SupervisedEngine, error: unknown) =>
+      toEngineError(error, {
+        action: route,
+        supervised,
+        logger,
+        name: names.engine,
+      });
     /** Answers what the routes of the engine have not answered. */
     const end = (supervised: SupervisedEngine, error?: unknown) => {
       next(
         error === undefined || error === 'router'
           ? notFound(route, tenantSlug, names)
-          : toEngineError(error, {
-              action: route,
-              supervised,
-              logger,
-              name: names.engine,
-            }),
+          : toError(supervised, error),
       );
     };
     const answer = async () => {
@@ -73,7 +89,9 @@ export function forwardToEngine(options: {
         throw missing(route, tenantSlug, names);
       }
       const engine = await runningEngine(supervised, names.engine);
-      await refuse?.(tenantId, req);
+      await refuse?.(tenantId, req).catch(error => {
+        throw toError(supervised, error);
+      });
       const isRead = READS.has(req.method);
       if (!isRead) {
         await announceWork?.(tenantId);
@@ -91,11 +109,30 @@ export function forwardToEngine(options: {
       }
       const handle = () =>
         engine.router(req, res, error => end(supervised, error));
-      if (maxEntities && req.query.dryRun !== undefined) {
-        boundDryRun(await maxEntities(tenantSlug), handle);
-      } else {
+      const isDryRun = req.query.dryRun !== undefined;
+      if (!maxEntities || !(isDryRun || TRIAL.test(req.path))) {
         handle();
+        return;
       }
+      const most = await maxEntities(tenantSlug);
+      const tryOut = () =>
+        new Promise<void>(resolve => {
+          if (res.closed) {
+            resolve();
+            return;
+          }
+          const timer = setTimeout(resolve, LONGEST_TRIAL_MS).unref();
+          onceAnswered(res, () => {
+            clearTimeout(timer);
+            resolve();
+          });
+          if (isDryRun) {
+            boundDryRun(most, handle);
+          } else {
+            handle();
+          }
+        });
+      await trials.run(tenantId, AsyncResource.bind(tryOut));
     };
     answer().catch(next);
   };

@@ -1,6 +1,10 @@
 import type { CatalogBackend } from '@internal/catalog-testing/startCatalogBackend';
 import { TestServer } from '@internal/catalog-testing/TestServer';
-import { createTestDatabases, eventually } from '@internal/postgres/testUtils';
+import {
+  createTestDatabases,
+  eventually,
+  waitUntil,
+} from '@internal/postgres/testUtils';
 import {
   coreServices,
   createBackendModule,
@@ -371,6 +375,33 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     await expect(
       backend.as('globex').get('/entities?filter=kind=component').expect(200),
     ).resolves.toMatchObject({ body: [] });
+  });
+
+  it('is tried out a few times at once by each tenant', async () => {
+    const held: { url: string; res: ServerResponse }[] = [];
+    const target = urlOf('/held.yaml', (req, res) => {
+      held.push({ url: req.url!, res });
+    });
+    const tries = Array.from({ length: 6 }, (_, i) =>
+      tryOut(`${target}?acme-${i}`).then(({ status }) => status),
+    );
+    await waitUntil('some tries', () => held.length >= 4);
+    const other = backend
+      .as('globex')
+      .post('/locations?dryRun=true', {
+        type: 'url',
+        target: `${target}?globex`,
+      })
+      .then(({ status }) => status);
+    await waitUntil('that of another tenant', () =>
+      held.some(({ url }) => url.endsWith('globex')),
+    );
+    expect(held).toHaveLength(5);
+    urlOf('/held.yaml', send(componentYaml('held')));
+    held.forEach(({ res }) => res.end(componentYaml('held')));
+    await expect(Promise.all([other, ...tries])).resolves.toEqual(
+      Array(7).fill(201),
+    );
   });
 
   it('is not noted as under way any more after its reader threw', async () => {

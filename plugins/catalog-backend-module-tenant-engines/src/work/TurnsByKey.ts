@@ -1,11 +1,16 @@
 import createLimit, { type Limit } from 'p-limit';
 
-/** Runs work of the same key one after the other, and of different keys at the same time. */
+/**
+ * Runs work of the same key one after the other, or so many at a time, and of different keys at the
+ * same time.
+ */
 export class TurnsByKey {
   readonly #limits = new Map<string, Limit>();
 
+  constructor(private readonly atATime: number = 1) {}
+
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const turns = this.#limits.get(key) ?? createLimit(1);
+    const turns = this.#limits.get(key) ?? createLimit(this.atATime);
     this.#limits.set(key, turns);
     try {
       return await turns(work);
