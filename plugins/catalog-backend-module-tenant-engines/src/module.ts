@@ -53,6 +53,7 @@ import {
 import { EngineStatusStore } from './status/EngineStatusStore';
 import { countFailures, countStates, reportEngines } from './status/metrics';
 import { refuseRemoval } from './shares/refuseRemoval';
+import { refuseRegistration } from './sources/refuseGrowth';
 import { SharedEntities, type ShareTiming } from './shares/SharedEntities';
 import { EngineTables } from './tables/EngineTables';
 import { schedulePurge } from './tables/schedulePurge';
@@ -308,6 +309,8 @@ export const catalogModuleTenantEngines = (
           rootLifecycle.addStartupHook(() =>
             engines.leases.start({ logger, store: leaseStore }),
           );
+          const maxEntities = async (slug: string) =>
+            (await tenants.get(slug))?.max_entities ?? Infinity;
           lifecycle.addStartupHook(() => {
             const members = new MembersOfTenants({
               changes: registryChanges,
@@ -323,6 +326,7 @@ export const catalogModuleTenantEngines = (
               features,
               leases: engines.leases,
               logger,
+              maxEntities,
               members,
               pool,
               readOldest: ids => statusStore.readDue(ids),
@@ -386,14 +390,15 @@ export const catalogModuleTenantEngines = (
               forward: forwardToEngine({
                 find,
                 logger,
-                maxEntities: async slug => {
-                  const tenant = await tenants.get(slug);
-                  return Math.min(
+                maxEntities: async slug =>
+                  Math.min(
                     engines.configs.bounds.maxEntities,
-                    tenant?.max_entities ?? Infinity,
-                  );
+                    await maxEntities(slug),
+                  ),
+                refuse: async (id, req) => {
+                  await refuseRemoval(tenantDatabase, id, req);
+                  await refuseRegistration(req, { maxEntities, pool });
                 },
-                refuse: (id, req) => refuseRemoval(tenantDatabase, id, req),
                 announceWork,
                 refreshed: (id, entityRef) => manager.refreshed(id, entityRef),
                 notifyWork,

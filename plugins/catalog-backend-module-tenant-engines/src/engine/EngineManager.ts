@@ -34,6 +34,7 @@ import type { TenantEvents } from '../plugins/TenantEvents';
 import type { WorkByTenant } from '../work/WorkByTenant';
 import { boundedSources } from '../sources/boundedSources';
 import { ReadsUnderWay } from '../sources/ReadsUnderWay';
+import { refuseGrowth } from '../sources/refuseGrowth';
 import { SourceParser } from '../sources/SourceParser';
 import { StartQueue } from '../work/StartQueue';
 import {
@@ -61,6 +62,8 @@ interface EngineManagerOptions {
   features: EngineFeature[];
   leases: TenantLeases;
   logger: LoggerService;
+  /** Of a tenant. */
+  maxEntities: (tenantSlug: string) => Promise<number>;
   members: Pick<
     MembersOfTenants,
     'open' | 'close' | 'refresh' | 'isBusy' | 'onClosed'
@@ -459,6 +462,8 @@ export class EngineManager {
             parser: this.#parser,
             bounds: configs.bounds,
             reads: this.#reads,
+            refuseGrowth: brought =>
+              refuseGrowth(tenant, brought, this.#options),
             watch: this.#options.watch,
           }),
         ],

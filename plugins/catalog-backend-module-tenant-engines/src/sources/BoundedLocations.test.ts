@@ -15,6 +15,7 @@ describe('the notes of locations', () => {
       bounds: DEFAULT_BOUNDS,
       integrations: ScmIntegrations.fromConfig(new ConfigReader({})),
       reader: {} as UrlReaderProcessor,
+      refuseGrowth: async () => undefined,
     });
     setFlagsFromString('--expose-gc');
     const collectGarbage: () => void = runInNewContext('gc');

@@ -2,6 +2,7 @@ import {
   ANNOTATION_LOCATION,
   type Entity,
   parseLocationRef,
+  stringifyEntityRef,
 } from '@backstage/catalog-model';
 import { InputError } from '@backstage/errors';
 import type { ScmIntegrationRegistry } from '@backstage/integration';
@@ -20,11 +21,14 @@ import {
   tooManyTargets,
   tooMuchInAll,
 } from './bounds';
+import type { Brought } from './refuseGrowth';
 
 /** What remains of the limits for one run of a location. */
 interface Budget {
   entities: number;
   bytes: number;
+  /** With all targets so far. */
+  brought: Brought;
 }
 
 /**
@@ -49,6 +53,7 @@ export class BoundedLocations implements CatalogProcessor {
       bounds: SourceBounds;
       integrations: ScmIntegrationRegistry;
       reader: UrlReaderProcessor;
+      refuseGrowth: (brought: Brought) => Promise<void>;
     },
   ) {}
 
@@ -77,6 +82,7 @@ export class BoundedLocations implements CatalogProcessor {
     const budget = {
       entities: bounds.maxEntities * LOCATION_FACTOR,
       bytes: bounds.maxBytes * LOCATION_FACTOR,
+      brought: { entityRef: stringifyEntityRef(entity), entities: 0 },
     };
     for (const each of all) {
       this.#note(this.#urlOf(each, entity), budget);
@@ -94,7 +100,7 @@ export class BoundedLocations implements CatalogProcessor {
     if (location.type !== 'url') {
       return false;
     }
-    const { bounds, reader } = this.options;
+    const { bounds, reader, refuseGrowth } = this.options;
     const budget = this.#take(location.target);
     const parseWithin: CatalogProcessorParser = async function* parse(source) {
       budget.bytes -= source.data.length;
@@ -103,11 +109,12 @@ export class BoundedLocations implements CatalogProcessor {
       }
       yield* parser(source);
     };
-    return await reader.readLocation(
+    const isRead = await reader.readLocation(
       location,
       optional,
       result => {
         if (result.type === 'entity') {
+          budget.brought.entities += 1;
           budget.entities -= 1;
           if (budget.entities < 0) {
             throw tooMuchInAll('maxEntities', bounds);
@@ -118,6 +125,8 @@ export class BoundedLocations implements CatalogProcessor {
       parseWithin,
       cache,
     );
+    await refuseGrowth(budget.brought);
+    return isRead;
   }
 
   #urlOf(target: string, { metadata }: Entity): string {

@@ -29,6 +29,7 @@ import { refuseLarge, type SourceBounds, tooMuch, withinSize } from './bounds';
 import { takeFromDryRun } from './dryRuns';
 import { createPlaceholders } from './placeholders';
 import type { ReadsUnderWay } from './ReadsUnderWay';
+import type { Brought } from './refuseGrowth';
 import type { SourceParser } from './SourceParser';
 
 /**
@@ -108,6 +109,7 @@ export function boundedSources(options: {
   parser: SourceParser;
   bounds: SourceBounds;
   reads: Pick<ReadsUnderWay, 'begin' | 'end'>;
+  refuseGrowth: (brought: Brought) => Promise<void>;
   /** Called for each processed entity. */
   watch: Pick<EventLoopWatch, 'note'>;
 }) {
@@ -138,6 +140,7 @@ export function boundedSources(options: {
               bounds: options.bounds,
               integrations: ScmIntegrations.fromConfig(config),
               reader: new UrlReaderProcessor({ logger, reader }),
+              refuseGrowth: options.refuseGrowth,
             }),
           );
           // The processing ends with an error before its last step where a reader throws.

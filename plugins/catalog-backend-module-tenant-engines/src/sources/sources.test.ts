@@ -377,6 +377,64 @@ describe.each(databases.eachSupportedId())('a source of a tenant on %s', id => {
     ).resolves.toMatchObject({ body: [] });
   });
 
+  it('names no further ones without an end', async () => {
+    await backend.tenants.create({
+      tenant_slug: 'soylent',
+      tenant_name: 'Soylent',
+    });
+    const { tenant_id } = (await backend.tenants.get('soylent'))!;
+    await tenants.client.query(
+      `update tenancy.tenants set max_entities = 2 where tenant_id = $1`,
+      [tenant_id],
+    );
+    let version = 'one';
+    const target = urlOf('/chain.yaml', (req, res) => {
+      const number = Number(/\d+$/.exec(req.url!)![0]);
+      res.end(
+        `apiVersion: backstage.io/v1alpha1\nkind: Location\n` +
+          `metadata: { name: chain-${number}, title: ${version} }\n` +
+          `spec: { type: url, target: '${source.url}/chain.yaml?${
+            number + 1
+          }' }\n`,
+      );
+    });
+    const post = (path: string, body: object) =>
+      backend.as('soylent').post(path, body);
+    await eventually(async () => {
+      await post('/locations', { type: 'url', target: `${target}?1` }).expect(
+        201,
+      );
+    });
+    const message =
+      'The engine of the tenant has more than 4 entities, 2 times max_entities: no location may bring more than before';
+    await eventually(async () => {
+      const { sourceErrors } = await running.report(tenant_id);
+      expect(sourceErrors).toEqual([
+        expect.objectContaining({
+          entityRef: 'location:default/chain-4',
+          message: expect.stringContaining(message),
+        }),
+      ]);
+    });
+    const refused = await post('/locations', {
+      type: 'url',
+      target: `${target}?100`,
+    }).expect(400);
+    expect(refused.body.error.message).toBe(message);
+    // What it has already is read as before.
+    version = 'two';
+    await post('/refresh', {
+      entityRef: 'location:default/chain-1',
+    }).expect(200);
+    await eventually(async () => {
+      const { body } = await backend
+        .as('soylent')
+        .get('/entities/by-name/location/default/chain-1')
+        .expect(200);
+      expect(body.metadata.title).toBe('two');
+    });
+  });
+
   it('is tried out a few times at once by each tenant', async () => {
     const held: { url: string; res: ServerResponse }[] = [];
     const target = urlOf('/held.yaml', (req, res) => {
