@@ -1,6 +1,7 @@
 import {
   ApiBlueprint,
   createApiRef,
+  createExtensionInput,
   createFrontendPlugin,
   createRouteRef,
   identityApiRef,
@@ -46,14 +47,17 @@ const pluginOf = (pluginId: string, title: string, path: string) =>
     pluginId,
     extensions: [
       ...(pluginId === 'catalog' ? [catalogApi] : []),
-      PageBlueprint.make({
-        params: {
-          path,
-          routeRef: createRouteRef(),
-          title,
-          icon: <i />,
-          loader: async () => <HomePage />,
-        },
+      PageBlueprint.makeWithOverrides({
+        // As the catalog's own page has it.
+        inputs: { filters: createExtensionInput([]) },
+        factory: original =>
+          original({
+            path,
+            routeRef: createRouteRef(),
+            title,
+            icon: <i />,
+            loader: async () => <HomePage />,
+          }),
       }),
     ],
   });
@@ -259,6 +263,23 @@ describe('signing in', () => {
     await userEvent.click(await button('Peter, of Initech'));
     await firstPage();
   });
+
+  it.each([200, 429, 500])(
+    'quotes no page of a proxy that answers with %s',
+    async status => {
+      configure({ providers: GUESTS });
+      answers.set(
+        `${AUTH}/peter/refresh`,
+        () => new Response('<html>nginx</html>', { status }),
+      );
+      render(createPortalApp().createRoot());
+      await userEvent.click(await button('Peter, of Initech'));
+      await screen.findByText('Signing in failed');
+      expect(screen.getByRole('alert')).toHaveTextContent(
+        'The backend does not answer.',
+      );
+    },
+  );
 
   it('leaves the focus on the button while it waits', async () => {
     configure({ providers: GUESTS });

@@ -18,4 +18,18 @@ describe('HttpClient', () => {
     await client.fetch('/mine');
     expect(receivers).toEqual([undefined]);
   });
+
+  it.each([200, 404])(
+    'takes the page of a proxy for no answer of the plugin (%s)',
+    async status => {
+      const headers = { 'Content-Type': 'text/html; charset=utf-8' };
+      const client = new HttpClient('tenants', {
+        discoveryApi: { getBaseUrl: async id => `http://localhost/api/${id}` },
+        fetchApi: { fetch: async () => new Response('', { status, headers }) },
+      });
+      const error = { statusCode: status };
+      await expect(client.delete('/acme')).rejects.toMatchObject(error);
+      await expect(client.jsonIfThere('/acme')).rejects.toMatchObject(error);
+    },
+  );
 });

@@ -106,7 +106,9 @@ export class HttpClient {
     request?: HttpRequest,
   ): Promise<Response | undefined> {
     const response = await this.#send(path, request);
-    return response.status === 404 ? undefined : assertOk(response);
+    return response.status === 404 && !isPage(response)
+      ? undefined
+      : assertOk(response);
   }
 
   async #send(path: string, request: HttpRequest = {}): Promise<Response> {
@@ -180,8 +182,13 @@ export function etagOf(response: Response): string | undefined {
 }
 
 async function assertOk(response: Response): Promise<Response> {
-  if (!response.ok) {
+  if (!response.ok || isPage(response)) {
     throw await ResponseError.fromResponse(response);
   }
   return response;
+}
+
+/** Of a proxy, which asks to sign in or knows no way to the backend: no plugin answers so. */
+function isPage({ headers }: Response): boolean {
+  return headers.get('Content-Type')?.startsWith('text/html') === true;
 }

@@ -13,16 +13,35 @@ export function messageOf(error: unknown): string {
     : toError(error).message;
 }
 
-/** The status of a failed request; nothing where there was no answer. */
+/** What a client says of an answer that has no words in the form of Backstage. */
+const WITHOUT_WORDS = /^Request failed with status/;
+
+/**
+ * Whether something in between has answered, such as a proxy: not in the form of Backstage. Who
+ * says 401 or 403 makes no difference, and the gate says so without that form.
+ */
+function isForeign(error: unknown): boolean {
+  return (
+    toError(error).name === 'SyntaxError' ||
+    (error instanceof ResponseError &&
+      ![401, 403].includes(error.statusCode) &&
+      WITHOUT_WORDS.test(error.cause.message))
+  );
+}
+
+/** The status with which the backend refused a request; nothing where it did not answer. */
 export function statusOf(error: unknown): number | undefined {
-  return error instanceof ResponseError ? error.statusCode : undefined;
+  return error instanceof ResponseError && !isForeign(error)
+    ? error.statusCode
+    : undefined;
 }
 
 /** What a failed request means, for people. */
 export function useFailureText(): (error: unknown) => string {
   const { t } = useTranslationRef(pagesTranslationRef);
   return error => {
-    const status = statusOf(error);
+    const status =
+      error instanceof ResponseError ? error.statusCode : undefined;
     // What fetch rejects with when there is no answer.
     if (status === undefined && error instanceof TypeError) {
       return t('failure.unreachable');
@@ -30,12 +49,17 @@ export function useFailureText(): (error: unknown) => string {
     if (status === 401) {
       return t('failure.sessionEnded');
     }
-    const message = messageOf(error);
-    // Of something in between, such as a proxy: the backend says it in other words.
-    if (/^Request failed with status 50[234]/.test(message)) {
-      return t('failure.unreachable');
+    if (isForeign(error)) {
+      return status !== undefined && status > 501
+        ? t('failure.unreachable')
+        : t('failure.foreign', { status: String(status ?? 200) });
     }
-    return status === 403 ? t('failure.refused', { message }) : message;
+    const message = messageOf(error);
+    return status === 403
+      ? t('failure.refused', {
+          message: WITHOUT_WORDS.test(message) ? '' : message,
+        })
+      : message;
   };
 }
 

@@ -1,3 +1,4 @@
+import { ResponseError } from '@backstage/errors';
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { Button } from '@backstage/ui';
 import { act, fireEvent, screen, waitFor } from '@testing-library/react';
@@ -152,6 +153,10 @@ describe('what is removed', () => {
     const gone = await refusal(404, 'NotFoundError', 'No such mockup');
     await expect(ifThere(Promise.reject(gone))).resolves.toBeUndefined();
     await expect(ifThere(Promise.reject(LOST))).rejects.toBe(LOST);
+    const noRoute = await ResponseError.fromResponse(
+      new Response('404 page not found', { status: 404 }),
+    );
+    await expect(ifThere(Promise.reject(noRoute))).rejects.toBe(noRoute);
   });
 });
 

@@ -9,6 +9,8 @@ import { ListFrame } from './ListFrame';
 import { Loading } from './Loading';
 import { SLOW_MS } from './useIsSlow';
 
+const JSON_ALONE = { 'Content-Type': 'application/json' };
+
 describe('a page whose backend does not answer', () => {
   beforeEach(() => {
     jest.useFakeTimers({ advanceTimers: true });
@@ -109,14 +111,28 @@ describe('a page whose backend does not answer', () => {
     },
   );
 
-  it('has no page of a proxy quoted where the backend is away', async () => {
-    const error = await ResponseError.fromResponse(
-      new Response('<html>nginx</html>', { status: 502 }),
-    );
-    await renderInTestApp(<Failure title="Not saved" error={error} />);
-    expect(screen.getByRole('alert')).toHaveTextContent(
-      /^Not savedThe backend does not answer/,
-    );
+  it.each([
+    [502, '<html>nginx</html>', /^The backend does not answer/],
+    [500, '<html>nginx</html>', /proxy.* with status 500\. Try again/],
+    [413, '<html>nginx</html>', /proxy.* with status 413\. Try again/],
+    [429, '{"message":"API rate limit"}', /proxy.* with status 429/],
+    // As the gate refuses a tenant.
+    [403, '{"error":"Invalid tenant"}', /^You may not do this\.$/],
+  ])(
+    'quotes no answer with %s of something else',
+    async (status, body, text) => {
+      const error = await ResponseError.fromResponse(
+        new Response(body, { status, headers: JSON_ALONE }),
+      );
+      await renderInTestApp(<Failure title="" error={error} />);
+      expect(screen.getByRole('alert')).toHaveTextContent(text);
+    },
+  );
+
+  it('quotes no page that is an answer with 200', async () => {
+    const error = await new Response('<html>').json().catch(each => each);
+    await renderInTestApp(<Failure title="" error={error} />);
+    expect(screen.getByRole('alert')).toHaveTextContent(/with status 200/);
   });
 
   it('asks to sign in again where the session has ended', async () => {

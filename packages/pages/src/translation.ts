@@ -24,6 +24,8 @@ export const pagesTranslationRef = createTranslationRef({
       unreachable:
         'The backend does not answer. Nothing is lost: try again when it is back.',
       refused: 'You may not do this. {{message}}',
+      foreign:
+        'A proxy or the like has answered in place of the backend, with status {{status}}. Try again, or open the portal in another tab to see what it asks for: what you typed stays.',
       sessionEnded:
         'Your session has ended. Sign in again in another tab and try again here: what you typed stays.',
       signIn: 'Sign in again',

@@ -209,17 +209,19 @@ function Failure(props: {
     if (failure.name === 'PopupRejectedError') {
       return t('signIn.windowClosed');
     }
-    // What fetch rejects with when there is no answer, and what stands for a database that has none.
-    if (
-      failure instanceof TypeError ||
-      (failure instanceof ResponseError && failure.statusCode > 500)
-    ) {
-      return t('signIn.unreachable');
-    }
     // The backend's own words, where it answered.
-    return failure instanceof ResponseError
-      ? failure.body.error.message
-      : failure.message;
+    const message =
+      failure instanceof ResponseError
+        ? failure.body.error.message
+        : failure.message;
+    // What fetch rejects with when there is no answer, what stands for a database that has none,
+    // and the page of a proxy.
+    return failure instanceof TypeError ||
+      failure.name === 'SyntaxError' ||
+      (failure instanceof ResponseError && failure.statusCode > 500) ||
+      message.startsWith('Request failed with status')
+      ? t('signIn.unreachable')
+      : message;
   };
   // Screen readers announce what appears in a region that was there before.
   return (
