@@ -611,15 +611,56 @@ describe('saving', () => {
     ]);
   });
 
+  const saveWithTag = async (tag: string) => {
+    await userEvent.click(button('Save with a tag or message'));
+    await userEvent.type(screen.getByLabelText('Tag'), tag);
+    await userEvent.click(
+      within(screen.getByRole('dialog')).getByRole('button', { name: 'Save' }),
+    );
+  };
+
+  it('keeps the tag until it is saved, also where that is done in another way', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    backend.api.saveVersion.mockRejectedValueOnce(new TypeError('No answer'));
+    await saveWithTag('for review');
+    await screen.findByRole('alert');
+    await userEvent.click(button('Save with a tag or message'));
+    expect(screen.getByLabelText('Tag')).toHaveValue('for review');
+    await userEvent.click(button('Cancel'));
+    await userEvent.click(button('Save'));
+    await said('Saved.');
+    expect(backend.saved).toMatchObject([{ versionTag: 'for review' }]);
+    await change();
+    await userEvent.click(button('Save'));
+    await screen.findByText('All changes are saved.');
+    expect(backend.saved.at(-1)).not.toHaveProperty('versionTag');
+  });
+
+  it('takes no tag while it is still saving, which would be lost', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    await open(backend);
+    await change();
+    let answer: () => void = () => {};
+    const { saveVersion } = backend.api;
+    const save = saveVersion.getMockImplementation()!;
+    saveVersion.mockImplementationOnce(async (...request) => {
+      await new Promise<void>(resolve => {
+        answer = resolve;
+      });
+      return save(...request);
+    });
+    await userEvent.click(button('Save'));
+    await saveWithTag('for review');
+    expect(screen.getByLabelText('Tag')).toHaveValue('for review');
+    await act(async () => answer());
+  });
+
   it('saves a tag of what is saved, also where the mockup was shared meanwhile', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     await open(backend);
     backend.share([{ group: 'group:default/designers', access: 'read' }]);
-    await userEvent.click(button('Save with a tag or message'));
-    await userEvent.type(screen.getByLabelText('Tag'), 'for review');
-    await userEvent.click(
-      within(screen.getByRole('dialog')).getByRole('button', { name: 'Save' }),
-    );
+    await saveWithTag('for review');
     await said('Saved.');
     expect(backend.saved).toEqual([
       expect.objectContaining({ versionTag: 'for review' }),

@@ -233,6 +233,8 @@ export function Editor(props: {
         content={content}
         isReadOnly={isReadOnly}
         dispatch={dispatch}
+        isSaving={saving.isPending}
+        unsavedNote={saving.unsavedNote}
         onSave={save}
         onSaveCopy={() => setCopying(true)}
         onShared={change => {
@@ -274,7 +276,7 @@ export function Editor(props: {
                 {t('editor.toolbar.saveCopy')}
               </Button>
             ),
-            onRetry: () => save(saving.failure?.note),
+            onRetry: () => save(),
           })}
       </div>
       <Toolbar
@@ -413,18 +415,18 @@ export function Editor(props: {
         <ConflictDialog
           base={saved.content}
           mine={content}
-          theirs={conflict.theirs}
+          theirs={conflict}
           isPending={saving.isPending}
           failure={failure()}
           titleOf={titleOf}
           onTakeTheirs={() => {
-            saving.startFrom(conflict.theirs);
-            dispatch({ type: 'replace', content: conflict.theirs.content });
+            saving.startFrom(conflict);
+            dispatch({ type: 'replace', content: conflict.content });
             announce(t('editor.conflict.tookTheirs'));
           }}
-          onSaveMine={() => save(conflict.note, conflict.theirs)}
+          onSaveMine={() => save(saving.unsavedNote, conflict)}
           onMerge={result => {
-            saving.startFrom(conflict.theirs);
+            saving.startFrom(conflict, saving.unsavedNote);
             dispatch({ type: 'replace', content: result });
             announce(t('editor.merge.applied'));
           }}

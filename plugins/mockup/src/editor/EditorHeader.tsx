@@ -27,6 +27,10 @@ export function EditorHeader(props: {
   content: Content;
   isReadOnly: boolean;
   dispatch: Dispatch<EditorAction>;
+  /** Whether something is being saved, which has to end first. */
+  isSaving: boolean;
+  /** What was said of a version that is not saved yet. */
+  unsavedNote: VersionNote;
   onSave: (note: VersionNote) => void;
   /** More buttons. */
   children?: ReactNode;
@@ -101,7 +105,12 @@ export function EditorHeader(props: {
         />
       )}
       {dialog === 'note' && (
-        <NoteDialog onSave={onSave} onClose={() => setDialog(undefined)} />
+        <NoteDialog
+          isSaving={props.isSaving}
+          unsaved={props.unsavedNote}
+          onSave={onSave}
+          onClose={() => setDialog(undefined)}
+        />
       )}
       {dialog === 'share' && (
         <ShareDialog
@@ -119,18 +128,21 @@ const TAG = { most: MOCKUP_LIMITS.versionTag };
 const MESSAGE = { most: MOCKUP_LIMITS.message };
 
 function NoteDialog(props: {
+  isSaving: boolean;
+  unsaved: VersionNote;
   onSave: (note: VersionNote) => void;
   onClose: () => void;
 }) {
-  const { onSave, onClose } = props;
+  const { isSaving, unsaved, onSave, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const [tag, setTag] = useState('');
-  const [message, setMessage] = useState('');
+  const [tag, setTag] = useState(unsaved.versionTag ?? '');
+  const [message, setMessage] = useState(unsaved.message ?? '');
   return (
     <ActionDialog
       title={t('editor.note.title')}
       texts={[]}
       submit={t('editor.toolbar.save')}
+      isDisabled={isSaving}
       failed=""
       onClose={onClose}
       onSubmit={async () => isWithin(tag, TAG) && isWithin(message, MESSAGE)}

@@ -13,20 +13,11 @@ import type { Content } from '../model/editorReducer';
 /** What the user says of the version that they save. */
 export type VersionNote = Pick<SaveVersionRequest, 'versionTag' | 'message'>;
 
-/** What another user has saved since. */
-export interface SaveConflict {
-  theirs: Saved;
-  /** What the user was about to save. */
-  note: VersionNote;
-}
-
 /** Why something was not saved. */
 interface SaveFailure {
   error: unknown;
   /** Whether the mockup was deleted meanwhile, or is no longer the user's to see. */
   isGone: boolean;
-  /** What to try again with. */
-  note: VersionNote;
 }
 
 /** The mockup has been deleted meanwhile. */
@@ -41,7 +32,10 @@ export function useSaving(mockupId: string, opened: Saved) {
   const [saved, setSaved] = useState(opened);
   const [isPending, setPending] = useState(false);
   const [failure, setFailure] = useState<SaveFailure>();
-  const [conflict, setConflict] = useState<SaveConflict>();
+  /** What another user has saved since. */
+  const [conflict, setConflict] = useState<Saved>();
+  /** What the user has said of a version that is not saved yet. */
+  const [unsavedNote, setUnsavedNote] = useState<VersionNote>({});
   const isUnderWay = useRef(false);
 
   /** Sends what differs from what is saved. */
@@ -124,7 +118,7 @@ export function useSaving(mockupId: string, opened: Saved) {
       // It was shared meanwhile, a version has got a tag, or the answer to the first half was lost.
       return theirs;
     }
-    setConflict({ theirs, note });
+    setConflict(theirs);
     return undefined;
   };
 
@@ -156,7 +150,7 @@ export function useSaving(mockupId: string, opened: Saved) {
   /** @returns whether it is saved */
   const save = async (
     content: Content,
-    note: VersionNote = {},
+    note: VersionNote = unsavedNote,
     over: Saved = saved,
   ): Promise<boolean> => {
     if (isUnderWay.current) {
@@ -164,13 +158,17 @@ export function useSaving(mockupId: string, opened: Saved) {
     }
     isUnderWay.current = true;
     setPending(true);
+    setUnsavedNote(note);
     try {
       const isSaved = await sendOrCompare(content, over, note);
       setFailure(undefined);
+      if (isSaved) {
+        setUnsavedNote({});
+      }
       return isSaved;
     } catch (error) {
       const isGone = error instanceof MockupGone || statusOf(error) === 404;
-      setFailure({ error, isGone, note });
+      setFailure({ error, isGone });
       return false;
     } finally {
       isUnderWay.current = false;
@@ -183,10 +181,12 @@ export function useSaving(mockupId: string, opened: Saved) {
     isPending,
     failure,
     conflict,
+    unsavedNote,
     save,
     /** Continues from what another user has saved. */
-    startFrom(theirs: Saved) {
+    startFrom(theirs: Saved, note: VersionNote = {}) {
       setSaved(theirs);
+      setUnsavedNote(note);
       setConflict(undefined);
       setFailure(undefined);
     },
