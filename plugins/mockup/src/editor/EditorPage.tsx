@@ -5,11 +5,11 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { usePermission } from '@backstage/plugin-permission-react';
 import { UnreadPage, useRead } from '@internal/pages';
 import { mockupUpdatePermission } from 'backstage-plugin-mockup-common';
 import { useParams } from 'react-router-dom';
 import { mockupApiRef } from '../api';
+import { useMay } from '../components/useMay';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Editor } from './Editor';
@@ -28,7 +28,7 @@ function OpenedMockup({ id }: { id: string }) {
   const storageApi = useApi(storageApiRef);
   const identityApi = useApi(identityApiRef);
   const listPath = useRouteRef(rootRouteRef)?.() ?? '';
-  const permission = usePermission({
+  const mayUpdate = useMay({
     permission: mockupUpdatePermission,
     resourceRef: id,
   });
@@ -75,15 +75,14 @@ function OpenedMockup({ id }: { id: string }) {
   }
 
   // A page that was opened stays: what is asked again is not to replace what was edited.
-  if (opened.value && !permission.loading) {
+  if (opened.value && mayUpdate !== undefined) {
     return (
       <Editor
         mockupId={id}
         opened={opened.value.saved}
         offered={opened.value.offered}
         drafts={opened.value.drafts}
-        // The backend decides in the end: it refuses what it has to.
-        isReadOnly={!permission.allowed && !permission.error}
+        isReadOnly={!mayUpdate}
       />
     );
   }

@@ -1,5 +1,4 @@
 import { useApi, useTranslationRef } from '@backstage/frontend-plugin-api';
-import { usePermission } from '@backstage/plugin-permission-react';
 import {
   ButtonIcon,
   Checkbox,
@@ -20,6 +19,7 @@ import useAsync from 'react-use/esm/useAsync';
 import { mockupApiRef } from '../api';
 import { LayoutThumbnail } from '../components/LayoutThumbnail';
 import { MockupCard } from '../components/MockupCard';
+import { useMay } from '../components/useMay';
 import { mockupTranslationRef } from '../translation';
 import styles from './MockupList.module.css';
 
@@ -69,33 +69,22 @@ function Actions(props: {
 }) {
   const { id, onAction } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const permissions = {
-    edit: usePermission({
-      permission: mockupUpdatePermission,
-      resourceRef: id,
-    }),
+  const may = {
+    edit: useMay({ permission: mockupUpdatePermission, resourceRef: id }),
     // Who sees a mockup sees with whom it is shared.
-    share: { loading: false, allowed: true },
-    duplicate: usePermission({ permission: mockupCreatePermission }),
+    share: true,
+    duplicate: useMay({ permission: mockupCreatePermission }),
     // Who sees a mockup may export it.
-    export: { loading: false, allowed: true },
-    trash: usePermission({
-      permission: mockupDeletePermission,
-      resourceRef: id,
-    }),
+    export: true,
+    trash: useMay({ permission: mockupDeletePermission, resourceRef: id }),
   };
-  const actions = Object.entries(permissions) as [
-    MockupAction,
-    { loading: boolean; allowed: boolean },
-  ][];
+  const actions = Object.keys(may) as MockupAction[];
   return (
     <Menu
-      disabledKeys={actions
-        .filter(([, { allowed }]) => !allowed)
-        .map(([action]) => action)}
+      disabledKeys={actions.filter(action => !may[action])}
       onAction={key => onAction(key as MockupAction)}
     >
-      {actions.map(([action, { loading, allowed }]) => (
+      {actions.map(action => (
         <MenuItem
           key={action}
           id={action}
@@ -103,7 +92,7 @@ function Actions(props: {
           className={action === 'trash' ? styles.danger : undefined}
         >
           {t(`list.actions.${action}`)}
-          {!loading && !allowed && ` – ${t('list.actions.refused')}`}
+          {may[action] === false && ` – ${t('list.actions.refused')}`}
         </MenuItem>
       ))}
     </Menu>

@@ -23,7 +23,7 @@ const ANNA = 'user:default/anna';
 
 const render = (
   api: ReturnType<typeof mockApi>,
-  { at = '/', allows = true } = {},
+  { at = '/', allows = true as boolean | Error } = {},
 ) =>
   renderInTestApp(
     // What the user may do is remembered by usePermission, from one test to the next.
@@ -38,8 +38,12 @@ const render = (
         [
           permissionApiRef,
           mockApis.permission({
-            authorize: () =>
-              allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
+            authorize: () => {
+              if (allows instanceof Error) {
+                throw allows;
+              }
+              return allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY;
+            },
           }),
         ],
       ],
@@ -378,6 +382,20 @@ describe('the actions of a mockup', () => {
         name: 'Name and description – you may not',
       }),
     ).toHaveAttribute('aria-disabled', 'true');
+  });
+
+  it('leaves it to the backend where nobody knows what the user may do', async () => {
+    const allows = new TypeError('Failed to fetch');
+    await render(mockApi(mockupOf('Start')), { allows });
+    await link('Start');
+    await waitFor(() =>
+      expect(
+        screen.getByRole('button', { name: 'Create mockup' }),
+      ).toBeEnabled(),
+    );
+    expect(screen.queryByText(/You may not/)).toBeNull();
+    await act('Start', /^Name and description$/);
+    expect(await screen.findByRole('dialog')).toBeVisible();
   });
 });
 

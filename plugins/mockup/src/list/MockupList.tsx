@@ -3,7 +3,6 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { usePermission } from '@backstage/plugin-permission-react';
 import {
   Button,
   ButtonIcon,
@@ -42,6 +41,7 @@ import { useId, useState } from 'react';
 import { useNavigate } from 'react-router-dom';
 import { mockupApiRef } from '../api';
 import { MockupCards } from '../components/MockupCard';
+import { useMay } from '../components/useMay';
 import { trashRouteRef } from '../routes';
 import { ShareDialog } from '../sharing/ShareDialog';
 import { mockupTranslationRef } from '../translation';
@@ -68,11 +68,10 @@ export function MockupList() {
   const { isPending, failure, retry, run } = useTask();
   const [status, focusStatus] = useLaterFocus<HTMLDivElement>();
   const trashHref = useRouteRef(trashRouteRef)?.();
-  const creating = usePermission({ permission: mockupCreatePermission });
+  const mayCreate = useMay({ permission: mockupCreatePermission });
   const createButton = (
     <CreateButton
-      isAllowed={creating.allowed}
-      isRefused={!creating.loading && !creating.allowed}
+      isAllowed={mayCreate}
       onPress={() => setAsked({ of: 'create' })}
     />
   );
@@ -210,7 +209,7 @@ export function MockupList() {
               noMatch: search => t('list.noMatch', { search }),
               none: t(query.of === 'mine' ? 'list.noneOfYou' : 'list.empty'),
             }}
-            noneAction={creating.allowed && createButton}
+            noneAction={mayCreate && createButton}
           >
             {items => (
               <MockupCards label={t('list.title')}>
@@ -330,16 +329,16 @@ function Notice(props: { text: string; undo?: () => void }) {
 
 /** Disabled, with the reason, where the user may create none. */
 function CreateButton(props: {
-  isAllowed: boolean;
-  isRefused: boolean;
+  /** Nothing until it is known. */
+  isAllowed: boolean | undefined;
   onPress: () => void;
 }) {
-  const { isAllowed, isRefused, onPress } = props;
+  const { isAllowed, onPress } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const id = useId();
   return (
     <Flex align="center" gap="3">
-      {isRefused && (
+      {isAllowed === false && (
         <Text variant="body-small" color="secondary" id={id}>
           {t('list.create.refused')}
         </Text>

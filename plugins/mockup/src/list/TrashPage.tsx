@@ -3,7 +3,6 @@ import {
   useRouteRef,
   useTranslationRef,
 } from '@backstage/frontend-plugin-api';
-import { usePermission } from '@backstage/plugin-permission-react';
 import {
   Button,
   ButtonLink,
@@ -36,6 +35,7 @@ import {
 import { useState } from 'react';
 import { mockupApiRef } from '../api';
 import { Person } from '../components/Person';
+import { useMay } from '../components/useMay';
 import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import rows from '../components/rows.module.css';
@@ -193,12 +193,11 @@ function TrashRow(props: {
   const { name, description, owner, deletedAt, deletedBy, purgedAfter } =
     mockup;
   const { t } = useTranslationRef(mockupTranslationRef);
-  const { loading, allowed, error } = usePermission({
+  const mayDelete = useMay({
     permission: mockupDeletePermission,
     resourceRef: mockup.id,
   });
-  // Where that cannot be found out, the backend decides.
-  const isRefused = !loading && !allowed && !error;
+  const isRefused = mayDelete === false;
   return (
     <li className={rows.row}>
       <Checkbox aria-label={t('list.choose', { name })} {...props.choice} />

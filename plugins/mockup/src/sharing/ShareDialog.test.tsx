@@ -65,7 +65,10 @@ class Backend {
   };
 }
 
-async function open(backend: Backend, { allows = true } = {}) {
+async function open(
+  backend: Backend,
+  { allows = true as boolean | Error } = {},
+) {
   const onShared = jest.fn();
   const onClose = jest.fn();
   const catalog = catalogApiMock({
@@ -89,8 +92,12 @@ async function open(backend: Backend, { allows = true } = {}) {
         [
           permissionApiRef,
           mockApis.permission({
-            authorize: () =>
-              allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY,
+            authorize: () => {
+              if (allows instanceof Error) {
+                throw allows;
+              }
+              return allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY;
+            },
           }),
         ],
       ],
@@ -238,6 +245,13 @@ describe('sharing a mockup', () => {
     await userEvent.click(button('Save mine instead'));
     await waitFor(() => expect(onClose).toHaveBeenCalled());
     expect(backend.shares).toEqual([]);
+  });
+
+  it('leaves it to the backend where nobody knows who may change it', async () => {
+    const allows = new TypeError('Failed to fetch');
+    await open(new Backend(), { allows });
+    expect(await field()).toBeVisible();
+    expect(button('Save')).toBeEnabled();
   });
 
   it('shows what it is, and the link, to those who may not change it', async () => {

@@ -1,6 +1,5 @@
 import { useRouteRef, useTranslationRef } from '@backstage/frontend-plugin-api';
 import { useEntityPresentation } from '@backstage/plugin-catalog-react';
-import { usePermission } from '@backstage/plugin-permission-react';
 import {
   Button,
   ButtonIcon,
@@ -25,6 +24,7 @@ import {
 } from 'backstage-plugin-mockup-common';
 import { useEffect, useRef, useState } from 'react';
 import { Person } from '../components/Person';
+import { useMay } from '../components/useMay';
 import { mockupRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { GroupPicker } from './GroupPicker';
@@ -46,7 +46,7 @@ export function ShareDialog(props: {
   const { mockupId, name, onShared, onClose } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const pathOf = useRouteRef(mockupRouteRef);
-  const permission = usePermission({
+  const mayShare = useMay({
     permission: mockupSharePermission,
     resourceRef: mockupId,
   });
@@ -54,7 +54,7 @@ export function ShareDialog(props: {
   const { current, conflict } = sharing;
   const form = useShares(current);
   const { said } = form;
-  const isReady = current !== undefined && !permission.loading;
+  const isReady = current !== undefined && mayShare !== undefined;
 
   return (
     <ActionDialog
@@ -62,7 +62,7 @@ export function ShareDialog(props: {
       texts={[t('sharing.text')]}
       submit={t(conflict ? 'sharing.overwrite' : 'sharing.submit')}
       failed={t('sharing.failed')}
-      isDisabled={!isReady || !permission.allowed}
+      isDisabled={!isReady || !mayShare}
       onClose={onClose}
       onSubmit={async () => {
         const shares = form.complete();
@@ -80,12 +80,12 @@ export function ShareDialog(props: {
       {!isReady && !sharing.opened.error && <Loading height={120} />}
       {isReady && (
         <>
-          {permission.allowed ? (
+          {mayShare ? (
             <AddGroup form={form} />
           ) : (
             <Alert status="info" icon description={t('sharing.refused')} />
           )}
-          <Groups form={form} isReadOnly={!permission.allowed} />
+          <Groups form={form} isReadOnly={!mayShare} />
           <Flex
             align="center"
             justify="between"
