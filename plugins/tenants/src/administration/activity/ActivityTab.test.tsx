@@ -86,6 +86,21 @@ describe('ActivityTab', () => {
     expect(await screen.findByText('second')).toBeInTheDocument();
   });
 
+  it('says below what is shown that no more could be read', async () => {
+    const listAudit = jest
+      .fn()
+      .mockResolvedValueOnce({ items: [event()], next_cursor: 'next' })
+      .mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    render(listAudit);
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Show more' }),
+    );
+    const alert = await screen.findByRole('alert');
+    expect(alert).toHaveTextContent(/does not answer/);
+    const place = screen.getByRole('list').compareDocumentPosition(alert);
+    expect(place).toBe(Node.DOCUMENT_POSITION_FOLLOWING);
+  });
+
   it('searches, and says that nothing matches', async () => {
     const listAudit = jest.fn(async () => ({ items: [], next_cursor: null }));
     render(listAudit);

@@ -61,7 +61,6 @@ export function ActivityTab({ slug }: { slug: string }) {
           ? t('activity.shown', { count: items.length })
           : ''}
       </VisuallyHidden>
-      <ReadFailure title={t('activity.failed')} state={events} />
       {loading && pages.length === 0 && !error && <Loading height={160} />}
       {pages.length > 0 && items.length === 0 && (
         <EmptyState text={t(isSearch ? 'activity.noMatch' : 'activity.none')} />
@@ -73,6 +72,7 @@ export function ActivityTab({ slug }: { slug: string }) {
           ))}
         </ol>
       )}
+      <ReadFailure title={t('activity.failed')} state={events} />
       <MoreButton
         label={t('activity.more')}
         isPending={loading}
