@@ -1,24 +1,34 @@
 import { useEffect, useRef, useState } from 'react';
 
+/** What is needed of the browser's Navigation API, which older browsers do not have. */
+type Navigation = EventTarget & { traverseTo(key: string): void };
+type NavigateEvent = Event & {
+  navigationType: string;
+  destination: { url: string; key: string };
+};
+
 /**
- * Asks before the page is left while something is not saved: by a link of the app, or by closing
- * the tab. The browser's button to go back cannot be stopped: the router hears of it first.
+ * Asks before the page is left while something is not saved: by a link of the app, by the browser's
+ * buttons to go back and forward, or by closing the tab.
  *
- * It stops the click, since which router follows it depends on the version of Backstage.
+ * It stops what leads away before the router hears of it: which router that is depends on the
+ * version of Backstage. Of the buttons to go back and forward the router hears first, but for
+ * browsers with the Navigation API.
  *
  * @returns the question, while it is asked
  */
 export function useLeaveQuestion(
   isChanged: boolean,
 ): { leave: () => void; stay: () => void } | undefined {
-  const [link, setLink] = useState<HTMLAnchorElement>();
+  const [asked, setAsked] = useState<{ go: () => void }>();
   const isLeaving = useRef(false);
 
   useEffect(() => {
     if (!isChanged) {
-      setLink(undefined);
+      setAsked(undefined);
       return undefined;
     }
+    const { navigation } = window as { navigation?: Navigation };
     const askBrowser = (event: BeforeUnloadEvent) => {
       if (!isLeaving.current) {
         event.preventDefault();
@@ -29,31 +39,50 @@ export function useLeaveQuestion(
       if (clicked && !isLeaving.current) {
         event.preventDefault();
         event.stopPropagation();
-        setLink(clicked);
+        setAsked({ go: () => follow(clicked) });
+      }
+    };
+    const askBack = (event: Event) => {
+      const { navigationType, destination, cancelable } =
+        event as NavigateEvent;
+      if (
+        navigationType === 'traverse' &&
+        cancelable &&
+        !isLeaving.current &&
+        new URL(destination.url).pathname !== window.location.pathname
+      ) {
+        event.preventDefault();
+        setAsked({ go: () => navigation?.traverseTo(destination.key) });
       }
     };
     window.addEventListener('beforeunload', askBrowser);
     window.addEventListener('click', ask, { capture: true });
+    navigation?.addEventListener('navigate', askBack);
     return () => {
       window.removeEventListener('beforeunload', askBrowser);
       window.removeEventListener('click', ask, { capture: true });
+      navigation?.removeEventListener('navigate', askBack);
     };
   }, [isChanged]);
 
   return (
-    link && {
+    asked && {
       leave: () => {
         isLeaving.current = true;
-        if (link.isConnected) {
-          link.click();
-        } else {
-          // That of a menu, which is closed.
-          window.location.assign(link.href);
-        }
+        asked.go();
       },
-      stay: () => setLink(undefined),
+      stay: () => setAsked(undefined),
     }
   );
+}
+
+function follow(link: HTMLAnchorElement): void {
+  if (link.isConnected) {
+    link.click();
+  } else {
+    // That of a menu, which is closed.
+    window.location.assign(link.href);
+  }
 }
 
 /** The link that a click follows in this tab, to another page of the app. */
