@@ -20,14 +20,13 @@ export function describeIssues(
   input: unknown,
   path: PropertyKey[] = [],
 ): string {
-  const problems = issues.map(issue => describe(issue, input, path));
-  return joinFirst(problems, '; ');
+  return joinFirst(issues, issue => describe(issue, input, path), '; ');
 }
 
 function describe(issue: Issue, input: unknown, path: PropertyKey[]): string {
   const place = formatPath([...path, ...issue.path]);
   if (issue.code === 'unrecognized_keys') {
-    const keys = joinFirst((issue.keys ?? []).map(formatValue), ', ');
+    const keys = joinFirst(issue.keys ?? [], formatValue, ', ');
     return `unknown field ${keys}${place && ` in ${place}`}`;
   }
   const value = issue.path.reduce<unknown>(valueAt, input);
@@ -38,8 +37,12 @@ function describe(issue: Issue, input: unknown, path: PropertyKey[]): string {
 }
 
 /** Keeps an error short, however much is wrong with an input. */
-function joinFirst(problems: string[], separator: string): string {
-  const shown = problems.slice(0, MOST_PROBLEMS);
+function joinFirst<T>(
+  problems: T[],
+  format: (problem: T) => string,
+  separator: string,
+): string {
+  const shown = problems.slice(0, MOST_PROBLEMS).map(format);
   if (problems.length > shown.length) {
     shown.push(`and ${problems.length - shown.length} more`);
   }

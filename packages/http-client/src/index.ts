@@ -1,6 +1,7 @@
 import { ResponseError } from '@backstage/errors';
 
 export { describeIssues } from './describeIssues';
+export { refuseLonger } from './refuseLonger';
 export { isStorableText, isWithin } from './texts';
 
 /** How a client finds its plugin and reaches it. */

@@ -1,3 +1,4 @@
+import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { isContainer } from '../containers';
 import { MOCKUP_LIMITS } from '../limits';
@@ -27,11 +28,15 @@ const listOfItems = z.array(layoutItemSchema, {
  * @public
  */
 export const layoutSchema = z
-  .array(layoutItemInputSchema, { error: 'a list of layout items' })
-  .max(MOCKUP_LIMITS.layoutItems, { error: TOO_MANY, abort: true })
+  .preprocess(
+    refuseLonger(MOCKUP_LIMITS.layoutItems, TOO_MANY),
+    z
+      .array(layoutItemInputSchema, { error: 'a list of layout items' })
+      .max(MOCKUP_LIMITS.layoutItems, { error: TOO_MANY, abort: true }),
+  )
   .superRefine((items, context) => {
     const seen = new Set<string>();
-    let count = 0;
+    let count = items.length;
     function checkAll(some: readonly LayoutItem[], path: PropertyKey[]) {
       some.forEach((item, index) => checkItem(item, [...path, index]));
     }
@@ -39,7 +44,6 @@ export const layoutSchema = z
     function checkItem(item: LayoutItem, path: PropertyKey[]) {
       const problem = (key: string, message: string) =>
         context.addIssue({ code: 'custom', path: [...path, key], message });
-      count += 1;
       if (item.y + item.h > MOCKUP_LIMITS.layoutRows) {
         problem('y', `such that y + h is at most ${MOCKUP_LIMITS.layoutRows}`);
       }
@@ -69,7 +73,12 @@ export const layoutSchema = z
         );
         return;
       }
-      const parsed = listOfItems.safeParse(item.props.items);
+      const { items: held } = item.props;
+      count += Array.isArray(held) ? held.length : 0;
+      if (count > MOCKUP_LIMITS.layoutItems) {
+        return;
+      }
+      const parsed = listOfItems.safeParse(held);
       addIssues(parsed, at);
       checkAll(parsed.data ?? [], at);
     }

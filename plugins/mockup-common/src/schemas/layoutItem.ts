@@ -1,3 +1,4 @@
+import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { propsSchema } from './props';
 import { storableText } from './text';
@@ -5,6 +6,7 @@ import { storableText } from './text';
 const GRID_POSITION = 'an integer >= 0';
 const GRID_SIZE = 'an integer >= 1';
 const RESIZE_HANDLES = ['s', 'w', 'e', 'n', 'sw', 'nw', 'se', 'ne'] as const;
+const MOST_HANDLES = `at most ${RESIZE_HANDLES.length} handles`;
 
 export const gridPosition = z
   .int({ error: GRID_POSITION })
@@ -47,13 +49,17 @@ export const layoutItemSchema = z.strictObject(
     isBounded: flag.optional(),
     /** The edges and corners by which the item can be resized. */
     resizeHandles: z
-      .array(
-        z.enum(RESIZE_HANDLES, {
-          error: `one of ${RESIZE_HANDLES.join(', ')}`,
-        }),
-        { error: `a list of ${RESIZE_HANDLES.join(', ')}` },
+      .preprocess(
+        refuseLonger(RESIZE_HANDLES.length, MOST_HANDLES),
+        z
+          .array(
+            z.enum(RESIZE_HANDLES, {
+              error: `one of ${RESIZE_HANDLES.join(', ')}`,
+            }),
+            { error: `a list of ${RESIZE_HANDLES.join(', ')}` },
+          )
+          .max(RESIZE_HANDLES.length, MOST_HANDLES),
       )
-      .max(RESIZE_HANDLES.length, `at most ${RESIZE_HANDLES.length} handles`)
       .optional(),
   },
   { error: 'a layout item' },

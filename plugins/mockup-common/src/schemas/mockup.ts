@@ -1,3 +1,4 @@
+import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
 import { layoutSchema } from './layout';
@@ -142,8 +143,12 @@ export const shareMockupRequestSchema = z.strictObject(
   {
     /** At most 50, each group once. */
     shares: z
-      .array(share, { error: SHARES })
-      .max(MOCKUP_LIMITS.shares, { error: SHARES })
+      .preprocess(
+        refuseLonger(MOCKUP_LIMITS.shares, SHARES),
+        z
+          .array(share, { error: SHARES })
+          .max(MOCKUP_LIMITS.shares, { error: SHARES }),
+      )
       .refine(
         shares =>
           new Set(shares.map(({ group }) => group)).size === shares.length,

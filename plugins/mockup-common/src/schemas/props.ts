@@ -49,20 +49,23 @@ function findUnstorable(root: unknown): Unstorable | undefined {
           expected: `${EXPECTED} nested at most ${MOCKUP_LIMITS.propsDepth} deep`,
         };
       }
-      for (const [key, child] of Object.entries(value)) {
-        if (!isStorableText(key)) {
+      const children: Iterable<[string | number, unknown]> = Array.isArray(
+        value,
+      )
+        ? value.entries()
+        : Object.entries(value);
+      for (const [key, child] of children) {
+        if (typeof key === 'string' && !isStorableText(key)) {
           return {
             path: pathOf(next),
             expected:
               'an object without NUL characters and lone surrogates in its keys',
           };
         }
-        pending.push({
-          value: child,
-          depth: depth + 1,
-          key: Array.isArray(value) ? Number(key) : key,
-          parent: next,
-        });
+        // There may be half a million of these.
+        if (!Number.isFinite(child)) {
+          pending.push({ value: child, depth: depth + 1, key, parent: next });
+        }
       }
     }
   }

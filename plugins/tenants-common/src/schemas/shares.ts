@@ -1,8 +1,10 @@
 import { parseEntityRef } from '@backstage/catalog-model';
+import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { count, integer, slug, time, uuid } from './fields';
 
 const MOST_FILTERS = 20;
+const FILTERS = `a list of at most ${MOST_FILTERS} texts`;
 const LONGEST_FILTER = 1_000;
 const MOST_TARGETS = 1_000;
 
@@ -58,10 +60,13 @@ const fields = {
       ],
     }),
   /** As in {@link TenantShare.filter}: 1 to 20 texts. */
-  filter: z
-    .array(filterText, { error: 'a list of texts' })
-    .min(1, 'a list of at least one text')
-    .max(MOST_FILTERS, `a list of at most ${MOST_FILTERS} texts`),
+  filter: z.preprocess(
+    refuseLonger(MOST_FILTERS, FILTERS),
+    z
+      .array(filterText, { error: 'a list of texts' })
+      .min(1, 'a list of at least one text')
+      .max(MOST_FILTERS, FILTERS),
+  ),
   /** As in {@link TenantShare.owner}; null by default. */
   owner: owner.optional(),
   /** 0 to 1,000; 100 by default */

@@ -1,3 +1,4 @@
+import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { role, time } from './fields';
 
@@ -37,22 +38,30 @@ const fields = {
   ),
   /** Asked for beside `openid`, `profile` and `email`, such as `offline_access`. */
   scopes: z
-    .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/), {
-      error: SCOPES,
-    })
-    .max(20, SCOPES)
+    .preprocess(
+      refuseLonger(20, SCOPES),
+      z
+        .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/), {
+          error: SCOPES,
+        })
+        .max(20, SCOPES),
+    )
     .optional(),
   /** Only verified addresses of these domains sign in; any do without it. */
   allowed_domains: z
-    .array(
+    .preprocess(
+      refuseLonger(20, DOMAINS),
       z
-        .string({ error: DOMAINS })
-        .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i, DOMAINS)
-        .transform(domain => domain.toLowerCase()),
-      { error: DOMAINS },
+        .array(
+          z
+            .string({ error: DOMAINS })
+            .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i, DOMAINS)
+            .transform(domain => domain.toLowerCase()),
+          { error: DOMAINS },
+        )
+        .min(1, DOMAINS)
+        .max(20, DOMAINS),
     )
-    .min(1, DOMAINS)
-    .max(20, DOMAINS)
     .optional(),
   /** The role of somebody who signs in without being a member; without it, they are refused. */
   auto_join: role.optional(),
