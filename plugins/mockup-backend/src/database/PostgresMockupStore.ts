@@ -121,15 +121,12 @@ export class PostgresMockupStore implements MockupStore {
   ) {
     const { owner, idempotencyKey } = options;
     const about = [this.#statements.tenantId, owner, name, description];
-    const [row] = await this.#statements.query<MockupRow>(
+    const newId = idOfAttempts(idempotencyKey, about);
+    const [row] = await this.#attempt<MockupRow>(newId, [
       statements.INSERT_MOCKUP,
-      {
-        newId: idOfAttempts(idempotencyKey, about),
-        name,
-        description: description ?? null,
-        owner,
-      },
-    );
+      { newId, name, description: description ?? null, owner },
+      undefined,
+    ]);
     return { mockup: toMockup(row), revision: row.revision };
   }
 
@@ -150,18 +147,11 @@ export class PostgresMockupStore implements MockupStore {
       withHistory,
     ];
     const newId = idOfAttempts(idempotencyKey, about);
-    const query = [
+    const [row] = await this.#attempt<MockupRow & VersionRow>(newId, [
       statements.DUPLICATE_MOCKUP,
       { id, newId, name, owner, withHistory },
       filter,
-    ] as const;
-    const [row] = await (newId === null
-      ? this.#statements.ofMockups<MockupRow & VersionRow>(...query)
-      : // Of attempts at the same time, the second finds the copy of the first.
-        this.#statements.ofMockupsInTurn<MockupRow & VersionRow>(
-          `mockup copy ${newId}`,
-          ...query,
-        ));
+    ]);
     return row && withLatestVersion(row);
   }
 
@@ -441,6 +431,19 @@ export class PostgresMockupStore implements MockupStore {
         builder.where(this.#statements.condition(filter));
       }
     });
+  }
+
+  /**
+   * Creates what has this id, or any if it is null. Of attempts at the same time, the second finds
+   * what the first has created.
+   */
+  #attempt<TRow extends object>(
+    newId: string | null,
+    query: Parameters<TenantStatements['ofMockups']>,
+  ): Promise<TRow[]> {
+    return newId === null
+      ? this.#statements.ofMockups<TRow>(...query)
+      : this.#statements.ofMockupsInTurn<TRow>(`mockup ${newId}`, ...query);
   }
 
   /** Runs a write on a mockup, if that exists. */

@@ -78,15 +78,20 @@ const MADE_BEFORE = `
    where mockups.tenant_id = :tenantId and mockups.id = cast(:newId as uuid)`;
 
 /**
- * Creates a mockup, or returns the one that an earlier attempt has created, whose row it locks while
- * it runs, as UPDATE_MOCKUP does. Bindings: `tenantId`, `newId`, `name`, `description`, `owner`.
+ * Creates a mockup, or returns the one that an earlier attempt has created. With ON CONFLICT, a
+ * mockup that is being deleted would be created again with the id that the trash has. Bindings:
+ * `tenantId`, `newId`, `name`, `description`, `owner`.
  */
 export const INSERT_MOCKUP = `
-  insert into mockups (id, tenant_id, name, description, owner)
-  values (${NEW_ID}, :tenantId, :name, :description, :owner)
-  on conflict (id) do update set owner = mockups.owner
-   where mockups.tenant_id = :tenantId
-  returning ${MOCKUP_COLUMNS}`;
+  with before as (${MADE_BEFORE}),
+  inserted as (
+    insert into mockups (id, tenant_id, name, description, owner)
+    select ${NEW_ID}, cast(:tenantId as uuid), :name, :description, :owner
+     where not exists (select from before)
+    returning *
+  )
+  select ${MOCKUP_COLUMNS}
+    from (select * from inserted union all select * from before) mockups`;
 
 /**
  * Copies a mockup with its newest layout as a version by the copy's owner, or with all
@@ -394,16 +399,16 @@ const pastTime = (binding: string) => `
  * `updatedAt`.
  */
 export const IMPORT_MOCKUP = `
-  with inserted as (
+  with before as (${MADE_BEFORE}),
+  inserted as (
     insert into mockups
       (id, tenant_id, name, description, owner, created_at, updated_at)
-    values (${NEW_ID}, :tenantId, :name, :description, :owner,
-            ${pastTime('createdAt')},
-            greatest(${pastTime('createdAt')}, ${pastTime('updatedAt')}))
-    on conflict (id) do nothing
+    select ${NEW_ID}, cast(:tenantId as uuid), :name, :description, :owner,
+           ${pastTime('createdAt')},
+           greatest(${pastTime('createdAt')}, ${pastTime('updatedAt')})
+     where not exists (select from before)
     returning *
-  ),
-  before as (${MADE_BEFORE})
+  )
   select ${MOCKUP_COLUMNS}, is_new
     from (select *, true as is_new from inserted
           union all

@@ -1,4 +1,4 @@
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   mockupSchema,
   trashedMockupSchema,
@@ -93,4 +93,42 @@ describe.each(databases.eachSupportedId())('the trash on %s', databaseId => {
     expect((await backend.anonymous.get('/trash')).status).toBe(401);
     expect((await backend.alice.get('/trash')).body).toHaveLength(1);
   });
+
+  it.each(['a mockup', 'an import'])(
+    'gives back %s that was deleted while an attempt with its Idempotency-Key was under way',
+    async what => {
+      const at = '2026-01-31T12:00:00.000Z';
+      const file = {
+        schema: 'backstage-plugin-mockup/mockups',
+        version: 1,
+        mockups: [{ name: 'x', createdAt: at, updatedAt: at, versions: [] }],
+      };
+      const attempt = async () => {
+        const { body } = await (what === 'a mockup'
+          ? backend.alice.post('/mockups', { name: 'x' })
+          : backend.alice.post('/import', file)
+        ).set('Idempotency-Key', 'a key');
+        return (body.mockups?.[0] ?? body).id as string;
+      };
+      const made = await attempt();
+      let again: Promise<string> | undefined;
+      await backend.knex.transaction(async held => {
+        await held('mockups').where({ id: made }).delete();
+        let isOver = false;
+        again = attempt().finally(() => {
+          isOver = true;
+        });
+        await waitUntil('the attempt to end, or to wait', async () => {
+          const { rows } = await backend.knex.raw(
+            `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+          );
+          return isOver || rows.length > 0;
+        });
+      });
+      await again;
+      const restored = await backend.alice.post(`/trash/${made}/restore`);
+      expect(restored.status).toBe(200);
+      expect((await backend.alice.delete(`/mockups/${made}`)).status).toBe(204);
+    },
+  );
 });
