@@ -144,6 +144,7 @@ function createPlugin(handover: StoreHandover) {
           });
           const operations = createOperations({
             auditor,
+            gate: tenantGate,
             httpAuth,
             metrics,
             authorize: (credentials, req) => {

@@ -22,22 +22,26 @@ export function addFileRoutes(
 
   router.get(
     '/export',
-    operations.read('export-mockups', async ({ res, mockups }) => {
-      await sendMockupFile(res, mockups, allMockups(mockups), 'mockups.json');
+    operations.read('export-mockups', async context => {
+      await sendMockupFile(
+        context,
+        allMockups(context.mockups),
+        'mockups.json',
+      );
     }),
   );
 
   router.get(
     '/mockups/:id/export',
-    operations.read('export-mockup', async ({ req, res, mockups }) => {
+    operations.read('export-mockup', async context => {
+      const { req, mockups } = context;
       const { items } = await mockups.list({
         filter: { id: [req.params.id] },
       });
       const [mockup] = items;
       foundMockup(mockup, req);
       await sendMockupFile(
-        res,
-        mockups,
+        context,
         (async function* one() {
           yield* items;
         })(),

@@ -9,6 +9,10 @@ import {
   eventually,
   waitUntil,
 } from '@internal/postgres/testUtils';
+import {
+  OpenTenantGate,
+  tenantGateServiceRef,
+} from 'backstage-plugin-catalog-tenancy-node';
 import { MOCKUP_LIMITS, MockupClient } from 'backstage-plugin-mockup-common';
 import express from 'express';
 import fc from 'fast-check';
@@ -72,6 +76,7 @@ function file(...mockups: object[]) {
 describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
   let client: MockupClient;
   const loggedErrors: string[] = [];
+  let gate: OpenTenantGate;
 
   const alice = { token: mockCredentials.user.token(ALICE) };
 
@@ -88,6 +93,14 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
         service: coreServices.rootLogger,
         deps: {},
         factory: () => loggerOfErrors(loggedErrors),
+      }),
+      createServiceFactory({
+        service: tenantGateServiceRef,
+        deps: { httpRouter: coreServices.httpRouter },
+        factory: ({ httpRouter }) => {
+          gate = new OpenTenantGate(httpRouter);
+          return gate;
+        },
       }),
     ],
   });
@@ -244,6 +257,44 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     await backend.knex('mockups').delete();
     // Whole, had the backend read all versions before the caller did.
     await expect(textOf(response)).rejects.toThrow('aborted');
+  });
+
+  it.each(['mockups/<id>/export', 'export'])(
+    'break off at %s where their reader is removed from the tenant meanwhile',
+    async path => {
+      const large = await createLargeMockup();
+      const response = await beginExport(path.replace('<id>', large));
+      const stillAdmits = jest
+        .spyOn(gate, 'stillAdmits')
+        .mockResolvedValue(false);
+      try {
+        await expect(textOf(response)).rejects.toThrow('aborted');
+      } finally {
+        stillAdmits.mockRestore();
+      }
+    },
+  );
+
+  it('are not read beyond the first page for HEAD', async () => {
+    const large = await createLargeMockup();
+    const stillAdmits = jest.spyOn(gate, 'stillAdmits');
+    try {
+      const { status, headers } = await fetch(
+        `http://localhost:${backend.server.port()}/api/mockup/mockups/${large}/export`,
+        {
+          method: 'HEAD',
+          headers: { Authorization: `Bearer ${alice.token}` },
+        },
+      );
+      expect([status, headers.get('Content-Disposition')]).toEqual([
+        200,
+        `attachment; filename="mockup-${large}.json"`,
+      ]);
+      // Before each page.
+      expect(stillAdmits).toHaveBeenCalledTimes(1);
+    } finally {
+      stillAdmits.mockRestore();
+    }
   });
 
   it('leave out mockups that are deleted before their turn', async () => {

@@ -4,8 +4,13 @@ import type {
   HttpAuthService,
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
+import { NotAllowedError } from '@backstage/errors';
 import { audited, measureOperations } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
+import {
+  type TenantGate,
+  tenantOf,
+} from 'backstage-plugin-catalog-tenancy-node';
 import type { MockupComment } from 'backstage-plugin-mockup-common';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
 import type { Request, RequestHandler, Response } from 'express';
@@ -21,10 +26,15 @@ interface Authorized {
   notifyMentioned: (comment: MockupComment) => Promise<void>;
 }
 
-/** Handles a request that only reads. */
-type ReadHandler = (
-  context: { req: Request; res: Response } & Authorized,
-) => Promise<void>;
+/** The arguments of a handler that only reads. */
+export interface ReadContext extends Authorized {
+  req: Request;
+  res: Response;
+  /** Rejects if the tenant was deleted while the request runs, or its caller removed from it. */
+  assertStillAdmitted: () => Promise<void>;
+}
+
+type ReadHandler = (context: ReadContext) => Promise<void>;
 
 /**
  * Handles a request that may write, and returns metadata for the audit log in addition to the
@@ -47,10 +57,11 @@ export interface Operations {
 export function createOperations(options: {
   httpAuth: HttpAuthService;
   auditor: AuditorService;
+  gate: Pick<TenantGate, 'stillAdmits'>;
   metrics: MetricsService;
   authorize: (credentials: BackstageCredentials, req: Request) => Authorized;
 }): Operations {
-  const { httpAuth, auditor, authorize } = options;
+  const { httpAuth, auditor, authorize, gate } = options;
   const measured = measureOperations(options.metrics, {
     prefix: 'mockup.operations',
     operations: 'Operations of the mockup plugin',
@@ -64,7 +75,19 @@ export function createOperations(options: {
         const credentials = await httpAuth.credentials(req, {
           allow: ['user', 'service'],
         });
-        await handler({ req, res, ...authorize(credentials, req) });
+        await handler({
+          req,
+          res,
+          ...authorize(credentials, req),
+          assertStillAdmitted: async () => {
+            const tenant = tenantOf(req);
+            if (!(await gate.stillAdmits(req, tenant))) {
+              throw new NotAllowedError(
+                `The tenant '${tenant.tenantSlug}' was deleted while a request was answered, or its caller removed`,
+              );
+            }
+          },
+        });
       },
     ],
 

@@ -8,9 +8,9 @@ import type {
 } from 'backstage-plugin-mockup-common';
 import { MOCKUP_FILE } from 'backstage-plugin-mockup-common';
 import type { MockupStore } from 'backstage-plugin-mockup-node';
-import type { Response } from 'express';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { ReadContext } from '../operations';
 
 /** The number of mockups in one read. */
 const MOCKUPS_AT_ONCE = 100;
@@ -29,21 +29,27 @@ export async function* allMockups(store: MockupStore): AsyncGenerator<Mockup> {
   } while (cursor !== undefined);
 }
 
+type Exporting = Pick<ReadContext, 'mockups' | 'assertStillAdmitted'>;
+
 /**
  * Sends mockups with their versions as a file for import, with backpressure, holding one page
  * of each list in memory. An error before the first mockup is answered normally; a later one
- * truncates the file, so that it is not valid JSON.
+ * truncates the file, so that it is not valid JSON. For HEAD, reads one page, for the errors.
  */
 export async function sendMockupFile(
-  res: Response,
-  store: MockupStore,
+  context: Exporting & Pick<ReadContext, 'req' | 'res'>,
   mockups: AsyncIterable<Mockup>,
   fileName: string,
 ): Promise<void> {
-  const parts = writeParts(store, mockups);
+  const { req, res } = context;
+  const parts = writeParts(context, mockups);
   const first = await parts.next();
   res.type('application/json');
   res.attachment(fileName);
+  if (req.method === 'HEAD') {
+    res.end();
+    return;
+  }
   try {
     await pipeline(
       Readable.from(
@@ -64,7 +70,7 @@ export async function sendMockupFile(
 }
 
 async function* writeParts(
-  store: MockupStore,
+  context: Exporting,
   mockups: AsyncIterable<Mockup>,
 ): AsyncGenerator<string> {
   const { schema, version } = MOCKUP_FILE;
@@ -72,27 +78,30 @@ async function* writeParts(
     schema,
   )},"version":${version},"mockups":[\n`;
   for await (const mockup of mockups) {
-    const versions = await readVersions(store, mockup.id);
+    const versions = await readVersions(context, mockup.id);
     if (!versions) {
       // It was deleted, or is no longer the caller's to read, since it was listed.
       continue;
     }
     const head = JSON.stringify(toFileMockup(mockup)).slice(0, -1);
     yield `${before}${head},"versions":[`;
-    yield* writeVersions(store, mockup.id, versions);
+    yield* writeVersions(context, mockup.id, versions);
     yield ']}';
     before = ',\n';
   }
+  // To a caller who is removed, the list may have ended before its end.
+  await context.assertStillAdmitted();
   yield `${before === ',\n' ? '' : before}\n]}\n`;
 }
 
 /** A page of a mockup's versions, oldest first; undefined if the mockup is gone. */
 async function readVersions(
-  store: MockupStore,
+  { mockups, assertStillAdmitted }: Exporting,
   mockupId: string,
   cursor?: string,
 ): Promise<Page<Version> | undefined> {
-  const page = await store.listVersions(mockupId, {
+  await assertStillAdmitted();
+  const page = await mockups.listVersions(mockupId, {
     oldestFirst: true,
     cursor,
   });
@@ -103,7 +112,7 @@ async function readVersions(
 
 /** @throws NotFoundError if the mockup goes meanwhile: with half of its history it would look whole */
 async function* writeVersions(
-  store: MockupStore,
+  context: Exporting,
   mockupId: string,
   first: Page<Version>,
 ): AsyncGenerator<string> {
@@ -119,7 +128,7 @@ async function* writeVersions(
     if (page.nextCursor === undefined) {
       return;
     }
-    const next = await readVersions(store, mockupId, page.nextCursor);
+    const next = await readVersions(context, mockupId, page.nextCursor);
     if (!next) {
       throw new NotFoundError(
         `The mockup '${mockupId}' was deleted while it was exported`,
