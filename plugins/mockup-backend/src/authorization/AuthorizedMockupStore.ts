@@ -205,7 +205,10 @@ export class AuthorizedMockupStore implements MockupStore {
       mockupReviewRequirePermission,
     );
     return this.#store.importMockups(
-      keepsAuthors ? parts : savedBy(options.owner, parts),
+      // The caller may be removed while the file arrives.
+      checked(keepsAuthors ? parts : savedBy(options.owner, parts), () =>
+        this.#assertMayCreate(),
+      ),
       options,
     );
   }
@@ -275,5 +278,20 @@ async function* savedBy(
     yield 'version' in part
       ? { version: { ...part.version, createdBy: user } }
       : part;
+  }
+}
+
+/** Yields the parts after a check once the first is there. */
+async function* checked(
+  parts: AsyncIterable<ImportedPart>,
+  check: () => Promise<void>,
+): AsyncGenerator<ImportedPart> {
+  let isFirst = true;
+  for await (const part of parts) {
+    if (isFirst) {
+      await check();
+      isFirst = false;
+    }
+    yield part;
   }
 }

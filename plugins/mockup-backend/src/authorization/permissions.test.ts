@@ -1,6 +1,6 @@
 import type { PermissionsService } from '@backstage/backend-plugin-api';
 import { mockCredentials } from '@backstage/backend-test-utils';
-import { createTestDatabases } from '@internal/postgres/testUtils';
+import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
 import {
   AuthorizeResult,
   isResourcePermission,
@@ -12,9 +12,13 @@ import {
   mockupConditions,
   mockupPermissionRules,
 } from 'backstage-plugin-mockup-node';
+import { once } from 'node:events';
+import { request } from 'node:http';
 import { ALICE, BOB, testBackend } from '../__testUtils__/startMockupBackend';
 
 const databases = createTestDatabases({ versions: 'newest' });
+
+const TIME = '2026-01-31T12:00:00.000Z';
 
 describe.each(databases.eachSupportedId())('permissions on %s', id => {
   let hers: string;
@@ -24,15 +28,19 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
 
   /** What the policy decides, by the name of the permission. */
   let decisions: Record<string, PolicyDecision>;
+  let asked: string[];
 
   const permissions: Partial<PermissionsService> = {
     authorize: async requests =>
-      requests.map(({ permission }) => ({
-        result:
-          decisions[permission.name]?.result === AuthorizeResult.DENY
-            ? AuthorizeResult.DENY
-            : AuthorizeResult.ALLOW,
-      })),
+      requests.map(({ permission: { name } }) => {
+        asked.push(name);
+        return {
+          result:
+            decisions[name]?.result === AuthorizeResult.DENY
+              ? AuthorizeResult.DENY
+              : AuthorizeResult.ALLOW,
+        };
+      }),
     authorizeConditional: async requests =>
       requests.map(
         ({ permission }) =>
@@ -59,6 +67,7 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
 
   beforeEach(async () => {
     decisions = {};
+    asked = [];
     await backend.knex('mockups').delete();
     hers = (await backend.alice.post('/mockups', { name: 'hers' })).body.id;
     his = (await backend.bob.post('/mockups', { name: 'his' })).body.id;
@@ -215,6 +224,35 @@ describe.each(databases.eachSupportedId())('permissions on %s', id => {
         const response = await backend.alice.post(path, { name: 'new' });
         expect(response.status).toBe(403);
       }
+      await expect(namesSeen()).resolves.toEqual(['hers', 'his']);
+    });
+
+    it('denied while the file of an import arrives creates nothing', async () => {
+      const file = JSON.stringify({
+        schema: 'backstage-plugin-mockup/mockups',
+        version: 1,
+        mockups: [
+          { name: 'new', createdAt: TIME, updatedAt: TIME, versions: [] },
+        ],
+      });
+      const sent = request({
+        method: 'POST',
+        port: backend.server.port(),
+        path: '/api/mockup/import',
+        headers: {
+          Authorization: mockCredentials.user.header(ALICE),
+          'Content-Type': 'application/json',
+          'Content-Length': file.length,
+        },
+      });
+      sent.write(file.slice(0, 20));
+      await waitUntil('the decisions before it is read', () =>
+        asked.includes('mockup.review.require'),
+      );
+      decisions['mockup.create'] = DENY;
+      sent.end(file.slice(20));
+      const [{ statusCode }] = await once(sent, 'response');
+      expect(statusCode).toBe(403);
       await expect(namesSeen()).resolves.toEqual(['hers', 'his']);
     });
   });
