@@ -1,9 +1,12 @@
 import { InputError } from '@backstage/errors';
 import type { Request } from 'express';
 
-// RFC 9110, 8.8.3: an entity tag is opaque text in quotes, with W/ before it
+// RFC 9110, 8.8.3: an entity tag is opaque text in quotes, which may have commas, with W/ before it
 // where it is weak.
-const ENTITY_TAG = /^(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"$/;
+const ENTITY_TAG = /(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"/g;
+
+/** In place of a tag; no header has it. */
+const TAG = '\0';
 
 /**
  * Reads the `If-Match` header as the revisions that the caller accepts (RFC 9110,
@@ -18,16 +21,24 @@ export function parseIfMatch(req: Request): string[] | undefined {
   if (header === undefined || header === '*') {
     return undefined;
   }
-  const tags = header.split(',').map(part => {
-    const match = ENTITY_TAG.exec(part.trim());
-    if (!match) {
-      throw new InputError(
-        `The If-Match header must be * or a list of entity tags such as "1", got ${JSON.stringify(
-          header.slice(0, 60),
-        )}`,
-      );
-    }
-    return { isWeak: match[1] !== undefined, revision: match[2] };
-  });
-  return tags.filter(tag => !tag.isWeak).map(({ revision }) => revision);
+  const revisions: string[] = [];
+  const elements = header
+    .replace(ENTITY_TAG, (_tag, weak: string | undefined, revision: string) => {
+      if (weak === undefined) {
+        revisions.push(revision);
+      }
+      return TAG;
+    })
+    .split(',')
+    .map(element => element.trim())
+    // RFC 9110, 5.6.1: a list may have empty elements.
+    .filter(element => element !== '');
+  if (elements.length === 0 || elements.some(element => element !== TAG)) {
+    throw new InputError(
+      `The If-Match header must be * or a list of entity tags such as "1", got ${JSON.stringify(
+        header.slice(0, 60),
+      )}`,
+    );
+  }
+  return revisions;
 }
