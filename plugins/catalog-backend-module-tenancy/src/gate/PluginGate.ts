@@ -72,6 +72,8 @@ type EnteredListener = (
 export class PluginGate implements TenantGate {
   /** Mounted before the first route of the plugin. */
   readonly router: Router;
+  /** Requests of other tenants than the default one. */
+  readonly #entered = new WeakSet<Request>();
   #isTenantAware = false;
   #hasWarned = false;
 
@@ -233,18 +235,27 @@ export class PluginGate implements TenantGate {
   async #enter(req: Request, next: () => void): Promise<void> {
     const tenant = tenantOf(req);
     // Calls of the default tenant are those of a backend without tenants.
-    if (tenant.tenantId !== DEFAULT_TENANT_ID) {
+    if (!isDefault(tenant)) {
+      this.#entered.add(req);
       const credentials = await this.options.admission.credentialsOf(req);
       if (credentials) {
-        carryTenant(credentials, tenant, () =>
-          this.options.admission.roleOf(credentials, tenant, req),
-        );
+        this.carry(req, credentials);
       }
     }
     if (this.#isTenantAware) {
       handleAs(tenant, next);
     } else {
       next();
+    }
+  }
+
+  /** Attaches the tenant of a request that has passed, and the caller's role, to credentials. */
+  carry(req: Request, credentials: Credentials): void {
+    if (this.#entered.has(req)) {
+      const tenant = tenantOf(req);
+      carryTenant(credentials, tenant, () =>
+        this.options.admission.roleOf(credentials, tenant, req),
+      );
     }
   }
 

@@ -2,7 +2,9 @@ import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases } from '@internal/postgres/testUtils';
 import { tenantOfPolicyUser } from 'backstage-plugin-catalog-tenancy-node';
+import request from 'supertest';
 import { sign } from '../resolution/__testUtils__/tokens';
+import { limitedToken } from '../resolution/__testUtils__/userTokens';
 import {
   CI_TOKEN,
   startPeopleBackend,
@@ -110,6 +112,23 @@ describe.each(databases.eachSupportedId())('roles in a tenant on %s', id => {
     );
     const token = sign({ tenantSlug: 'acme' });
     await expect(may({ token, tenant: 'acme' })).resolves.toEqual(OF_MEMBER);
+  });
+
+  it('bound what users do by their cookie, where the policy decides in the tenant too', async () => {
+    const token = limitedToken('user:default/viewer');
+    for (const [name, value] of [
+      ['Cookie', `backstage-auth=${token}`],
+      ['Authorization', `Bearer ${token}`],
+    ]) {
+      heard.length = 0;
+      const { body } = await request(backend.server)
+        .post('/api/aware/cookie/may')
+        .set(name, value)
+        .set('X-Tenant-Slug', 'acme')
+        .send([{ permission: CREATE }, { permission: READ }]);
+      expect(body).toEqual(['DENY', 'ALLOW']);
+      expect(heard).toEqual([`${READ.name} acme viewer`]);
+    }
   });
 
   it('change with the next request', async () => {

@@ -1,9 +1,11 @@
 import { MiddlewareFactory } from '@backstage/backend-defaults/rootHttpRouter';
 import {
+  type BackstageCredentials,
   coreServices,
   createServiceFactory,
   createServiceRef,
   type DiscoveryService,
+  type HttpAuthService,
   type LoggerService,
   type RootConfigService,
 } from '@backstage/backend-plugin-api';
@@ -253,6 +255,7 @@ export const tenantGateServiceFactory = createServiceFactory({
       }),
       limitRate: settings.limitRate,
     });
+    carryByCookie(httpAuth, gate);
     httpRouter.use((_req, res, next) => {
       requests.begin(res);
       next();
@@ -283,6 +286,22 @@ export const tenantGateServiceFactory = createServiceFactory({
     return gate;
   },
 });
+
+/**
+ * Where a cookie is enough, plugins get other credentials than those that the gate has seen. Replaces
+ * a method of the plugin's own service instance, as `carryTenants` does.
+ */
+function carryByCookie(httpAuth: HttpAuthService, gate: PluginGate): void {
+  const read = httpAuth.credentials.bind(httpAuth);
+  httpAuth.credentials = async (req, options) => {
+    const credentials = await read(req, options);
+    const { type } = credentials.principal as { type: string };
+    if (options?.allowLimitedAccess && type !== 'none') {
+      gate.carry(req, credentials as BackstageCredentials as Credentials);
+    }
+    return credentials;
+  };
+}
 
 function userOf(credentials: Credentials | undefined): string | undefined {
   const principal = credentials?.principal;

@@ -8,7 +8,8 @@ import express, { Router } from 'express';
 
 /**
  * A plugin that says what its caller may do and owns, by the services that Backstage gives it:
- * `POST /may` with questions for the permission service, `GET /who`.
+ * `POST /may` with questions for the permission service, `POST /cookie/may` where a cookie is enough,
+ * `GET /who`.
  */
 export function askingPlugin(
   pluginId: string,
@@ -31,9 +32,12 @@ export function askingPlugin(
           }
           const router = Router();
           router.use(express.json());
-          router.post('/may', (req, res, next) => {
+          httpRouter.addAuthPolicy({ path: '/cookie', allow: 'user-cookie' });
+          router.post(['/may', '/cookie/may'], (req, res, next) => {
             const ask = async () => {
-              const credentials = await httpAuth.credentials(req);
+              const credentials = await httpAuth.credentials(req, {
+                allowLimitedAccess: req.path === '/cookie/may',
+              });
               return await permissions.authorize(req.body, { credentials });
             };
             ask().then(
