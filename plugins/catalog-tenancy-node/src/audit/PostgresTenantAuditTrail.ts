@@ -27,6 +27,8 @@ const SENT_AT_ONCE = 50;
 
 /** So many events are sent alone before the webhook counts as one that takes none at the moment. */
 const TRIED_ALONE = 3;
+/** The most refused events that are left out of later attempts. */
+const MOST_REFUSED = 10_000;
 const DELETED_AT_ONCE = 10_000;
 /** Whether the transaction has changed anything. */
 const HAS_WRITTEN = 'pg_current_xact_id_if_assigned() is not null';
@@ -93,6 +95,11 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
   readonly #database: TenantDatabase;
   readonly #pool: TenancyPool;
   readonly #queue: AuditQueue<QueuedEvent>;
+  /**
+   * The ids of events that the webhook has refused alone, the least recently tried first. The others
+   * are sent without them.
+   */
+  readonly #refused = new Set<string>();
 
   constructor(options: {
     config: AuditConfig;
@@ -231,51 +238,84 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
 
   async send(signal?: AbortSignal): Promise<void> {
     const { webhook } = this.#config;
-    const refused: string[] = [];
     let last = SENT_AT_ONCE;
     while (webhook && last === SENT_AT_ONCE && !signal?.aborted) {
-      const rows = await this.#asAdmin<UnsentRow>(knex =>
-        knex(`${TABLE} as a`)
-          .join('tenants as t', 't.tenant_id', 'a.tenant_id')
-          .select('a.tenant_id', 't.tenant_slug', ...READ_COLUMNS)
-          .where('sent', false)
-          // An operation without an outcome may still be running.
-          .whereRaw(`(outcome is not null or at < now() - interval '1 minute')`)
-          .whereNotIn('event_id', refused)
-          .orderBy('at')
-          .limit(SENT_AT_ONCE),
+      last = await this.#sendSome(
+        webhook,
+        'event_id <> all (?)',
+        [...this.#refused],
+        signal,
       );
-      last = rows.length;
-      if (last > 0) {
-        const taken = await sendTo(webhook, rows, signal);
-        refused.push(
-          ...rows.filter(row => !taken.includes(row)).map(row => row.event_id),
-        );
-        await this.#asAdmin(knex =>
-          knex.raw(
-            `update ${TABLE} a set sent = true
-               from jsonb_to_recordset(?::jsonb) as s (tenant_id uuid, event_id uuid, outcome text)
-              where a.tenant_id = s.tenant_id and a.event_id = s.event_id
-                and a.outcome is not distinct from s.outcome
-             returning a.event_id`,
-            [
-              JSON.stringify(
-                taken.map(({ tenant_id, event_id, outcome }) => ({
-                  tenant_id,
-                  event_id,
-                  outcome,
-                })),
-              ),
-            ],
-          ),
-        );
+    }
+    const again = [...this.#refused].slice(0, TRIED_ALONE);
+    if (!webhook || again.length === 0 || signal?.aborted) {
+      return;
+    }
+    again.forEach(id => this.#refused.delete(id));
+    try {
+      await this.#sendSome(webhook, 'event_id = any (?)', again, signal);
+    } catch (error) {
+      throw error instanceof WebhookRefusal
+        ? new Error(
+            `${error.message} to ${
+              this.#refused.size
+            } events, and takes the others. One is ${again[0]}`,
+          )
+        : error;
+    }
+    if (!again.some(id => this.#refused.has(id))) {
+      this.#refused.clear();
+    }
+  }
+
+  /**
+   * Sends unsent events, the oldest first, and notes those that the webhook refuses.
+   *
+   * @returns how many there were
+   * @throws {@link WebhookRefusal} if the webhook takes none
+   */
+  async #sendSome(
+    webhook: AuditWebhookConfig,
+    condition: string,
+    ids: string[],
+    signal?: AbortSignal,
+  ): Promise<number> {
+    const rows = await this.#asAdmin<UnsentRow>(knex =>
+      knex(`${TABLE} as a`)
+        .join('tenants as t', 't.tenant_id', 'a.tenant_id')
+        .select('a.tenant_id', 't.tenant_slug', ...READ_COLUMNS)
+        .where('sent', false)
+        // An operation without an outcome may still be running.
+        .whereRaw(`(outcome is not null or at < now() - interval '1 minute')`)
+        .whereRaw(condition, [ids])
+        .orderBy('at')
+        .limit(SENT_AT_ONCE),
+    );
+    if (rows.length > 0) {
+      if (this.#refused.size > MOST_REFUSED) {
+        this.#refused.clear();
       }
-    }
-    if (refused.length > 0) {
-      throw new Error(
-        `The webhook of tenancy.audit.webhook.url refuses ${refused.length} events and takes the others. The first one is ${refused[0]}`,
+      const taken = await sendTo(webhook, rows, this.#refused, signal);
+      await this.#asAdmin(knex =>
+        knex.raw(
+          `update ${TABLE} a set sent = true
+             from jsonb_to_recordset(?::jsonb) as s (tenant_id uuid, event_id uuid, outcome text)
+            where a.tenant_id = s.tenant_id and a.event_id = s.event_id
+              and a.outcome is not distinct from s.outcome
+           returning a.event_id`,
+          [
+            JSON.stringify(
+              taken.map(({ tenant_id, event_id, outcome }) => ({
+                tenant_id,
+                event_id,
+                outcome,
+              })),
+            ),
+          ],
+        ),
       );
     }
+    return rows.length;
   }
 
   /** Writes all queued events. */
@@ -354,16 +394,19 @@ export class PostgresTenantAuditTrail implements TenantAuditTrail {
  * Sends events to the webhook; one by one, the newest first, where it refuses them together: an
  * event that it always refuses must not keep later ones from it.
  *
+ * @param refused - gets the ids of those that it refuses alone
  * @returns those that it takes
  * @throws if it takes none
  */
 async function sendTo(
   webhook: AuditWebhookConfig,
   rows: UnsentRow[],
+  refused: Set<string>,
   signal?: AbortSignal,
 ): Promise<UnsentRow[]> {
-  const post = (some: UnsentRow[]) =>
-    postToWebhook(
+  const taken: UnsentRow[] = [];
+  const post = async (some: UnsentRow[]) => {
+    await postToWebhook(
       webhook,
       some.map(({ tenant_id, tenant_slug, ...row }) => ({
         tenant_slug,
@@ -371,32 +414,36 @@ async function sendTo(
       })),
       signal,
     );
+    taken.push(...some);
+  };
   try {
     await post(rows);
-    return rows;
   } catch (error) {
-    if (!(error instanceof WebhookRefusal) || rows.length === 1) {
+    if (!(error instanceof WebhookRefusal)) {
       throw error;
     }
-    const taken: UnsentRow[] = [];
     for (const [index, row] of rows.toReversed().entries()) {
       if (index === TRIED_ALONE && taken.length === 0) {
         break;
       }
       try {
+        // It has had this one.
+        if (rows.length === 1) {
+          throw error;
+        }
         await post([row]);
-        taken.push(row);
       } catch (cause) {
         if (!(cause instanceof WebhookRefusal)) {
           throw cause;
         }
+        refused.add(row.event_id);
       }
     }
     if (taken.length === 0) {
       throw error;
     }
-    return taken;
   }
+  return taken;
 }
 
 function toEntry({ event_id, at, begun, ended }: QueuedEvent): Entry {

@@ -447,11 +447,25 @@ describe.each(databases.eachSupportedId())('audit trails on %s', id => {
       await database.client.query(
         `update tenant_audit set at = now() - interval '1 hour' where event = 'odd one'`,
       );
-      await expect(trail.send()).rejects.toThrow('refuses 1 events');
+      await expect(trail.send()).rejects.toThrow('status 413 to 1 events');
       expect(lines).toBe(200);
       await record(trail);
-      await expect(trail.send()).rejects.toThrow('refuses 1 events');
+      await expect(trail.send()).rejects.toThrow('status 413 to 1 events');
       expect(lines).toBe(201);
+
+      // Behind many that it takes, and before others: those of the first attempt end with them.
+      await database.client.query(
+        `insert into tenant_audit (tenant_id, event_id, at, plugin, event, severity, outcome, meta, sent)
+         select tenant_id, gen_random_uuid(), now() - n * interval '1 minute', 'a',
+                case when n between 11 and 20 then 'odd one' else 'b' end, 'medium', 'succeeded', '{}', false
+           from tenants, generate_series(1, 60) n where tenant_slug = 'acme'`,
+      );
+      await expect(trail.send()).rejects.toThrow('answered with status 413');
+      await expect(trail.send()).rejects.toThrow('status 413 to 11 events');
+      expect(lines).toBe(251);
+      await record(trail);
+      await expect(trail.send()).rejects.toThrow('status 413 to 11 events');
+      expect(lines).toBe(252);
     } finally {
       await server.stop();
     }
