@@ -5,7 +5,7 @@ import type {
 } from 'backstage-plugin-tenants-common';
 import { isStorable } from '../catalog/conditions';
 import type { TenantDatabase } from '../database/TenantDatabase';
-import { DatabaseUnavailableError, isAboutStatement } from '../pool/errors';
+import { isAboutStatement } from '../pool/errors';
 import type { TenancyPool } from '../pool/TenancyPool';
 import { tenantIdOf } from '../tenants/activeTenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
@@ -25,6 +25,13 @@ interface Counted extends TenantUsageTotals {
   people: Set<string>;
 }
 
+/** Counts on their way to the database. */
+interface Batch {
+  counted: Counted[];
+  /** The last transaction that was to store them. */
+  transactionId?: string;
+}
+
 type Row = Omit<TenantUsageDay, 'requests' | 'database_ms' | 'bytes'> &
   Record<'requests' | 'database_ms' | 'bytes', string>;
 
@@ -42,6 +49,9 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
   readonly #slugs = new Map<string, string>();
   readonly #totals = new Map<string, TenantUsageTotals>();
   #counted = new Map<string, Counted>();
+  /** What could not be stored, or may have been. */
+  #batch?: Batch;
+  #flushed = Promise.resolve();
   #timer?: NodeJS.Timeout;
 
   constructor(options: {
@@ -57,13 +67,13 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
   /** Starts counting, and stores the counts once a minute. */
   start(): void {
     this.#pool.onWork((tenantId, ms) => this.addWork(tenantId, ms));
-    this.#timer = setInterval(() => this.#flushSafely(), FLUSH_MS).unref();
+    this.#timer = setInterval(() => this.#flush(), FLUSH_MS).unref();
   }
 
   /** Stores the remaining counts. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#flushSafely();
+    await this.#flush();
   }
 
   count({ tenantId, tenantSlug }: ActiveTenant, person?: string): void {
@@ -187,44 +197,73 @@ export class PostgresTenantUsageStore implements TenantUsageStore {
     return counted;
   }
 
-  async #flushSafely(): Promise<void> {
-    const counted = this.#counted;
-    this.#counted = new Map();
+  /** One after the other. Never rejects. */
+  #flush(): Promise<void> {
+    this.#flushed = this.#flushed.then(async () => {
+      try {
+        await this.#storeBatch();
+        this.#batch = { counted: [...this.#counted.values()] };
+        this.#counted = new Map();
+        await this.#storeBatch();
+      } catch (error) {
+        this.#logger.warn(
+          `The usage of tenants could not be stored, and is kept for the next attempt: ${error}`,
+        );
+      }
+    });
+    return this.#flushed;
+  }
+
+  async #storeBatch(): Promise<void> {
+    const batch = this.#batch;
+    if (batch && batch.counted.length > 0 && !(await this.#isStored(batch))) {
+      await this.#store(batch);
+    }
+    this.#batch = undefined;
+  }
+
+  /**
+   * Whether a transaction has stored it whose answer was lost. A server that took over without that
+   * transaction refuses its id.
+   *
+   * @throws if that is not known yet
+   */
+  async #isStored({ transactionId }: Batch): Promise<boolean> {
+    if (transactionId === undefined) {
+      return false;
+    }
     try {
-      await this.#store([...counted.values()]);
-    } catch (error) {
-      if (error instanceof DatabaseUnavailableError && error.outcomeUnknown) {
-        // It may be stored, and would count twice.
-        this.#logger.warn(`The usage of a minute may be missing: ${error}`);
-        return;
-      }
-      this.#logger.warn(
-        `The usage of tenants could not be stored, and is kept for the next attempt: ${error}`,
+      const [{ status }] = await this.#pool.query<{ status: string | null }>(
+        knex =>
+          knex.raw('select pg_xact_status(cast(? as xid8)) as status', [
+            transactionId,
+          ]),
       );
-      for (const [key, later] of this.#counted) {
-        const before = counted.get(key);
-        if (before) {
-          later.requests += before.requests;
-          later.databaseMs += before.databaseMs;
-          before.people.forEach(person => later.people.add(person));
-        }
+      if (status === 'in progress') {
+        throw new Error('an earlier attempt has not ended');
       }
-      this.#counted = new Map([...counted, ...this.#counted]);
+      return status !== 'aborted';
+    } catch (error) {
+      if (isAboutStatement(error)) {
+        return false;
+      }
+      throw error;
     }
   }
 
-  async #store(counted: Counted[]): Promise<void> {
-    if (counted.length === 0) {
-      return;
-    }
+  async #store(batch: Batch): Promise<void> {
     const days = JSON.stringify(
-      counted.map(({ people, databaseMs, ...each }) => ({
+      batch.counted.map(({ people, databaseMs, ...each }) => ({
         ...each,
         databaseMs: Math.round(databaseMs),
         people: [...people],
       })),
     );
     await this.#pool.transaction({ asAdmin: true }, async ({ knex, query }) => {
+      const [{ id }] = await query<{ id: string }>(
+        knex.raw('select cast(pg_current_xact_id() as text) as id'),
+      );
+      batch.transactionId = id;
       await query(
         knex.raw(
           `insert into tenant_usage_people (tenant_id, day, person)
