@@ -59,22 +59,26 @@ describe.each(databases.eachSupportedId())('a probe on %s', id => {
       connection: { ...connection, ...APPLICATION, ...differences },
       schema: 'tenancy',
     });
-    return (await health.readiness()).reason ?? 'ready';
+    const { reason = 'ready', message } = await health.readiness();
+    return message === undefined ? reason : `${reason}: ${message}`;
   };
 
   it('finds the tables in place, or not', async () => {
     await expect(look()).resolves.toBe('ready');
     await client.query('alter table tenancy.tenancy_ready rename to away');
-    await expect(look()).resolves.toBe('not-migrated');
+    await expect(look()).resolves.toMatch(/^not-migrated: /);
     await client.query('alter table tenancy.away rename to tenancy_ready');
     await expect(look()).resolves.toBe('ready');
   });
 
-  it.each<[string, ClientConfig]>([
-    ['nothing listens', { port: 1 }],
-    ['the database is gone', { database: 'gone' }],
-  ])('finds the database away where %s', async (_, differences) => {
-    await expect(look(differences)).resolves.toBe('database-away');
+  it.each<[string, ClientConfig, string]>([
+    ['nothing listens', { port: 1 }, 'ECONNREFUSED'],
+    ['the database is gone', { database: 'gone' }, '3D000'],
+    ['it refuses the password', { password: 'another' }, '28P01'],
+  ])('finds no database to use where %s', async (_, differences, code) => {
+    await expect(look(differences)).resolves.toBe(
+      `database-away: The database of tenants cannot be used (${code})`,
+    );
   });
 
   it('leaves a process in service whose server has no session left', async () => {

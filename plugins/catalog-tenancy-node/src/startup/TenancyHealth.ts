@@ -20,8 +20,15 @@ export type TenancyReadiness = JsonObject & {
   reason?: NotReadyReason;
 };
 
+/** Why this process can serve no tenants. */
+interface Fault {
+  reason: NotReadyReason;
+  /** In place of the usual one of the reason. */
+  message?: string;
+}
+
 const MESSAGES: Record<NotReadyReason, string> = {
-  'database-away': 'The database of tenants does not answer',
+  'database-away': 'The database of tenants cannot be used',
   'not-migrated': `The tables of tenants are not in place: run "${operatorCommand(
     'status',
   )}"`,
@@ -45,7 +52,7 @@ export class TenancyHealth {
   readonly #details = new Map<string, () => JsonValue>();
   #database?: { connection: ClientConfig; schema: string };
   #failure?: NotReadyReason;
-  #last?: { at: number; reason: Promise<NotReadyReason | undefined> };
+  #last?: { at: number; fault: Promise<Fault | undefined> };
 
   /** Records that multi-tenancy failed to start. */
   startFailed(error: unknown): void {
@@ -65,9 +72,11 @@ export class TenancyHealth {
 
   /** Never rejects. */
   async readiness(): Promise<TenancyReadiness> {
-    const reason = this.#failure ?? (await this.#look());
-    return reason
-      ? { status: 'error', reason, message: MESSAGES[reason] }
+    const fault = this.#failure
+      ? { reason: this.#failure }
+      : await this.#look();
+    return fault
+      ? { status: 'error', message: MESSAGES[fault.reason], ...fault }
       : {
           status: 'ok',
           ...Object.fromEntries(
@@ -76,31 +85,39 @@ export class TenancyHealth {
         };
   }
 
-  async #look(): Promise<NotReadyReason | undefined> {
+  async #look(): Promise<Fault | undefined> {
     if (!this.#database) {
       return undefined;
     }
     const now = performance.now();
     if (!this.#last || now - this.#last.at > MAX_AGE_MS) {
-      this.#last = { at: now, reason: examine(this.#database) };
+      this.#last = { at: now, fault: examine(this.#database) };
     }
-    return this.#last.reason;
+    return this.#last.fault;
   }
 }
 
 async function examine(database: {
   connection: ClientConfig;
   schema: string;
-}): Promise<NotReadyReason | undefined> {
+}): Promise<Fault | undefined> {
   try {
     const isReady = await withClient(
       database.connection,
       client => hasTable(client, database.schema, READY_TABLE),
       { timeoutMs: TIMEOUT_MS },
     );
-    return isReady ? undefined : 'not-migrated';
+    return isReady ? undefined : { reason: 'not-migrated' };
   } catch (error) {
+    const code = faultCode(error);
     // The pool still has its sessions.
-    return faultCode(error) === TOO_MANY_SESSIONS ? undefined : 'database-away';
+    return code === TOO_MANY_SESSIONS
+      ? undefined
+      : {
+          reason: 'database-away',
+          ...(code && {
+            message: `${MESSAGES['database-away']} (${code})`,
+          }),
+        };
   }
 }
