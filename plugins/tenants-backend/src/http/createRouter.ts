@@ -77,7 +77,7 @@ export function createRouter(options: RouterOptions): Router {
       may(tenantCreatePermission),
       async (req, res, { by }) => {
         const values = await readTenant(req, res);
-        const newId = parseNewId(req, [values.tenant_slug, by]);
+        const newId = parseNewId(req, [values, by]);
         const tenant = await store.create(values, { newId });
         setLocation(req, res, tenant.tenant_slug);
         res.status(201).json({

@@ -92,12 +92,12 @@ export function parseUsageQuery(
 /**
  * The id of what a request creates: by the header `Idempotency-Key`, the same for each attempt.
  *
- * @param what - the slug of the tenant, and who creates it
+ * @param what - what is created, or the slug of its tenant, and who creates it
  * @throws InputError for an empty or too long key
  */
 export function parseNewId(
   req: Request,
-  what: [tenantSlug: string, by: string],
+  what: [created: string | object, by: string],
 ): string | null {
   return idOfAttempts(parseIdempotencyKey(req).idempotencyKey, what);
 }

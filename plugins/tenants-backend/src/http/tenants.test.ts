@@ -83,14 +83,16 @@ describe.each(databases.eachSupportedId())('/api/tenants on %s', id => {
     });
 
     it('answers the same again with the same Idempotency-Key', async () => {
-      const attempt = (tenant_slug: string, key = 'a key') =>
+      const attempt = (tenant_slug: string, key = 'a key', tenant_name = 'A') =>
         backend.admin
-          .post('', { tenant_slug, tenant_name: 'Acme' })
+          .post('', { tenant_slug, tenant_name })
           .set('Idempotency-Key', key);
       const first = await attempt('acme');
       const second = await attempt('acme');
       expect([second.status, second.body]).toEqual([201, first.body]);
       expect((await attempt('acme', 'another')).status).toBe(409);
+      // Of other content, it is another request.
+      expect((await attempt('acme', 'a key', 'B')).status).toBe(409);
       expect((await attempt('globex')).status).toBe(201);
       await backend.admin.delete('/acme');
       expect((await attempt('acme')).status).toBe(409);
