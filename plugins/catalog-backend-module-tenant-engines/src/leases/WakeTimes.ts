@@ -101,5 +101,5 @@ export class WakeTimes {
 }
 
 function digestOf(process: string, config: string): string {
-  return `md5(${process} || ${config}::text)`;
+  return `encode(sha256(convert_to(${process} || ${config}::text, 'UTF8')), 'hex')`;
 }

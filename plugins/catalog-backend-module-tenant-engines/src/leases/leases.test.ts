@@ -29,6 +29,10 @@ describe.each(databases.eachSupportedId())('leases on %s', id => {
 
   beforeAll(async () => {
     database = await EngineDatabase.create(databases, id);
+    // What a server in FIPS mode refuses to run is not there.
+    await database.query(
+      'alter function pg_catalog.md5(text) rename to no_md5',
+    );
   });
 
   beforeEach(async () => {
