@@ -39,7 +39,7 @@ const render = (
           permissionApiRef,
           mockApis.permission({
             authorize: () => {
-              if (allows instanceof Error) {
+              if (typeof allows !== 'boolean') {
                 throw allows;
               }
               return allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY;

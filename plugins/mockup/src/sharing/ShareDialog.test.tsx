@@ -93,7 +93,7 @@ async function open(
           permissionApiRef,
           mockApis.permission({
             authorize: () => {
-              if (allows instanceof Error) {
+              if (typeof allows !== 'boolean') {
                 throw allows;
               }
               return allows ? AuthorizeResult.ALLOW : AuthorizeResult.DENY;
