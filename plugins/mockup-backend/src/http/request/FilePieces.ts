@@ -2,8 +2,12 @@ import { InputError } from '@backstage/errors';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
-/** How much memory the thread may take, which many small values in a file could else exceed. */
-const HEAP_MB = 1024;
+/**
+ * The heap of the thread: what small values take for each character of the file, 24 bytes at most where
+ * tried, the file itself, and a list as long. A heap that is full within `JSON.parse` ends the whole process.
+ */
+const HEAP_BYTES_PER_CHARACTER = 40;
+const LEAST_HEAP_MB = 64;
 
 /**
  * The code of the thread. It is a text, since a package that is built has no file of its own for a
@@ -49,16 +53,20 @@ type Answer = { value: unknown } | { isLarge: true } | { failure: string };
 export class FilePieces {
   readonly #worker: Worker;
   readonly #maxCharacters: number;
+  readonly #heapMb: number;
   readonly #failed: Promise<never>;
 
   /** @param options.maxCharacters - the largest piece, as JSON */
   constructor(text: string, options: { maxCharacters: number }) {
     this.#maxCharacters = options.maxCharacters;
+    this.#heapMb =
+      LEAST_HEAP_MB +
+      Math.ceil((text.length * HEAP_BYTES_PER_CHARACTER) / 1024 ** 2);
     this.#worker = new Worker(PARSE, {
       eval: true,
       env: {},
       workerData: { text, ...options },
-      resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+      resourceLimits: { maxOldGenerationSizeMb: this.#heapMb },
     });
     this.#failed = new Promise((_resolve, reject) =>
       this.#worker.on('error', reject),
@@ -80,7 +88,9 @@ export class FilePieces {
       error => {
         throw error.code === 'ERR_WORKER_OUT_OF_MEMORY'
           ? new InputError(
-              `Invalid file: it takes more than ${HEAP_MB} MB to be parsed`,
+              `Invalid file: it takes more than ${
+                this.#heapMb
+              } MB to be parsed`,
             )
           : error;
       },
