@@ -160,6 +160,12 @@ const LONG_FILES = [
   'plugins/catalog-backend-module-tenancy/src/gate/sockets.test.ts',
   'plugins/tenants-backend/src/http/apply.test.ts',
   'plugins/catalog-backend-module-tenant-engines/src/config/validation.test.ts',
+  'packages/pages/src/retry.test.tsx',
+  'plugins/mockup/src/pages/home.test.tsx',
+  'packages/pages/src/LeaveDialog.test.tsx',
+  'migrations/src/session/MigrationSession.test.ts',
+  'plugins/catalog-backend-module-tenant-engines/src/shares/SharedEntities.test.ts',
+  'migrations/src/cli/connection.test.ts',
 ];
 
 /** Of those a part of as many, which a seed chooses. */
