@@ -83,8 +83,8 @@ export function createLogTriggers(table: TenantTable, name: string): string[] {
     `create or replace trigger ${LOG_TRIGGER}_truncate after truncate on ${name}
   for each statement ${call}`,
     // Also for writes of a subscription, and with session_replication_role = replica.
-    `alter table ${name} enable always trigger ${LOG_TRIGGER}`,
-    `alter table ${name} enable always trigger ${LOG_TRIGGER}_truncate`,
+    `alter table ${name} enable always trigger ${LOG_TRIGGER},
+  enable always trigger ${LOG_TRIGGER}_truncate`,
   ];
 }
 

@@ -25,18 +25,19 @@ const GRANTS = `
       item.name, case item.grantee when 0 then 'public' else item.grantee::regrole::text end);
   end loop;
   for item in
-    select side.name, a.grantee, a.is_grantable, a.privilege_type, '' as of_column
-      from /* sides */ join pg_class c on c.oid = side.live, aclexplode(c.relacl) a
-     where a.grantee <> c.relowner and a.privilege_type <> 'TRUNCATE'
-     union all
-    select side.name, a.grantee, a.is_grantable, a.privilege_type,
-           format('(%I)', t.attname)
-      from /* sides */ join pg_attribute t on t.attrelid = side.live,
-           aclexplode(t.attacl) a
-     where not t.attisdropped
+    select name, grantee, is_grantable, string_agg(privilege, ', ') as privileges
+      from (select side.name, a.grantee, a.is_grantable, a.privilege_type as privilege
+              from /* sides */ join pg_class c on c.oid = side.live, aclexplode(c.relacl) a
+             where a.grantee <> c.relowner and a.privilege_type <> 'TRUNCATE'
+             union all
+            select side.name, a.grantee, a.is_grantable,
+                   format('%s (%I)', a.privilege_type, t.attname)
+              from /* sides */ join pg_attribute t on t.attrelid = side.live,
+                   aclexplode(t.attacl) a
+             where not t.attisdropped) granted
+     group by name, grantee, is_grantable
   loop
-    commands := commands || format('grant %s %s on %I to %s%s', item.privilege_type,
-      item.of_column, item.name,
+    commands := commands || format('grant %s on %I to %s%s', item.privileges, item.name,
       case item.grantee when 0 then 'public' else item.grantee::regrole::text end,
       case when item.is_grantable then ' with grant option' else '' end);
   end loop;

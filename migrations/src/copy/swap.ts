@@ -11,18 +11,14 @@ import { createFence, dropFenceOf } from './fence';
 import { lockStatements } from '../session/lockRetries';
 import { REPLAY_FUNCTION } from './replay';
 
-// Entries that the replay under the lock may have: milliseconds, for which writers wait.
-const LONGEST_LOG = 500;
-
-// Longer requests may have a longer log.
-const LOG_PER_MS = 5;
-
-// 55P03, lock_not_available, makes withLockRetries repeat the attempt, which replays the
-// log without a lock first.
+/**
+ * An attempt may replay as many entries under the lock as it may wait milliseconds: an entry takes
+ * less than one. 55P03, lock_not_available, makes withLockRetries repeat the attempt, which
+ * replays the log without a lock first.
+ */
 function refuseLongLog(timeoutMs: number): string {
-  const longest = Math.max(LONGEST_LOG, LOG_PER_MS * timeoutMs);
   return `do $$ begin
-  if (select count(*) from ${CHANGE_LOG}) > ${longest} then
+  if (select count(*) from ${CHANGE_LOG}) > ${timeoutMs} then
     raise exception 'The change log is too long for a swap' using errcode = '55P03';
   end if;
 end $$`;
@@ -32,32 +28,32 @@ end $$`;
  * The statements of the transaction that puts one side of the three tables in the
  * place of the other, in either direction.
  *
- * It takes ACCESS EXCLUSIVE on both sides, and holds it for the replay of the last
- * changes and for changes of the catalog. It locks the tables in the order in which
- * applications use them; see {@link lockTogether}.
+ * It takes ACCESS EXCLUSIVE on both sides, and holds it on those in use for the replay of the
+ * last changes and for changes of the catalog. It locks them in the order in which applications
+ * use them; see {@link lockTogether}.
  *
+ * @param before - statements that need no lock of the tables in use
  * @param conditions - statements that fail unless the catalog is as it must be: run once
  *   all tables are locked, since CREATE VIEW waits for no weaker lock
  */
 export function swapStatements(
   sides: Sides[],
   timeoutMs: number,
-  conditions: string[],
+  { before, conditions }: { before: string[]; conditions: string[] },
 ): string[] {
-  // The tables that are not in use come last: to wait for a reader or an autovacuum of
-  // them would make the application wait.
-  const tables = [...TENANT_TABLES, ...sides.map(({ incoming }) => incoming)];
+  const incoming = sides.map(side => side.incoming);
   return [
     // Writers do not wait for this commit's fsync: the next commit, that of the step's
     // record at the latest, flushes it as well.
     'set local synchronous_commit = off',
-    ...lockStatements({ tables }, timeoutMs, [
+    ...lockStatements({ tables: incoming }, timeoutMs, before),
+    ...lockStatements({ tables: TENANT_TABLES }, timeoutMs, [
       refuseOtherTenants(sides),
       ...sides.map(refuseMissingLog),
       ...sides.map(refuseOtherColumns),
     ]),
-    ...conditions,
     refuseLongLog(timeoutMs),
+    ...conditions,
     `select ${REPLAY_FUNCTION}`,
     ...sides.flatMap(({ table }) => dropLogTriggers(table)),
     exchange(sides),

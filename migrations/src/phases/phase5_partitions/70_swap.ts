@@ -84,14 +84,21 @@ async function exchange(
   const { executor } = context;
   const copies = await describeCopies(executor);
   await provideReplay(executor, copies);
-  const conditions = [
-    refuseStatement(OBJECTS),
-    await refuseLaterAdditions(context),
-  ];
-  const statements = (timeoutMs: number) => [
-    ...swapStatements(copies.map(sidesOf), timeoutMs, conditions),
-    recordStatement(OBJECTS),
-  ];
+  const sides = copies.map(sidesOf);
+  const checks = {
+    before: [
+      refuseStatement(OBJECTS),
+      // What stands there keeps its identity when it is renamed.
+      recordStatement([
+        ...sides.flatMap(({ table, incoming }) => [table, incoming]),
+        UNIQUE_INDEX,
+        REPLAY_FUNCTION,
+      ]),
+    ],
+    conditions: [await refuseLaterAdditions(context)],
+  };
+  const statements = (timeoutMs: number) =>
+    swapStatements(sides, timeoutMs, checks);
   await catchUp(context);
   await verify(context, copies);
   await catchUp(context);
@@ -99,7 +106,7 @@ async function exchange(
     title:
       'Swap the tables. ACCESS EXCLUSIVE on all of them, for milliseconds.',
     script: ['begin', ...statements(context.settings.maxPauseMs), 'commit'],
-    run: () => swapOnce(context, statements),
+    run: () => swapOnce(context, sides, statements),
   });
 }
 
@@ -128,12 +135,16 @@ async function verify(
 
 async function swapOnce(
   context: StepContext,
+  sides: Sides[],
   statements: (timeoutMs: number) => string[],
 ): Promise<void> {
   const { session } = context.executor;
   await withLockRetries(
     context,
-    { title: 'Swap the tables', tables: TENANT_TABLES },
+    {
+      title: 'Swap the tables',
+      tables: sides.flatMap(({ table, incoming }) => [table, incoming]),
+    },
     async timeoutMs => {
       await replayUntilShort(session);
       await session
