@@ -65,7 +65,7 @@ export function parseTenantId(tenantId: string): string {
     throw new TypeError(
       `The tenant id ${JSON.stringify(
         tenantId,
-      )} is no UUID. Expected one such as "${DEFAULT_TENANT_ID}".`,
+      )} is not a UUID. Expected one such as "${DEFAULT_TENANT_ID}".`,
     );
   }
   return tenantId.toLowerCase();

@@ -110,7 +110,7 @@ async function reconcileInRounds<Row extends Differing>(
   for (let round = 1; rows.length > 0; round += 1) {
     if (round > ROUNDS) {
       throw new VerificationError(
-        `These went on to differ from the catalog: ${enumerate(
+        `These still differ from the catalog after ${ROUNDS} attempts, because it changes meanwhile: ${enumerate(
           rows.map(({ key }) => key),
         )}. Run the command again.`,
       );

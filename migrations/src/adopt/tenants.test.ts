@@ -203,7 +203,7 @@ describe.each(databases.eachSupportedId())('engines of tenants on %s', id => {
     expect(await faultsOf(tenantId)).toEqual([]);
     await expect(
       adopt({ connection, tenantId: `${ACME}'; select 1` }),
-    ).rejects.toThrow('is no UUID');
+    ).rejects.toThrow('is not a UUID');
     await expect(
       adopt({ connection, tenantId: tenantId.replaceAll('3', '4') }),
     ).rejects.toThrow('There is no tenant');

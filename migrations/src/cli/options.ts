@@ -144,7 +144,7 @@ export const maxBlockOption = option(
 
 export const yesOption = option(
   '--yes',
-  'do not ask before rows are deleted of which there is no copy',
+  'do not ask before deleting rows of which no copy is kept',
 );
 
 export const databaseOption = option(

@@ -108,7 +108,7 @@ export async function confirmLosses(
   }
   if (options.json || !stdin?.isTTY || !stderr.isTTY) {
     throw new RefusedError(
-      'Rows would be deleted of which there is no copy. Give --yes, if they can go.',
+      'No copy of these rows is kept, and there is no terminal to ask at. Give --yes to delete them.',
     );
   }
   // Without `terminal`, Ctrl-C stays the signal that stops the command.

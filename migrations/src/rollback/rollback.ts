@@ -91,7 +91,7 @@ async function refuseAllButTheWholeWay(
   const { context } = migration;
   if (to !== 0) {
     throw new RefusedError(
-      'The tables of tenants were created empty: there are none of before to go back to. ' +
+      'The migration created the tables of tenants: there are no older ones to go back to. ' +
         `Run "${operatorCommand('rollback', '--to 0')}", which drops them.`,
     );
   }

@@ -37,7 +37,7 @@ export async function refuseWhileDropping(
 ): Promise<void> {
   if ((await readCreatedCatalog(context))?.dropping) {
     throw new RefusedError(
-      `The way back was begun, and is not complete. Run "${operatorCommand(
+      `A rollback has begun, and is not complete. Run "${operatorCommand(
         'rollback',
         '--to 0',
       )}" first.`,

@@ -151,7 +151,7 @@ function refuseFound(found: Dependent[]): void {
     const names = found.map(({ name }) => name).join('; ');
     const statements = found.flatMap(({ statement }) => statement ?? []);
     throw new RefusedError(
-      `These hang on tables that the command would drop or empty: ${names}. Drop them, and run ` +
+      `These depend on tables that the command would drop or empty: ${names}. Drop them, and run ` +
         `the command again.${statements
           .map(each => `\n    ${each};`)
           .join('')}`,

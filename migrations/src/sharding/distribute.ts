@@ -458,7 +458,7 @@ async function copyAll(
     if (of.rows !== copy.rows || of.sum !== copy.sum) {
       throw new VerificationError(
         `The copy of ${each.table} differs: ${copy.rows} rows instead of ${of.rows}, or other ` +
-          'values. Nothing was changed.',
+          'values. Nothing was changed: run the command again.',
       );
     }
     rows[each.table] = of.rows;

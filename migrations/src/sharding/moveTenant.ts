@@ -1,5 +1,6 @@
 import type { StepContext } from '../engine/Step';
 import { RefusedError, UsageError } from '../errors';
+import { operatorCommand } from '../operatorCommand';
 import { isDistributed, nodeName, readNodes } from '../schema/citus';
 import type { CitusNode } from '../schema/citus';
 import { escapeIdentifier, escapeLiteral } from '../sql';
@@ -32,7 +33,9 @@ export async function moveTenant(
   const { read } = executor;
   if (!(await isDistributed(read, settings.schema))) {
     throw new RefusedError(
-      'The tables of tenants are not distributed, so that all tenants are on this server.',
+      `The tables of tenants are not distributed: all tenants are on this server. Run "${operatorCommand(
+        'distribute',
+      )}" first.`,
     );
   }
   const nodes = await readNodes(read);
@@ -41,7 +44,9 @@ export async function moveTenant(
     const places = await readPlaces(read, settings.schema);
     const place = places.find(each => each.slug === slug);
     if (!place) {
-      throw new RefusedError(`There is no tenant with the slug "${slug}".`);
+      throw new RefusedError(
+        `There is no tenant "${slug}". Expected the slug of one.`,
+      );
     }
     return place;
   };
@@ -77,7 +82,7 @@ function findNode(nodes: CitusNode[], name: string): CitusNode {
   const node = holders.find(each => nodeName(each) === name);
   if (!node) {
     throw new UsageError(
-      `${name} is none of the nodes that hold rows of tenants: ${holders
+      `No node ${name} holds rows of tenants. Expected one of ${holders
         .map(nodeName)
         .join(', ')}.`,
     );

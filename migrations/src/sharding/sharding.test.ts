@@ -266,7 +266,7 @@ describeOnCitus('a catalog on Citus', () => {
         'nowhere:1',
       );
       expect(exitCode).toBe(2);
-      expect(stderr).toContain('is none of the nodes');
+      expect(stderr).toContain('holds rows of tenants. Expected one of');
     });
 
     it('comes back as it was', async () => {

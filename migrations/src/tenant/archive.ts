@@ -95,7 +95,7 @@ export async function requireFile(
 ): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found && !found.isFile()) {
-    throw new UsageError(`${path} can't be ${use}: it is no file.`);
+    throw new UsageError(`${path} can't be ${use}: it is not a file.`);
   }
 }
 
@@ -196,7 +196,7 @@ function parseHeader(file: string, line: string): Header {
   const header = parse(line) as Partial<Header> | undefined;
   if (header?.format !== FORMAT) {
     throw new RefusedError(
-      `${file} is no export of a tenant. Give a file that "tenant export" has written.`,
+      `${file} is not an export of a tenant. Give a file that "tenant export" has written.`,
     );
   }
   if (header.version !== FORMAT_VERSION) {

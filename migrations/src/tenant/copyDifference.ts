@@ -61,9 +61,9 @@ function notThose(different: Difference[]): VerificationError {
     ({ source: { part, table } }) => `${part} ${table}`,
   );
   return new VerificationError(
-    `The rows of ${names.join(
+    `The copied rows of ${names.join(
       ', ',
-    )} are not those of the source. The tenant stays there.`,
+    )} differ from the source's, where the tenant stays. Run the command again.`,
   );
 }
 

@@ -402,7 +402,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       'another file',
       'new',
       () => changed(() => gzipSync('[]\n')),
-      'is no export of a tenant',
+      'is not an export of a tenant',
     ],
     [
       'what is not compressed',
@@ -511,7 +511,7 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
          for each row execute function plugins.change()`,
     );
     await expect(importFrom(name, file, 'new')).rejects.toThrow(
-      'The rows of mockups mockups are not those of the file.',
+      'The imported rows of mockups mockups differ from those in the file.',
     );
     await expect(
       query(name, `select from tenancy.tenants where tenant_slug = 'new'`),
@@ -556,13 +556,13 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);
     const { exitCode, stderr } = await exportTo(template, 'my-team', pipe);
-    expect(stderr).toContain(`${pipe} can't be written: it is no file.`);
+    expect(stderr).toContain(`${pipe} can't be written: it is not a file.`);
     expect(exitCode).toBe(2);
     expect((await stat(pipe)).isFIFO()).toBe(true);
     // Nobody would write to it a second time.
     await expect(run(template, 'import', pipe)).resolves.toMatchObject({
       exitCode: 2,
-      stderr: `Error: ${pipe} can't be read: it is no file.\n`,
+      stderr: `Error: ${pipe} can't be read: it is not a file.\n`,
     });
   });
 
@@ -580,13 +580,13 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
   });
 
   it.each([
-    ['import .', ". can't be read: it is no file."],
+    ['import .', ". can't be read: it is not a file."],
     ['import none.gz --give-up', "none.gz can't be read: ENOENT."],
     ['import none.gz --give-up --replace', 'cannot be used with option'],
     ['import none.gz', "none.gz can't be read: ENOENT."],
     ['export my-team a.gz --keep 3', 'Give a slug and a file, such as'],
     ['export my-team nowhere/a.gz', "nowhere/a.gz can't be written: ENOENT."],
-    ['export my-team .', ". can't be written: it is no file."],
+    ['export my-team .', ". can't be written: it is not a file."],
     [
       'export --all --to package.json',
       "package.json can't be written: EEXIST.",

@@ -325,7 +325,7 @@ async function hasTables(
   const names = done.map(({ name }) => name).sort();
   if (names.join() !== [...migrations].sort().join()) {
     throw new RefusedError(
-      `The tables of ${part} that are there are of another version. Use the version that wrote them.`,
+      `The tables of ${part} in this database are of another version than those of the file. Use the version that wrote them.`,
     );
   }
   return true;

@@ -149,7 +149,7 @@ async function requireSum(
   );
   if (BigInt(sum) !== expected) {
     throw new VerificationError(
-      `The rows of ${section.part} ${section.table} are not those of the file. Nothing was imported.`,
+      `The imported rows of ${section.part} ${section.table} differ from those in the file. Nothing was imported: run the command again.`,
     );
   }
 }

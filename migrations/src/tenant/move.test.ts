@@ -250,7 +250,7 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
          for each row execute function plugins.change()`,
     );
     await expect(move(from, to)).rejects.toThrow(
-      'The rows of mockups mockups are not those of the source. The tenant stays there.',
+      "The copied rows of mockups mockups differ from the source's, where the tenant stays. Run the command again.",
     );
     expect(await isActive(from)).toBe(true);
     expect(await isActive(to)).toBe(false);
@@ -479,7 +479,10 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
 
   it.each([
     [[], 'The destination is missing. Give'],
-    [['--to-url', 'itself'], 'The destination is the database in which'],
+    [
+      ['--to-url', 'itself'],
+      'The destination is the database that the tenant is in',
+    ],
   ])('asks for another destination than %j', async (options, message) => {
     const source = { ...connection, database: full };
     const { exitCode, stderr } = await runInProcess(

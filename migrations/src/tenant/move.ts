@@ -273,7 +273,7 @@ class Move {
         }
         if (left === 1) {
           throw new RefusedError(
-            `The tenant "${this.target.slug}" is changed all the time, and stays here. Run the command again, which sends what is missing.`,
+            `The tenant "${this.target.slug}" changes faster than it is copied, and stays here. Run the command again at a quieter time: it copies what is missing.`,
           );
         }
       }
@@ -306,7 +306,7 @@ class Move {
         );
         if (closed.length === 0) {
           throw new RefusedError(
-            `The last copy took longer than ${REFUSED_FOR}, and the tenant stays here. Run the command again, which sends what is missing.`,
+            `The last copy took longer than ${REFUSED_FOR}, and the tenant stays here. Run the command again: it copies what is missing.`,
           );
         }
         await session.query(

@@ -260,7 +260,9 @@ select tenant_slug, decode('${digestOf(
     [slug],
   );
   if (found.length === 0) {
-    throw new RefusedError(`The tenant "${slug}" was restored meanwhile.`);
+    throw new RefusedError(
+      `The tenant "${slug}" was restored meanwhile, and nothing was deleted.`,
+    );
   }
 }
 

@@ -53,7 +53,7 @@ export const exportCommand: CommandDefinition = {
       file === undefined
     ) {
       throw new UsageError(
-        'Give a slug and a file, such as "acme acme.gz", or --all and a folder with --to, and --keep there alone.',
+        'Give a slug and a file, such as "acme acme.gz", or --all with --to <folder>. --keep goes with --all.',
       );
     }
     await migration.requireProductTables();
@@ -191,7 +191,7 @@ tables. Stop the command at any time, and run it again.`,
       throw error instanceof OtherOperatorError &&
         error.message.includes(`process ${migration.context.serverPid} of`)
         ? new UsageError(
-            'The destination is the database in which the tenant is. Give that of the other deployment.',
+            'The destination is the database that the tenant is in. Give that of the other deployment.',
           )
         : error;
     });

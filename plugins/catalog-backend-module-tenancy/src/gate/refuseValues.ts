@@ -58,7 +58,7 @@ export const refuseDataExceptions: ErrorRequestHandler = (
   next(
     isRefused
       ? new InputError(
-          `${method} ${path} has a value that PostgreSQL does not take as what it stands for (${error.code}), such as an id that is no UUID or a text with a NUL character`,
+          `${method} ${path} has a value that PostgreSQL cannot store or compare (${error.code}), such as an id that is not a UUID or a text with a NUL character`,
         )
       : error,
   );

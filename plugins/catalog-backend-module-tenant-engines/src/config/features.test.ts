@@ -201,10 +201,10 @@ describe('the engine of a tenant', () => {
     expect(error).not.toContain(SECRET);
   });
 
-  it('refuses an entity that says that its source is a file', async () => {
+  it('refuses an entity that claims a file as its source', async () => {
     const error = await errorOf('component:default/from-file');
 
-    expect(error).toContain('says that its source is file:');
+    expect(error).toContain('says that the entity comes from file:');
     expect(JSON.stringify(await entities())).not.toContain('from-file');
   });
 

@@ -61,7 +61,7 @@ export function fileTargetsModule(
       );
       if (claimed !== undefined) {
         throw new InputError(
-          `The entity says that its source is ${claimed}, which it is not read from. Remove that annotation`,
+          `The annotation says that the entity comes from ${claimed}, which it was not read from: remove it`,
         );
       }
       return entity;

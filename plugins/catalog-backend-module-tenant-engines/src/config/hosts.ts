@@ -149,8 +149,8 @@ export class AllowedHosts {
     if (!this.#allows(url, named)) {
       const shown = origin === 'literal' ? ` '${url.host.slice(0, 255)}'` : '';
       throw new InputError(
-        `${at}: the host${shown} is none that this backend may talk to; expected ` +
-          'one that the operator has in integrations or backend.reading.allow',
+        `${at}: the host${shown} is not allowed; expected one that the operator lists in ` +
+          'integrations or backend.reading.allow',
       );
     }
   }

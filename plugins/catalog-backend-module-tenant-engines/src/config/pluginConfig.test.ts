@@ -258,7 +258,7 @@ describe('what a tenant configures of an instance', () => {
     [{ scaffolder: {}, jenkins: [] as never }, 'plugins.jenkins'],
     [
       { jenkins: { baseUrl: 'https://internal.example.com' } },
-      "plugins.jenkins.baseUrl: the host 'internal.example.com' is none that",
+      "plugins.jenkins.baseUrl: the host 'internal.example.com' is not allowed",
     ],
     [{ jenkins: { baseUrl: '${TOKEN}' } }, 'plugins.jenkins.baseUrl'],
   ])('is refused otherwise, and left out: %j', async (plugins, message) => {

@@ -135,7 +135,7 @@ function variableOf(name: string, path: string, scope: SecretScope): string {
     throw new InputError(
       `${path}: '\${${shorten(
         name,
-      )}}' is no reference; expected \${NAME}, without a ` +
+      )}}' is not a reference; expected \${NAME}, without a ` +
         'fallback, or $${ for the characters themselves',
     );
   }

@@ -345,7 +345,7 @@ describe('a reference', () => {
 });
 
 describe('a host', () => {
-  const NONE = 'is none that this backend may talk to';
+  const NONE = 'is not allowed; expected one that the operator lists';
   const FORM = 'expected a host, or a URL as https://<host>/<path>';
 
   it.each<Case>([

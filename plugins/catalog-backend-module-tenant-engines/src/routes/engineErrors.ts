@@ -87,25 +87,25 @@ export function toEngineError(
   if (sqlState?.startsWith('22')) {
     // A data exception: such as an id that is no UUID, or a NUL character in a text.
     return new InputError(
-      `${action} has a value that PostgreSQL does not take as what it stands for (${sqlState}), such as an id that is no UUID or a text with a NUL character`,
+      `${action} has a value that PostgreSQL cannot store or compare (${sqlState}), such as an id that is not a UUID or a text with a NUL character`,
     );
   }
   if (databaseErrorOf(error)?.constraint === TENANT_MOVES) {
     // An operation of an engine may have several transactions.
     return new EngineUnavailableError(
-      `${action} was interrupted, because the tenant '${tenantSlug}' is moved, and may be done in part: look later, and try again`,
+      `The move of the tenant '${tenantSlug}' interrupted ${action}, which may be done in part: read again before you retry`,
       10,
     );
   }
   if (sqlState && RETRYABLE.has(sqlState)) {
     return new EngineUnavailableError(
-      `${action} of the tenant '${tenantSlug}' has met another change at the same moment (${sqlState}): try again`,
+      `${action} of the tenant '${tenantSlug}' conflicted with another change (${sqlState}): try again`,
       1,
     );
   }
   if (sqlState && UNAVAILABLE.test(sqlState)) {
     return new EngineUnavailableError(
-      `The ${name} of the tenant '${tenantSlug}' has no database at the moment (${sqlState})`,
+      `The ${name} of the tenant '${tenantSlug}' cannot use the database at the moment (${sqlState})`,
       5,
     );
   }
@@ -114,7 +114,7 @@ export function toEngineError(
       cause: String(error),
     });
     return new EngineStatementError(
-      `The ${name} of the tenant '${tenantSlug}' could not do this (${sqlState})`,
+      `The ${name} of the tenant '${tenantSlug}' got an error of PostgreSQL (${sqlState}): see the log of the backend`,
     );
   }
   return error;

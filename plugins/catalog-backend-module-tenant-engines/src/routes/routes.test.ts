@@ -233,17 +233,17 @@ describe.each(databases.eachSupportedId())('the engines on %s', id => {
   it.each([
     [
       '40P01',
-      "GET /fails-with/40P01 of the tenant 'acme' has met another change at the same moment (40P01): try again",
+      "GET /fails-with/40P01 of the tenant 'acme' conflicted with another change (40P01): try again",
       '1',
     ],
     [
       '57P01',
-      "The catalog engine of the tenant 'acme' has no database at the moment (57P01)",
+      "The catalog engine of the tenant 'acme' cannot use the database at the moment (57P01)",
       '5',
     ],
     [
       '25006-tenant_moves',
-      "GET /fails-with/25006-tenant_moves was interrupted, because the tenant 'acme' is moved, and may be done in part: look later, and try again",
+      "The move of the tenant 'acme' interrupted GET /fails-with/25006-tenant_moves, which may be done in part: read again before you retry",
       '10',
     ],
   ])(

@@ -45,7 +45,7 @@ export async function refuseRemoval(
   );
   if (rows.length > 0) {
     throw new ConflictError(
-      `The entity is shared by the tenant '${rows[0].sharedFrom}', and can be removed there`,
+      `The entity is a copy that the tenant '${rows[0].sharedFrom}' shares: remove the original, or end the share`,
     );
   }
 }

@@ -415,7 +415,7 @@ describe.each(databases.eachSupportedId())('what tenants share on %s', id => {
     for (const path of ['/entities/by-uid', '/Entities/By-Uid']) {
       const refused = await remove(copy, path).expect(409);
       expect(refused.body.error.message).toBe(
-        "The entity is shared by the tenant 'acme', and can be removed there",
+        "The entity is a copy that the tenant 'acme' shares: remove the original, or end the share",
       );
     }
     for (const segment of ['%00', '%zz', 'none']) {

@@ -82,7 +82,7 @@ async function discover(url: string): Promise<Issuer<BaseClient>> {
   const issuer = await Issuer.discover(url);
   if (issuer.metadata.issuer !== url) {
     throw new NotFoundError(
-      'The metadata of the provider are of another issuer',
+      'The metadata of the provider names another issuer than the sign-in of this tenant',
     );
   }
   return issuer;

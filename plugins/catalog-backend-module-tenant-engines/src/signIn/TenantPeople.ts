@@ -48,7 +48,7 @@ export class TenantPeople {
     const role = await this.options.members.roleOf(tenant, [userRef]);
     const wanted = isRefresh ? role : person.role ?? role ?? provider.auto_join;
     if (wanted === undefined) {
-      throw new NotAllowedError('You are no member of this tenant');
+      throw new NotAllowedError('You are not a member of this tenant');
     }
     if (wanted !== role) {
       await this.#join(tenant, userRef, wanted, role !== undefined);

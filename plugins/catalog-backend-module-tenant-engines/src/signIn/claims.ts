@@ -62,7 +62,7 @@ function nameOf(provider: PutTenantSignIn, claims: Claims): string {
   const name = domain === undefined || isOfOnlyDomain ? local : '';
   if (!NAME.test(name)) {
     throw new NotAllowedError(
-      `The claim ${claim} is no name of a user: expected 1 to 63 characters of a-z, 0-9, ".", "_" and "-"`,
+      `The claim ${claim} is not the name of a user: expected 1 to 63 characters of a-z, 0-9, ".", "_" and "-"`,
     );
   }
   return name;

@@ -396,7 +396,7 @@ describe.each(databases.eachSupportedId())(
       await open().signIn('acme', 'jane');
       expect(await roleOf('acme', 'user:acme/jane')).toBe('member');
       expect(userOf(await open().signIn('acme', 'guest'))).toBe(
-        'You are no member of this tenant',
+        'You are not a member of this tenant',
       );
       await put('acme', { roles: { staff: 'viewer' } });
       await open().signIn('acme', 'jane');
@@ -424,7 +424,7 @@ describe.each(databases.eachSupportedId())(
         const answer = await open().signIn('acme', account);
         expect(answer.response).toBeUndefined();
         expect(userOf(answer)).toMatch(
-          /is no name of a user|knows user:acme\/\w+ as somebody else/,
+          /is not the name of a user|knows user:acme\/\w+ as somebody else/,
         );
         expect((await members.list('acme')).items).toEqual([]);
       },

@@ -179,9 +179,9 @@ function boundReader(
       }
       if (searches === 'no search') {
         throw new NotAllowedError(
-          `The engines of tenants take no pattern from ${
+          `The engines of tenants refuse patterns for ${
             new URL(url).host
-          }, of which the size of files can't be bounded: name each file`,
+          }, whose files have no known size: name each file`,
         );
       }
       const { run, signal } = begin('maxArchiveBytes');

@@ -316,7 +316,7 @@ describe.each(databases.eachSupportedId())('the tables of engines, %p', id => {
       tables.upgrade(hostile),
       tables.drop(hostile),
     ]) {
-      await expect(refused).rejects.toThrow('is no UUID');
+      await expect(refused).rejects.toThrow('is not a UUID');
     }
     expect(await schemas(database)).toEqual(before);
   });

@@ -15,7 +15,7 @@ export function parseIfMatch(req: Request): MockupWriteCondition {
   const ifRevisionIn = parseRevisions(req);
   if (ifRevisionIn?.length === 0) {
     throw new PreconditionFailedError(
-      'The If-Match header has only weak entity tags, which never match',
+      'The If-Match header has only weak entity tags (W/"…"), which never match: send the ETag that the backend gave, which a proxy may have made weak',
     );
   }
   return ifRevisionIn ? { ifRevisionIn } : {};
