@@ -1,4 +1,4 @@
-import { HttpClient } from './index';
+import { HttpClient, refuseLonger } from './index';
 
 describe('HttpClient', () => {
   const platformFetch = globalThis.fetch;
@@ -32,4 +32,17 @@ describe('HttpClient', () => {
       await expect(client.jsonIfThere('/acme')).rejects.toMatchObject(error);
     },
   );
+});
+
+it('ends the parsing of too long a list, for which earlier versions of zod ask', () => {
+  const addIssue = jest.fn();
+  const refuse = refuseLonger(1, 'at most one');
+  expect(refuse([1], { addIssue })).toEqual([1]);
+  expect(addIssue).not.toHaveBeenCalled();
+  refuse([1, 2], { addIssue });
+  expect(addIssue).toHaveBeenCalledWith({
+    code: 'custom',
+    message: 'at most one',
+    continue: false,
+  });
 });

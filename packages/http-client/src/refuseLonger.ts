@@ -7,10 +7,17 @@
 export function refuseLonger(most: number, expected: string) {
   return (
     value: unknown,
-    context: { addIssue(issue: { code: 'custom'; message: string }): void },
+    context: {
+      addIssue(issue: {
+        code: 'custom';
+        message: string;
+        continue: false;
+      }): void;
+    },
   ): unknown => {
     if (Array.isArray(value) && value.length > most) {
-      context.addIssue({ code: 'custom', message: expected });
+      // Earlier versions of zod go on to the entries otherwise.
+      context.addIssue({ code: 'custom', message: expected, continue: false });
     }
     return value;
   };

@@ -1,7 +1,6 @@
-import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { propsSchema } from './props';
-import { storableText } from './text';
+import { boundedList, storableText } from './text';
 
 const GRID_POSITION = 'an integer >= 0';
 const GRID_SIZE = 'an integer >= 1';
@@ -48,19 +47,16 @@ export const layoutItemSchema = z.strictObject(
     /** Whether the item can be dragged only within the grid. */
     isBounded: flag.optional(),
     /** The edges and corners by which the item can be resized. */
-    resizeHandles: z
-      .preprocess(
-        refuseLonger(RESIZE_HANDLES.length, MOST_HANDLES),
-        z
-          .array(
-            z.enum(RESIZE_HANDLES, {
-              error: `one of ${RESIZE_HANDLES.join(', ')}`,
-            }),
-            { error: `a list of ${RESIZE_HANDLES.join(', ')}` },
-          )
-          .max(RESIZE_HANDLES.length, MOST_HANDLES),
-      )
-      .optional(),
+    resizeHandles: boundedList(
+      RESIZE_HANDLES.length,
+      MOST_HANDLES,
+      z.array(
+        z.enum(RESIZE_HANDLES, {
+          error: `one of ${RESIZE_HANDLES.join(', ')}`,
+        }),
+        { error: `a list of ${RESIZE_HANDLES.join(', ')}` },
+      ),
+    ).optional(),
   },
   { error: 'a layout item' },
 );

@@ -1,9 +1,8 @@
-import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { MOCKUP_LIMITS } from '../limits';
 import { layoutSchema } from './layout';
 import { layoutItemSchema } from './layoutItem';
-import { boundedText } from './text';
+import { boundedList, boundedText } from './text';
 
 /** Not only blanks: a link to the mockup is made of it. */
 export const name = boundedText(1, MOCKUP_LIMITS.name).refine(
@@ -142,18 +141,15 @@ const SHARES = `a list of at most ${MOCKUP_LIMITS.shares} groups, each once`;
 export const shareMockupRequestSchema = z.strictObject(
   {
     /** At most 50, each group once. */
-    shares: z
-      .preprocess(
-        refuseLonger(MOCKUP_LIMITS.shares, SHARES),
-        z
-          .array(share, { error: SHARES })
-          .max(MOCKUP_LIMITS.shares, { error: SHARES }),
-      )
-      .refine(
-        shares =>
-          new Set(shares.map(({ group }) => group)).size === shares.length,
-        { error: SHARES },
-      ),
+    shares: boundedList(
+      MOCKUP_LIMITS.shares,
+      SHARES,
+      z.array(share, { error: SHARES }),
+    ).refine(
+      shares =>
+        new Set(shares.map(({ group }) => group)).size === shares.length,
+      { error: SHARES },
+    ),
   },
   { error: 'an object with shares' },
 );

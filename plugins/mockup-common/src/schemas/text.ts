@@ -1,4 +1,4 @@
-import { isStorableText, isWithin } from '@internal/http-client';
+import { isStorableText, isWithin, refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 
 /**
@@ -26,4 +26,22 @@ export function storableText(expected: string) {
     error: `${expected} without NUL characters and lone surrogates`,
     abort: true,
   });
+}
+
+/**
+ * A list of at most so many entries, of which a longer one is refused before its entries are parsed.
+ *
+ * Its type is written out: earlier versions of zod have no name for the one that it infers.
+ *
+ * @param expected - continues "must be"
+ */
+export function boundedList<TEntry extends z.ZodType>(
+  most: number,
+  expected: string,
+  list: z.ZodArray<TEntry>,
+): z.ZodPipe<z.core.$ZodTransform<unknown, unknown>, z.ZodArray<TEntry>> {
+  return z.preprocess(
+    refuseLonger(most, expected),
+    list.max(most, { error: expected, abort: true }),
+  );
 }

@@ -1,4 +1,4 @@
-import { isStorableText, isWithin } from '@internal/http-client';
+import { isStorableText, isWithin, refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
 import { TENANT_ROLES } from '../roles';
 
@@ -45,6 +45,24 @@ export function text(expected: string, minimum: number, maximum: number) {
     })
     .refine(value => isWithin(value, minimum, maximum), { error: expected })
     .meta({ minLength: minimum, maxLength: maximum });
+}
+
+/**
+ * A list of at most so many entries, of which a longer one is refused before its entries are parsed.
+ *
+ * Its type is written out: earlier versions of zod have no name for the one that it infers.
+ *
+ * @param expected - continues "must be"
+ */
+export function boundedList<TEntry extends z.ZodType>(
+  most: number,
+  expected: string,
+  list: z.ZodArray<TEntry>,
+): z.ZodPipe<z.core.$ZodTransform<unknown, unknown>, z.ZodArray<TEntry>> {
+  return z.preprocess(
+    refuseLonger(most, expected),
+    list.max(most, { error: expected, abort: true }),
+  );
 }
 
 /** What asks for a part of a list. */

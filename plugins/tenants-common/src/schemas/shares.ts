@@ -1,7 +1,6 @@
 import { parseEntityRef } from '@backstage/catalog-model';
-import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
-import { count, integer, slug, time, uuid } from './fields';
+import { boundedList, count, integer, slug, time, uuid } from './fields';
 
 const MOST_FILTERS = 20;
 const FILTERS = `a list of at most ${MOST_FILTERS} texts`;
@@ -60,12 +59,12 @@ const fields = {
       ],
     }),
   /** As in {@link TenantShare.filter}: 1 to 20 texts. */
-  filter: z.preprocess(
-    refuseLonger(MOST_FILTERS, FILTERS),
+  filter: boundedList(
+    MOST_FILTERS,
+    FILTERS,
     z
       .array(filterText, { error: 'a list of texts' })
-      .min(1, 'a list of at least one text')
-      .max(MOST_FILTERS, FILTERS),
+      .min(1, 'a list of at least one text'),
   ),
   /** As in {@link TenantShare.owner}; null by default. */
   owner: owner.optional(),

@@ -1,6 +1,5 @@
-import { refuseLonger } from '@internal/http-client';
 import { z } from 'zod';
-import { role, time } from './fields';
+import { boundedList, role, time } from './fields';
 
 const ISSUER =
   'the URL of an issuer, without a query, a fragment and a password';
@@ -37,32 +36,27 @@ const fields = {
     { error: SECRET },
   ),
   /** Asked for beside `openid`, `profile` and `email`, such as `offline_access`. */
-  scopes: z
-    .preprocess(
-      refuseLonger(20, SCOPES),
-      z
-        .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/), {
-          error: SCOPES,
-        })
-        .max(20, SCOPES),
-    )
-    .optional(),
+  scopes: boundedList(
+    20,
+    SCOPES,
+    z.array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/), {
+      error: SCOPES,
+    }),
+  ).optional(),
   /** Only verified addresses of these domains sign in; any do without it. */
-  allowed_domains: z
-    .preprocess(
-      refuseLonger(20, DOMAINS),
-      z
-        .array(
-          z
-            .string({ error: DOMAINS })
-            .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i, DOMAINS)
-            .transform(domain => domain.toLowerCase()),
-          { error: DOMAINS },
-        )
-        .min(1, DOMAINS)
-        .max(20, DOMAINS),
-    )
-    .optional(),
+  allowed_domains: boundedList(
+    20,
+    DOMAINS,
+    z
+      .array(
+        z
+          .string({ error: DOMAINS })
+          .regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i, DOMAINS)
+          .transform(domain => domain.toLowerCase()),
+        { error: DOMAINS },
+      )
+      .min(1, DOMAINS),
+  ).optional(),
   /** The role of somebody who signs in without being a member; without it, they are refused. */
   auto_join: role.optional(),
   /** Has the name of the user: `preferred_username` by default. */
