@@ -121,7 +121,7 @@ export class MockupImport {
     for (let next = first; !next.done; next = await rest.next()) {
       if ('mockup' in next.value) {
         await this.#finish();
-        await this.#addMockup(next.value.mockup);
+        await this.#addMockup(next.value);
       } else {
         await this.#addVersion(next.value.version);
       }
@@ -130,9 +130,10 @@ export class MockupImport {
     return this.#imported;
   }
 
-  async #addMockup(
-    mockup: Extract<ImportedPart, { mockup: unknown }>['mockup'],
-  ): Promise<void> {
+  async #addMockup({
+    mockup,
+    digest,
+  }: Extract<ImportedPart, { mockup: unknown }>): Promise<void> {
     const { name, description, createdAt, updatedAt } = mockup;
     const { tenantId, owner, idempotencyKey } = this.#options;
     const place = this.#imported.length;
@@ -142,7 +143,7 @@ export class MockupImport {
       {
         newId: idOfAttempts(idempotencyKey, [
           ...about,
-          ...[name, description, createdAt, updatedAt],
+          ...[name, description, createdAt, updatedAt, digest],
         ]),
         name,
         description: description ?? null,

@@ -374,6 +374,19 @@ describe.each(databases.eachSupportedId())('files of mockups on %s', id => {
     });
   });
 
+  it('are imported again with the same Idempotency-Key where only a version of theirs is another', async () => {
+    const attempt = (versionTag: string) =>
+      client.importMockups(
+        JSON.stringify(file(mockup({ versions: [version({ versionTag })] }))),
+        { ...alice, idempotencyKey: 'dialog 1' },
+      );
+    const [first] = await attempt('a');
+    const [second] = await attempt('b');
+    expect(second.id).not.toBe(first.id);
+    const { items } = await client.listVersions(second.id, {}, alice);
+    expect(items).toMatchObject([{ versionTag: 'b' }]);
+  });
+
   it('keep no time that is in the future, and the order of their versions', async () => {
     const future = '2999-01-01T00:00:00.000Z';
     const [imported] = await client.importMockups(

@@ -84,12 +84,12 @@ export interface MockupWriteCondition extends MockupReadOptions {
 
 /**
  * A part of what is imported: a mockup, or the next version of the mockup before it, the
- * oldest first.
+ * oldest first. With a `digest` of all parts, an idempotency key is of attempts at the same parts.
  *
  * @public
  */
 export type ImportedPart =
-  | { mockup: MockupFileMockup }
+  | { mockup: MockupFileMockup; digest?: string }
   | { version: MockupFileVersion };
 
 /**
@@ -286,7 +286,8 @@ export interface MockupStore {
    * Creates mockups with their versions, all of them or, if the parts or the database fail, none.
    * Their `owner` has the form `user:<namespace>/<name>`. Who saved a version, and times that are not
    * in the future, are taken over. The parts should not wait for anybody: a transaction is open meanwhile.
-   * Mockups of the same parts that were imported with the same `idempotencyKey` are returned instead.
+   * The same mockups with the same `digest` that were imported with the same `idempotencyKey` are returned
+   * instead.
    */
   importMockups(
     parts: AsyncIterable<ImportedPart>,

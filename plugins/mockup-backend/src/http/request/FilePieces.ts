@@ -17,6 +17,7 @@ const LEAST_HEAP_MB = 64;
  * mockup with a place for each version, and its versions.
  */
 const PARSE = `
+const { createHash } = require('node:crypto');
 const { parentPort, workerData: { text, maxCharacters } } = require('node:worker_threads');
 
 function* pieces() {
@@ -33,18 +34,22 @@ function without(value, list) {
 }
 
 const all = pieces();
+const digest = createHash('sha256').update(text).digest('base64url');
 parentPort.on('message', () => {
   try {
     const { value } = all.next();
     const isLarge = JSON.stringify(value).length > maxCharacters;
-    parentPort.postMessage(isLarge ? { isLarge } : { value });
+    parentPort.postMessage(isLarge ? { isLarge } : { value, digest });
   } catch (error) {
     parentPort.postMessage({ failure: error.message });
   }
 });
 `;
 
-type Answer = { value: unknown } | { isLarge: true } | { failure: string };
+type Answer =
+  | { value: unknown; digest: string }
+  | { isLarge: true }
+  | { failure: string };
 
 /**
  * Parses the JSON of a file of mockups in a thread, since this one may not stand still for as long as
@@ -55,6 +60,8 @@ export class FilePieces {
   readonly #maxCharacters: number;
   readonly #heapMb: number;
   readonly #failed: Promise<never>;
+  /** Of the whole file; there from the first piece on. */
+  digest?: string;
 
   /** @param options.maxCharacters - the largest piece, as JSON */
   constructor(text: string, options: { maxCharacters: number }) {
@@ -107,6 +114,7 @@ export class FilePieces {
         } characters`,
       );
     }
+    this.digest = answer.digest;
     return answer.value;
   }
 

@@ -152,7 +152,8 @@ async function* partsOf(
       'file',
       path,
     );
-    yield { mockup: parseInput(mockupFileMockupSchema, head, 'file', path) };
+    const mockup = parseInput(mockupFileMockupSchema, head, 'file', path);
+    yield { mockup, digest: pieces.digest };
     count += versions.length;
     if (count > maxVersions) {
       throw new InputError(
