@@ -42,3 +42,19 @@ export function parseIfMatch(req: Request): string[] | undefined {
   }
   return revisions;
 }
+
+/**
+ * Whether `If-Match: *` or `If-None-Match: *` forbids a write, by whether there is what it replaces
+ * (RFC 9110, 13.1).
+ *
+ * @param find - looks for that, and is called only for these headers
+ */
+export async function isForbiddenByPrecondition(
+  req: Request,
+  find: () => Promise<unknown>,
+): Promise<boolean> {
+  const [mustBe, mustNotBe] = ['If-Match', 'If-None-Match'].map(
+    name => req.get(name)?.trim() === '*',
+  );
+  return (mustBe || mustNotBe) && ((await find()) ? mustNotBe : mustBe);
+}

@@ -6,7 +6,7 @@ export {
   openApiIdempotencyKey,
   parseIdempotencyKey,
 } from './idempotencyKey';
-export { parseIfMatch } from './ifMatch';
+export { isForbiddenByPrecondition, parseIfMatch } from './ifMatch';
 export { measureOperations } from './measureOperations';
 export {
   createOpenApiDocument,

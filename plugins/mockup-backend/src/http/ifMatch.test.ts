@@ -78,6 +78,50 @@ describe.each(databases.eachSupportedId())('If-Match on %s', id => {
     expect(missing.status).toBe(404);
   });
 
+  it('answers 412 to a write of what has no entity tag', async () => {
+    const { alice, bob } = backend;
+    const { body: mockup } = await createMockup(backend);
+    const path = `/mockups/${mockup.id}`;
+    const { body: version } = await alice.post(`${path}/versions`, {
+      layoutData: [],
+    });
+    const { body: comment } = await alice.post(`${path}/comments`, {
+      text: 'x',
+    });
+    const page = { mockupId: mockup.id, versionId: version.id };
+    const ofPage = { ...page, audience: 'everybody' };
+    expect((await alice.put('/pages/a', ofPage)).status).toBe(200);
+    const ready = `${path}/versions/${version.id}/ready`;
+    expect((await bob.put(ready)).status).toBe(200);
+    const writes = () => [
+      alice.post(`${path}/comments`, { text: 'y' }),
+      alice.patch(`${path}/comments/${comment.id}`, { resolved: true }),
+      alice.put('/pages/a', page),
+      alice.put('/settings', { reviewRequired: false }),
+      bob.put(ready),
+      alice.post(`${path}/duplicate`),
+      alice.delete(`${path}/comments/${comment.id}`),
+      alice.delete('/pages/a'),
+      bob.delete(ready),
+    ];
+    for (const write of writes()) {
+      const response = await write.set('If-Match', '"1"');
+      expect([response.status, response.body.error?.name]).toEqual([
+        412,
+        'PreconditionFailedError',
+      ]);
+    }
+    for (const write of writes()) {
+      expect((await write.set('If-Match', '*')).status).toBeLessThan(300);
+    }
+    const put = (header: string) =>
+      alice.put('/pages/b', ofPage).set(header, '*');
+    expect((await put('If-Match')).status).toBe(412);
+    expect((await alice.get('/pages')).body).toEqual([]);
+    expect((await put('If-None-Match')).status).toBe(200);
+    expect((await put('If-None-Match')).status).toBe(412);
+  });
+
   it.each(['1', '"1', '"1" "2"', '"1", *', ',', 'W/1'])(
     'of %j is refused with 400',
     async header => {

@@ -9,7 +9,6 @@ import {
 import type { Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
-import { parseIfMatch } from './request/ifMatch';
 import { parseQuery } from './request/query';
 import { foundMockup } from './response/found';
 import { setETag } from './response/headers';
@@ -49,42 +48,52 @@ export function addMockupRoutes(router: Router, operations: Operations): void {
 
   router.patch(
     '/mockups/:id',
-    operations.write('update-mockup', async ({ req, res, mockups }) => {
-      const condition = parseIfMatch(req);
-      const request = await parseBody(req, res, updateMockupRequestSchema);
-      const updated = foundMockup(
-        await mockups.update(req.params.id, request, condition),
-        req,
-      );
-      setETag(res, updated.revision);
-      res.json(updated.mockup);
-    }),
+    operations.writeIfMatch(
+      'update-mockup',
+      async ({ req, res, mockups, condition }) => {
+        const request = await parseBody(req, res, updateMockupRequestSchema);
+        const updated = foundMockup(
+          await mockups.update(req.params.id, request, condition),
+          req,
+        );
+        setETag(res, updated.revision);
+        res.json(updated.mockup);
+      },
+    ),
   );
 
   router.put(
     '/mockups/:id/shares',
-    operations.write('share-mockup', async ({ req, res, mockups }) => {
-      const condition = parseIfMatch(req);
-      const request = await parseBody(req, res, shareMockupRequestSchema);
-      const shared = foundMockup(
-        await mockups.share(req.params.id, request, condition),
-        req,
-      );
-      setETag(res, shared.revision);
-      res.json(shared.mockup);
-      return {
-        shares: request.shares.map(({ group, access }) => ({ group, access })),
-      };
-    }),
+    operations.writeIfMatch(
+      'share-mockup',
+      async ({ req, res, mockups, condition }) => {
+        const request = await parseBody(req, res, shareMockupRequestSchema);
+        const shared = foundMockup(
+          await mockups.share(req.params.id, request, condition),
+          req,
+        );
+        setETag(res, shared.revision);
+        res.json(shared.mockup);
+        return {
+          shares: request.shares.map(({ group, access }) => ({
+            group,
+            access,
+          })),
+        };
+      },
+    ),
   );
 
   router.delete(
     '/mockups/:id',
-    operations.write('delete-mockup', async ({ req, res, mockups, user }) => {
-      const options = { ...parseIfMatch(req), deletedBy: user };
-      foundMockup(await mockups.delete(req.params.id, options), req);
-      res.status(204).end();
-    }),
+    operations.writeIfMatch(
+      'delete-mockup',
+      async ({ req, res, mockups, condition, user }) => {
+        const options = { ...condition, deletedBy: user };
+        foundMockup(await mockups.delete(req.params.id, options), req);
+        res.status(204).end();
+      },
+    ),
   );
 
   router.post(

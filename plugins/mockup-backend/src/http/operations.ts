@@ -12,10 +12,14 @@ import {
   tenantOf,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { MockupComment } from 'backstage-plugin-mockup-common';
-import type { MockupStore } from 'backstage-plugin-mockup-node';
+import type {
+  MockupStore,
+  MockupWriteCondition,
+} from 'backstage-plugin-mockup-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { AuthorizedPages } from '../pages/AuthorizedPages';
 import type { AuthorizedReview } from '../review/AuthorizedReview';
+import { parseIfMatch, refuseIfMatch } from './request/ifMatch';
 
 /** The stores of the request's tenant, with the caller's permissions. */
 interface Authorized {
@@ -40,8 +44,8 @@ type ReadHandler = (context: ReadContext) => Promise<void>;
  * Handles a request that may write, and returns metadata for the audit log in addition to the
  * path parameters.
  */
-type WriteHandler = (
-  context: { req: Request; res: Response; user: string } & Authorized,
+type WriteHandler<TMore = unknown> = (
+  context: { req: Request; res: Response; user: string } & Authorized & TMore,
 ) => Promise<JsonObject | void>;
 
 /**
@@ -50,8 +54,16 @@ type WriteHandler = (
 export interface Operations {
   /** An operation for users and services. */
   read(name: string, handler: ReadHandler): RequestHandler[];
-  /** An operation for users, who become owner or creator of new resources. */
+  /**
+   * An operation for users, who become owner or creator of new resources, on what has no entity tag:
+   * refuses If-Match.
+   */
   write(name: string, handler: WriteHandler): RequestHandler[];
+  /** A write to a mockup in one of the states that If-Match names. */
+  writeIfMatch(
+    name: string,
+    handler: WriteHandler<{ condition: MockupWriteCondition }>,
+  ): RequestHandler[];
 }
 
 export function createOperations(options: {
@@ -67,6 +79,22 @@ export function createOperations(options: {
     operations: 'Operations of the mockup plugin',
     outcomes: { 412: 'conflict' },
   });
+
+  const write = (name: string, handler: WriteHandler): RequestHandler[] => [
+    measured(name),
+    (req, res) =>
+      audited(auditor, auditEvent(name, req), async () => {
+        const credentials = await httpAuth.credentials(req, {
+          allow: ['user'],
+        });
+        return handler({
+          req,
+          res,
+          ...authorize(credentials, req),
+          user: credentials.principal.userEntityRef,
+        });
+      }),
+  ];
 
   return {
     read: (name, handler) => [
@@ -91,21 +119,16 @@ export function createOperations(options: {
       },
     ],
 
-    write: (name, handler) => [
-      measured(name),
-      (req, res) =>
-        audited(auditor, auditEvent(name, req), async () => {
-          const credentials = await httpAuth.credentials(req, {
-            allow: ['user'],
-          });
-          return handler({
-            req,
-            res,
-            ...authorize(credentials, req),
-            user: credentials.principal.userEntityRef,
-          });
-        }),
-    ],
+    write: (name, handler) =>
+      write(name, async context => {
+        refuseIfMatch(context.req);
+        return handler(context);
+      }),
+
+    writeIfMatch: (name, handler) =>
+      write(name, async context =>
+        handler({ ...context, condition: parseIfMatch(context.req) }),
+      ),
   };
 }
 

@@ -1,8 +1,10 @@
+import { isForbiddenByPrecondition } from '@internal/http';
 import {
   pagePathSchema,
   parseInput,
   publishPageRequestSchema,
 } from 'backstage-plugin-mockup-common';
+import { PreconditionFailedError } from 'backstage-plugin-mockup-node';
 import type { Request, Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
@@ -54,6 +56,11 @@ export function addPageRoutes(router: Router, operations: Operations): void {
         'path',
       ]);
       const request = await parseBody(req, res, publishPageRequestSchema);
+      if (await isForbiddenByPrecondition(req, () => pages.get(path))) {
+        throw new PreconditionFailedError(
+          `If-Match or If-None-Match forbids this, by whether there is a page at '${path}'`,
+        );
+      }
       const { mockupId, versionId } = request;
       const page =
         (await pages.publish(path, request, user)) ||

@@ -9,7 +9,6 @@ import {
 import type { Router } from 'express';
 import type { Operations } from './operations';
 import { parseBody } from './request/body';
-import { parseIfMatch } from './request/ifMatch';
 import { parseQuery } from './request/query';
 import { foundMockup, foundVersion, missing } from './response/found';
 import { setETag } from './response/headers';
@@ -19,21 +18,23 @@ import { sendPage } from './response/page';
 export function addVersionRoutes(router: Router, operations: Operations): void {
   router.post(
     '/mockups/:id/versions',
-    operations.write('save-version', async ({ req, res, mockups, user }) => {
-      const condition = parseIfMatch(req);
-      const request = await parseBody(req, res, saveVersionRequestSchema);
-      const saved = foundMockup(
-        await mockups.saveVersion(req.params.id, request, {
-          ...condition,
-          createdBy: user,
-        }),
-        req,
-      );
-      setETag(res, saved.revision);
-      setLocation(req, res, saved.version.id);
-      res.status(201).json(saved.version);
-      return { vid: saved.version.id };
-    }),
+    operations.writeIfMatch(
+      'save-version',
+      async ({ req, res, mockups, condition, user }) => {
+        const request = await parseBody(req, res, saveVersionRequestSchema);
+        const saved = foundMockup(
+          await mockups.saveVersion(req.params.id, request, {
+            ...condition,
+            createdBy: user,
+          }),
+          req,
+        );
+        setETag(res, saved.revision);
+        setLocation(req, res, saved.version.id);
+        res.status(201).json(saved.version);
+        return { vid: saved.version.id };
+      },
+    ),
   );
 
   router.get(
@@ -70,41 +71,45 @@ export function addVersionRoutes(router: Router, operations: Operations): void {
 
   router.patch(
     '/mockups/:id/versions/:vid',
-    operations.write('update-version', async ({ req, res, mockups }) => {
-      const { id, vid } = req.params;
-      const condition = parseIfMatch(req);
-      const request = await parseBody(req, res, updateVersionRequestSchema);
-      const updated = foundVersion(
-        await mockups.updateVersion(id, vid, request, condition),
-        req,
-      );
-      setETag(res, updated.revision);
-      res.json(updated.version);
-    }),
+    operations.writeIfMatch(
+      'update-version',
+      async ({ req, res, mockups, condition }) => {
+        const { id, vid } = req.params;
+        const request = await parseBody(req, res, updateVersionRequestSchema);
+        const updated = foundVersion(
+          await mockups.updateVersion(id, vid, request, condition),
+          req,
+        );
+        setETag(res, updated.revision);
+        res.json(updated.version);
+      },
+    ),
   );
 
   router.post(
     '/mockups/:id/versions/:vid/restore',
-    operations.write('restore-version', async ({ req, res, mockups, user }) => {
-      const { id, vid } = req.params;
-      const condition = parseIfMatch(req);
-      const request = await parseBody(
-        req,
-        res,
-        restoreVersionRequestSchema,
-        {},
-      );
-      const restored = foundVersion(
-        await mockups.restoreVersion(id, vid, request, {
-          ...condition,
-          createdBy: user,
-        }),
-        req,
-      );
-      setETag(res, restored.revision);
-      setLocation(req, res, restored.version.id, 2);
-      res.status(201).json(restored.version);
-      return { restored: restored.version.id };
-    }),
+    operations.writeIfMatch(
+      'restore-version',
+      async ({ req, res, mockups, condition, user }) => {
+        const { id, vid } = req.params;
+        const request = await parseBody(
+          req,
+          res,
+          restoreVersionRequestSchema,
+          {},
+        );
+        const restored = foundVersion(
+          await mockups.restoreVersion(id, vid, request, {
+            ...condition,
+            createdBy: user,
+          }),
+          req,
+        );
+        setETag(res, restored.revision);
+        setLocation(req, res, restored.version.id, 2);
+        res.status(201).json(restored.version);
+        return { restored: restored.version.id };
+      },
+    ),
   );
 }

@@ -25,6 +25,7 @@ describe('the OpenAPI document', () => {
     const operations: Operations = {
       read: () => [handler],
       write: () => [handler],
+      writeIfMatch: () => [handler],
     };
     const served = createRouter(operations, {
       importBounds: { maxBytes: 1, maxVersions: 1 },

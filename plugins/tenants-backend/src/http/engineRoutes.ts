@@ -187,7 +187,7 @@ export function addEngineRoutes(router: Router, options: RouterOptions): void {
     '/:slug/catalog-config',
     operation(
       'put-tenant-catalog-config',
-      may(tenantConfigUpdatePermission),
+      { ...may(tenantConfigUpdatePermission), evaluatesIfMatch: true },
       async (req, res, { by, whileAdmin }) => {
         const { slug } = req.params;
         const ifRevisionIn = parseIfMatch(req);

@@ -1,6 +1,8 @@
 import { NotFoundError } from '@backstage/errors';
+import { isForbiddenByPrecondition } from '@internal/http';
 import {
   parsePrincipal,
+  PreconditionFailedError,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -84,6 +86,15 @@ export function addMemberRoutes(router: Router, options: RouterOptions): void {
       async (req, res, caller) => {
         const { slug, principal } = req.params;
         const { role } = await readMember(req, res);
+        if (
+          await isForbiddenByPrecondition(req, () =>
+            members.get(slug, principal),
+          )
+        ) {
+          throw new PreconditionFailedError(
+            'If-Match or If-None-Match forbids this, by whether there is the member',
+          );
+        }
         const { member, outcome } = await members.put(
           slug,
           { principal, role },

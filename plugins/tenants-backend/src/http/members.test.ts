@@ -109,6 +109,23 @@ describe.each(databases.eachSupportedId().slice(-1))('members on %s', id => {
       expect([found.status, found.body]).toEqual([200, body]);
     });
 
+    it('answers 412 where If-Match names an entity tag, which a member has none of, or any member where there is none', async () => {
+      const put = (tag: string) =>
+        backend.admin
+          .put(memberPath('acme', JANE), { role: 'member' })
+          .set('If-Match', tag);
+      expect((await put('*')).status).toBe(412);
+      await add('acme', JANE, 'admin');
+      expect((await put('"1"')).status).toBe(412);
+      const path = memberPath('acme', JANE);
+      expect((await backend.admin.get(path)).body.role).toBe('admin');
+      expect((await put('*')).status).toBe(200);
+      const again = await backend.admin
+        .put(path, { role: 'viewer' })
+        .set('If-None-Match', '*');
+      expect(again.status).toBe(412);
+    });
+
     it.each(['user:jane', 'component:default/x', 'plugin:catalog', 'a b'])(
       'refuses the principal %j with 400 that names it and the forms',
       async principal => {

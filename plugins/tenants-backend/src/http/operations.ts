@@ -4,11 +4,12 @@ import type {
 } from '@backstage/backend-plugin-api';
 import type { MetricsService } from '@backstage/backend-plugin-api/alpha';
 import { toError } from '@backstage/errors';
-import { holdAnswer, measureOperations } from '@internal/http';
+import { holdAnswer, measureOperations, parseIfMatch } from '@internal/http';
 import type { JsonObject } from '@backstage/types';
 import {
   auditChange,
   DatabaseUnavailableError,
+  PreconditionFailedError,
 } from 'backstage-plugin-catalog-tenancy-node';
 import type { Request, RequestHandler, Response } from 'express';
 import type { CallerCredentials } from '../authorization/Administrators';
@@ -17,6 +18,8 @@ import type { CallerCredentials } from '../authorization/Administrators';
 export interface Access<TCaller> {
   /** Whether the operation may write. */
   changes: boolean;
+  /** Whether a write evaluates If-Match. Others refuse it: what they write has no entity tag. */
+  evaluatesIfMatch?: boolean;
   /**
    * @returns what the handler needs to know about the caller
    * @throws NotAllowedError if the caller lacks the permission
@@ -82,6 +85,11 @@ export function createOperations(options: {
         });
         // Checked before any other part of the request is read.
         const caller = await access.check(credentials, req);
+        if (access.changes && !access.evaluatesIfMatch && parseIfMatch(req)) {
+          throw new PreconditionFailedError(
+            'The If-Match header must be left out: this has no entity tag that a write is compared with',
+          );
+        }
         await auditChange(
           event,
           async () => (await describeSafely(describe, req, res))?.meta,

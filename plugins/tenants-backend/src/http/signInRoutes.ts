@@ -1,4 +1,6 @@
+import { isForbiddenByPrecondition } from '@internal/http';
 import {
+  PreconditionFailedError,
   tenantMemberReadPermission,
   tenantMemberUpdatePermission,
 } from 'backstage-plugin-catalog-tenancy-node';
@@ -36,8 +38,14 @@ export function addSignInRoutes(
       'put-tenant-sign-in',
       may(tenantMemberUpdatePermission),
       async (req, res, caller) => {
+        const { slug } = req.params;
         const provider = await readProvider(req, res);
-        res.json(await signIns.put(req.params.slug, provider, caller));
+        if (await isForbiddenByPrecondition(req, () => signIns.get(slug))) {
+          throw new PreconditionFailedError(
+            'If-Match or If-None-Match forbids this, by whether there is a sign-in',
+          );
+        }
+        res.json(await signIns.put(slug, provider, caller));
       },
       // The body may contain a secret by mistake.
       'errors may quote the body',

@@ -20,3 +20,17 @@ export function parseIfMatch(req: Request): MockupWriteCondition {
   }
   return ifRevisionIn ? { ifRevisionIn } : {};
 }
+
+/**
+ * Refuses the `If-Match` header of a request for what has no entity tag, which never matches one.
+ *
+ * @throws InputError if the header is neither `*` nor a list of entity tags
+ * @throws PreconditionFailedError for a list
+ */
+export function refuseIfMatch(req: Request): void {
+  if (parseRevisions(req)) {
+    throw new PreconditionFailedError(
+      'The If-Match header must be left out: this has no entity tag that a write is compared with',
+    );
+  }
+}
