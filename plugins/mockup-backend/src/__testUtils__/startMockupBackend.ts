@@ -10,13 +10,16 @@ import {
   startTestBackend,
 } from '@backstage/backend-test-utils';
 import { callersOf } from '@internal/catalog-testing/caller';
+import { describedFetch } from '@internal/catalog-testing/describedFetch';
 import { MockupClient } from 'backstage-plugin-mockup-common';
 import type {
   TestDatabaseId,
   TestDatabases,
 } from '@internal/postgres/testUtils';
 import type { Knex } from 'knex';
+import { z } from 'zod';
 import mockupPlugin from '..';
+import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 
 export const ALICE = 'user:default/alice';
 export const BOB = 'user:default/bob';
@@ -64,6 +67,13 @@ export async function startMockupBackend(
       discoveryApi: {
         getBaseUrl: async pluginId =>
           `http://localhost:${server.port()}/api/${pluginId}`,
+      },
+      fetchApi: {
+        fetch: describedFetch({
+          base: '/api/mockup',
+          document: createOpenApiDocument(),
+          parserOf: schema => z.fromJSONSchema(schema),
+        }),
       },
     }),
   };

@@ -19,10 +19,9 @@ const mockupFileSchema = z.strictObject({
   version: z.literal(MOCKUP_FILE.version),
   mockups: z
     .array(
-      z.intersection(
-        mockupFileMockupSchema,
-        z.object({ versions: z.array(mockupFileVersionSchema) }),
-      ),
+      mockupFileMockupSchema.extend({
+        versions: z.array(mockupFileVersionSchema),
+      }),
     )
     .max(MOCKUP_LIMITS.importedMockups),
 });

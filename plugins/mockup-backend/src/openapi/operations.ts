@@ -173,7 +173,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     get: {
       summary: 'Get a page with the layout of its published version',
       success: { 200: 'PublishedPageWithLayout' },
-      errors: [404],
+      errors: [400, 404],
     },
     put: {
       summary:
@@ -185,7 +185,7 @@ export const OPERATIONS: OpenApiOperations<SchemaName> = {
     delete: {
       summary: 'Unpublish a page',
       success: { 204: {} },
-      errors: [403, 404],
+      errors: [400, 403, 404],
     },
   },
   '/home': {

@@ -11,6 +11,7 @@ import {
 import { AuthorizeResult } from '@backstage/plugin-permission-common';
 import type { JsonObject } from '@backstage/types';
 import { callersOf } from '@internal/catalog-testing/caller';
+import { describedFetch } from '@internal/catalog-testing/describedFetch';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import {
   readTenancyConfig,
@@ -22,7 +23,9 @@ import {
   TenantLimits,
   tenantOwnershipServiceRef,
 } from 'backstage-plugin-catalog-tenancy-node';
+import { z } from 'zod';
 import tenantsPlugin from '..';
+import { createOpenApiDocument } from '../openapi/createOpenApiDocument';
 
 export const ADMIN = 'user:default/admin';
 export const ALICE = 'user:default/alice';
@@ -90,6 +93,13 @@ export async function startTenantsBackend(options: {
       discoveryApi: {
         getBaseUrl: async pluginId =>
           `http://localhost:${server.port()}/api/${pluginId}`,
+      },
+      fetchApi: {
+        fetch: describedFetch({
+          base: '/api/tenants',
+          document: createOpenApiDocument(),
+          parserOf: schema => z.fromJSONSchema(schema),
+        }),
       },
     }),
     port: () => server.port(),
