@@ -10,8 +10,10 @@ import {
   isOwnSchema,
   nameOf,
   ofTenant,
+  rowAsJson,
   rowsOf,
   selectRows,
+  valuesOf,
 } from './sections';
 
 /** A section of the source, and where its rows go. */
@@ -198,7 +200,9 @@ class Comparison {
          -- The offset has it computed once for each row.
          from (select ${bucketOf(
            key,
-         )} as bucket, sha256(convert_to(to_jsonb(r)::text, 'UTF8')) as hash
+         )} as bucket, sha256(convert_to((${rowAsJson(
+        section,
+      )})::text, 'UTF8')) as hash
                  from ${rowsOf(
                    section,
                    this.tenantId,
@@ -405,10 +409,10 @@ async function insertStaged(
           .map(column => `${column} = excluded.${column}`)
           .join(', ')}`
       : 'nothing';
+  const { values: given, from } = valuesOf(destination);
   await session.query(
     `insert into ${table} (${columns.join(', ')}) overriding system value
-     select ${columns.map(column => `r.${column}`).join(', ')}
-       from ${staged}, jsonb_populate_record(null::${table}, row) r ${
+     select ${given} from ${staged}, ${from} ${
       key.isUnique ? `on conflict (${unique.join(', ')}) do ${change}` : ''
     }`,
   );

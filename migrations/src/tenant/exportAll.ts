@@ -1,5 +1,5 @@
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { StepContext } from '../engine/Step';
 import {
   CancelledError,
@@ -47,7 +47,7 @@ export async function exportAll(
     try {
       await exportTenant(context, { slug, file, portal });
       written.push(file);
-      await removeOld(folder, slug, keep);
+      await removeOld(folder, { slug, file, keep });
     } catch (error) {
       if (
         error instanceof CancelledError ||
@@ -71,18 +71,24 @@ export async function exportAll(
   return written;
 }
 
-/** Also what a run has left that was killed; one that is under way goes on writing. */
+/**
+ * Keeps the new file, whatever the clock said before. Also removes what a run has left that was
+ * killed; one that is under way goes on writing.
+ */
 async function removeOld(
   folder: string,
-  slug: string,
-  keep: number,
+  { slug, file, keep }: { slug: string; file: string; keep: number },
 ): Promise<void> {
   const names = await readdir(folder);
   const ofTenant = (ending: string) =>
     names.filter(name =>
       new RegExp(`^${slug}-${TIME}\\.gz${ending}$`).test(name),
     );
-  const old = ofTenant('').sort().slice(0, -keep);
+  const old = ofTenant('')
+    .filter(name => name !== basename(file))
+    .sort()
+    .reverse()
+    .slice(keep - 1);
   for (const name of ofTenant('\\..*partial')) {
     const found = await stat(join(folder, name)).catch(() => undefined);
     if (found && found.mtimeMs < Date.now() - ABANDONED_MS) {

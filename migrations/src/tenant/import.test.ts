@@ -35,10 +35,12 @@ import { HEX } from './__testUtils__/plugins';
 import {
   contentsOf,
   EVERY,
+  JSON_NULLS,
   linesOf,
   openTenantClones,
   pauseForLock,
   purgeTeam,
+  READ_JSON_NULLS,
   tableMaker,
   WITHOUT_MD5,
 } from './__testUtils__/tenantClones';
@@ -300,6 +302,20 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
       expect(exitCode).toBe(3);
     },
   );
+
+  it('tell a JSON null from a missing value', async () => {
+    const name = await clones.clone(template);
+    await query(name, JSON_NULLS);
+    const before = await query(name, READ_JSON_NULLS);
+    const from = join(folder, 'nulls.gz');
+    await exportTo(name, 'my-team', from);
+    await purgeTeam(clones, name);
+    await importFrom(name, from);
+    await expect(query(name, READ_JSON_NULLS)).resolves.toEqual(before);
+    expect(before.map(({ value }) => value)).toEqual(
+      expect.arrayContaining(['null', null]),
+    );
+  });
 
   it('work where PostgreSQL has no MD5, as in FIPS mode', async () => {
     const name = await clones.clone(template);
@@ -812,6 +828,19 @@ describe.each(databases.eachSupportedId())('export and import on %s', id => {
     );
     expect(exitCode).toBe(1);
     expect(await readdir(to)).toHaveLength(4);
+  });
+
+  it('keep the file that was just written, whatever the clock said before', async () => {
+    const to = await mkdtemp(join(folder, 'clock-'));
+    const later = ['other-29980101T000000Z.gz', 'other-29990101T000000Z.gz'];
+    for (const each of later) {
+      await writeFile(join(to, each), '');
+    }
+    await run(template, 'export', '--all', '--to', to, '--keep', '2');
+    expect((await readdir(to)).sort()).toEqual([
+      expect.stringMatching(/^other-20/),
+      later[1],
+    ]);
   });
 
   const replace = (database: string) =>

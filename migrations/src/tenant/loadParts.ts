@@ -15,12 +15,15 @@ import { describeShared } from './description';
 import { allowWritesOnCommit } from './refusedWrites';
 import { rowExpression, type Target } from './rewrite';
 import {
+  type FoundSection,
   isOwnSchema,
   mockupSections,
   nameOf,
   ofTenant,
   registrySections,
+  sectionsOf,
   selectRows,
+  valuesOf,
 } from './sections';
 
 /** Rows in one statement. */
@@ -35,6 +38,13 @@ export interface PartPlace {
   part: string;
   session: MigrationSession;
   schema: string;
+}
+
+/** A table, and the checksum of what was written to it. */
+interface Filled {
+  section: FoundSection;
+  session: MigrationSession;
+  sum: bigint;
 }
 
 type Work = () => Promise<void>;
@@ -113,15 +123,13 @@ async function insertAll(
   target: Target,
   placeOf: (section: Section) => PartPlace | undefined,
 ): Promise<void> {
-  const sums = new Map<Section, bigint>();
+  const filled = new Map<Section, Filled>();
   const { footer } = await readArchive(file, BATCH, async (section, rows) => {
     const place = placeOf(section);
     if (place) {
-      if (!sums.has(section)) {
-        await requireTable(place.session, section, place.schema);
-      }
-      const sum = await insertRows(place, section, rows, target);
-      sums.set(section, (sums.get(section) ?? 0n) + sum);
+      const into = filled.get(section) ?? (await findTable(place, section));
+      filled.set(section, into);
+      into.sum += await insertRows(into, rows, target);
     }
   });
   if (footer.sha256 !== sha256) {
@@ -129,23 +137,28 @@ async function insertAll(
       `${file} was replaced meanwhile, and nothing was imported. Run the command again.`,
     );
   }
-  for (const [section, expected] of sums) {
-    await requireSum(placeOf(section)!, section, expected, target);
+  for (const into of filled.values()) {
+    await requireSum(into, target);
   }
+}
+
+/** @throws {@link RefusedError} for a table or columns that no migration has made */
+async function findTable(
+  { session, schema }: PartPlace,
+  { part, table, columns }: Section,
+): Promise<Filled> {
+  await requireTable(session, { part, table, columns }, schema);
+  const [found] = await sectionsOf(readerOf(session), part, schema, [table]);
+  return { section: { ...found, columns }, session, sum: 0n };
 }
 
 /** @throws {@link VerificationError} if the table has other rows */
 async function requireSum(
-  { session, schema }: PartPlace,
-  section: Section,
-  expected: bigint,
+  { session, section, sum: expected }: Filled,
   { tenantId }: Target,
 ): Promise<void> {
   const [{ sum }] = await session.query<{ sum: string }>(
-    `select ${ROW_SUM} as sum from (${selectRows(
-      { ...section, schema },
-      tenantId,
-    )}) rows`,
+    `select ${ROW_SUM} as sum from (${selectRows(section, tenantId)}) rows`,
   );
   if (BigInt(sum) !== expected) {
     throw new VerificationError(
@@ -177,21 +190,21 @@ export async function requireTable(
 
 /** @returns the checksum of what it has written */
 async function insertRows(
-  { session, schema }: PartPlace,
-  section: Section,
+  { session, section }: Filled,
   rows: string[],
   target: Target,
 ): Promise<bigint> {
-  const name = nameOf({ ...section, schema });
   const columns = section.columns.map(escapeIdentifier);
   const { row, where } = rowExpression(section, target);
+  const { values, from } = valuesOf(section);
   const [{ sum }] = await session.query<{ sum: string }>(
     `with given as (
        select ${row} as row from jsonb_array_elements($1::jsonb) each (row) where ${where}
      ), written as (
-       insert into ${name} (${columns.join(', ')}) overriding system value
-       select ${columns.map(column => `r.${column}`).join(', ')}
-         from given, jsonb_populate_record(null::${name}, given.row) r
+       insert into ${nameOf(section)} (${columns.join(
+      ', ',
+    )}) overriding system value
+       select ${values} from given, ${from}
      )
      select ${ROW_SUM} as sum from (select row::text as row from given) rows`,
     [`[${rows.join(',')}]`],

@@ -17,8 +17,10 @@ import { HEX } from './__testUtils__/plugins';
 import {
   contentsOf,
   EVERY,
+  JSON_NULLS,
   openTenantClones,
   purgeTeam,
+  READ_JSON_NULLS,
   tableMaker,
   WITHOUT_MD5,
 } from './__testUtils__/tenantClones';
@@ -238,6 +240,14 @@ describe.each(databases.eachSupportedId())('the move of a tenant on %s', id => {
         `insert into tenant_${HEX}.edges (source) values ('b') returning id`,
       ),
     ).resolves.toEqual([{ id: '4' }]);
+  });
+
+  it('tells a JSON null from a missing value', async () => {
+    const { from, to } = await pair();
+    await query(from, JSON_NULLS);
+    const before = await query(from, READ_JSON_NULLS);
+    await expect(move(from, to)).resolves.toBe(true);
+    await expect(query(to, READ_JSON_NULLS)).resolves.toEqual(before);
   });
 
   it('refuses rows that the destination has changed, and leaves the tenant in use', async () => {

@@ -9,6 +9,8 @@ type Reader = Pick<Executor, 'read'>;
 /** A section in one database, and where its rows stand there. */
 export interface FoundSection extends Omit<Section, 'rows'> {
   schema: string;
+  /** The columns of type json or jsonb. */
+  json: { name: string; isNullable: boolean }[];
 }
 
 /** Whether an import knows such a section. Each schema of a tenant may have tables of any name. */
@@ -106,14 +108,19 @@ export function schemaOfPart(part: string, tenantId: string): string {
     : `${engine}_${part.replace('plugin ', '')}`;
 }
 
-async function sectionsOf(
+/** Those of the tables that are there, with all columns but generated ones. */
+export async function sectionsOf(
   reader: Reader,
   part: string,
   schema: string,
   tables: readonly string[],
 ): Promise<FoundSection[]> {
-  const rows = await reader.read<{ table: string; columns: string[] }>(
-    `select c.relname as table, array_agg(a.attname::text order by a.attname collate "C") as columns
+  const rows = await reader.read<
+    Pick<FoundSection, 'table' | 'columns' | 'json'>
+  >(
+    `select c.relname as table, array_agg(a.attname::text order by a.attname collate "C") as columns,
+            coalesce(jsonb_agg(jsonb_build_object('name', a.attname, 'isNullable', not a.attnotnull))
+                       filter (where a.atttypid in ('json'::regtype, 'jsonb'::regtype)), '[]') as json
        from pg_class c
        join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
         and not a.attisdropped and a.attgenerated = ''
@@ -128,7 +135,7 @@ async function sectionsOf(
       .filter(
         ({ columns }) => isOwnSchema(part) || columns.includes('tenant_id'),
       )
-      .map(({ columns }) => ({ part, schema, table, columns })),
+      .map(each => ({ ...each, part, schema })),
   );
 }
 
@@ -185,13 +192,52 @@ export function rowsOf(
    where ${ofTenant(section.part, tenantId)} and ${condition}) r`;
 }
 
+/**
+ * `r` of {@link rowsOf} as a JSON object. It lacks a column that may be NULL and is a JSON null,
+ * since `null` stands for NULL there.
+ */
+export function rowAsJson({ json }: FoundSection): string {
+  const missing = json
+    .filter(({ isNullable }) => isNullable)
+    .map(({ name }) => {
+      const column = `r.${escapeIdentifier(name)}`;
+      return `case when ${column}::jsonb = 'null' then ${escapeLiteral(
+        name,
+      )} end`;
+    });
+  return missing.length > 0
+    ? `to_jsonb(r) - array[${missing.join(', ')}]::text[]`
+    : 'to_jsonb(r)';
+}
+
+/** The values of columns for INSERT, of `row` as {@link rowAsJson} has made it. */
+export function valuesOf({ schema, table, columns, json }: FoundSection): {
+  values: string;
+  from: string;
+} {
+  const values = columns.map(name => {
+    const value = `r.${escapeIdentifier(name)}`;
+    const found = json.find(each => each.name === name);
+    if (!found) {
+      return value;
+    }
+    return found.isNullable
+      ? `case when row ? ${escapeLiteral(name)} then ${value} else 'null' end`
+      : `coalesce(${value}, 'null')`;
+  });
+  return {
+    values: values.join(', '),
+    from: `jsonb_populate_record(null::${nameOf({ schema, table })}, row) r`,
+  };
+}
+
 /** The query for the rows of a section, as `row`: JSON on one line. */
 export function selectRows(
   section: FoundSection,
   tenantId: string,
   condition?: string,
 ): string {
-  return `select to_jsonb(r)::text as row from ${rowsOf(
+  return `select (${rowAsJson(section)})::text as row from ${rowsOf(
     section,
     tenantId,
     condition,

@@ -10,12 +10,12 @@ import { Client } from 'pg';
 import type { ClientConfig } from 'pg';
 import { createCatalogDatabase } from '../../__testUtils__/catalogDatabase';
 import { runInProcess } from '../../cli/__testUtils__/runCli';
-import { addTenants } from '../../partitions/__testUtils__/tenants';
+import { addTenants, TEAM } from '../../partitions/__testUtils__/tenants';
 import type { Portal } from '../places';
 import { purgeTenant } from '../purge';
 import type { MakeTables } from '../tables';
 import { Clones } from '../../resumption/__testUtils__/Clones';
-import { PLUGINS, tablesIn } from './plugins';
+import { HEX, PLUGINS, tablesIn } from './plugins';
 
 /** Commands are killed between some of their statements; between all of them where it is 1. */
 export const EVERY = Number(process.env.KILL_AFTER_EVERY ?? 47);
@@ -80,6 +80,18 @@ export function tableMaker(more = (_schema: string) => ''): MakeTables {
     );
   };
 }
+
+/** Has a tenant have JSON nulls, and their absence. */
+export const JSON_NULLS = `
+  update tenancy.entities set final_entity = 'null' where tenant_id = '${TEAM}' and entity_name like '%1';
+  update tenant_${HEX}.states set more = 'null' where ref = 'a'`;
+
+/** Where it has them. */
+export const READ_JSON_NULLS = `
+  select entity_ref as ref, final_entity::text as value from tenancy.entities
+   where tenant_id = '${TEAM}' and final_entity = 'null'
+   union all
+  select ref, more::text from tenant_${HEX}.states order by 1`;
 
 /** The lines of an export. */
 export async function linesOf(file: string): Promise<string[]> {
