@@ -132,11 +132,11 @@ export class CancelledError extends MigrationError {
   }
 }
 
-/** PostgreSQL had no room on its disk. What was committed stays. */
+/** PostgreSQL had no room on a disk. What was committed stays. */
 export class DiskFullError extends MigrationError {
-  constructor() {
+  constructor(message: string) {
     super(
-      'The disk of the database server is full. Make room on it, and run the same ' +
+      `A disk of the database server is full: ${message}. Make room on it, and run the same ` +
         'command again: it goes on from there.',
       EXIT_CODES.refused,
     );

@@ -306,7 +306,7 @@ function explainStatement(error: unknown): unknown {
   }
   switch (code) {
     case DISK_FULL:
-      return new DiskFullError();
+      return new DiskFullError(message);
     case READ_ONLY:
       return new ReadOnlyServerError();
     case UNTRANSLATABLE:

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import {
   ArchiveWriter,
   BATCH_LENGTH,
+  explainWrite,
   FORMAT,
   FORMAT_VERSION,
   readArchive,
@@ -45,4 +46,13 @@ it('an export is read in batches that are short also where its rows are long', a
   );
   expect(Math.max(...batches)).toBeLessThan(BATCH_LENGTH + row.length);
   await rm(folder, { recursive: true });
+});
+
+it.each(['ENOSPC', 'EDQUOT'])('a full disk is named of %s', code => {
+  const error = Object.assign(new Error(code), { code, syscall: 'write' });
+  expect(explainWrite('/exports/acme.gz', error)).toMatchObject({
+    exitCode: 3,
+    message:
+      'The disk with /exports/acme.gz is full. Make room on it, and run the same command again.',
+  });
 });

@@ -62,6 +62,9 @@ export class ArchiveWriter {
   }
 
   async write(lines: string[]): Promise<void> {
+    if (this.#gzip.destroyed) {
+      await this.#written;
+    }
     const text = lines.map(line => `${line}\n`).join('');
     this.#sha256.update(text);
     if (text !== '' && !this.#gzip.write(text)) {
@@ -102,6 +105,11 @@ export async function requireFile(
 /** Explains an error of the file system, and leaves others as they are. */
 export function explainWrite(path: string, error: unknown): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException;
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new RefusedError(
+      `The disk with ${path} is full. Make room on it, and run the same command again.`,
+    );
+  }
   return syscall ? new UsageError(`${path} can't be written: ${code}.`) : error;
 }
 

@@ -24,6 +24,7 @@ describe.each(databases.eachSupportedId())('a full disk of %s', id => {
     await expect(runPhase5()).rejects.toMatchObject({
       name: 'DiskFullError',
       exitCode: EXIT_CODES.refused,
+      message: expect.stringContaining('is full: No space left on device.'),
     });
     await database.client.query('drop event trigger disk_full');
     await expect(runPhase5()).resolves.toBe(true);
