@@ -1,5 +1,6 @@
 import type { Config } from '@backstage/config';
 import type { Option } from 'commander';
+import { atMost } from '../atMost';
 import type { MigrationSettings } from '../engine/Step';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { EXIT_CODES, MigrationError } from '../errors';
@@ -254,19 +255,4 @@ async function warnOfOperator(migration: TenancyMigration): Promise<void> {
       `another operator is at work: ${describeOperator(operator)}.`,
     );
   }
-}
-
-/** Waits until all work has settled, or for a number of milliseconds. */
-async function atMost(
-  milliseconds: number,
-  work: Promise<unknown>[],
-): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([
-    Promise.allSettled(work),
-    new Promise(resolve => {
-      timer = setTimeout(resolve, milliseconds);
-    }),
-  ]);
-  clearTimeout(timer);
 }

@@ -10,6 +10,7 @@ import {
   ReadOnlyServerError,
   RefusedError,
 } from '../errors';
+import { atMost } from '../atMost';
 import { ADMIN_ROLE, APP_ROLE } from '../roles';
 import {
   ADMIN_POLICY,
@@ -74,6 +75,16 @@ const CHECK_CLIENT = 'set client_connection_check_interval = 1000';
 // A server that never answers would hold a command for ever; a busy one may take seconds.
 const CONNECT_TIMEOUT_MS = 60_000;
 
+// Statements have no time limit. While one goes without an answer, another connection asks after
+// this time, and again and again, whether the server still works on it.
+const SILENCE_MS = 60_000;
+
+// A proxy that has stopped never closes a connection.
+const CLOSE_MS = 5_000;
+
+// An error without a code, and in English: it is the driver's.
+const TIMED_OUT = /^(timeout expired|Query read timeout)$/;
+
 const INSUFFICIENT_PRIVILEGE = '42501';
 const QUERY_CANCELED = '57014';
 const DISK_FULL = '53100';
@@ -113,11 +124,16 @@ export class MigrationSession {
       await client.connect().catch(error => {
         throw explainConnect(error, options.connection);
       });
-      await session
-        .query(MigrationSession.settings(options.schema))
+      const [{ pid }] = await session
+        .query<{ pid: number }>(
+          `${MigrationSession.settings(
+            options.schema,
+          )};\nselect pg_backend_pid() as pid`,
+        )
         .catch(error => {
           throw explainSettings(error);
         });
+      session.pid = pid;
       // Some platforms of the server lack the setting.
       await session.query(CHECK_CLIENT).catch(() => undefined);
     } catch (error) {
@@ -140,6 +156,8 @@ export class MigrationSession {
     ].join(';\n');
   }
 
+  /** The process of the server. */
+  private pid: number | undefined;
   private lost = false;
   /** Row-level security could hide rows from the session without an error. */
   private isFiltered = false;
@@ -219,13 +237,59 @@ export class MigrationSession {
   }
 
   private async send<Row>(text: string, values?: unknown[]): Promise<Row[]> {
+    const watch = setInterval(() => this.endIfSilent(), SILENCE_MS);
     try {
       const result = await this.client.query(text, values);
       const last = Array.isArray(result) ? result[result.length - 1] : result;
       return last.rows as Row[];
     } catch (error) {
+      // PostgreSQL may end the session with an error of any code, as for a conflict on a standby,
+      // and `pg` does not tell its severity. Then it answers nothing more.
+      if (error instanceof DatabaseError) {
+        await this.client.query('').catch(() => undefined);
+      }
       throw this.explain(error);
+    } finally {
+      clearInterval(watch);
     }
+  }
+
+  /**
+   * Ends the session if the server takes no connection in time, or no longer has this session:
+   * a network or a proxy may lose either without closing the connection.
+   */
+  private async endIfSilent(): Promise<void> {
+    const probe = new Client({
+      ...this.options.connection,
+      application_name: this.options.applicationName.slice(0, 63),
+      connectionTimeoutMillis: SILENCE_MS,
+      query_timeout: SILENCE_MS,
+    });
+    probe.on('error', () => undefined);
+    try {
+      await probe.connect();
+      const { rows } = await probe.query(
+        'select from pg_catalog.pg_stat_activity where pid = $1',
+        [this.pid],
+      );
+      // A pooler may have given the statement to another process than the first one.
+      if (rows.length === 0 && this.pid === this.serverPid) {
+        this.end('the server no longer has the session');
+      }
+    } catch (error) {
+      if (TIMED_OUT.test((error as Error).message)) {
+        const sessions = this.options.sessions ?? [this];
+        sessions.forEach(each => each.end('the server does not answer'));
+      }
+    } finally {
+      probe.end().catch(() => undefined);
+    }
+  }
+
+  private end(reason: string): void {
+    this.lost = true;
+    this.reason ??= reason;
+    this.client.end().catch(() => undefined);
   }
 
   /**
@@ -272,19 +336,19 @@ export class MigrationSession {
 
   /** Rolls back, and ignores the error of a connection that has ended. */
   async rollback(): Promise<void> {
-    await this.client.query('rollback').catch(() => undefined);
+    await this.send('rollback').catch(() => undefined);
   }
 
   async close(): Promise<void> {
     this.options.sessions?.delete(this);
-    await this.client.end().catch(() => undefined);
+    await atMost(CLOSE_MS, [this.client.end()]);
   }
 
   private explain(error: unknown): unknown {
     if (!(this.lost || endsSession(error))) {
       return explainStatement(error);
     }
-    const reason = endsSession(error) ? error.message : this.reason;
+    const reason = error instanceof DatabaseError ? error.message : this.reason;
     return new ConnectionLostError(
       `The connection to the database was lost${
         reason ? ` (${reason})` : ''
