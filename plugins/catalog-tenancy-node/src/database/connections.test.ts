@@ -5,10 +5,18 @@ import { createTenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import type { TenancyDatabase } from '../__testUtils__/tenancyDatabase';
 import { entityRow, insertRows } from './__testUtils__/entityRow';
 import { PoolWatch } from './__testUtils__/PoolWatch';
+import { WireProxy } from './__testUtils__/WireProxy';
 import { PooledTenantDatabase } from './PooledTenantDatabase';
 import type { TenancyPool } from '../pool/TenancyPool';
 
 const databases = createTestDatabases({ versions: 'newest' });
+
+/** Waits also while timers are fake. */
+async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) {
+    await new Promise(setImmediate);
+  }
+}
 
 describe.each(databases.eachSupportedId())('A connection to %s', id => {
   let database: TenancyDatabase;
@@ -126,6 +134,69 @@ describe.each(databases.eachSupportedId())('A connection to %s', id => {
     await expect(
       tenants.query(tenant, scope => scope.table('entities')),
     ).resolves.toHaveLength(1);
+  });
+
+  const inSleep = async (action = 'pid') => {
+    const { rows } = await database.client.query(
+      `select ${action} from pg_stat_activity
+        where datname = current_database() and wait_event = 'PgSleep'`,
+    );
+    return rows.length > 0;
+  };
+
+  it.each<[string, (proxy: WireProxy) => unknown]>([
+    ['the server answers nobody', proxy => proxy.freeze()],
+    [
+      'the server no longer has its session',
+      proxy => {
+        proxy.freezeOld();
+        return inSleep('pg_terminate_backend(pid)');
+      },
+    ],
+  ])('is replaced where %s and does not close it', async (_, fail) => {
+    const proxy = await WireProxy.start(database.appConnection);
+    const throughProxy = database.createPool({ connection: proxy.connection });
+    /** Waits for the connection that asks, and for its end. */
+    const asked = async (hasAnswer: boolean) => {
+      const { connections } = proxy;
+      jest.advanceTimersByTime(30_000);
+      await until(() => proxy.connections > connections);
+      if (hasAnswer) {
+        await until(() => proxy.connections === connections);
+      }
+    };
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate'] });
+    try {
+      const transaction = throughProxy.transaction({}, ({ query, knex }) =>
+        query(knex.raw('select pg_sleep(3600)')),
+      );
+      let isOver = false;
+      const failed = transaction
+        .catch(error => error)
+        .finally(() => {
+          isOver = true;
+        });
+      await until(inSleep);
+      // It may take so long as the server works on it.
+      await asked(true);
+      await fail(proxy);
+      await asked(false);
+      jest.advanceTimersByTime(15_000);
+      await until(() => {
+        jest.advanceTimersByTime(1);
+        return isOver;
+      });
+      expect(await failed).toMatchObject({
+        name: 'ServiceUnavailableError',
+        outcomeUnknown: false,
+      });
+    } finally {
+      jest.useRealTimers();
+      await inSleep('pg_terminate_backend(pid)');
+      proxy.thaw();
+      await throughProxy.close();
+      await proxy.close();
+    }
   });
 
   it('is replaced after the server has become read-only', async () => {

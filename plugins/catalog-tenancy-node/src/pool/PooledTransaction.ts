@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { DatabaseError, type PoolClient, type QueryResult } from 'pg';
 import type { Canceller, RunningTransaction } from './Canceller';
+import type { SilenceWatch } from './SilenceWatch';
 import {
   begin,
   compileStatement,
@@ -21,6 +22,7 @@ interface PooledTransactionOptions {
   client: PoolClient;
   context: SessionContext;
   canceller: Canceller;
+  silence: SilenceWatch;
   /** PostgreSQL ends the session if `begin` fails: {@link isDirect}. */
   direct: boolean;
   /** The tables may be on other servers: {@link enterOnNodes}. */
@@ -58,6 +60,7 @@ export class PooledTransaction {
   readonly #options: PooledTransactionOptions;
   readonly #pending = new Set<Promise<void>>();
   #begun: Promise<RunningTransaction> | undefined;
+  #pid: number | undefined;
   #rolledBack: Promise<boolean> | undefined;
   #failure: Error | undefined;
   #isOver = false;
@@ -193,6 +196,7 @@ export class PooledTransaction {
     }
     const [entered]: Entered[] = lastResult(valueOf(begun)).rows;
     onEntered(entered);
+    this.#pid = entered.pid;
     return entered;
   }
 
@@ -253,10 +257,11 @@ export class PooledTransaction {
   #send(
     statements: readonly Statement[],
   ): Promise<PromiseSettledResult<QueryResult>[]> {
-    const { client } = this.#options;
-    return Promise.allSettled(
+    const { client, silence } = this.#options;
+    const answers = Promise.allSettled(
       statements.map(statement => client.query(statement)),
     );
+    return silence.until(answers, client, () => this.#pid);
   }
 
   /**

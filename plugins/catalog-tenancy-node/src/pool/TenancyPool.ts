@@ -16,6 +16,7 @@ import {
 } from './errors';
 import { Canceller } from './Canceller';
 import { PooledTransaction } from './PooledTransaction';
+import { SilenceWatch } from './SilenceWatch';
 import {
   NO_TENANT,
   type OperationCounts,
@@ -183,6 +184,7 @@ export class TenancyPool {
   readonly #role: string | undefined;
   readonly #pipelined: boolean;
   readonly #canceller: Canceller;
+  readonly #silence: SilenceWatch;
   /** The results of {@link isDirect}, by connection. */
   readonly #direct = new WeakMap<PoolClient, boolean>();
   /** The last answer of {@link begin}; true until the first one. */
@@ -225,6 +227,7 @@ export class TenancyPool {
       password: connection.password,
     };
     this.#canceller = new Canceller(clientConfig, logger);
+    this.#silence = new SilenceWatch(clientConfig);
     this.#pool = new Pool({
       ...clientConfig,
       pipeline: true,
@@ -365,6 +368,7 @@ export class TenancyPool {
         client,
         context,
         canceller: this.#canceller,
+        silence: this.#silence,
         direct: this.#direct.get(client) ?? false,
         citus: this.#citus,
         onEntered: ({ citus }) => {

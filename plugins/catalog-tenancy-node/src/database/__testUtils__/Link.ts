@@ -21,6 +21,8 @@ interface LinkOptions {
 /** A connection, and its continuation to PostgreSQL. */
 export class Link {
   isCut = false;
+  /** Nothing gets through any more, and it is not closed. */
+  isFrozen = false;
   /** PostgreSQL has ended the session. */
   readonly closed: Promise<unknown>;
 
@@ -41,8 +43,14 @@ export class Link {
       .on('error', () => undefined)
       .on('close', () => {
         this.isCut = true;
-        client.end();
+        if (!this.#isSilent) {
+          client.end();
+        }
       });
+  }
+
+  get #isSilent(): boolean {
+    return this.isFrozen || this.options.isFrozen();
   }
 
   cut(): void {
@@ -56,7 +64,7 @@ export class Link {
   #forward(side: Cut['side'], from: Socket, to: Socket): void {
     const messages = new Messages(side === 'frontend');
     from.on('data', (chunk: Buffer) => {
-      if (this.options.isFrozen()) {
+      if (this.#isSilent) {
         return;
       }
       if (side === 'frontend' && this.#lastSpeaker === 'backend') {

@@ -72,6 +72,13 @@ export class WireProxy {
     this.#isFrozen = true;
   }
 
+  /** The same of the connections that are there; new ones get through. */
+  freezeOld(): void {
+    this.#links.forEach(link => {
+      link.isFrozen = true;
+    });
+  }
+
   /** New connections get through; those from before are cut. */
   thaw(): void {
     this.#isFrozen = false;
