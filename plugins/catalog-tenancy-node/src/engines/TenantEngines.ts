@@ -2,7 +2,6 @@ import type { Entity } from '@backstage/catalog-model';
 import { NotAllowedError } from '@backstage/errors';
 import type { JsonObject } from '@backstage/types';
 import type { RequestHandler } from 'express';
-import { DEFAULT_TENANT_SLUG } from '../tenants/Tenant';
 import type { ActiveTenant } from '../tenants/TenantDirectory';
 import { tenantOf } from '../tenants/TenantGate';
 
@@ -209,7 +208,7 @@ export const NO_TENANT_ENGINES: TenantEngines = {
       new NotAllowedError(
         `${req.method} ${req.path} is not available to the tenant '${
           tenantOf(req).tenantSlug
-        }': only the stock catalog of the tenant '${DEFAULT_TENANT_SLUG}' answers it`,
+        }': the backend has no catalog engines for tenants`,
       ),
     ),
   applyMutation: async () => {
