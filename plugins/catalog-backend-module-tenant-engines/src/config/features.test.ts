@@ -78,7 +78,12 @@ class Sources extends TestServer {
           'from-file',
           `  annotations: { backstage.io/source-location: "file:${stolen}" }`,
         ),
+        component(
+          'from-text',
+          '  annotations: { backstage.io/source-location: { $text: ./source.txt } }',
+        ),
       ].join('---\n'),
+      '/source.txt': `file:${stolen}`,
       '/text.yaml': component(
         'with-text',
         `  title: { $text: "file://${this.path('secret.txt')}" }`,
@@ -201,12 +206,15 @@ describe('the engine of a tenant', () => {
     expect(error).not.toContain(SECRET);
   });
 
-  it('refuses an entity that claims a file as its source', async () => {
-    const error = await errorOf('component:default/from-file');
+  it.each(['from-file', 'from-text'])(
+    'refuses an entity that claims a file as its source: %s',
+    async name => {
+      const error = await errorOf(`component:default/${name}`);
 
-    expect(error).toContain('says that the entity comes from file:');
-    expect(JSON.stringify(await entities())).not.toContain('from-file');
-  });
+      expect(error).toContain('says that the entity comes from file:');
+      expect(JSON.stringify(await entities())).not.toContain(name);
+    },
+  );
 
   it.each(['with-text', 'with-path'])(
     'refuses a file as the text of an entity: %s',

@@ -32,7 +32,7 @@ const FIRST_WILDCARD = /[*?[{(!+@].*$/;
 export function fileTargetsModule(
   allowed: ReadonlySet<string>,
 ): BackendFeature {
-  const processor: CatalogProcessor = {
+  const reader: CatalogProcessor = {
     getProcessorName: () => 'TenantFileTargets',
     // Before the catalog's own reader of files, whose priority is 20: the first
     // processor that says it has read a location is the last that is asked.
@@ -52,6 +52,11 @@ export function fileTargetsModule(
       );
       return true;
     },
+  };
+  const sources: CatalogProcessor = {
+    getProcessorName: () => 'TenantFileSources',
+    // After placeholders, which may bring an annotation.
+    getPriority: () => Number.MAX_SAFE_INTEGER,
     // The catalog lets an entity override its location.
     async preProcessEntity(entity, location) {
       const claimed = fileSourcesOf(entity).find(
@@ -74,7 +79,7 @@ export function fileTargetsModule(
       env.registerInit({
         deps: { processing: catalogProcessingExtensionPoint },
         async init({ processing }) {
-          processing.addProcessor(processor);
+          processing.addProcessor(reader, sources);
         },
       });
     },
