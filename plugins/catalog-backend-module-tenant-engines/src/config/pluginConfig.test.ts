@@ -97,6 +97,24 @@ describe('the documents of a tenant', () => {
     expect(() => create(data).checkInstances(techdocs)).toThrow(message);
   });
 
+  it('are built in a container, unless the operator has otherwise for tenants', async () => {
+    const runIn = async (tenancy: JsonObject) => {
+      const { config } = await create({
+        techdocs: {
+          generator: { runIn: 'local', dockerImage: 'own' },
+          publisher: { type: 'awsS3', awsS3: { bucketRootPath: 'docs' } },
+        },
+        tenancy,
+      }).configOfInstance(ACME, undefined, techdocs);
+      return config.get('techdocs.generator');
+    };
+    await expect(runIn({})).resolves.toEqual({ dockerImage: 'own' });
+    const config = { techdocs: { generator: { runIn: 'local' } } };
+    await expect(runIn({ plugins: { config } })).resolves.toMatchObject({
+      runIn: 'local',
+    });
+  });
+
   it('are not those of the default tenant, whatever the slug of the tenant', async () => {
     const configs = create({
       ...publisher('awsS3', { bucketName: 'docs-acme', bucketRootPath: 'own' }),
@@ -247,6 +265,16 @@ describe('what a tenant configures of an instance', () => {
       },
       faults: [],
     });
+  });
+
+  it('removes nothing that the operator has beside it', async () => {
+    const deeper = create({
+      tenancy: { plugins: { tenantKeys: ['scaffolder.defaultAuthor.name'] } },
+    });
+    const plugins = { scaffolder: { defaultAuthor: null } };
+    await expect(deeper.validate(ACME, { plugins })).rejects.toThrow(
+      'plugins.scaffolder.defaultAuthor: expected one of the keys',
+    );
   });
 
   it.each<[JsonObject, string]>([

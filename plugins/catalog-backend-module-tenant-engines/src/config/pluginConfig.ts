@@ -41,14 +41,20 @@ export function checkTenantKeys(
       return;
     }
     const isAbove = allowed.some(each => each.startsWith(`${key}.`));
-    if (!isAbove || typeof value !== 'object' || Array.isArray(value)) {
+    // Null would remove what the operator has configured beside the key.
+    if (
+      !isAbove ||
+      value === null ||
+      typeof value !== 'object' ||
+      Array.isArray(value)
+    ) {
       throw new InputError(
         `plugins.${key}: expected one of the keys that the operator lets tenants configure: ${
           allowed.map(each => `plugins.${each}`).join(', ') || 'there are none'
         }`,
       );
     }
-    Object.entries(value ?? {}).forEach(([name, item]) =>
+    Object.entries(value).forEach(([name, item]) =>
       visit(item, `${key}.${name}`),
     );
   };

@@ -152,6 +152,9 @@ describe.each(
           },
           publisher: place.publisher,
         },
+        tenancy: {
+          plugins: { config: { techdocs: { generator: { runIn: 'local' } } } },
+        },
       },
       features,
       plugins: { techdocs: features },

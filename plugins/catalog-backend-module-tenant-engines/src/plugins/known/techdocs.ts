@@ -20,11 +20,15 @@ export const techdocs: KnownPlugin = {
   packages: ['@backstage/plugin-techdocs-backend'],
   background: 'none',
   cookiePaths: ['/static'],
-  // The publisher's credentials are in it, which the tenant cannot read.
+  // The publisher's credentials are in it, which the tenant cannot read. Not generator.runIn: a
+  // mkdocs.yml shows environment variables of the process that builds, by `!ENV`.
   inherits: [
     'techdocs.builder',
     'techdocs.cache',
-    'techdocs.generator',
+    'techdocs.generator.dockerImage',
+    'techdocs.generator.mkdocs',
+    'techdocs.generator.pullImage',
+    'techdocs.generator.pullOptions',
     'techdocs.publisher.awsS3',
     'techdocs.publisher.azureBlobStorage',
     'techdocs.publisher.googleGcs',
