@@ -26,6 +26,7 @@ import {
 } from './operatorConfig';
 import { checkOwnCredentials, ownCredentialsReaders } from './ownCredentials';
 import { type ResolvedConfig, resolveReferences } from './references';
+import { checkPatterns } from './patterns';
 import { checkTenantKeys, fillIn, mergeConfigs } from './pluginConfig';
 import { parseTenantConfig } from './tenantConfig';
 import { TurnsByKey } from '../work/TurnsByKey';
@@ -371,6 +372,7 @@ export class EngineConfigs {
       this.#operator.plugins.tenantKeys,
     );
     this.#hosts.check(resolved);
+    checkPatterns(resolved.data);
     await this.#inTurn.run(tenantSlug, () =>
       checkIntervals(resolved.data, minIntervalMs),
     );

@@ -560,6 +560,43 @@ describe('what the client of a cloud makes a part of a host', () => {
   });
 });
 
+describe('what may take long to match', () => {
+  const repository = (expression: string) =>
+    provider({ organization: 'acme', filters: { repository: expression } });
+  const rule = (pattern: string) => ({
+    catalog: {
+      rules: [{ allow: ['API'], locations: [{ type: 'url', pattern }] }],
+    },
+  });
+
+  it.each(['(a+)+', '(a|aa)*b', '.*a.*a.*a.*a', '(\\(\\w+){2,}'])(
+    'is refused to tenants as an expression of a provider: %s',
+    async expression => {
+      const error = await refusal(repository(expression));
+      expect(error.name).toBe('InputError');
+      expect(error.message).toContain(
+        'catalog.providers.github.theirs.filters.repository: the expression may take long to match',
+      );
+    },
+  );
+
+  it.each(['https://github.com/acme/*a*a*a*a', 'https://github.com/+(a|aa)'])(
+    'is refused to tenants as a pattern of a rule: %s',
+    async pattern => {
+      expect((await refusal(rule(pattern))).message).toContain(
+        `catalog.rules[0].locations[0].pattern: The pattern ${pattern} may take long to match`,
+      );
+    },
+  );
+
+  it.each([
+    repository('^(service|library)-[a-z*+]+-.*(-old)?$'),
+    rule('https://github.com/acme/**/catalog-*.{yaml,yml}'),
+  ])('is nothing such as %j', async config => {
+    await expect(create().validate(tenant, config)).resolves.toBeUndefined();
+  });
+});
+
 describe("the backend's own identity in a cloud", () => {
   const integrations = (value: object) => ({ integrations: value });
 

@@ -146,6 +146,24 @@ describe('a pattern of files', () => {
     }
   });
 
+  it.each([
+    ['stars', '*a'.repeat(12)],
+    ['encoded stars', `*${'%2Aa'.repeat(12)}`],
+    ['stars in lists', `${'{*a*,x/}'.repeat(3)}*b`],
+    ['lists', `${'{a,b}'.repeat(17)}*`],
+    ['a range', '{1..99999}*'],
+    ['repeated alternatives', '+(a|aa)*'],
+    ['folders', `${'**/a/'.repeat(20)}*`],
+  ])('is refused where it may take long to match: %s', async (_, pattern) => {
+    archive = tarOf({ [`${'a'.repeat(90)}.yaml`]: Buffer.from('a: 1') });
+    await expect(
+      search(
+        {},
+        `${server.url}/projects/p/repos/r/browse/${pattern}c.yaml?at=main`,
+      ),
+    ).rejects.toThrow('may take long to match');
+  });
+
   it('is refused where the size of files is not known before they are read', async () => {
     await expect(
       search({}, 'https://b.s3.eu-west-1.amazonaws.com/o/r/blob/main/*.yaml'),

@@ -33,6 +33,7 @@ import { Readable } from 'node:stream';
 import { decorate } from '../engine/decorate';
 import { obeyReach, Reach } from '../reach/Reach';
 import { type SourceBounds, tooMuch, tooMuchUnpacked } from './bounds';
+import { refuseCostly } from './patterns';
 
 /** The readers of Backstage that read by `fetch`. */
 const BY_FETCH = [
@@ -184,6 +185,8 @@ function boundReader(
           }, whose files have no known size: name each file`,
         );
       }
+      // As some readers decode it.
+      refuseCostly(decodeURIComponent(parseGitUrl(url).filepath));
       const { run, signal } = begin('maxArchiveBytes');
       const found = await run(() =>
         reader.search(url, { ...given, signal: either(given?.signal, signal) }),
