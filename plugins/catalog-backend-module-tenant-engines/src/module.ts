@@ -42,7 +42,7 @@ import { EnginePool } from './work/EnginePool';
 import { endSessions, freeTasks, LeaseStore } from './leases/LeaseStore';
 import { ProcessLeases } from './leases/ProcessLeases';
 import { WakeTimes } from './leases/WakeTimes';
-import { dependenciesOf } from './plugins/known/installed';
+import { dependenciesOf, digestOfCode } from './plugins/known/installed';
 import { TenantEvents } from './plugins/TenantEvents';
 import { runningEngine } from './routes/engineErrors';
 import { forwardToEngine } from './routes/forward';
@@ -485,6 +485,7 @@ function digestOf(
         engines.packages,
         // A module has no name that is public.
         [...dependenciesOf()],
+        digestOfCode(),
         features.length,
         sources,
         engines.configs.common,

@@ -46,7 +46,7 @@ import {
   createNotesPlugin,
   fallThroughModule,
 } from './__testUtils__/notesPlugin';
-import { installedPlugins } from './known/installed';
+import { digestOfCode, installedPlugins } from './known/installed';
 import { featuresOf, onePerTenant } from './onePerTenant';
 import { PluginSchemas } from './PluginSchemas';
 
@@ -507,6 +507,42 @@ describe('what is listed in onePerTenant', () => {
         [pluginId]: { dataOnlyInDatabase: true, features: [] },
       }),
     ).toThrow(`The plugin '${pluginId}' is listed in onePerTenant: `);
+  });
+});
+
+describe('the code of a backend', () => {
+  it('is other code with another module of its own, or of its workspace', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'workspace-'));
+    const write = async (path: string, text: string) => {
+      await mkdir(join(folder, path, '..'), { recursive: true });
+      await writeFile(join(folder, path), text);
+    };
+    try {
+      const main = join(folder, 'backend/dist/index.cjs.js');
+      await write(
+        'backend/package.json',
+        JSON.stringify({ dependencies: { linked: '*', missing: '*' } }),
+      );
+      await write('backend/dist/index.cjs.js', '');
+      await write(
+        'linked/package.json',
+        JSON.stringify({ name: 'linked', main: 'dist/index.cjs.js' }),
+      );
+      await write('linked/dist/index.cjs.js', '');
+      await mkdir(join(folder, 'node_modules'));
+      await symlink('../linked', join(folder, 'node_modules/linked'));
+      const digests = [digestOfCode(main)];
+      for (const path of ['backend/dist/module.cjs.js', 'linked/dist/a.js']) {
+        await write(path, 'one');
+        digests.push(digestOfCode(main));
+        await write(path, 'two');
+        digests.push(digestOfCode(main));
+      }
+      expect(new Set(digests).size).toBe(5);
+      expect(digestOfCode(main)).toBe(digests[4]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 });
 

@@ -1,7 +1,8 @@
 import type { BackendFeature } from '@backstage/backend-plugin-api';
-import { existsSync, readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, sep } from 'node:path';
 import { KNOWN_PLUGINS } from './knownPlugins';
 
 const BACKEND = require.main?.filename ?? join(process.cwd(), 'index.js');
@@ -37,4 +38,38 @@ export function dependenciesOf(folder = dirname(BACKEND)): ReadonlySet<string> {
   }
   const parent = dirname(folder);
   return parent === folder ? new Set() : dependenciesOf(parent);
+}
+
+/** A digest of the code of a backend, and of the packages of its workspace, whose versions stay. */
+export function digestOfCode(backend = BACKEND): string {
+  const load = createRequire(backend);
+  const folders = [...dependenciesOf(dirname(backend))].flatMap(name => {
+    try {
+      const main = realpathSync(load.resolve(name));
+      return main.includes(`${sep}node_modules${sep}`) ? [] : [dirname(main)];
+    } catch {
+      return [];
+    }
+  });
+  const hash = createHash('sha256');
+  for (const folder of [dirname(backend), ...folders]) {
+    for (const file of codeIn(folder)) {
+      hash.update(file.slice(folder.length)).update(readFileSync(file));
+    }
+  }
+  return hash.digest('base64url');
+}
+
+/** In an order that does not depend on the file system. */
+function codeIn(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => name !== 'node_modules' && !name.startsWith('.'))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .flatMap(entry => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) {
+        return codeIn(path);
+      }
+      return /\.[cm]?[jt]sx?$/.test(entry.name) ? [path] : [];
+    });
 }
