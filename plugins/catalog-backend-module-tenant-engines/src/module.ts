@@ -133,6 +133,11 @@ class Engines implements TenantEngines {
     return this.#readStatus(status => status.countSourceErrors(tenantIds));
   }
 
+  /** As {@link EngineStatusStore.readAsleep}. */
+  asleep() {
+    return this.#readStatus(status => status.readAsleep());
+  }
+
   #mutations(): CodeMutations {
     if (!this.#started) {
       throw notStarted();

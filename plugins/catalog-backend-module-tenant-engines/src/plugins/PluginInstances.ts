@@ -1,4 +1,5 @@
 import type { LoggerService } from '@backstage/backend-plugin-api';
+import { ServiceUnavailableError } from '@backstage/errors';
 import type {
   ActiveTenant,
   TenantEngineChanges,
@@ -37,14 +38,26 @@ export interface InstancesTiming extends SupervisionTiming {
    */
   idleMs: number;
   /**
+   * After how long this process stops an instance that was started by a request without
+   * credentials, and has accepted none; 60,000 by default.
+   */
+  unverifiedMs: number;
+  /**
    * For how long a restart waits for work such as running templates, which it would cut;
    * 600,000 by default.
    */
   drainMs: number;
+  /**
+   * The longest run of a scheduled task that indexes the catalog: one that began earlier may have
+   * missed the last change; 300,000 by default.
+   */
+  longestRunMs: number;
 }
 
 interface PluginInstancesOptions {
   plugin: KnownPlugin;
+  /** When each of the engines that sleep had last nothing left to do, by tenant. */
+  asleep: () => Promise<ReadonlyMap<string, Date>>;
   configs: EngineConfigs;
   events: TenantEvents;
   /** The plugin, its modules, and factories of services. */
@@ -74,10 +87,15 @@ interface Entry {
   supervised?: SupervisedEngine;
   /** By the clock of `performance`. */
   lastRequestAt: number;
+  /** Whether an instance of it in this process has accepted a request. */
+  hasAccepted?: boolean;
 }
 
 /** How many instances start at the same time. */
 const STARTS = 4;
+
+/** How many such instances run: a stranger could start those of all tenants. */
+const MOST_UNVERIFIED = 20;
 
 /**
  * The instances of one plugin in this process, of active tenants other than the default one:
@@ -107,7 +125,9 @@ export class PluginInstances {
       ...SUPERVISION_TIMING,
       checkMs: 60_000,
       idleMs: 600_000,
+      unverifiedMs: 60_000,
       drainMs: 600_000,
+      longestRunMs: 300_000,
       ...options.timing,
     };
     this.#refresh = new CoalescedRefresh(
@@ -131,15 +151,47 @@ export class PluginInstances {
     this.#refresh.request().then(checkAgain);
   }
 
-  /** The instance for a request of an active tenant; it may be starting. */
+  /**
+   * The instance for a request of an active tenant; it may be starting.
+   *
+   * @throws ServiceUnavailableError where too many run for requests that none has accepted
+   */
   find(tenantId: string, tenantSlug: string): SupervisedEngine | undefined {
     if (this.#isStopped) {
       return undefined;
     }
     const entry = this.#entryOf({ tenantId, tenantSlug });
-    entry.lastRequestAt = performance.now();
+    if (!this.#options.plugin.publicPaths || entry.hasAccepted) {
+      entry.lastRequestAt = performance.now();
+    } else if (!entry.supervised) {
+      this.#refuseMoreUnverified();
+      const { idleMs, unverifiedMs } = this.#timing;
+      entry.lastRequestAt = performance.now() - idleMs + unverifiedMs;
+    }
     entry.supervised ??= this.#supervise(entry.tenant);
     return entry.supervised;
+  }
+
+  /** Called when the instance of a tenant has accepted a request. */
+  accepted(tenantId: string): void {
+    const entry = this.#entries.get(tenantId);
+    if (entry) {
+      entry.lastRequestAt = performance.now();
+      entry.hasAccepted = true;
+    }
+  }
+
+  #refuseMoreUnverified(): void {
+    const unverified = [...this.#entries.values()].filter(
+      each => each.supervised && !each.hasAccepted,
+    );
+    if (unverified.length >= MOST_UNVERIFIED) {
+      throw new ServiceUnavailableError(
+        `The plugin '${
+          this.#options.plugin.id
+        }' has too many requests of tenants that it has not verified: send this one again in a minute`,
+      );
+    }
   }
 
   /** Stops all instances, at the end of the process. */
@@ -187,15 +239,25 @@ export class PluginInstances {
 
   /** An instance that was never used has nothing to do, and no schema. */
   async #findBusy(): Promise<ReadonlySet<string>> {
-    const { plugin, schemas } = this.#options;
+    const { asleep, plugin, schemas } = this.#options;
     const { background } = plugin;
     if (background === 'none') {
       return new Set();
     }
-    const found = background
-      ? await schemas.listWithRows(background)
-      : await schemas.list();
-    return new Set(found.map(({ tenantId }) => tenantId));
+    const found =
+      typeof background === 'object'
+        ? await schemas.listWithRows(background)
+        : await schemas.list();
+    const busy = new Set(found.map(({ tenantId }) => tenantId));
+    if (background === 'after changes') {
+      const ranAt = await schemas.listRuns();
+      (await asleep()).forEach((at, tenantId) => {
+        if ((ranAt.get(tenantId) ?? 0) > +at + this.#timing.longestRunMs) {
+          busy.delete(tenantId);
+        }
+      });
+    }
+    return busy;
   }
 
   #apply(tenants: TenantEngineRecord[], readAt: number): void {

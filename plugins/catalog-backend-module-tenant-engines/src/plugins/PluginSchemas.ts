@@ -46,11 +46,18 @@ export async function connectionOf(
 export class PluginSchemas {
   readonly #connection: ClientConfig;
   readonly #pluginId: string;
+  readonly #tasksSchema: string;
 
-  constructor(options: { connection: ClientConfig; pluginId: string }) {
+  /** @param options - `tasksSchema`: has the scheduled tasks of the plugin */
+  constructor(options: {
+    connection: ClientConfig;
+    pluginId: string;
+    tasksSchema: string;
+  }) {
     assertSchemaName(options.pluginId);
     this.#connection = options.connection;
     this.#pluginId = options.pluginId;
+    this.#tasksSchema = options.tasksSchema;
   }
 
   nameOf(tenantId: string): string {
@@ -100,6 +107,28 @@ export class PluginSchemas {
         [`^tenant_[0-9a-f]{32}_${this.#pluginId}$`],
       ),
     );
+  }
+
+  /**
+   * When all scheduled tasks of a tenant's instance had run, in milliseconds; nothing for one with
+   * a task that runs, that failed or that never ran, or none of whose tasks ran for a day.
+   */
+  async listRuns(): Promise<Map<string, number>> {
+    const rows = await this.#withSession(session =>
+      session.query<{ tenantId: string; at: Date }>(
+        `select split_part(id, ':', 2) as "tenantId", min(last_run_ended_at) as at
+           from ${escapeIdentifier(
+             this.#tasksSchema,
+           )}.backstage_backend_tasks__tasks
+          -- The task of a module that was removed stays.
+          where id like 'tenant:%'
+            and coalesce(last_run_ended_at > now() - interval '1 day', true)
+          group by 1
+         having bool_and(last_run_ended_at is not null and last_run_error_json is null
+                         and current_run_ticket is null)`,
+      ),
+    );
+    return new Map(rows.map(({ tenantId, at }) => [tenantId, +at]));
   }
 
   /**

@@ -1,4 +1,7 @@
-import { createBackendModule } from '@backstage/backend-plugin-api';
+import {
+  coreServices,
+  createBackendModule,
+} from '@backstage/backend-plugin-api';
 // The stock plugin, of which tenants have instances.
 // eslint-disable-next-line @backstage/no-mixed-plugin-imports
 import eventsPlugin from '@backstage/plugin-events-backend';
@@ -10,6 +13,7 @@ import {
 import { eventsServiceRef } from '@backstage/plugin-events-node';
 import { createTenancyDatabase } from '@internal/catalog-testing/tenancyDatabase';
 import { createTestDatabases, waitUntil } from '@internal/postgres/testUtils';
+import { carriedTenant } from 'backstage-plugin-catalog-tenancy-node';
 import { createHmac } from 'node:crypto';
 import request from 'supertest';
 import {
@@ -57,6 +61,27 @@ const provider = createBackendModule({
   },
 });
 
+/** The tenants whose instance runs. */
+const running = new Set<string>();
+
+const noting = createBackendModule({
+  pluginId: 'events',
+  moduleId: 'noting',
+  register(env) {
+    env.registerInit({
+      deps: { auth: coreServices.auth, lifecycle: coreServices.lifecycle },
+      async init({ auth, lifecycle }) {
+        const own = await auth.getOwnServiceCredentials();
+        const { tenantSlug } = carriedTenant(own)!;
+        running.add(tenantSlug);
+        lifecycle.addShutdownHook(() => {
+          running.delete(tenantSlug);
+        });
+      },
+    });
+  },
+});
+
 function component(name: string) {
   const location = 'url:http://example.com/pushed.yaml';
   return {
@@ -92,10 +117,11 @@ describe.each(databases.eachSupportedId())('webhooks on %s', id => {
         },
       },
       features: [eventsPlugin, githubWebhooks],
-      plugins: { events: [eventsPlugin, githubWebhooks] },
+      plugins: { events: [eventsPlugin, githubWebhooks, noting] },
       modules: [provider],
       fedByEngines: true,
       entitiesOf: () => [],
+      timing: { checkMs: 200, unverifiedMs: 1_000 },
     });
   });
 
@@ -149,6 +175,31 @@ describe.each(databases.eachSupportedId())('webhooks on %s', id => {
     await push(`/http/${TOPIC}`, 'of-acme', 'refused').expect(403);
     await push(`/http/${TOPIC}`, 'of-the-portal', 'pushed').expect(202);
     expect(await has('acme', 'refused')).toBe(false);
+  });
+
+  it('start few instances and for a short time, where a stranger sends them', async () => {
+    await push(`/.tenant/acme/http/${TOPIC}`, 'of-acme', 'again').expect(202);
+    const slugs = Array.from({ length: 25 }, (_, index) => `tenant-${index}`);
+    const statuses: number[] = [];
+    for (const slug of slugs) {
+      await portal.backend.tenants.create({
+        tenant_slug: slug,
+        tenant_name: slug,
+      });
+    }
+    await Promise.all(
+      slugs.map(async slug => {
+        const path = `/.tenant/${slug}/http/${TOPIC}`;
+        statuses.push((await push(path, 'of a stranger', 'x')).status);
+      }),
+    );
+    expect(statuses.filter(status => status === 503).length).toBeGreaterThan(0);
+    expect(running.size).toBeLessThanOrEqual(22);
+    await waitUntil(
+      'theirs to stop',
+      () => !slugs.some(slug => running.has(slug)),
+    );
+    expect(running).toContain('acme');
   });
 
   it('are all that a tenant answers without credentials', async () => {

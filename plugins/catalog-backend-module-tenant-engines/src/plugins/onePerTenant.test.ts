@@ -310,6 +310,7 @@ describe.each(databases.eachSupportedId())(
       const schemas = new PluginSchemas({
         connection: databaseOf('notes'),
         pluginId: 'notes',
+        tasksSchema: 'public',
       });
       expect(await schemas.list()).toContainEqual({ tenantId: tenant_id });
       await schemas.drop(tenant_id);
@@ -328,6 +329,7 @@ describe.each(databases.eachSupportedId())(
       const schemas = new PluginSchemas({
         connection: databaseOf('notes'),
         pluginId: 'notes',
+        tasksSchema: 'public',
       });
       await withClient(databaseOf('notes'), async client => {
         const schema = schemas.nameOf(ids.get('acme')!);

@@ -235,7 +235,12 @@ function instancesModule(
             );
           }
           const connection = await connectionOf(pluginId, database);
-          const schemas = new PluginSchemas({ connection, pluginId });
+          const tasksSchema = await schemaOf(database);
+          const schemas = new PluginSchemas({
+            connection,
+            pluginId,
+            tasksSchema,
+          });
           await schedulePurge({
             logger,
             name: `instance of the plugin '${pluginId}'`,
@@ -253,7 +258,6 @@ function instancesModule(
             logger,
             onWork: (tenantId, ms) => usage.addWork(tenantId, ms),
           });
-          const tasksSchema = await schemaOf(database);
           engines.leases.addFence(async lost => {
             await endSessions(connection, lost);
             await freeTasks(connection, tasksSchema, lost);
@@ -262,6 +266,7 @@ function instancesModule(
           rootLifecycle.addStartupHook(() => {
             const instances = PluginInstances.start({
               plugin,
+              asleep: () => engines.asleep(),
               configs: engines.configs,
               events,
               features,
@@ -285,7 +290,10 @@ function instancesModule(
             };
             plugins.open(
               pluginId,
-              forwardToEngine(forwarding),
+              forwardToEngine({
+                ...forwarding,
+                accepted: tenantId => instances.accepted(tenantId),
+              }),
               findUpgrade(forwarding),
             );
             // The database and the other services still answer at this time.

@@ -57,6 +57,8 @@ export function forwardToEngine(options: {
   refuse?: (tenantId: string, req: Request) => Promise<void>;
   /** Called before a request that may make work for the engine. */
   announceWork?: (tenantId: string) => Promise<void>;
+  /** Called when the engine has answered a request without an error. */
+  accepted?: (tenantId: string) => void;
   /** Called for each refreshed entity. */
   refreshed?: (tenantId: string, entityRef: string) => Promise<void>;
   /** Called when such a request is answered: tells the process that does the work of the tenant. */
@@ -64,6 +66,7 @@ export function forwardToEngine(options: {
 }): RequestHandler {
   const { find, logger, names = CATALOG, notifyWork, maxEntities } = options;
   const { announceWork, refreshed = async () => undefined, refuse } = options;
+  const { accepted } = options;
   const trials = new TurnsByKey(MOST_TRIALS);
   return (req, res, next) => {
     const { tenantId, tenantSlug } = tenantOf(req);
@@ -92,6 +95,9 @@ export function forwardToEngine(options: {
       await refuse?.(tenantId, req).catch(error => {
         throw toError(supervised, error);
       });
+      if (accepted) {
+        onceAnswered(res, () => res.statusCode < 400 && accepted(tenantId));
+      }
       const isRead = READS.has(req.method);
       if (!isRead) {
         await announceWork?.(tenantId);

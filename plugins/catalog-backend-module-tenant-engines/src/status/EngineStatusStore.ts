@@ -393,6 +393,16 @@ export class EngineStatusStore {
     );
   }
 
+  /** When each of the engines that sleep had last nothing left to do, by tenant. */
+  async readAsleep(): Promise<Map<string, Date>> {
+    const rows = await this.#asAdmin<{ tenantId: string; at: Date }>(
+      `select tenant_id as "tenantId", caught_up_at as at
+         from ${this.#name('engine_status')}
+        where wake_at is not null and caught_up_at is not null`,
+    );
+    return new Map(rows.map(({ tenantId, at }) => [tenantId, at]));
+  }
+
   /** Of which shares tenants may have copies, by the ids of the tenants. */
   async readCopies(): Promise<Map<string, string[]>> {
     const rows = await this.#asAdmin<{ tenantId: string; shares: string[] }>(

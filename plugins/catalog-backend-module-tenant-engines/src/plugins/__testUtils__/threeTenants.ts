@@ -41,6 +41,7 @@ export async function startThreeTenants(options: {
   /** Whether the configuration has sources of the tenants but the default one. */
   fedByEngines?: boolean;
   timing?: Partial<InstancesTiming>;
+  engineTiming?: Parameters<typeof catalogModuleTenantEngines>[1];
 }) {
   const { connection, entitiesOf } = options;
   const events = new TenantEvents();
@@ -65,7 +66,12 @@ export async function startThreeTenants(options: {
       ...options.features,
       enginesServiceFactory,
       tenantEnginesServiceFactory,
-      catalogModuleTenantEngines(options.modules ?? [], {}, [], events),
+      catalogModuleTenantEngines(
+        options.modules ?? [],
+        options.engineTiming,
+        [],
+        events,
+      ),
       ...onePerTenant(options.plugins, options.timing, events),
     ],
   });

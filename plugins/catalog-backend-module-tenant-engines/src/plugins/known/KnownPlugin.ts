@@ -21,10 +21,11 @@ export interface KnownPlugin {
 
   /**
    * When an instance runs without requests. With `none` it never does; with a table in its
-   * schema, while that has such rows. By default an instance that was used once always runs, in
-   * the process with the lease of its tenant.
+   * schema, while that has such rows; with `after changes`, until its scheduled tasks have run
+   * since the engine of its tenant went to sleep, and once a day. By default an instance that was
+   * used once always runs. It does so in the process with the lease of its tenant.
    */
-  background?: 'none' | { table: string; where: string };
+  background?: 'none' | 'after changes' | { table: string; where: string };
 
   /**
    * Paths at which browsers have a cookie and no header, such as those of images. The tenant may

@@ -38,6 +38,8 @@ export const KNOWN_PLUGINS: readonly KnownPlugin[] = [
       '@backstage/plugin-search-backend-module-pg',
       '@backstage/plugin-search-backend-module-techdocs',
     ],
+    // Its tasks index the catalog, which an engine that sleeps does not change.
+    background: 'after changes',
   },
   {
     id: 'signals',
