@@ -51,8 +51,10 @@ export function digestOfCode(backend = BACKEND): string {
       return [];
     }
   });
+  // Without a main module, the folder is any in which the process was started.
+  const own = require.main ? [dirname(backend)] : [];
   const hash = createHash('sha256');
-  for (const folder of [dirname(backend), ...folders]) {
+  for (const folder of [...own, ...folders]) {
     for (const file of codeIn(folder)) {
       hash.update(file.slice(folder.length)).update(readFileSync(file));
     }
