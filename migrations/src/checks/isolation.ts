@@ -91,13 +91,31 @@ const restore = (schema: string, statements: string[]) => ({
   ]),
 });
 
+/** The settings of a session of the application that meet a condition on `name` and `value`. */
+const beginsWith = (condition: string) => `
+  select null as who, c as object, array[format('alter %s reset %s', concat_ws(' in ',
+                   case when s.setrole <> 0 then format('role %I', $2::text)
+                        when s.setdatabase = 0 then 'role all' end,
+                   case when s.setdatabase <> 0 then format('database %I', current_database()) end),
+                 name)] as run
+            from pg_db_role_setting s cross join unnest(s.setconfig) c
+           cross join lateral (
+             select split_part(c, '=', 1) as name, substr(c, strpos(c, '=') + 1) as value) setting
+           where s.setrole in (0, (select oid from this_user))
+             and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
+             and ${condition}
+           order by 2`;
+
 /** All, in the order of the report. */
 export const CHECKS: Check[] = [
   {
-    name: 'the database user exists',
+    name: 'the roles exist',
     level: 'missing',
-    sql: `select $2 as object, array[format('create role %I login noinherit', $2::text)] as run
-           where not exists (select from this_user)`,
+    // A dump has none.
+    sql: `select name as object, array[format('create role %I %s', name, options)] as run
+            from (values ('${ADMIN_ROLE}', 'nologin bypassrls'), ($2::text, 'login noinherit'))
+                   wanted (name, options)
+           where not exists (select from pg_roles where rolname = name)`,
     message: ({ object }) => `There is no role ${object}`,
   },
   {
@@ -384,17 +402,18 @@ export const CHECKS: Check[] = [
   {
     name: 'sessions begin as the application, without a tenant, and with triggers',
     level: 'findings',
-    sql: `select null as who, c as object, array[format('alter %s reset %s', concat_ws(' in ',
-                   case when s.setrole <> 0 then format('role %I', $2::text)
-                        when s.setdatabase = 0 then 'role all' end,
-                   case when s.setdatabase <> 0 then format('database %I', current_database()) end),
-                 split_part(c, '=', 1))] as run
-            from pg_db_role_setting s cross join unnest(s.setconfig) c
-           where s.setrole in (0, (select oid from this_user))
-             and s.setdatabase in (0, (select oid from pg_database where datname = current_database()))
-             and split_part(c, '=', 1) in ('role', '${TENANT_SETTING}', 'session_replication_role')
-             and substr(c, strpos(c, '=') + 1) not in ('', 'none', 'origin', $2)
-           order by 2`,
+    sql: beginsWith(
+      `name in ('role', '${TENANT_SETTING}', 'session_replication_role')
+         and value not in ('', 'none', 'origin', $2)`,
+    ),
+    message: ({ object }) => `begins each session with ${object}`,
+  },
+  {
+    name: 'sessions of the application may write',
+    level: 'deviations',
+    sql: beginsWith(
+      `name = 'default_transaction_read_only' and value not in ('off', 'false', 'no', '0')`,
+    ),
     message: ({ object }) => `begins each session with ${object}`,
   },
   {

@@ -8,6 +8,8 @@ import { testSettings } from '../__testUtils__/catalogDatabase';
 import { seedCatalog } from '../__testUtils__/seed';
 import { TenancyMigration } from '../engine/TenancyMigration';
 import { phases } from '../phases';
+import { verify } from '../verify/verify';
+import { withMigration } from '../withMigration';
 import { runPreflight } from './runPreflight';
 import { findings } from './__testUtils__/preflight';
 
@@ -93,6 +95,28 @@ describe.each<PostgresVersion>([14, 18])(
         ]);
       });
     }
+
+    it('is told which roles it lacks, such as after the restore of a dump', async () => {
+      await query('create extension pg_trgm');
+      const found = await withMigration(
+        { connection: server.connectionString() },
+        { command: 'test', mode: 'change' },
+        async migration => {
+          await migration.runPhases(5);
+          await query(
+            'alter role portal_admin rename to gone_admin',
+            'alter role portal_app rename to gone_app',
+          );
+          return verify(migration);
+        },
+      );
+      expect(found.checks.flatMap(({ problems }) => problems)).toEqual(
+        expect.arrayContaining([
+          'There is no role portal_admin: run "create role portal_admin nologin bypassrls".',
+          'There is no role portal_app: run "create role portal_app login noinherit".',
+        ]),
+      );
+    });
 
     it('is refused as a standby', async () => {
       await server.stop();

@@ -96,9 +96,13 @@ select format('%s has no valid constraint %s.', e.tbl, e.name)
                     where k.conrelid = to_regclass(e.tbl) and k.conname = e.name and k.convalidated)
    and not ($1 and e.name = e.tbl || '_tenant_id_fkey')
  union all
-select format('The index %s is invalid.', i.indexrelid::regclass)
+-- A REINDEX CONCURRENTLY that failed leaves one with such a name behind, beside the valid one.
+select format('The index %s is invalid: run "%s index concurrently %I.%I".', x.oid::regclass,
+              case when x.relname ~ '_cc(new|old)[0-9]*$' then 'drop' else 'reindex' end, n.nspname, x.relname)
   from pg_class p, pg_partition_tree(p.oid) t
   join pg_index i on i.indrelid = t.relid
+  join pg_class x on x.oid = i.indexrelid
+  join pg_namespace n on n.oid = x.relnamespace
  where p.oid = any ($2::regclass[]) and p.relkind = 'p' and not i.indisvalid
  union all
 select format('%s is not partitioned by list of tenant_id.', c.relname) from pg_class c

@@ -45,6 +45,34 @@ describe.each(databases.eachSupportedId())('verify on %s', id => {
     await expect(problems()).resolves.toEqual([]);
   });
 
+  it.each([
+    [
+      'that the application may not write',
+      'alter role portal_app in database DATABASE set default_transaction_read_only = on',
+      `The database user 'portal_app' begins each session with default_transaction_read_only=on`,
+    ],
+    [
+      'an index that is invalid',
+      `update pg_index set indisvalid = false
+        where indexrelid = 'entities_tenant_default_entity_name_idx'::regclass`,
+      'The index entities_tenant_default_entity_name_idx is invalid',
+    ],
+    [
+      'what a reindex has left behind that failed',
+      `create index parts_ccnew on entities_tenant_default (stitch_ticket);
+       update pg_index set indisvalid = false where indexrelid = 'parts_ccnew'::regclass`,
+      'The index parts_ccnew is invalid',
+    ],
+  ])('finds %s, and says what to type', async (_, spoil, problem) => {
+    const name = database.client.database!;
+    await database.client.query(spoil.replace('DATABASE', `"${name}"`));
+    const found = await problems();
+    expect(found).toEqual([expect.stringContaining(problem)]);
+    const [, statement] = /run "(.*)"\.?$/.exec(found[0])!;
+    await database.client.query(statement);
+    await expect(problems()).resolves.toEqual([]);
+  });
+
   it('still compares the tables that were not truncated', async () => {
     await database.client.query('truncate relations');
     await database.client.query(
