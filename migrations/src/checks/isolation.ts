@@ -119,6 +119,15 @@ export const CHECKS: Check[] = [
     message: ({ object }) => `There is no role ${object}`,
   },
   {
+    name: 'portal_admin may use the schema',
+    level: 'missing',
+    sql: `select n.nspname as object, array[format('grant usage, create on schema %I to ${ADMIN_ROLE}', n.nspname)] as run
+            from pg_namespace n, admin a
+           where n.nspname = $1 and not has_schema_privilege(a.oid, n.oid, 'USAGE')`,
+    message: ({ object }) =>
+      `${ADMIN_ROLE} has no USAGE on the schema ${object}`,
+  },
+  {
     name: 'the application has the rights that it needs',
     level: 'missing',
     sql: `select null as who, string_agg(lacks, ', ' order by lacks) as object,
