@@ -1,3 +1,4 @@
+import { useContent } from '@backstage/core-components';
 import { NotFoundErrorPage } from '@backstage/frontend-plugin-api';
 import { Route, Routes } from 'react-router-dom';
 import { EditorPage } from './editor/EditorPage';
@@ -10,19 +11,22 @@ import { TrashPage } from './list/TrashPage';
 
 /** The list of mockups, the trash, and the pages of each mockup. */
 export function MockupsPage() {
+  const { contentRef } = useContent();
   return (
-    <Routes>
-      <Route path="/" element={<MockupList />} />
-      <Route path="/trash" element={<TrashPage />} />
-      <Route path="/:id" element={<EditorPage />} />
-      <Route path="/:id/comments" element={<CommentsPage />} />
-      <Route path="/:id/versions" element={<VersionsPage />} />
-      <Route path="/:id/versions/:versionId" element={<VersionPage />} />
-      <Route
-        path="/:id/versions/:versionId/compare/:otherId"
-        element={<ComparePage />}
-      />
-      <Route path="*" element={<NotFoundErrorPage />} />
-    </Routes>
+    <main ref={contentRef} tabIndex={-1}>
+      <Routes>
+        <Route path="/" element={<MockupList />} />
+        <Route path="/trash" element={<TrashPage />} />
+        <Route path="/:id" element={<EditorPage />} />
+        <Route path="/:id/comments" element={<CommentsPage />} />
+        <Route path="/:id/versions" element={<VersionsPage />} />
+        <Route path="/:id/versions/:versionId" element={<VersionPage />} />
+        <Route
+          path="/:id/versions/:versionId/compare/:otherId"
+          element={<ComparePage />}
+        />
+        <Route path="*" element={<NotFoundErrorPage />} />
+      </Routes>
+    </main>
   );
 }

@@ -1,6 +1,6 @@
 import { createFrontendModule } from '@backstage/frontend-plugin-api';
 import { renderTestApp } from '@backstage/frontend-test-utils';
-import { screen } from '@testing-library/react';
+import { screen, within } from '@testing-library/react';
 import type { MockupApi } from 'backstage-plugin-mockup-common';
 import { itemOf, mockApi, mockupOf } from './__testUtils__/mockups';
 import { mockupApiRef } from './api';
@@ -71,6 +71,16 @@ describe('the pages of the plugin', () => {
       expect(await screen.findByText(/not found/i)).toBeVisible();
     },
   );
+
+  it.each([
+    ['Mockups', '/mockups'],
+    ['Pages', '/pages'],
+  ])('have their contents in the main landmark: %s', async (name, address) => {
+    renderAt(address);
+    const main = await screen.findByRole('main');
+    const heading = within(main).getByRole('heading', { name, level: 2 });
+    expect(heading).toBeVisible();
+  });
 });
 
 describe('a component that an app adds by an extension', () => {

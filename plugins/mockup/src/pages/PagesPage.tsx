@@ -1,3 +1,4 @@
+import { useContent } from '@backstage/core-components';
 import {
   NotFoundErrorPage,
   useApi,
@@ -22,13 +23,19 @@ import styles from './pages.module.css';
 
 /** The published pages that there are for the user, and each of them. */
 export function PagesPage() {
+  const { contentRef } = useContent();
   return (
-    <Routes>
-      <Route path="/" element={<PageList />} />
-      <Route path="/:path" element={<PublishedPage />} />
-      <Route path="/:path/:kind/:namespace/:name" element={<PublishedPage />} />
-      <Route path="*" element={<NotFoundErrorPage />} />
-    </Routes>
+    <main ref={contentRef} tabIndex={-1}>
+      <Routes>
+        <Route path="/" element={<PageList />} />
+        <Route path="/:path" element={<PublishedPage />} />
+        <Route
+          path="/:path/:kind/:namespace/:name"
+          element={<PublishedPage />}
+        />
+        <Route path="*" element={<NotFoundErrorPage />} />
+      </Routes>
+    </main>
   );
 }
 

@@ -31,6 +31,7 @@ describe('the list of tenants', () => {
       ),
     );
     await renderPages(api, '/');
+    expect(screen.getByRole('main')).toContainElement(await rowOf('ACME'));
     expect(await rowOf('ACME')).toHaveTextContent(
       /ACMEacmeEngine is running1,204 of 50,000\d+ days ago/,
     );
