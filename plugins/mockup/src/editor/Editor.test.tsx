@@ -1007,6 +1007,23 @@ describe('a draft', () => {
     await waitFor(() => expect(draftIn(storage)).toBeUndefined());
   });
 
+  it('is gone where it was saved although the page was loaded again meanwhile', async () => {
+    const backend = new Backend(item('a', 0, 0, 'Hello'));
+    const { storage, unmount } = await open(backend);
+    focus(option(/Hello/));
+    await press(' {ArrowRight}');
+    await waitFor(() => expect(draftIn(storage)).toBeDefined());
+    unmount();
+    backend.save(
+      draftIn(storage)!.content.items as LayoutItem[],
+      'user:default/test',
+    );
+
+    await open(backend, { storage });
+    expect(items()).toEqual(['Text “Hello”, column 2, row 1, 4 wide, 2 high']);
+    await waitFor(() => expect(draftIn(storage)).toBeUndefined());
+  });
+
   it('of each of two tabs is offered, until it is saved or discarded', async () => {
     const backend = new Backend(item('a', 0, 0, 'Hello'));
     const { storage, unmount } = await open(backend);

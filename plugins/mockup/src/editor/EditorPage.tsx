@@ -14,6 +14,7 @@ import { rootRouteRef } from '../routes';
 import { mockupTranslationRef } from '../translation';
 import { Editor } from './Editor';
 import { isSameContent, type Saved, savedOf } from './model/content';
+import type { OpenedDraft } from './saving/DraftDialog';
 import { type Draft, DraftStore } from './saving/drafts';
 
 /** The editor of the mockup that the address names, with its newest version. */
@@ -45,14 +46,17 @@ function OpenedMockup({ id }: { id: string }) {
     return { saved, drafts, offered: await offeredOf(drafts, saved) };
   }, [api, id, identityApi, storageApi]);
 
-  /** What is to be offered; a draft that says nothing new is none. */
+  /** What is to be offered. A draft that says nothing new was saved while its page was left. */
   async function offeredOf(drafts: DraftStore, saved: Saved) {
-    return Promise.all(
-      drafts
-        .read(id)
-        .filter(draft => !isSameContent(draft.content, saved.content))
-        .map(async draft => ({ ...draft, base: await baseOf(draft, saved) })),
-    );
+    const offered: OpenedDraft[] = [];
+    for (const draft of drafts.read(id)) {
+      if (isSameContent(draft.content, saved.content)) {
+        await drafts.remove(id, draft.id).catch(() => {});
+      } else {
+        offered.push({ ...draft, base: await baseOf(draft, saved) });
+      }
+    }
+    return offered;
   }
 
   /** What a draft was made from: saving it then shows what others have saved since. */
