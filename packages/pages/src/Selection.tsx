@@ -54,6 +54,7 @@ export function SelectedActions<TItem>(props: {
   const { chosen, choose } = selection;
   const { t } = useTranslationRef(pagesTranslationRef);
   const textOf = useFailureText();
+  // The buttons go with the selection.
   const [group, focusGroup] = useLaterFocus<HTMLDivElement>();
 
   async function doEach(does: (item: TItem) => Promise<unknown>) {
@@ -73,7 +74,6 @@ export function SelectedActions<TItem>(props: {
     if (problems.length > 0) {
       throw new Error(problems.join('\n'));
     }
-    // The button that asked for it is gone with the selection.
     focusGroup();
   }
 
@@ -89,7 +89,14 @@ export function SelectedActions<TItem>(props: {
           <Text role="status">
             {t('selection.count', { count: chosen.length })}
           </Text>
-          <Button variant="tertiary" size="small" onPress={() => choose([])}>
+          <Button
+            variant="tertiary"
+            size="small"
+            onPress={() => {
+              choose([]);
+              focusGroup();
+            }}
+          >
             {t('selection.clear')}
           </Button>
           {actions.map(({ does, text, ...action }) => (

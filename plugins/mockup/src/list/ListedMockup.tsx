@@ -41,21 +41,22 @@ export function ListedMockup(props: {
   const { mockup, choice, onAction } = props;
   const { t } = useTranslationRef(mockupTranslationRef);
   const { id, name, updatedAt } = mockup;
-  const [isOpen, setOpen] = useState(false);
+  // They stay: a dialog that they open gives the focus back to their button.
+  const [wasOpened, setOpened] = useState(false);
   return (
     <MockupCard
       mockup={mockup}
       thumbnail={<Thumbnail key={updatedAt} id={id} />}
       choice={<Checkbox aria-label={t('list.choose', { name })} {...choice} />}
       actions={
-        <MenuTrigger isOpen={isOpen} onOpenChange={setOpen}>
+        <MenuTrigger onOpenChange={() => setOpened(true)}>
           <ButtonIcon
             variant="tertiary"
             size="small"
             icon={<RiMore2Line />}
             aria-label={t('list.actions.label', { name })}
           />
-          {isOpen && <Actions id={id} onAction={onAction} />}
+          {wasOpened && <Actions id={id} onAction={onAction} />}
         </MenuTrigger>
       }
     />

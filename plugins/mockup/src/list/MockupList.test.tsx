@@ -232,6 +232,18 @@ describe('the actions of a mockup', () => {
     });
   });
 
+  it('gives the focus back to the menu that opened the dialog', async () => {
+    await render(mockApi(mockupOf('Start')));
+    await act('Start', /Name and description/);
+    await screen.findByRole('dialog');
+    await userEvent.keyboard('{Escape}');
+    await waitFor(() =>
+      expect(
+        screen.getByRole('button', { name: 'Actions of Start' }),
+      ).toHaveFocus(),
+    );
+  });
+
   it('leaves alone what was not changed: others may have since', async () => {
     const api = mockApi(mockupOf('Start', { description: 'Old' }));
     await render(api);
@@ -412,6 +424,18 @@ describe('several mockups', () => {
     const dialog = within(await screen.findByRole('dialog'));
     await userEvent.click(dialog.getByRole('button', { name: move }));
     expect(await dialog.findByRole('alert')).toHaveTextContent('A: ');
+  });
+
+  it('leave the focus with their actions where none is chosen any more', async () => {
+    await render(mockApi(mockupOf('Start')));
+    await link('Start');
+    await userEvent.click(screen.getByRole('checkbox'));
+    await userEvent.click(
+      await screen.findByRole('button', { name: 'Clear selection' }),
+    );
+    await waitFor(() =>
+      expect(screen.getByRole('group', { name: 'Selection' })).toHaveFocus(),
+    );
   });
 
   it('are moved to the trash at once; where that fails they stay chosen', async () => {
