@@ -22,6 +22,7 @@ import {
   useRef,
   useState,
 } from 'react';
+import useBeforeUnload from 'react-use/esm/useBeforeUnload';
 import { Alert } from './Alert';
 import styles from './ActionDialog.module.css';
 import { Failure, useFailureText } from './Failure';
@@ -129,6 +130,9 @@ function ActionForm(props: Action & { onClose: () => void }) {
       isOpen.current = false;
     };
   }, []);
+  // The page may also be left by itself, where another tab opens another tenant.
+  const [isChanged, setChanged] = useState(false);
+  useBeforeUnload(isChanged);
   const isDisabled = props.isDisabled || (typed && text !== typed.value);
 
   const [corrections, setCorrections] = useState(0);
@@ -174,7 +178,13 @@ function ActionForm(props: Action & { onClose: () => void }) {
   }
 
   return (
-    <form ref={form} className={styles.form} onSubmit={onFormSubmit} noValidate>
+    <form
+      ref={form}
+      className={styles.form}
+      onInput={() => setChanged(true)}
+      onSubmit={onFormSubmit}
+      noValidate
+    >
       <DialogHeader>{title}</DialogHeader>
       <DialogBody>
         <Flex direction="column" gap="4">

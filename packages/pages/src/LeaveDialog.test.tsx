@@ -1,5 +1,6 @@
 import { renderInTestApp } from '@backstage/frontend-test-utils';
 import { act, fireEvent, screen, waitFor } from '@testing-library/react';
+import { ActionDialog } from './ActionDialog';
 import { LeaveDialog } from './LeaveDialog';
 
 /** The browser's, of which jsdom has none. */
@@ -46,4 +47,25 @@ it('asks before the browser goes back from something unsaved', async () => {
   await answer('Leave');
   await waitFor(() => expect(navigation.traverseTo).toHaveBeenCalledWith('a'));
   expect(navigation.traverseTo).toHaveReturnedWith(true);
+});
+
+it('has the browser ask where something is typed in a dialog', async () => {
+  await renderInTestApp(
+    <ActionDialog
+      title="Delete it?"
+      texts={[]}
+      typed={{ label: 'Name', value: 'Start' }}
+      submit="Delete"
+      failed=""
+      onSubmit={async () => {}}
+      onClose={() => {}}
+    />,
+  );
+  const isLeft = () =>
+    fireEvent(window, new Event('beforeunload', { cancelable: true }));
+  expect(isLeft()).toBe(true);
+  fireEvent.input(screen.getByRole('textbox', { name: 'Name' }), {
+    target: { value: 'S' },
+  });
+  expect(isLeft()).toBe(false);
 });
