@@ -53,6 +53,9 @@ class Boundary extends Component<
   }
 }
 
+/** For what only shows how it looks. React 18 knows no `inert` yet. */
+export const INERT = { inert: '' };
+
 /**
  * What a layout item looks like, in all of the room that is around it. It never throws: where
  * it cannot be drawn, a box says why.

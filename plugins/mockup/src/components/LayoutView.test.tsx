@@ -306,7 +306,11 @@ describe('the drawing of a layout', () => {
       'lower has moved',
     ]);
     const box = marks[0].closest<HTMLElement>('[data-item]')!;
-    expect(await within(box).findByText('upper')).toBeVisible();
+    const text = await within(box).findByText('upper');
+    expect(text).toBeVisible();
+    // Out of reach of a mouse, and so of the keyboard.
+    expect(text.closest('[inert]')).not.toBeNull();
+    expect(marks[0].closest('[inert]')).toBeNull();
   });
 
   it('keeps to twelve columns, and cuts what is endlessly low or tall', () => {

@@ -12,7 +12,7 @@ import {
   useContext,
   useMemo,
 } from 'react';
-import { ComponentView } from './ComponentView';
+import { ComponentView, INERT } from './ComponentView';
 import { type Box, drawnBoxes, phoneOrder, readingOrder } from './grid';
 import styles from './LayoutView.module.css';
 import { PageDataProvider } from './live/PageData';
@@ -90,6 +90,7 @@ export function LayoutGrid({ items }: { items: readonly LayoutItem[] }) {
 /** An item with what is drawn above it; in its place in the grid, or in the room that is there. */
 export function ItemView({ item, box }: { item: LayoutItem; box?: Box }) {
   const overlayOf = useContext(OverlayContext);
+  const overlay = overlayOf?.(item);
   // Without a place, it must not take that of the container, which it would inherit.
   const style = {
     '--item-column': box ? `${box.x + 1} / span ${box.w}` : 'auto',
@@ -104,8 +105,14 @@ export function ItemView({ item, box }: { item: LayoutItem; box?: Box }) {
       data-phone-hidden={phonePlaceOf(item).hidden || undefined}
       style={style}
     >
-      <ComponentView component={item.component} props={item.props} />
-      {overlayOf && <div className={styles.overlay}>{overlayOf(item)}</div>}
+      <div
+        className={styles.piece}
+        // What is in a container has overlays of its own.
+        {...(overlay && !isContainer(item) && INERT)}
+      >
+        <ComponentView component={item.component} props={item.props} />
+      </div>
+      {overlay && <div className={styles.overlay}>{overlay}</div>}
     </div>
   );
 }

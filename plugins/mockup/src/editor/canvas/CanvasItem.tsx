@@ -1,14 +1,11 @@
 import type { LayoutItem } from 'backstage-plugin-mockup-common';
 import { memo, useReducer } from 'react';
 import { GridItem } from 'react-grid-layout';
-import { ComponentView } from '../../components/ComponentView';
+import { ComponentView, INERT } from '../../components/ComponentView';
 import { boxOf, GRID } from '../../components/grid';
 import { isMovable, isSizable } from '../model/grid';
 import styles from '../editor.module.css';
 import type { Gestures } from './useGestures';
-
-// React 18 knows no `inert` yet.
-const INERT = { inert: '' };
 
 /**
  * One item of the canvas, as an option of its list box. It is drawn again only where something
