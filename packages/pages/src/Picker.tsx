@@ -6,6 +6,7 @@ import {
   VisuallyHidden,
 } from '@backstage/ui';
 import { useRef, useState } from 'react';
+import styles from './Picker.module.css';
 import { useSearch } from './useSearch';
 
 /** What the user has picked or typed. */
@@ -104,6 +105,7 @@ export function Picker(props: {
   return (
     <>
       <Combobox
+        className={styles.picker}
         label={label}
         description={description}
         placeholder={placeholder}
