@@ -11,7 +11,12 @@ import {
   testSwitching,
   testWalk,
 } from './tests/openTenant';
-import { testKeyboard, testPhone, testRestarts } from './tests/otherWays';
+import {
+  testForcedColors,
+  testKeyboard,
+  testPhone,
+  testRestarts,
+} from './tests/otherWays';
 import { testPages } from './tests/pages';
 import { testPlugins } from './tests/plugins';
 import { testReadme } from './tests/readme';
@@ -34,6 +39,7 @@ testMockups();
 testPages();
 testShares();
 testKeyboard();
+testForcedColors();
 testPhone();
 testLosses();
 testFailures();

@@ -63,6 +63,17 @@ export function testMockups(): void {
         await page.getByText('1 difference', { exact: true }).waitFor();
         await page.getByText(/Added at column \d+, row \d+/).waitFor();
         await visitor.expectAccessible();
+        // Paper does not scroll.
+        await page.setViewportSize({ width: 1280, height: 200 });
+        await page.emulateMedia({ media: 'print' });
+        const drawings = page.getByRole('group', {
+          name: 'The drawings of both',
+        });
+        expect(
+          await drawings.evaluate(it => it.scrollHeight - it.clientHeight),
+        ).toBe(0);
+        await page.emulateMedia({ media: 'screen' });
+        await page.setViewportSize({ width: 1280, height: 800 });
 
         await page.getByRole('link', { name: 'All versions' }).click();
         await page.getByRole('button', { name: /^Restore/ }).click();
@@ -161,6 +172,11 @@ export function testMockups(): void {
       const dialog = visitor.page.getByRole('dialog');
       await dialog.getByText(/Text.*: Added at/).waitFor();
       await visitor.expectAccessibleAsIs();
+      // There is no way around an answer.
+      expect(await dialog.getByRole('button').allInnerTexts()).toEqual([
+        'Discard the draft',
+        'Continue with the draft',
+      ]);
       await dialog
         .getByRole('button', { name: 'Continue with the draft' })
         .click();

@@ -1,6 +1,8 @@
+import type { Locator } from 'playwright-core';
 import { inBrowser, part } from '../harness/inBrowser';
 import { SIGN_IN } from '../harness/Visitor';
 import { walk } from '../harness/walk';
+import { add, item, openMockup } from './mockups';
 
 const CLOSED = [
   'kubernetes',
@@ -50,6 +52,26 @@ export function testKeyboard(): void {
       },
     );
 
+    inBrowser('sees where the focus is', async scene => {
+      const { visitor, page } = await openMockup(scene, { versions: [] });
+      await page.getByRole('button', { name: 'Share' }).click();
+      const group = page.getByRole('combobox');
+      const dialog = page.getByRole('dialog');
+      await group.waitFor();
+      await visitor.tabTo(dialog.getByRole('button', { name: 'Cancel' }));
+      const field = group.locator('..');
+      const without = await look(field);
+      await visitor.tabTo(group);
+      expect(await look(field)).not.toBe(without);
+
+      await visitor.open('/mockups');
+      const list = page.getByRole('list', { name: 'Mockups' });
+      const card = list.getByRole('listitem').first();
+      const plain = await look(card);
+      await visitor.tabTo(card.getByRole('link'));
+      expect(await look(card)).not.toBe(plain);
+    });
+
     inBrowser('creates a tenant', async ({ visit }) => {
       const visitor = await visit({ as: 'guest' });
       const { page } = visitor;
@@ -65,6 +87,58 @@ export function testKeyboard(): void {
       await visitor.untilQuiet();
     });
   });
+}
+
+/** With the few colours of a system that is set to high contrast. */
+export function testForcedColors(): void {
+  part('the colours of the system', () => {
+    inBrowser('tell what is chosen and what has the focus', async scene => {
+      const { visitor, page } = await openMockup(scene, { versions: [] });
+      await add(page, 'Button');
+      await page.keyboard.press('Escape');
+      await add(page, 'Image');
+      await page.keyboard.press('Escape');
+      await page.emulateMedia({ forcedColors: 'active' });
+      const focus = (locator: Locator) => locator.evaluate(it => it.focus());
+
+      const canvas = page.getByRole('listbox', { name: 'Canvas' });
+      const looks = [await look(canvas)];
+      await page.keyboard.press('Space');
+      looks.push(await look(canvas));
+      await focus(page.getByRole('button', { name: 'Save', exact: true }));
+      looks.push(await look(canvas));
+      await focus(item(page, /^Button/));
+      await page.keyboard.press('Escape');
+      looks.push(await look(canvas));
+      await focus(page.getByRole('button', { name: 'Save', exact: true }));
+      looks.push(await look(canvas));
+      // The image with the focus, chosen too, only chosen; the button with the focus; neither.
+      expect(new Set(looks).size).toBe(5);
+
+      const view = page.getByText('Edit', { exact: true });
+      const chosen = await look(view);
+      await page.getByText('JSON', { exact: true }).click();
+      const text = page.getByRole('textbox', { name: /JSON/ });
+      await text.waitFor();
+      expect(await look(view)).not.toBe(chosen);
+      const without = await look(text);
+      await focus(text);
+      expect(await look(text)).not.toBe(without);
+
+      await page.getByRole('button', { name: 'Save', exact: true }).click();
+      await page.getByText('All changes are saved.').waitFor();
+      await visitor.open('/mockups');
+      const choice = page.locator('label').first();
+      const empty = await look(choice);
+      await choice.getByRole('checkbox').check({ force: true });
+      expect(await look(choice)).not.toBe(empty);
+    });
+  });
+}
+
+/** What is seen of something, to be compared. */
+async function look(locator: Locator): Promise<string> {
+  return (await locator.screenshot()).toString('base64');
 }
 
 /** On a screen 360 pixels wide. */

@@ -34,6 +34,7 @@ export function DraftDialog(props: {
       isOpen
       isDismissable={false}
       isKeyboardDismissDisabled
+      className={styles.question}
       width="min(560px, calc(100vw - 32px))"
     >
       <DialogHeader>{t('editor.draft.title')}</DialogHeader>
