@@ -128,7 +128,10 @@ export function testForcedColors(): void {
       await page.getByRole('button', { name: 'Save', exact: true }).click();
       await page.getByText('All changes are saved.').waitFor();
       await visitor.open('/mockups');
-      const choice = page.locator('label').first();
+      const choices = page.locator('label').filter({
+        has: page.getByRole('checkbox'),
+      });
+      const choice = choices.first();
       const empty = await look(choice);
       await choice.getByRole('checkbox').check({ force: true });
       expect(await look(choice)).not.toBe(empty);
