@@ -142,10 +142,13 @@ function groupOf(program: Command, name: string): Command {
     program.commands.find(each => each.name() === name) ??
     program
       .command(name)
-      .description('What concerns one tenant alone.')
+      .description('Commands for one tenant.')
       .addHelpText(
         'after',
-        '\nTenants as code, by the API: tenant apply --help',
+        `\nTenants as code, by the API: ${operatorCommand(
+          'tenant',
+          'apply --help',
+        )}`,
       )
       .helpCommand(false)
   );

@@ -87,7 +87,7 @@ export const importCommand: CommandDefinition = {
   subcommand: 'import',
   arguments: '<file>',
   description:
-    'Make a tenant of an export, here or in another portal. It is there when all of it is.',
+    'Make a tenant from an export, here or in another portal, as a whole or not at all.',
   details: `${DATABASES} Run it in the repository of the portal, whose packages make the
 tables. Stop the command at any time, and run it again.`,
   access: 'change',

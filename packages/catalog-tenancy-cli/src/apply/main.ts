@@ -1,4 +1,5 @@
 import { isError, ResponseError } from '@backstage/errors';
+import { operatorCommand } from 'backstage-catalog-tenancy-migrations';
 import { TenantsClient } from 'backstage-plugin-tenants-common';
 import { Command, CommanderError, Option } from 'commander';
 import type { Writable } from 'node:stream';
@@ -43,7 +44,7 @@ export async function main(
   surroundings: Surroundings = process,
 ): Promise<number> {
   const { stdout, stderr, env } = surroundings;
-  const command = new Command('tenant apply')
+  const command = new Command(operatorCommand('tenant', 'apply'))
     .description('Makes tenants as a file has them, by the API of the backend.')
     .requiredOption('-f, --file <file>', 'the tenants, as YAML')
     .option('--plan', 'print what is to be done, and do nothing')

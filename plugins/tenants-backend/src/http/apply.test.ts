@@ -89,6 +89,13 @@ describe.each(databases.eachSupportedId())('tenant apply on %s', id => {
   }
   const planOf = (text: string) => apply(text, '--exit-code');
 
+  it('says in its help what is typed', async () => {
+    const { output } = await apply(FILE, '--help');
+    expect(output).toContain(
+      'Usage: npx backstage-catalog-tenancy-cli tenant apply [options]',
+    );
+  });
+
   it('makes tenants as the file has them, once', async () => {
     const plan = await planOf(FILE);
     expect(plan).toEqual({
